@@ -1,0 +1,59 @@
+# make run | test | lint | bench. Each makes .venv and installs what it needs first; nothing else is touched.
+
+PYTHON ?= python3
+VENV := .venv
+PY := $(VENV)/bin/python
+PIP := $(PY) -m pip --disable-pip-version-check --quiet
+CHROMIUM := chromium chromium-browser google-chrome
+
+.DEFAULT_GOAL := help
+.PHONY: help run test lint bench chromium
+
+help:
+	@echo 'make run     everything, then serve on http://127.0.0.1:8000 (HOST and PORT change that); prints a sign-in link'
+	@echo 'make test    all tests; installs Chromium first where that needs nobody'
+	@echo 'make lint    ruff, mypy, layering rules, missing migrations'
+	@echo 'make bench   how long the slow things take'
+
+# `exec`, so that a signal to the site is not first a signal to a shell; --with-parent, so that it ends with make.
+run: $(VENV)/.installed
+	@exec $(PY) manage.py up --with-parent
+
+test: $(VENV)/.tests-installed chromium
+	@$(PY) -m pytest $(ARGS)
+
+lint: $(VENV)/.tests-installed
+	@$(VENV)/bin/ruff check .
+	@$(VENV)/bin/ruff format --check .
+	@$(VENV)/bin/mypy
+	@$(VENV)/bin/lint-imports
+	@data=$$(mktemp -d) && trap 'rm -rf "$$data"' EXIT && \
+	  PALIMPSEST_DATA_DIR="$$data" $(PY) manage.py makemigrations --check --dry-run
+
+bench: $(VENV)/.tests-installed
+	@$(PY) -m tests.bench
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+	  { echo 'Palimpsest needs Python 3.11 or newer as "$(PYTHON)": install it, or name another with make PYTHON=python3.12' >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || \
+	  { rm -rf $(VENV); echo 'No virtual environment could be made: on Debian and Ubuntu, apt-get install python3-venv' >&2; exit 1; }
+
+$(VENV)/.installed: requirements.txt | $(VENV)/bin/python
+	@echo 'Installing packages into $(VENV) ...'
+	@$(PIP) install -r requirements.txt
+	@touch $@
+
+$(VENV)/.tests-installed: requirements.txt tests/requirements.txt | $(VENV)/bin/python
+	@echo 'Installing packages for the tests into $(VENV) ...'
+	@$(PIP) install -r tests/requirements.txt
+	@touch $@ $(VENV)/.installed
+
+chromium:
+	@for name in $(CHROMIUM); do command -v $$name >/dev/null && exit 0; done; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  echo 'Installing Chromium for the browser tests ...'; \
+	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y chromium >/dev/null; \
+	else \
+	  echo 'The browser tests need Chromium ($(CHROMIUM)): install it, then run make test again.' >&2; exit 1; \
+	fi

@@ -1,0 +1,21 @@
+#!/usr/bin/env python3
+"""The command line: `manage.py up | worker | stores | demo | compact | undo | token | signin`."""
+
+import os
+import sys
+
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management import execute_from_command_line
+
+
+def main() -> None:
+    """Run one management command; a wrong setting ends it with one line and exit code 1, not a traceback."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "viewer.settings")
+    try:
+        execute_from_command_line(sys.argv)
+    except ImproperlyConfigured as problem:
+        sys.exit(str(problem))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,80 @@
+"""The tests' own surroundings: an empty data directory, an empty Hermes home, copies of the shared databases."""
+
+import atexit
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from django.test import Client
+
+ROOT = Path(__file__).resolve().parent.parent
+_SURROUNDINGS = Path(tempfile.mkdtemp(prefix="palimpsest-tests-"))
+atexit.register(shutil.rmtree, _SURROUNDINGS, ignore_errors=True)
+
+# Before Django reads its settings, which is why the settings module is named here and not in pyproject.toml:
+# pytest-django would load it before this file.
+for _name in [name for name in os.environ if name.startswith("PALIMPSEST_")] + ["HOST", "PORT", "TZ"]:
+    os.environ.pop(_name, None)
+os.environ["DJANGO_SETTINGS_MODULE"] = "viewer.settings"
+os.environ["PALIMPSEST_DATA_DIR"] = str(_SURROUNDINGS / "data")
+os.environ["HERMES_HOME"] = str(_SURROUNDINGS / "hermes-home")
+# Playwright's synchronous API keeps an event loop in the test's thread, where Django would refuse every query.
+os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
+
+
+def pytest_configure() -> None:
+    """Serve static files as they lie in the tree: nothing has been collected."""
+    from django.conf import settings
+
+    plain = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
+    settings.STORAGES = {**settings.STORAGES, "staticfiles": plain}
+    settings.WHITENOISE_USE_FINDERS = True
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The directory of real databases beside the repository; without it the test is skipped. Never write there."""
+    path = ROOT.parent / "shared" / "data"
+    if not path.is_dir():
+        pytest.skip("no ../shared/data here")
+    return path
+
+
+@pytest.fixture
+def hermes_copy(shared_data: Path, tmp_path: Path) -> Callable[[int], Path]:
+    """A function from a schema version (16, 21, 31) to the path of a fresh, writable copy of that database."""
+
+    def copy(version: int) -> Path:
+        target = tmp_path / f"hermes-v{version}.db"
+        shutil.copyfile(shared_data / f"hermes-v{version}.db", target)
+        return target
+
+    return copy
+
+
+@pytest.fixture
+def signed_in(db: None) -> "Client":
+    """Django's test client, signed in as the owner."""
+    from django.test import Client
+
+    client = Client()
+    session = client.session
+    session["signed_in"] = True
+    session.save()
+    client.cookies["palimpsest"] = session.session_key or ""
+    return client
+
+
+@pytest.fixture(scope="session")
+def browser_type_launch_args(browser_type_launch_args: dict[str, object]) -> dict[str, object]:
+    """The system's Chromium instead of Playwright's own download; root needs --no-sandbox."""
+    found = next(filter(None, map(shutil.which, ["chromium", "chromium-browser", "google-chrome"])), None)
+    if found is None:
+        pytest.fail("No Chromium: `make test` installs it.")
+    return {**browser_type_launch_args, "executable_path": found, "args": ["--no-sandbox", "--disable-gpu"]}

@@ -1,0 +1,175 @@
+"""Who may open what: a signed-in browser every page, a bearer token the JSON API within its scopes.
+
+There is one owner and no password. `make run` and `manage.py signin` print a link; opening it shows a button, and
+only the button uses the link up, so that a chat program that previews the link does not.
+"""
+
+import hashlib
+import secrets
+from collections.abc import Callable, Iterable
+from datetime import timedelta
+
+from django.conf import settings
+from django.db.models import Q
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django_htmx.http import HttpResponseClientRedirect
+from ninja.errors import HttpError
+from ninja.security import HttpBearer
+
+from .models import ApiToken, SignInLink
+
+SCOPES = ("read", "write", "compact")
+_SIGNED_IN = "signed_in"
+_SEEN_EVERY = timedelta(minutes=1)
+
+
+# Sign-in links
+
+
+def new_link() -> str:
+    """Make a sign-in link and return its path, such as `/sign-in/<token>`; links that expired are removed."""
+    SignInLink.objects.filter(expires_at__lt=timezone.now() - timedelta(days=30)).delete()
+    token = secrets.token_urlsafe(24)
+    SignInLink.objects.create(token_hash=_hash(token))
+    return reverse("sign-in", args=[token])
+
+
+def sign_in(request: HttpRequest) -> None:
+    """Mark this browser's session as the owner's, under a new session key (session fixation)."""
+    request.session.cycle_key()
+    request.session[_SIGNED_IN] = True
+
+
+def is_signed_in(request: HttpRequest) -> bool:
+    """Whether this browser used a sign-in link within the last 30 days."""
+    return request.session.get(_SIGNED_IN) is True
+
+
+class SignedIn:
+    """Middleware: every page needs a signed-in browser; static files, sign-in pages and the API do not.
+
+    The API is let through because it checks bearer tokens itself.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+        self._open = (f"/{settings.STATIC_URL.strip('/')}/", "/sign-in/", "/api/")
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if request.path.startswith(self._open) or is_signed_in(request):
+            return self.get_response(request)
+        if getattr(request, "htmx", False):
+            return HttpResponseClientRedirect(reverse("sign-in-help"))
+        return redirect("sign-in-help")
+
+
+@never_cache
+@require_safe
+def sign_in_help(request: HttpRequest) -> HttpResponse:
+    """The page that says how to get a sign-in link."""
+    if is_signed_in(request):
+        return redirect("/")
+    return render(request, "access/help.html")
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def sign_in_page(request: HttpRequest, token: str) -> HttpResponse:
+    """GET asks to continue and changes nothing; POST uses the link up and signs in."""
+    link = SignInLink.objects.filter(token_hash=_hash(token)).first()
+    if request.method == "POST" and link and _use(link):
+        sign_in(request)
+        return redirect("/")
+    problem = _problem(link)
+    if problem and is_signed_in(request):
+        return redirect("/")
+    return render(request, "access/sign_in.html", {"problem": problem}, status=410 if problem else 200)
+
+
+@require_POST
+def sign_out(request: HttpRequest) -> HttpResponse:
+    """End this browser's session."""
+    request.session.flush()
+    return redirect("sign-in-help")
+
+
+def _use(link: SignInLink) -> bool:
+    """Take the link in one UPDATE, so that of two clicks at once only one signs in."""
+    now = timezone.now()
+    return SignInLink.objects.filter(pk=link.pk, used_at=None, expires_at__gt=now).update(used_at=now) == 1
+
+
+def _problem(link: SignInLink | None) -> str:
+    """Why a link does not work (unknown, used, expired), or nothing if it does."""
+    if link is None:
+        return "unknown"
+    link.refresh_from_db()
+    if link.used_at:
+        return "used"
+    return "expired" if link.expires_at <= timezone.now() else ""
+
+
+# API tokens
+
+
+def new_token(name: str, scopes: Iterable[str]) -> str:
+    """Make an API token and return it; it cannot be shown again.
+
+    Raises ValueError when the name is taken or a scope is not one of SCOPES.
+    """
+    wanted = set(scopes)
+    if not wanted or not wanted <= set(SCOPES):
+        raise ValueError(f"Scopes are one or more of {', '.join(SCOPES)}.")
+    if ApiToken.objects.filter(name=name).exists():
+        raise ValueError(f"There is a token named {name} already: revoke it first, or take another name.")
+    token = f"palimpsest_{secrets.token_urlsafe(32)}"
+    ApiToken.objects.create(name=name, token_hash=_hash(token), scopes=[scope for scope in SCOPES if scope in wanted])
+    return token
+
+
+def bearer(request: HttpRequest) -> ApiToken | None:
+    """The token that a request's Authorization header names, or None."""
+    kind, _, token = request.headers.get("Authorization", "").partition(" ")
+    return _known(token.strip()) if kind.lower() == "bearer" else None
+
+
+class Scope(HttpBearer):
+    """django-ninja's `auth=`: a known token (else 401) that has the scope (else 403)."""
+
+    def __init__(self, scope: str) -> None:
+        super().__init__()
+        self.scope = scope
+
+    def authenticate(self, request: HttpRequest, token: str) -> ApiToken | None:
+        known = _known(token)
+        if known and self.scope not in known.scopes:
+            raise HttpError(403, f"The token {known.name} does not have the scope {self.scope}.")
+        return known
+
+
+def require(scope: str) -> Scope:
+    """The `auth=` of an API call that needs this scope: read, write or compact."""
+    if scope not in SCOPES:
+        raise ValueError(f"No such scope: {scope}")
+    return Scope(scope)
+
+
+def _known(token: str) -> ApiToken | None:
+    known = ApiToken.objects.filter(token_hash=_hash(token)).first()
+    if known:
+        # Once a minute is enough for "last used", and spares a write on every call.
+        now = timezone.now()
+        stale = Q(last_used_at=None) | Q(last_used_at__lt=now - _SEEN_EVERY)
+        if known.last_used_at is None or known.last_used_at < now - _SEEN_EVERY:
+            ApiToken.objects.filter(stale, pk=known.pk).update(last_used_at=now)
+    return known
+
+
+def _hash(token: str) -> str:
+    """sha256 is enough for tokens of 192 random bits and more: there is nothing to guess from."""
+    return hashlib.sha256(token.encode()).hexdigest()

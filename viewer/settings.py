@@ -1,0 +1,252 @@
+"""Every setting of the site, read from the environment once.
+
+A value that cannot be used stops the start with the name of its variable and what is allowed
+(`ImproperlyConfigured`, which `manage.py` prints as one line).
+"""
+
+import os
+import re
+import secrets
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import dj_database_url
+import platformdirs
+from django.core.exceptions import ImproperlyConfigured
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+
+
+# Reading the environment
+
+
+def _value(name: str, default: str = "") -> str:
+    """An empty variable counts as one that is not set, as `make run PORT=` means it."""
+    return os.environ.get(name, "").strip() or default
+
+
+def _number(name: str, default: int, low: int, high: int) -> int:
+    text = _value(name, str(default))
+    if not text.isascii() or not text.isdigit() or not low <= int(text) <= high:
+        raise ImproperlyConfigured(f"{name} must be a whole number from {low} to {high}, not {text!r}.")
+    return int(text)
+
+
+def _flag(name: str) -> bool:
+    text = _value(name, "0").lower()
+    if text not in {"0", "1", "no", "yes", "false", "true", "off", "on"}:
+        raise ImproperlyConfigured(f"{name} must be 1 or 0, not {text!r}.")
+    return text in {"1", "yes", "true", "on"}
+
+
+def _host(name: str, default: str) -> str:
+    text = _value(name, default)
+    if not re.fullmatch(r"[A-Za-z0-9._:-]+", text):
+        raise ImproperlyConfigured(f"{name} must be one address or host name such as 127.0.0.1, not {text!r}.")
+    return text
+
+
+def _hosts(name: str) -> list[str]:
+    hosts = [host.strip() for host in _value(name).split(",") if host.strip()]
+    for host in hosts:
+        if not re.fullmatch(r"\*|\.?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*|\[[0-9A-Fa-f:.]+\]", host):
+            raise ImproperlyConfigured(
+                f"{name} must be host names without scheme or port, with commas between them, not {host!r}."
+            )
+    return hosts
+
+
+def _directory(name: str, default: Path) -> Path:
+    path = Path(_value(name, str(default))).expanduser()
+    if not path.is_absolute():
+        raise ImproperlyConfigured(f"{name} must be an absolute path, not {str(path)!r}.")
+    return path
+
+
+def _data_directory(name: str) -> Path:
+    path = _directory(name, platformdirs.user_data_path("palimpsest", appauthor=False))
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as problem:
+        raise ImproperlyConfigured(f"{name} must be a directory that can be written: {problem}.") from None
+    if not os.access(path, os.W_OK | os.X_OK):
+        raise ImproperlyConfigured(f"{name} must be a directory that can be written, and {path} cannot.")
+    return path
+
+
+def _stores(name: str) -> dict[str, str]:
+    """`name=url,name=url` -> {name: url}. A comma inside a URL is kept: a store begins with its name."""
+    stores: dict[str, str] = {}
+    for entry in re.split(r",(?=\s*[\w.-]+=)", _value(name)):
+        if not entry.strip():
+            continue
+        store, _, url = (part.strip() for part in entry.partition("="))
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", store) or store == "demo" or store in stores:
+            raise ImproperlyConfigured(
+                f"{name} needs a name of its own for each store (letters, digits, . _ -, and not demo), not {store!r}."
+            )
+        if not re.match(r"(sqlite:///|postgres://|postgresql://).", url):
+            raise ImproperlyConfigured(
+                f"{name} must be name=url,... with sqlite:////absolute/path or postgres://... as url, not {url!r}."
+            )
+        stores[store] = url
+    return stores
+
+
+def _database(name: str, default: Path) -> dict[str, Any]:
+    try:
+        database = dict(dj_database_url.parse(_value(name, f"sqlite:///{default}")))
+    except ValueError:
+        database = {}
+    engine = str(database.get("ENGINE", ""))
+    if engine not in {"django.db.backends.sqlite3", "django.db.backends.postgresql"} or not database["NAME"]:
+        raise ImproperlyConfigured(f"{name} must be sqlite:////absolute/path or postgres://user:password@host/name.")
+    if engine.endswith("sqlite3"):
+        # Pages and workers write at once: take the write lock at the start of a transaction and wait for it.
+        database["OPTIONS"] = {
+            "transaction_mode": "IMMEDIATE",
+            "timeout": 20,
+            "init_command": "PRAGMA journal_mode=WAL;PRAGMA synchronous=NORMAL;",
+        }
+        # A file, because the threads of a test server do not see each other's in-memory database.
+        database["TEST"] = {"NAME": default.with_name("test.sqlite3")}
+    return database
+
+
+def _secret_key(name: str, file: Path) -> str:
+    """The given key, else the one generated into `file` (mode 0600) by the first start."""
+    if key := _value(name):
+        if len(key) < 32:
+            raise ImproperlyConfigured(f"{name} must have at least 32 characters.")
+        return key
+    try:
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        key = file.read_text().strip()
+    else:
+        key = secrets.token_urlsafe(48)
+        with os.fdopen(descriptor, "w") as stream:
+            stream.write(key)
+    if not key:
+        raise ImproperlyConfigured(f"{file} is empty: delete it, or set {name}.")
+    return key
+
+
+def _time_zone(name: str) -> str:
+    """TZ, else the zone this machine's /etc/localtime points to, else UTC."""
+    local = Path("/etc/localtime").resolve().as_posix().rpartition("/zoneinfo/")[2]
+    zone = _value(name).removeprefix(":") or local
+    try:
+        ZoneInfo(zone)
+    except (ValueError, OSError, KeyError):
+        if _value(name):
+            raise ImproperlyConfigured(f"{name} must be a time zone such as Europe/Berlin, not {zone!r}.") from None
+        return "UTC"
+    return zone
+
+
+# This site
+
+DEBUG = _flag("PALIMPSEST_DEBUG")
+DATA_DIR = _data_directory("PALIMPSEST_DATA_DIR")
+HOST = _host("HOST", "127.0.0.1")
+PORT = _number("PORT", 8000, 1, 65535)
+
+# The shared databases: the ones named here, else those found under HERMES_HOME, and always the demo store.
+STORES = _stores("PALIMPSEST_STORES")
+HERMES_HOME = _directory("HERMES_HOME", Path.home() / ".hermes")
+DEMO_STORE = DATA_DIR / "demo.db"
+
+
+# Django
+
+SECRET_KEY = _secret_key("PALIMPSEST_SECRET_KEY", DATA_DIR / "secret-key")
+_named_hosts = _hosts("PALIMPSEST_ALLOWED_HOSTS")
+ALLOWED_HOSTS = [*_named_hosts, "127.0.0.1", "localhost", "[::1]", f"[{HOST}]" if ":" in HOST else HOST]
+# A named host is usually a proxy that ends TLS, so the browser's Origin says https where granian sees http.
+CSRF_TRUSTED_ORIGINS = [f"https://{'*' if host.startswith('.') else ''}{host}" for host in _named_hosts if host != "*"]
+
+INSTALLED_APPS = [
+    "django.contrib.sessions",
+    "django.contrib.staticfiles",
+    "django_htmx",
+    "django_tasks",
+    "django_tasks_db",
+    "ninja",
+    "viewer",
+]
+if (BASE_DIR / "viewer" / "runs" / "models.py").exists():
+    INSTALLED_APPS.append("viewer.runs")
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "viewer.csp.ContentSecurityPolicy",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+    "viewer.access.SignedIn",
+]
+ROOT_URLCONF = "viewer.urls"
+WSGI_APPLICATION = "viewer.wsgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": ["django.template.context_processors.request", "viewer.csp.nonce"],
+        },
+    }
+]
+
+DATABASES = {"default": _database("PALIMPSEST_DATABASE_URL", DATA_DIR / "palimpsest.sqlite3")}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+TASKS = {"default": {"BACKEND": "django_tasks_db.DatabaseBackend"}}
+
+# One owner, signed in by a one-time link; the session cookie says so.
+SESSION_COOKIE_NAME = "palimpsest"
+SESSION_COOKIE_AGE = 30 * 24 * 60 * 60
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+CSRF_COOKIE_NAME = "palimpsest_csrf"
+CSRF_COOKIE_SAMESITE = "Lax"
+X_FRAME_OPTIONS = "DENY"
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_REFERRER_POLICY = "same-origin"
+SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
+
+USE_TZ = True
+TIME_ZONE = _time_zone("TZ")
+USE_I18N = False
+LANGUAGE_CODE = "en"
+
+STATIC_URL = "/static/"
+STATIC_ROOT = DATA_DIR / "static"
+STATIC_ROOT.mkdir(exist_ok=True)  # WhiteNoise warns about a missing one
+STATICFILES_DIRS = [path for path in [BASE_DIR / "static"] if path.is_dir()]
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {
+        "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
+        if DEBUG
+        else "whitenoise.storage.CompressedManifestStaticFilesStorage"
+    },
+}
+WHITENOISE_USE_FINDERS = DEBUG
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{", "datefmt": "%H:%M:%S"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["console"], "level": "WARNING"},
+    "loggers": {
+        "django": {"handlers": [], "level": "WARNING", "propagate": True},
+        # A page that does not exist is the visitor's business; a 500 is ours and is an error.
+        "django.request": {"level": "ERROR"},
+        "viewer": {"level": "DEBUG" if DEBUG else "INFO"},
+    },
+}
