@@ -1,0 +1,121 @@
+"""A row of `messages` and the message it says: Hermes' NUL-json content form, tool calls, reasoning, flags.
+
+Formats: `interop/hermes.md` section 1. Decoding never fails: what cannot be decoded is kept as the text it is.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import compaction
+
+JSON_MARK = "\x00json:"  # content that is a list or an object is stored as this mark and its JSON
+BOOKKEEPING_ROLES = frozenset({"session_meta"})  # rows an agent keeps for itself; no model is sent them
+
+State = Literal["live", "under", "out"]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredMessage:
+    """One row, decoded. `content` is text, a list of parts, an object or None; `tool_calls` is in OpenAI shape; `timestamp` in
+    epoch seconds; `flagged` is the owner's own mark for a compaction summary; `extra` holds every other column that is not NULL."""
+
+    id: int
+    session_id: str
+    role: str
+    content: Any
+    state: State
+    timestamp: float
+    tool_calls: list[dict[str, Any]] = field(default_factory=list)
+    tool_call_id: str = ""
+    tool_name: str = ""
+    reasoning: str = ""
+    finish_reason: str = ""
+    flagged: bool = False
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+def decode_content(stored: Any) -> Any:
+    """The content a stored value says: text, or the list or object behind the JSON mark; a value that is neither stays as it is."""
+    if isinstance(stored, bytes):
+        stored = stored.decode("utf-8", "replace")
+    if not isinstance(stored, str) or not stored.startswith(JSON_MARK):
+        return stored
+    try:
+        return json.loads(stored[len(JSON_MARK) :])
+    except (ValueError, RecursionError):
+        return stored
+
+
+def encode_content(content: Any) -> str | None:
+    """What to store for a content: the inverse of `decode_content`, lone surrogates replaced as the owner does."""
+    if content is None:
+        return None
+    text = content if isinstance(content, str) else JSON_MARK + json.dumps(content)
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def decode_calls(stored: Any) -> list[dict[str, Any]]:
+    """The tool calls of a stored JSON text; [] for none and for what is not a list of objects."""
+    if not stored:
+        return []
+    try:
+        calls = json.loads(stored)
+    except (ValueError, TypeError, RecursionError):
+        return []
+    return [call for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
+
+
+def state_of(active: Any, compacted: Any) -> State:
+    if active:
+        return "live"
+    return "under" if compacted else "out"
+
+
+_PLAIN = {
+    "id", "session_id", "role", "content", "active", "compacted", "timestamp", "tool_calls", "tool_call_id", "tool_name",
+    "finish_reason", "_compressed_summary",
+}  # fmt: skip
+_REASONING = ("reasoning", "reasoning_content")
+
+
+def decode_row(row: dict[str, Any]) -> StoredMessage:
+    """A row as the database gives it, column name -> value, as a message. Unknown columns end in `extra`."""
+    return StoredMessage(
+        id=row["id"],
+        session_id=str(row.get("session_id") or ""),
+        role=str(row.get("role") or ""),
+        content=decode_content(row.get("content")),
+        state=state_of(row.get("active", 1), row.get("compacted", 0)),
+        timestamp=number(row.get("timestamp")),
+        tool_calls=decode_calls(row.get("tool_calls")),
+        tool_call_id=str(row.get("tool_call_id") or ""),
+        tool_name=str(row.get("tool_name") or ""),
+        reasoning=next((str(row[name]) for name in _REASONING if row.get(name)), ""),
+        finish_reason=str(row.get("finish_reason") or ""),
+        flagged=bool(row.get("_compressed_summary")),
+        extra={name: value for name, value in row.items() if name not in _PLAIN and value is not None},
+    )
+
+
+def number(value: Any) -> float:
+    """A stored number, 0.0 for what is none: SQLite columns hold any type."""
+    return float(value) if isinstance(value, (int, float)) else 0.0
+
+
+def message_of(row: StoredMessage) -> compaction.Message:
+    """The message a model would be sent for this row, in OpenAI chat shape, with the owner's summary flag."""
+    message: compaction.Message = {"role": row.role, "content": row.content}
+    if row.tool_calls:
+        message["tool_calls"] = row.tool_calls
+    if row.tool_call_id:
+        message["tool_call_id"] = row.tool_call_id
+    if row.tool_name:
+        message["tool_name"] = row.tool_name
+    if row.role == "assistant" and row.reasoning:
+        message["reasoning"] = row.reasoning
+    if row.flagged:
+        message["_compressed_summary"] = True
+    return message

@@ -1,0 +1,44 @@
+"""The columns a store has, read from the database: a version number may hold different columns (`interop/hermes.md`, heading)."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Column names of the two tables that hold conversations, in their order, and the names of all tables and triggers."""
+
+    messages: tuple[str, ...]
+    sessions: tuple[str, ...]
+    tables: frozenset[str]
+    triggers: tuple[tuple[str, str], ...]  # (name, SQL) of the triggers on `messages`
+
+
+def read_columns(con: sqlite3.Connection) -> Columns:
+    """The columns of an open store. A table that is missing has none."""
+    names = con.execute("SELECT type, name, tbl_name, COALESCE(sql, '') FROM sqlite_master").fetchall()
+    return Columns(
+        messages=_of_table(con, "messages"),
+        sessions=_of_table(con, "sessions"),
+        tables=frozenset(name for kind, name, _, _ in names if kind == "table"),
+        triggers=tuple((name, sql) for kind, name, table, sql in names if kind == "trigger" and table == "messages"),
+    )
+
+
+def _of_table(con: sqlite3.Connection, table: str) -> tuple[str, ...]:
+    return tuple(row[1] for row in con.execute(f"PRAGMA table_info({table})"))
+
+
+def quoted(name: str) -> str:
+    """`name` as an SQL identifier; column names come from the database and may be anything."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def selection(present: tuple[str, ...], wanted: dict[str, str], prefix: str = "") -> str:
+    """A SELECT list with every wanted column in order: the column where it is present, else its default SQL value."""
+    return ", ".join(
+        (f"{prefix}{quoted(name)}" if name in present else default) + f" AS {quoted(name)}"
+        for name, default in wanted.items()
+    )

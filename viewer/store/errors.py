@@ -1,0 +1,49 @@
+"""What a store refuses, and why: one class a kind, each with the stable `code` of the JSON API and a sentence for people."""
+
+from __future__ import annotations
+
+
+class StoreError(Exception):
+    """A store could not do what was asked. `code` is stable; `message` says what is wrong and, where known, what to do."""
+
+    code = "store_error"
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
+class NotFound(StoreError):
+    """No such store, session, message or compaction."""
+
+    code = "not_found"
+
+
+class StoreUnavailable(StoreError):
+    """The file is missing, locked, damaged, replaced, or no database of sessions."""
+
+    code = "store_unavailable"
+
+
+class StoreReadOnly(StoreError):
+    """The store can be read, and this cannot be done in it: old schema, missing rights, a tokenizer that is not here."""
+
+    code = "store_read_only"
+
+
+class SessionBusy(StoreError):
+    """Somebody else holds the session's compression lock, or a turn is running."""
+
+    code = "session_busy"
+
+
+class CompactionConflict(StoreError):
+    """Planned rows are no longer live, or were changed, since the plan was made."""
+
+    code = "compaction_conflict"
+
+
+class NotUndoable(StoreError):
+    """This compaction cannot be taken back any more; the message says why."""
+
+    code = "not_undoable"

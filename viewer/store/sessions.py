@@ -1,0 +1,264 @@
+"""Sessions of a store: one, a page of many, and the chain of parts that an older agent splits one conversation into."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from .codec import decode_content, number
+from .columns import selection
+from .errors import NotFound
+from .stores import Reader
+
+Order = Literal["recent", "created", "messages"]
+CHAIN_LIMIT = 1000  # the owner's own cap on resuming along a chain
+FORKS = ("_branched_from", "_delegate_from", "_reset_from")  # a child with one of these is no continuation of its parent
+
+_WANTED = {
+    "id": "NULL", "source": "''", "model": "NULL", "title": "NULL", "parent_session_id": "NULL", "started_at": "0",
+    "ended_at": "NULL", "end_reason": "NULL", "archived": "0", "cwd": "NULL", "model_config": "NULL",
+    "message_count": "0", "last_activity_at": "NULL",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One row of `sessions` with what its messages tell. Times in epoch seconds; `live` and `rows` count rows in context and all
+    rows; `under` those summarised away; `parts` the sessions of its chain up to this one."""
+
+    store: str
+    id: str
+    source: str
+    model: str
+    title: str
+    first_words: str
+    parent: str
+    started_at: float
+    last_active: float
+    ended_at: float | None
+    end_reason: str
+    archived: bool
+    cwd: str
+    live: int
+    under: int
+    rows: int
+    parts: int
+
+    @property
+    def name(self) -> str:
+        return self.title or self.first_words or self.id
+
+
+@dataclass(frozen=True, slots=True)
+class SessionFilter:
+    """What a list of sessions is narrowed to; empty fields do not narrow. `q` is looked for in titles, ids and first requests."""
+
+    q: str = ""
+    source: str = ""
+    model: str = ""
+    state: Literal["", "open", "ended", "archived"] = ""
+    compacted: bool | None = None
+    order: Order = "recent"
+
+
+def get_session(reader: Reader, session_id: str) -> Session:
+    """The session of this id. Raises NotFound."""
+    found = _query(reader, "s.id = ?", [session_id], "s.id", 1)
+    if not found:
+        raise NotFound(f"Store {reader.store.name} has no session {session_id!r}.")
+    return found[0]
+
+
+def list_sessions(
+    reader: Reader, wanted: SessionFilter, limit: int, after: tuple[float, str] | None = None
+) -> list[Session]:
+    """At most `limit` sessions in the wanted order, those behind the key `after` of an earlier page. Of a chain, its tip alone."""
+    where, values = _conditions(reader, wanted)
+    key = _ORDER[wanted.order]
+    if after is not None:
+        where.append(f"({key}, s.id) < (?, ?)")
+        values += [after[0], after[1]]
+    return _query(reader, " AND ".join(where) or "1", values, f"{key} DESC, s.id DESC", limit)
+
+
+def sort_key(session: Session, order: Order) -> tuple[float, str]:
+    """The keyset key of a session: what `list_sessions` takes as `after`."""
+    value = {"recent": session.last_active, "created": session.started_at, "messages": float(session.live)}[order]
+    return value, session.id
+
+
+def choices(reader: Reader) -> tuple[list[str], list[str]]:
+    """The sources and the models that occur, for the filters."""
+    con, present = reader.con, reader.columns.sessions
+    sources = [row[0] for row in con.execute("SELECT DISTINCT source FROM sessions ORDER BY source") if row[0]]
+    if "model" not in present:
+        return sources, []
+    return sources, [row[0] for row in con.execute("SELECT DISTINCT model FROM sessions ORDER BY model") if row[0]]
+
+
+def system_prompt(reader: Reader, session_id: str) -> str:
+    """The session's system prompt, which is kept beside the rows: inline, or by hash in a table of its own. "" for none."""
+    columns = selection(reader.columns.sessions, {"system_prompt": "NULL", "system_prompt_hash": "NULL"})
+    row = reader.con.execute(f"SELECT {columns} FROM sessions WHERE id = ?", [session_id]).fetchone()
+    if row is None:
+        return ""
+    if row[1] and "system_prompts" in reader.columns.tables:
+        by_hash = reader.con.execute("SELECT prompt FROM system_prompts WHERE hash = ?", [row[1]]).fetchone()
+        if by_hash:
+            return str(by_hash[0])
+    return str(row[0] or "")
+
+
+# -- chains ----------------------------------------------------------------------------------------------------------------
+
+
+def chain(reader: Reader, session_id: str) -> list[str]:
+    """Ids of the parts of one conversation up to this session, first part first: those ended by a compaction that split them off."""
+    ids = [session_id]
+    while len(ids) < CHAIN_LIMIT:
+        parent = _continued_parent(reader, ids[-1])
+        if not parent or parent in ids:
+            break
+        ids.append(parent)
+    return ids[::-1]
+
+
+def tip(reader: Reader, session_id: str) -> str:
+    """The newest part of the conversation this session belongs to: the only one an agent goes on with."""
+    seen = [session_id]
+    if "parent_session_id" not in reader.columns.sessions:
+        return session_id
+    while len(seen) < CHAIN_LIMIT:
+        children = reader.con.execute(
+            "SELECT id FROM sessions WHERE parent_session_id = ? ORDER BY started_at DESC", [seen[-1]]
+        ).fetchall()
+        child = next((row[0] for row in children if _continued_parent(reader, row[0]) == seen[-1]), None)
+        if child is None or child in seen:
+            break
+        seen.append(child)
+    return seen[-1]
+
+
+def lease_key(reader: Reader, session_id: str) -> str:
+    """The id under which turns of this conversation are leased: the first part of its chain (`interop/hermes.md` section 3)."""
+    return chain(reader, session_id)[0]
+
+
+def _continued_parent(reader: Reader, session_id: str) -> str:
+    wanted = {"parent_session_id": "NULL", "model_config": "''"}
+    row = reader.con.execute(
+        f"SELECT {selection(reader.columns.sessions, wanted)} FROM sessions WHERE id = ?", [session_id]
+    ).fetchone()
+    if row is None or not row[0] or any(fork in str(row[1] or "") for fork in FORKS):
+        return ""
+    parent = reader.con.execute(
+        f"SELECT {selection(reader.columns.sessions, {'id': 'NULL', 'end_reason': 'NULL'})} FROM sessions WHERE id = ?",
+        [row[0]],
+    ).fetchone()
+    return str(parent[0]) if parent and parent[1] == "compression" else ""
+
+
+# -- the query -------------------------------------------------------------------------------------------------------------
+
+_LAST_ACTIVE = "COALESCE((SELECT MAX(m.timestamp) FROM messages m WHERE m.session_id = s.id), s.started_at)"
+_LIVE = "(SELECT COUNT(*) FROM messages m WHERE m.session_id = s.id AND {active})"
+_ORDER = {"recent": "s.last_active", "created": "s.started_at", "messages": "s.live"}
+
+
+def _query(reader: Reader, where: str, values: Sequence[Any], order: str, limit: int) -> list[Session]:
+    """Sessions `s` as the given SQL narrows and orders them; columns that are missing have their defaults."""
+    present = reader.columns
+    active = "m.active = 1" if "active" in present.messages else "1"
+    under = "m.active = 0 AND m.compacted = 1" if "compacted" in present.messages else "0"
+    inner = (
+        f"SELECT {selection(present.sessions, _WANTED, 's.')}, {_LAST_ACTIVE} AS last_active, "
+        f"{_LIVE.format(active=active)} AS live FROM sessions s"
+    )
+    counted = (
+        f"SELECT s.*, (SELECT COUNT(*) FROM messages m WHERE m.session_id = s.id) AS rows, "
+        f"{_LIVE.format(active=under)} AS under FROM ({inner}) s WHERE {where} ORDER BY {order} LIMIT ?"
+    )
+    cursor = reader.con.execute(counted, [*values, limit])
+    names = [column[0] for column in cursor.description]
+    return [_session(reader, dict(zip(names, row, strict=True))) for row in cursor.fetchall()]
+
+
+def _session(reader: Reader, row: dict[str, Any]) -> Session:
+    return Session(
+        store=reader.store.name,
+        id=str(row["id"]),
+        source=str(row["source"] or ""),
+        model=str(row["model"] or ""),
+        title=str(row["title"] or ""),
+        first_words="" if row["title"] else _first_words(reader.con, row["id"]),
+        parent=str(row["parent_session_id"] or ""),
+        started_at=number(row["started_at"]),
+        last_active=number(row["last_active"]),
+        ended_at=number(row["ended_at"]) if row["ended_at"] is not None else None,
+        end_reason=str(row["end_reason"] or ""),
+        archived=bool(row["archived"]),
+        cwd=str(row["cwd"] or ""),
+        live=row["live"],
+        under=row["under"],
+        rows=row["rows"],
+        parts=len(chain(reader, row["id"])) if row["parent_session_id"] else 1,
+    )
+
+
+def _first_words(con: sqlite3.Connection, session_id: str) -> str:
+    row = con.execute(
+        "SELECT substr(content, 1, 300) FROM messages WHERE session_id = ? AND role = 'user' ORDER BY id LIMIT 1", [session_id]
+    ).fetchone()
+    text = decode_content(row[0]) if row else None
+    return " ".join(text.split())[:80] if isinstance(text, str) else ""
+
+
+def _conditions(reader: Reader, wanted: SessionFilter) -> tuple[list[str], list[Any]]:
+    parts = list(_narrowing(reader, wanted))
+    return [sql for sql, _ in parts], [value for _, values in parts for value in values]
+
+
+def _narrowing(reader: Reader, wanted: SessionFilter) -> Iterator[tuple[str, list[Any]]]:
+    if {"parent_session_id", "end_reason"} <= set(reader.columns.sessions):
+        forked = " OR ".join(f"instr(COALESCE({_child_config(reader)}, ''), '{fork}') > 0" for fork in FORKS)
+        yield (
+            "NOT (COALESCE(s.end_reason, '') = 'compression' AND EXISTS "
+            f"(SELECT 1 FROM sessions c WHERE c.parent_session_id = s.id AND NOT ({forked})))",
+            [],
+        )
+    if wanted.source:
+        yield "s.source = ?", [wanted.source]
+    if wanted.model:
+        yield "s.model = ?", [wanted.model]
+    yield ("s.archived" if wanted.state == "archived" else "NOT COALESCE(s.archived, 0)"), []
+    if wanted.state in ("open", "ended"):
+        yield f"s.ended_at IS {'NULL' if wanted.state == 'open' else 'NOT NULL'}", []
+    if wanted.compacted is not None:
+        yield ("" if wanted.compacted else "NOT ") + _compacted(reader), []
+    for word in wanted.q.split():
+        yield _MATCH, [f"%{_escaped(word)}%"] * 3
+
+
+def _child_config(reader: Reader) -> str:
+    return "c.model_config" if "model_config" in reader.columns.sessions else "''"
+
+
+def _compacted(reader: Reader) -> str:
+    """Was compacted: in place (rows lie under a boundary), or the old way (it continues a part that a compaction ended)."""
+    under = "EXISTS (SELECT 1 FROM messages m WHERE m.session_id = s.id AND m.compacted = 1)"
+    split = "EXISTS (SELECT 1 FROM sessions p WHERE p.id = s.parent_session_id AND p.end_reason = 'compression')"
+    tests = [under] if "compacted" in reader.columns.messages else []
+    tests += [split] if "end_reason" in reader.columns.sessions else []
+    return f"({' OR '.join(tests) or '0'})"
+
+
+_MATCH = (
+    "(s.title LIKE ? ESCAPE '\\' OR s.id LIKE ? ESCAPE '\\' OR (SELECT m.content FROM messages m WHERE m.session_id = s.id "
+    "AND m.role = 'user' ORDER BY m.id LIMIT 1) LIKE ? ESCAPE '\\')"
+)
+
+
+def _escaped(word: str) -> str:
+    return word.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")

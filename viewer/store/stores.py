@@ -1,0 +1,229 @@
+"""Which stores exist, how one is opened for reading, and what each can do.
+
+Nothing here writes. A store belongs to another program: it is opened read-only, for one request, and never as an ordinary file
+(`interop/hermes.md` section 2: closing a file handle would drop the locks of a connection in this process).
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+from urllib.parse import quote
+
+from django.conf import settings
+
+from .columns import Columns, read_columns
+from .errors import NotFound, StoreUnavailable
+
+BUSY_SECONDS = 5.0  # the owner's own readers wait as long
+OPEN_ATTEMPTS = 3  # a read-only open can meet a passing "disk I/O error" while the owner checkpoints
+REQUIRED = {"messages": {"id", "session_id", "role", "content", "timestamp"}, "sessions": {"id", "source", "started_at"}}
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """One shared database of sessions. `ours` is True for the demo store alone: only there may whole sessions come and go."""
+
+    name: str
+    url: str
+    origin: Literal["configured", "found", "demo"]
+
+    @property
+    def path(self) -> Path:
+        return Path(self.url.removeprefix("sqlite:///"))
+
+    @property
+    def ours(self) -> bool:
+        return self.origin == "demo"
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """An open read-only connection to a store with the columns it has. Read lists, never keep a cursor open."""
+
+    store: Store
+    con: sqlite3.Connection
+    columns: Columns
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What a store can do here. `compact_reason` says in a sentence why it cannot compact, "" when it can."""
+
+    schema: int | None
+    sessions: int
+    size: int  # bytes of the database file
+    compact_reason: str
+    search: bool
+    summary_flag: bool
+    turn_leases: bool
+
+    @property
+    def can_compact(self) -> bool:
+        return not self.compact_reason
+
+
+# -- which stores ----------------------------------------------------------------------------------------------------------
+
+
+def all_stores() -> list[Store]:
+    """Every store: the configured ones, else those found under `HERMES_HOME`, and always the demo store last.
+
+    Looked up at every call, so that a store which appears later is found. A configured store is listed even when its file is missing.
+    """
+    configured = [Store(name, url, "configured") for name, url in settings.STORES.items()]
+    demo = Store("demo", f"sqlite:///{settings.DEMO_STORE}", "demo")
+    return [*(configured or _found()), demo]
+
+
+def _found() -> list[Store]:
+    home: Path = settings.HERMES_HOME
+    named = [("hermes", home / "state.db")]
+    named += [(f"hermes-{path.parent.name}", path) for path in sorted(home.glob("profiles/*/state.db"))]
+    return [Store(name, f"sqlite:///{path}", "found") for name, path in named if path.is_file()]
+
+
+def get_store(name: str) -> Store:
+    """The store of this name. Raises NotFound."""
+    for store in all_stores():
+        if store.name == name:
+            return store
+    raise NotFound(f"There is no store named {name!r}.")
+
+
+def unread_homes() -> list[tuple[str, Path]]:
+    """Homes of other agents that exist on this machine and that Palimpsest cannot read yet: (agent, directory)."""
+    homes = [("Claude Code", ".claude/projects"), ("Codex", ".codex/sessions"), ("OpenClaw", ".openclaw/agents")]
+    return [(agent, path) for agent, place in homes if (path := Path.home() / place).is_dir()]
+
+
+# -- opening ---------------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def open_store(store: Store) -> Iterator[Reader]:
+    """A read-only connection for one request. Raises StoreUnavailable with the reason; a replaced file is noticed at the end."""
+    before = identity(store)
+    con = _connect(store)
+    try:
+        columns = read_columns(con)
+        _check_is_store(store, columns)
+        yield Reader(store, con, columns)
+        if identity(store) != before:
+            raise StoreUnavailable(f"The file of store {store.name} was replaced while it was read. Load the page again.")
+    except sqlite3.Error as problem:
+        raise unavailable(store, problem) from problem
+    finally:
+        con.close()
+
+
+def identity(store: Store) -> tuple[int, int]:
+    """Device and inode of the store's file; an open connection goes on reading a file that was replaced. Raises StoreUnavailable."""
+    try:
+        found = os.stat(store.path)
+    except OSError as problem:
+        raise StoreUnavailable(f"Store {store.name}: {store.path} cannot be read: {problem.strerror}.") from problem
+    return found.st_dev, found.st_ino
+
+
+def unavailable(store: Store, problem: sqlite3.Error) -> StoreUnavailable:
+    """The SQLite error as a sentence that names the store."""
+    text = str(problem)
+    if "locked" in text or "busy" in text:
+        return StoreUnavailable(f"Store {store.name} is locked by another program just now. Try again in a moment.")
+    if "not a database" in text or "malformed" in text:
+        return StoreUnavailable(f"Store {store.name}: {store.path} is not a readable SQLite database ({text}).")
+    return StoreUnavailable(f"Store {store.name} cannot be read: {text}.")
+
+
+def _connect(store: Store) -> sqlite3.Connection:
+    if not store.url.startswith("sqlite:///"):
+        raise StoreUnavailable(f"Store {store.name}: only SQLite stores can be opened so far, not {store.url.split(':')[0]}.")
+    for attempt in range(OPEN_ATTEMPTS):
+        try:
+            return _open_read_only(store, "mode=ro")
+        except sqlite3.OperationalError as problem:
+            if "unable to open" in str(problem) and _has_no_writable_place_for_sidecars(store):
+                return _open_read_only(store, "immutable=1")
+            if attempt == OPEN_ATTEMPTS - 1 or "disk I/O" not in str(problem):
+                raise unavailable(store, problem) from problem
+            time.sleep(0.05)
+        except sqlite3.DatabaseError as problem:
+            raise unavailable(store, problem) from problem
+    raise AssertionError("unreachable")
+
+
+def _open_read_only(store: Store, mode: str) -> sqlite3.Connection:
+    con = sqlite3.connect(f"file:{quote(str(store.path))}?{mode}", uri=True, timeout=BUSY_SECONDS, isolation_level=None)
+    con.text_factory = lambda octets: octets.decode("utf-8", "replace")  # a row with broken text must not hide the others
+    try:
+        con.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()
+    except sqlite3.Error:
+        con.close()
+        raise
+    return con
+
+
+def _has_no_writable_place_for_sidecars(store: Store) -> bool:
+    """A WAL database in a directory that cannot be written opens only as immutable, and then nobody here writes it either."""
+    return not os.access(store.path.parent, os.W_OK) and not Path(f"{store.path}-wal").exists()
+
+
+def _check_is_store(store: Store, columns: Columns) -> None:
+    missing = [
+        f"{table}.{name}"
+        for table, names in REQUIRED.items()
+        for name in sorted(names - set(columns.messages if table == "messages" else columns.sessions))
+    ]
+    if missing:
+        raise StoreUnavailable(
+            f"Store {store.name}: {store.path} is a database, but not of agent sessions (no {', '.join(missing[:3])})."
+        )
+
+
+# -- what a store can do ---------------------------------------------------------------------------------------------------
+
+
+def capabilities(reader: Reader) -> Capabilities:
+    """What this store can do, from its columns, tables, triggers and the file's rights; never from its version number."""
+    columns = reader.columns
+    return Capabilities(
+        schema=_schema(reader),
+        sessions=reader.con.execute("SELECT COUNT(*) FROM sessions").fetchone()[0],
+        size=reader.store.path.stat().st_size,
+        compact_reason=compact_reason(reader),
+        search="messages_fts" in columns.tables,
+        summary_flag="_compressed_summary" in columns.messages,
+        turn_leases="session_turn_leases" in columns.tables,
+    )
+
+
+def compact_reason(reader: Reader) -> str:
+    """Why sessions of this store cannot be compacted in place, as one sentence; "" when they can."""
+    columns, path = reader.columns, reader.store.path
+    if "compacted" not in columns.messages or "active" not in columns.messages:
+        schema = _schema(reader)
+        return (
+            f"This store has schema {schema if schema is not None else 'unknown'}, whose messages have no “compacted” column: its agent "
+            "can only split a session in two. Update the agent to compact in place."
+        )
+    if "compression_locks" not in columns.tables or "message_count" not in columns.sessions:
+        return "This store lacks the compression lock that its agent and this site would share."
+    if any("messages_fts_cjk" in name for name, _ in columns.triggers):
+        return "This store's search index needs the cjk_unicode61 tokenizer, which is not available here; writing would fail."
+    if not os.access(path, os.W_OK) or not os.access(path.parent, os.W_OK):
+        return f"{path} cannot be written by this user."
+    return ""
+
+
+def _schema(reader: Reader) -> int | None:
+    if "schema_version" not in reader.columns.tables:
+        return None
+    row = reader.con.execute("SELECT MAX(version) FROM schema_version").fetchone()
+    return int(row[0]) if row and isinstance(row[0], int) else None
