@@ -86,7 +86,7 @@ def _stores(name: str) -> dict[str, str]:
             raise ImproperlyConfigured(
                 f"{name} needs a name of its own for each store (letters, digits, . _ -, and not demo), not {store!r}."
             )
-        if not re.match(r"(sqlite:///|postgres://|postgresql://).", url):
+        if not re.match(r"(sqlite:////|postgres://|postgresql://).", url):
             raise ImproperlyConfigured(
                 f"{name} must be name=url,... with sqlite:////absolute/path or postgres://... as url, not {url!r}."
             )
@@ -152,6 +152,9 @@ DEBUG = _flag("PALIMPSEST_DEBUG")
 DATA_DIR = _data_directory("PALIMPSEST_DATA_DIR")
 HOST = _host("HOST", "127.0.0.1")
 PORT = _number("PORT", 8000, 1, 65535)
+# As a browser on this machine reaches it; a wildcard HOST is no address to open.
+_opened = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(HOST, HOST)
+SITE_ADDRESS = f"http://{f'[{_opened}]' if ':' in _opened else _opened}:{PORT}"
 
 # The shared databases: the ones named here, else those found under HERMES_HOME, and always the demo store.
 STORES = _stores("PALIMPSEST_STORES")
@@ -236,6 +239,9 @@ STORAGES = {
     },
 }
 WHITENOISE_USE_FINDERS = DEBUG
+WHITENOISE_KEEP_ONLY_HASHED_FILES = True
+# Source maps of the API page's viewer are large and seldom fetched: compressing them would take most of a first start.
+WHITENOISE_SKIP_COMPRESS_EXTENSIONS = ["map", "png", "svgz", "jpg", "webp", "woff", "woff2", "gz", "br"]
 
 LOGGING = {
     "version": 1,

@@ -1,0 +1,18 @@
+"""`manage.py demo`: the demo store."""
+
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand
+
+from viewer.up import prepare
+
+
+class Command(BaseCommand):
+    """Make the demo store if it is missing."""
+
+    help = "Make the demo store if it is missing."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        made = prepare.demo_store()
+        self.stdout.write(f"{'Made' if made else 'It is there already:'} {settings.DEMO_STORE}")

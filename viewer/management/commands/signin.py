@@ -1,0 +1,17 @@
+"""`manage.py signin`: a new sign-in link."""
+
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand
+
+from viewer import access
+
+
+class Command(BaseCommand):
+    """Print a sign-in link."""
+
+    help = "Print a link that signs one browser in, once, within 24 hours."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        self.stdout.write(f"{settings.SITE_ADDRESS}{access.new_link()}")

@@ -1,0 +1,50 @@
+"""`manage.py up`: everything, then serve with a worker (`make run`)."""
+
+import sys
+from argparse import ArgumentParser
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand
+
+from viewer import access
+from viewer.up import listing, prepare
+from viewer.up.processes import Processes
+
+
+class Command(BaseCommand):
+    """Prepare, start server and worker, print a sign-in link, run until stopped."""
+
+    help = "Set up what is missing, then serve the site with one worker, and print a sign-in link."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--with-parent", action="store_true", help="end when the calling process ends")
+
+    def handle(self, *args: Any, with_parent: bool, **options: Any) -> None:
+        try:
+            address = self._prepare()
+        except prepare.CannotStart as problem:
+            sys.exit(str(problem))
+        if code := Processes(address, settings.PORT, self._say_link, with_parent).run():
+            sys.exit(code)
+
+    def _prepare(self) -> str:
+        address = prepare.free_address(settings.HOST, settings.PORT)
+        prepare.check_stores()
+        prepare.own_database()
+        if prepare.demo_store():
+            self._say(f"Made the demo store {settings.DEMO_STORE}")
+        if prepare.static_files():
+            self._say("Collected static files")
+        self._say("Stores:")
+        for line in listing.lines():
+            self._say(f"  {line}")
+        return address
+
+    def _say_link(self) -> None:
+        self._say(f"Sign in: {settings.SITE_ADDRESS}{access.new_link()}")
+        self._say("The link works once, within 24 hours. Ctrl-C ends the server.")
+
+    def _say(self, line: str) -> None:
+        self.stdout.write(line)
+        self.stdout.flush()

@@ -1,0 +1,28 @@
+"""What is open, in lines for a terminal: `manage.py stores`, and the start of `manage.py up`."""
+
+from collections.abc import Iterator
+
+from viewer.store.errors import StoreError
+from viewer.store.stores import Store, all_stores, capabilities, open_store, unread_homes
+
+
+def lines() -> Iterator[str]:
+    """One line a store: name, path, schema, sessions, can compact or why not; then homes that are not readable yet."""
+    stores = all_stores()
+    width = max(len(store.name) for store in stores)
+    for store in stores:
+        yield f"{store.name:<{width}}  {store.path}  {_state(store)}"
+    for agent, path in unread_homes():
+        yield f"{agent} at {path}: found, but not readable yet"
+
+
+def _state(store: Store) -> str:
+    try:
+        with open_store(store) as reader:
+            able = capabilities(reader)
+    except StoreError as problem:
+        return f"not open: {problem.message}"
+    sessions = f"{able.sessions:,} session{'' if able.sessions == 1 else 's'}"
+    search = "" if able.search else ", no full-text search"
+    compacts = "can compact" if able.can_compact else f"cannot compact: {able.compact_reason}"
+    return f"schema {able.schema or 'unknown'}, {sessions}{search}, {compacts}"

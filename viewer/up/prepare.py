@@ -1,0 +1,86 @@
+"""What a start checks and makes: the port, own database, demo store, static files. A second start changes nothing."""
+
+import errno
+import hashlib
+import os
+import socket
+
+from django.conf import settings
+from django.contrib.staticfiles.finders import get_finders
+from django.core.management import call_command
+from django.db import OperationalError
+
+from viewer.store.demo import ensure_demo
+from viewer.store.stores import all_stores
+
+NOT_SERVED = ["redoc*", "htm*-4*"]  # django-ninja's other API page, and the htmx that is still a beta
+
+
+class CannotStart(Exception):
+    """One sentence that says why, and what to do."""
+
+
+def free_address(host: str, port: int) -> str:
+    """The numeric address of `host`, once it is sure that `port` can be listened on there. Raises CannotStart."""
+    try:
+        family, _, _, _, target = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    except socket.gaierror:
+        raise CannotStart(f"HOST {host} is not known: set it to an address of this machine.") from None
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        # A port that was closed a moment ago is free; one that somebody listens on is not, even to a granian
+        # that would share it (SO_REUSEPORT).
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(target)
+        except OSError as problem:
+            raise CannotStart(_port_problem(problem.errno, host, port)) from None
+    return str(target[0])
+
+
+def _port_problem(number: int | None, host: str, port: int) -> str:
+    if number == errno.EADDRINUSE:
+        return f"Port {port} on {host} is in use: set PORT to another one."
+    if number == errno.EACCES:
+        return f"Port {port} on {host} needs more rights than this user has: set PORT to 1024 or above."
+    return f"HOST {host} is not an address of this machine: set it to one that is, such as 127.0.0.1."
+
+
+def check_stores() -> None:
+    """Every configured SQLite store has its file. Raises CannotStart."""
+    for store in all_stores():
+        if store.origin == "configured" and store.url.startswith("sqlite:") and not store.path.is_file():
+            raise CannotStart(f"Store {store.name}: there is no file {store.path}. Correct PALIMPSEST_STORES.")
+
+
+def own_database() -> None:
+    """Bring the site's own tables up to date. Raises CannotStart."""
+    try:
+        call_command("migrate", verbosity=0, interactive=False)
+    except OperationalError as problem:
+        first = str(problem).strip().partition("\n")[0]
+        raise CannotStart(f"The site's own database (PALIMPSEST_DATABASE_URL) cannot be opened: {first}") from None
+
+
+def demo_store() -> bool:
+    """Make the demo store if it is missing; whether it was made."""
+    return ensure_demo(settings.DEMO_STORE)
+
+
+def static_files() -> bool:
+    """Collect and compress the static files if one of them changed since the last time; whether they were."""
+    stamp = settings.DATA_DIR / "static.stamp"
+    found = _static_fingerprint()
+    if stamp.is_file() and stamp.read_text() == found:
+        return False
+    call_command("collectstatic", verbosity=0, interactive=False, ignore_patterns=NOT_SERVED)
+    stamp.write_text(found)
+    return True
+
+
+def _static_fingerprint() -> str:
+    digest = hashlib.sha256(f"{settings.STORAGES['staticfiles']['BACKEND']} {settings.STATIC_ROOT}".encode())
+    files = {storage.path(name) for finder in get_finders() for name, storage in finder.list([])}
+    for path in sorted(files):
+        status = os.stat(path)
+        digest.update(f"\n{path} {status.st_size} {status.st_mtime_ns}".encode())
+    return digest.hexdigest()
