@@ -17,8 +17,9 @@ A block that stands wholly at (0,0) was undone: it is no boundary and its rows a
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 State = Literal["live", "under", "out"]
@@ -103,89 +104,126 @@ class History:
 
 
 def build(rows: Sequence[LightRow]) -> History:
-    """The History of `rows`: all rows of one session, or of a chain of split sessions, in id order. O(rows) but for ties."""
-    blocks, ignored = _find_blocks(rows)
-    origin = {copy: source for block in blocks for copy, source in block.copies}
-    origin.update(_pruned_copies(rows, blocks, ignored))
-    chains = _chains(rows, origin, ignored)
-    root = {row.id: chain[0].id for chain in chains for row in chain}
-    by_id = {row.id: row for row in rows}
-    boundaries = tuple(_boundary(block, root, by_id) for block in blocks)
-    entries = [entry for chain in chains if (entry := _entry(chain)) is not None]
+    """The History of `rows`: all rows of one session, or of a chain of split sessions, in id order."""
+    reading = _Reading()
+    seen: set[str] = set()
+    openers = [index for index, row in enumerate(rows) if _opens_a_block(row, seen)]
+    reading.append(rows[: openers[0]] if openers else rows)
+    for index, end in pairwise([*openers, len(rows)]):
+        reading.compaction(rows[index], rows[index + 1 : end])
+    reading.settle()
+    entries = [entry for chain in reading.chains.values() if (entry := _entry(chain)) is not None]
     message_of = {row_id: entry.id for entry in entries for row_id in entry.rows}
-    return History(_ordered(entries, boundaries), boundaries, message_of)
+    return History(_ordered(entries, reading.boundaries), tuple(reading.boundaries), message_of)
+
+
+def _opens_a_block(row: LightRow, seen: set[str]) -> bool:
+    """Whether this row's handoff is new: some agents carry old handoffs along as if they were turns."""
+    if not row.handoff:
+        return False
+    repeated = row.handoff == "standalone" and row.handoff_key in seen
+    seen.add(row.handoff_key)
+    return not repeated
 
 
 # -- blocks ------------------------------------------------------------------------------------------------------------------
 
-
-@dataclass(frozen=True, slots=True)
-class _Block:
-    handoff: LightRow
-    rows: tuple[LightRow, ...]
-    before: tuple[LightRow, ...]
-    copies: tuple[tuple[int, int], ...]
-    first_tail: LightRow | None
+Pair = tuple[LightRow, LightRow]  # (copy, the row it was copied from)
 
 
-def _find_blocks(rows: Sequence[LightRow]) -> tuple[list[_Block], set[int]]:
-    """The blocks that stand, oldest first, and the ids of the rows of undone blocks."""
-    blocks: list[_Block] = []
-    ignored: set[int] = set()
-    seen: dict[str, float] = {}
-    handoffs = [index for index, row in enumerate(rows) if _opens_a_block(row, seen)]
-    generation_start = 0
-    for number, index in enumerate(handoffs):
-        end = handoffs[number + 1] if number + 1 < len(handoffs) else len(rows)
-        before = [row for row in rows[generation_start:index] if row.id not in ignored]
-        block = _block_around(rows[index], before, rows[index + 1 : end])
-        if all(row.state == "out" for row in block.rows):
-            ignored.update(row.id for row in block.rows)
-            continue
-        blocks.append(block)
-        generation_start = index - sum(row.id < rows[index].id for row in block.rows)
-    return blocks, ignored
+class _Reading:
+    """Rows taken in from oldest to newest: the chain of rows of each message, the current generation, the boundaries so far."""
+
+    def __init__(self) -> None:
+        self.chains: dict[int, list[LightRow]] = {}  # message id -> its rows, oldest first
+        self.root: dict[int, int] = {}  # row id -> message id
+        self.generation: list[LightRow] = []
+        self.pending: list[LightRow] = []  # rows since the last block, among them the next block's head copies
+        self.boundaries: list[Boundary] = []
+
+    def append(self, rows: Sequence[LightRow]) -> None:
+        self.pending.extend(rows)
+
+    def compaction(self, handoff: LightRow, after: Sequence[LightRow]) -> None:
+        """Take in a handoff and the rows up to the next one."""
+        head = self._head(handoff)
+        self.pending = self.pending[: len(self.pending) - len(head)]
+        self.settle()
+        carrier = [handoff] if handoff.handoff == "merged" else []
+        tail = self._tail([*carrier, *(row for row in after if row.handoff != "standalone")])
+        last = tail[-1][0].id if tail else handoff.id
+        block = [*(copy for copy, _ in head), handoff, *(row for row in after if row.id <= last)]
+        if any(row.state != "out" for row in block):
+            self._stands(handoff, block, [*head, *tail], tail)
+        self.append([row for row in after if row.id > last])
+
+    def settle(self) -> None:
+        """Make the pending rows messages of the current generation, copies of a compaction without a handoff aside."""
+        self.generation.extend(self.pending)
+        self._add(self.pending)
+        self.pending = []
+        for copy, source in _repetition(self.generation):
+            self._join(copy, source)
+
+    def _head(self, handoff: LightRow) -> list[Pair]:
+        """Head copies equal the first rows of the generation, or the session's first messages if the agent kept them in memory."""
+        in_generation = _head_run([*self.generation, *self.pending], self.pending, handoff)
+        return in_generation or _head_run([*self._messages(), *self.pending], self.pending, handoff)
+
+    def _tail(self, candidates: list[LightRow]) -> list[Pair]:
+        """Tail copies line up with the last messages. An agent that compacts from memory reaches back behind the last boundary."""
+        return _tail_run(self._messages(), candidates) or _tail_run(
+            [row for row in self.generation if row.handoff != "standalone"], candidates
+        )
+
+    def _messages(self) -> list[LightRow]:
+        return [chain[-1] for chain in self.chains.values()]
+
+    def _stands(self, handoff: LightRow, block: list[LightRow], copies: list[Pair], tail: list[Pair]) -> None:
+        copied = {source.id for _, source in copies}
+        before = [row for row in self.generation if row.state != "out" or row.id in copied]
+        kept = {self.root[source.id] for _, source in copies if source.id in self.root}
+        of_messages = [(copy, source) for copy, source in copies if source.id in self.root]
+        self.boundaries.append(
+            Boundary(
+                handoff_id=handoff.id,
+                time=handoff.time,
+                block_ids=tuple(row.id for row in block),
+                before_ids=tuple(row.id for row in before),
+                cut_id=self.root[tail[0][1].id] if tail else None,
+                copies=tuple((copy.id, source.id) for copy, source in copies),
+                summarised_ids=tuple(
+                    self.root[row.id] for row in before if row.id in self.root and self.root[row.id] not in kept
+                ),
+                kept_ids=tuple(self.root[source.id] for _, source in of_messages),
+                shortened_ids=tuple(self.root[source.id] for copy, source in of_messages if _shorter(copy, source)),
+            )
+        )
+        for copy, source in of_messages:
+            self._join(copy, source)
+        self._add(row for row in block if row.id not in self.root)
+        self.generation = block
+
+    def _add(self, rows: Iterable[LightRow]) -> None:
+        for row in rows:
+            if row.handoff != "standalone":
+                self.chains[row.id] = [row]
+                self.root[row.id] = row.id
+
+    def _join(self, copy: LightRow, source: LightRow) -> None:
+        self.chains.pop(copy.id, None)
+        self.root[copy.id] = self.root[source.id]
+        self.chains[self.root[source.id]].append(copy)
 
 
-def _opens_a_block(row: LightRow, seen: dict[str, float]) -> bool:
-    """Whether this row's handoff is new: agents that split sessions carry old handoffs along as if they were turns."""
-    if not row.handoff:
-        return False
-    repeated = row.handoff_key in seen and row.handoff == "standalone"
-    seen.setdefault(row.handoff_key, row.time)
-    return not repeated
-
-
-def _block_around(handoff: LightRow, before: list[LightRow], after: Sequence[LightRow]) -> _Block:
-    head = _head_run(before, handoff)
-    generation = before[: len(before) - len(head)]
-    sources = [row for row in generation if row.handoff != "standalone"]
-    candidates = ([handoff] if handoff.handoff == "merged" else []) + [row for row in after if row.handoff != "standalone"]
-    tail = _tail_run(sources, candidates)
-    copied = {source.id for _, source in (*head, *tail)}
-    members = [copy for copy, _ in head] + [handoff] + [row for row in _between(after, tail)]
-    was_live = [row for row in generation if row.state != "out" or row.id in copied]
-    copies = tuple((copy.id, source.id) for copy, source in (*head, *tail))
-    return _Block(handoff, tuple(members), tuple(was_live), copies, tail[0][1] if tail else None)
-
-
-def _between(after: Sequence[LightRow], tail: list[tuple[LightRow, LightRow]]) -> list[LightRow]:
-    """The rows behind the handoff that its block inserted: up to the last tail copy, the agent's own scaffolding included."""
-    last = tail[-1][0].id if tail else 0
-    return [row for row in after if row.id <= last]
-
-
-def _head_run(before: list[LightRow], handoff: LightRow) -> list[tuple[LightRow, LightRow]]:
-    """The longest run at the end of `before` that equals, row for row, its beginning."""
+def _head_run(before: list[LightRow], pending: list[LightRow], handoff: LightRow) -> list[Pair]:
+    """The longest run at the end of `pending` that equals, row for row, the beginning of `before` (which ends with `pending`)."""
     best = 0
-    for length in range(1, len(before) // 2 + 1):
-        run = before[-length:]
-        if not _may_be_copy(run[0], handoff):
+    for length in range(1, min(len(pending), len(before) // 2, _LONGEST_HEAD) + 1):
+        if not _may_be_copy(before[-length], handoff):
             break
-        if all(_sure(copy, source) for copy, source in zip(run, before, strict=False)):
+        if all(_sure(copy, source) for copy, source in zip(before[-length:], before, strict=False)):
             best = length
-        elif length > _LONGEST_HEAD:
-            break
     return list(zip(before[len(before) - best :], before, strict=False)) if best else []
 
 
@@ -197,6 +235,17 @@ def _may_be_copy(row: LightRow, handoff: LightRow) -> bool:
     return row.state == "out" or handoff.state == "out" or row.state == handoff.state
 
 
+def _repetition(generation: list[LightRow]) -> list[Pair]:
+    """Copies made without a handoff: an agent that only prunes old output archives its rows and inserts them all again."""
+    rows = [row for row in generation if row.handoff != "standalone"]
+    for start in range(2, len(rows) // 2 + 1):
+        if rows[start].time == rows[0].time and _sure(rows[start], rows[0]):
+            pairs = _line_up(rows[:start], 0, rows[start:])
+            if pairs and 2 * sum(copy.time == source.time for copy, source in pairs) > len(pairs):
+                return pairs
+    return []
+
+
 # -- alignment ---------------------------------------------------------------------------------------------------------------
 
 
@@ -205,11 +254,19 @@ def _key(row: LightRow) -> tuple[str, str]:
 
 
 def _sure(copy: LightRow, source: LightRow) -> bool:
-    if _key(copy) != _key(source):
+    """Whether these surely say one message: equal text and calls, or one time and nothing that speaks against it."""
+    if _key(copy) != _key(source) or copy.handoff_key != source.handoff_key and "standalone" in (copy.handoff, source.handoff):
         return False
-    if copy.time == source.time:
+    if copy.text == source.text and copy.calls == source.calls and (copy.text or copy.calls or copy.handoff_key):
         return True
-    return copy.text == source.text and copy.calls == source.calls and bool(copy.text or copy.calls)
+    if copy.time != source.time or not copy.time:
+        return False
+    a, b = copy.text, source.text
+    related = not a or not b or a.startswith(b[:_ALIKE]) or b.startswith(a[:_ALIKE])
+    return related or bool(copy.tool_call_id or copy.calls or source.calls)
+
+
+_ALIKE = 40  # characters: a shortened text keeps at least its beginning, unless it is a stub for output or calls
 
 
 def _tail_run(sources: list[LightRow], candidates: list[LightRow]) -> list[tuple[LightRow, LightRow]]:
@@ -289,35 +346,7 @@ def _next_source(sources: list[LightRow], index: int, copy: LightRow) -> int:
     return index if fitting is None else fitting
 
 
-def _pruned_copies(rows: Sequence[LightRow], blocks: list[_Block], ignored: set[int]) -> dict[int, int]:
-    """Copies made without any handoff: an agent that only prunes old output archives its rows and inserts them all again."""
-    start = blocks[-1].rows[0].id if blocks else 0
-    generation = [row for row in rows if row.id >= start and row.id not in ignored and row.handoff != "standalone"]
-    archived = [index for index, row in enumerate(generation) if row.state == "under"]
-    if not archived:
-        return {}
-    live = next((index for index in range(archived[-1] + 1, len(generation)) if generation[index].state == "live"), None)
-    if live is None:
-        return {}
-    pairs = _line_up(generation[:live], 0, generation[live:])
-    sure = sum(_sure(copy, source) for copy, source in pairs)
-    return {copy.id: source.id for copy, source in pairs} if 2 * sure >= len(pairs) else {}
-
-
 # -- messages ----------------------------------------------------------------------------------------------------------------
-
-
-def _chains(rows: Sequence[LightRow], origin: dict[int, int], ignored: set[int]) -> list[list[LightRow]]:
-    """The rows of each message, oldest first, in the order of the messages' first rows. Standalone handoffs are no messages."""
-    chains: dict[int, list[LightRow]] = {}
-    first: dict[int, int] = {}
-    for row in rows:
-        if row.handoff == "standalone" or row.id in ignored:
-            continue
-        source = origin.get(row.id)
-        first[row.id] = row.id if source is None else first[source]
-        chains.setdefault(first[row.id], []).append(row)
-    return list(chains.values())
 
 
 def _entry(chain: list[LightRow]) -> Entry | None:
@@ -338,22 +367,6 @@ def _entry(chain: list[LightRow]) -> Entry | None:
 def _shorter(row: LightRow, full: LightRow) -> bool:
     """Whether `row` says less than `full`: a smaller size with another text or calls, or a cut behind an equal beginning."""
     return row.size < full.size and (row.text != full.text or row.calls != full.calls or row.size < 0.9 * full.size)
-
-
-def _boundary(block: _Block, root: dict[int, int], by_id: dict[int, LightRow]) -> Boundary:
-    copied = {source for _, source in block.copies}
-    summarised = [row.id for row in block.before if row.id not in copied and row.handoff != "standalone"]
-    return Boundary(
-        handoff_id=block.handoff.id,
-        time=block.handoff.time,
-        block_ids=tuple(row.id for row in block.rows),
-        before_ids=tuple(row.id for row in block.before),
-        cut_id=root[block.first_tail.id] if block.first_tail else None,
-        copies=block.copies,
-        summarised_ids=tuple(root[row_id] for row_id in summarised),
-        kept_ids=tuple(root[source] for _, source in block.copies),
-        shortened_ids=tuple(root[source] for copy, source in block.copies if _shorter(by_id[copy], by_id[source])),
-    )
 
 
 def _ordered(entries: list[Entry], boundaries: Sequence[Boundary]) -> tuple[Entry | Boundary, ...]:

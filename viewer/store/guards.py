@@ -1,0 +1,189 @@
+"""Compression lock and turn lease of a session: look, take, refresh, release. Somebody else's are never stolen.
+
+Semantics are the owner's own (`interop/hermes.md` section 3): both live 300 s and are refreshed every 60 s; a row is stale when it
+has expired, or when its holder names this machine's process namespace and a process that does not exist any more.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from .errors import SessionBusy
+from .sessions import lease_key
+from .stores import Reader, Store, open_store
+from .transaction import write
+
+TTL = 300.0  # seconds
+REFRESH_EVERY = 60.0  # seconds
+OUR_NAME = "palimpsest"
+
+_LOCK = ("compression_locks", "session_id")
+_LEASE = ("session_turn_leases", "conversation_id")
+_PID = re.compile(r"(?:^|:)pid=(\d+)(?::|$)")
+_NAMESPACE = re.compile(r"(?:^|:)pidns=(\d+)(?::|$)")
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Who holds a lock or a lease, since when and until when (epoch seconds)."""
+
+    holder: str
+    since: float
+    expires: float
+
+    @property
+    def ours(self) -> bool:
+        return f":agent={OUR_NAME}:" in self.holder
+
+
+def new_holder() -> str:
+    """A holder name in the owner's form, for this process and thread."""
+    namespace = _own_namespace()
+    stamp = f":pidns={namespace}" if namespace else ""
+    return f"pid={os.getpid()}{stamp}:tid={threading.get_ident()}:agent={OUR_NAME}:nonce={secrets.token_hex(4)}"
+
+
+def lock_of(reader: Reader, session_id: str) -> Held | None:
+    """Who is compacting this session now, None when nobody."""
+    return _held(reader, _LOCK, session_id)
+
+
+def lease_of(reader: Reader, session_id: str) -> Held | None:
+    """Who is running a turn of this conversation now, None when nobody or when the store has no leases."""
+    if _LEASE[0] not in reader.columns.tables:
+        return None
+    return _held(reader, _LEASE, lease_key(reader, session_id))
+
+
+def take_lock(store: Store, session_id: str, holder: str) -> None:
+    """Take the compression lock, or renew it when `holder` has it. Raises SessionBusy naming the other holder."""
+    with write(store) as con:
+        _take(con, _LOCK, session_id, holder, "is compacting this session")
+
+
+def take_lease(store: Store, session_id: str, holder: str) -> None:
+    """Take the turn lease of the conversation. Raises SessionBusy naming who runs a turn. Does nothing where there are none."""
+    key = _lease_key(store, session_id)
+    if key is not None:
+        with write(store) as con:
+            _take(con, _LEASE, key, holder, "is running a turn of this session")
+
+
+def refresh_lock(store: Store, session_id: str, holder: str) -> bool:
+    """Move our lock's expiry; False when `holder` does not hold it any more."""
+    with write(store) as con:
+        changed = con.execute(
+            "UPDATE compression_locks SET expires_at = ? WHERE session_id = ? AND holder = ?",
+            [time.time() + TTL, session_id, holder],
+        ).rowcount
+    return changed == 1
+
+
+def release_lock(store: Store, session_id: str, holder: str) -> None:
+    with write(store) as con:
+        con.execute("DELETE FROM compression_locks WHERE session_id = ? AND holder = ?", [session_id, holder])
+
+
+def release_lease(store: Store, session_id: str, holder: str) -> None:
+    key = _lease_key(store, session_id)
+    if key is not None:
+        with write(store) as con:
+            con.execute("DELETE FROM session_turn_leases WHERE conversation_id = ? AND holder = ?", [key, holder])
+
+
+@contextmanager
+def turn_lease(store: Store, session_id: str) -> Iterator[str]:
+    """Hold the turn lease for the length of one short write; yields the holder. Raises SessionBusy."""
+    holder = new_holder()
+    take_lease(store, session_id, holder)
+    try:
+        yield holder
+    finally:
+        release_lease(store, session_id, holder)
+
+
+def check_held(con: sqlite3.Connection, session_id: str, holder: str) -> None:
+    """Inside a transaction: raise SessionBusy unless `holder` has the unexpired compression lock."""
+    _check(con, _LOCK, session_id, holder)
+
+
+def check_leased(con: sqlite3.Connection, key: str, holder: str) -> None:
+    """Inside a transaction: raise SessionBusy unless `holder` has the unexpired turn lease of this conversation."""
+    _check(con, _LEASE, key, holder)
+
+
+# -- one table or the other ------------------------------------------------------------------------------------------------
+
+
+def _lease_key(store: Store, session_id: str) -> str | None:
+    with open_store(store) as reader:
+        return lease_key(reader, session_id) if _LEASE[0] in reader.columns.tables else None
+
+
+def _held(reader: Reader, guard: tuple[str, str], key: str) -> Held | None:
+    table, column = guard
+    row = reader.con.execute(f"SELECT holder, acquired_at, expires_at FROM {table} WHERE {column} = ?", [key]).fetchone()
+    if row is None:
+        return None
+    held = Held(str(row[0]), float(row[1]), float(row[2]))
+    return None if _stale(held) else held
+
+
+def _take(con: sqlite3.Connection, guard: tuple[str, str], key: str, holder: str, doing: str) -> None:
+    table, column = guard
+    now = time.time()
+    row = con.execute(f"SELECT holder, acquired_at, expires_at FROM {table} WHERE {column} = ?", [key]).fetchone()
+    if row is not None and row[0] != holder:
+        held = Held(str(row[0]), float(row[1]), float(row[2]))
+        if not _stale(held):
+            since = time.strftime("%H:%M:%S", time.localtime(held.since))
+            raise SessionBusy(f"{_who(held)} {doing} since {since}.")
+        con.execute(f"DELETE FROM {table} WHERE {column} = ? AND holder = ?", [key, held.holder])
+    con.execute(
+        f"INSERT INTO {table} ({column}, holder, acquired_at, expires_at) VALUES (?, ?, ?, ?) "
+        f"ON CONFLICT ({column}) DO UPDATE SET expires_at = excluded.expires_at",
+        [key, holder, now, now + TTL],
+    )
+
+
+def _check(con: sqlite3.Connection, guard: tuple[str, str], key: str, holder: str) -> None:
+    table, column = guard
+    row = con.execute(f"SELECT holder, expires_at FROM {table} WHERE {column} = ?", [key]).fetchone()
+    if row is None or row[0] != holder or row[1] <= time.time():
+        raise SessionBusy("The hold on this session was lost before the write; nothing was written. Try again.")
+
+
+def _who(held: Held) -> str:
+    return "Palimpsest" if held.ours else f"Another process ({held.holder})"
+
+
+def _stale(held: Held) -> bool:
+    """Expired, or left by a process of this machine's namespace that is gone; a foreign or unstamped holder waits out its time."""
+    if held.expires <= time.time():
+        return True
+    pid, namespace = _PID.search(held.holder), _NAMESPACE.search(held.holder)
+    if pid is None or namespace is None or namespace[1] != _own_namespace():
+        return False
+    try:
+        os.kill(int(pid[1]), 0)
+    except ProcessLookupError:
+        return True
+    except (PermissionError, OverflowError):
+        return False
+    return False
+
+
+def _own_namespace() -> str:
+    """The inode of this process's pid namespace, "" where the system has none."""
+    try:
+        return str(os.stat("/proc/self/ns/pid").st_ino)
+    except OSError:
+        return ""

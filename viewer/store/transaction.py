@@ -1,0 +1,92 @@
+"""One write transaction on a shared database: opened read-write, retried with the owner's patience, closed at once.
+
+No pragma is changed but `foreign_keys`; the journal mode, the WAL and the file stay the owner's (`interop/hermes.md` section 2).
+"""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from urllib.parse import quote
+
+from .errors import StoreReadOnly, StoreUnavailable
+from .stores import Store, identity, unavailable
+
+PATIENCE = 20.0  # seconds to wait for another writer: the owner's own for routine writes
+EAGER = 2.0  # seconds of short naps before longer ones
+
+
+@contextmanager
+def write(store: Store, seen: tuple[int, int] | None = None) -> Iterator[sqlite3.Connection]:
+    """A connection inside BEGIN IMMEDIATE, committed at the end and rolled back on any exception.
+
+    `seen` is the identity of the file that the work was planned on. Raises StoreUnavailable (locked beyond patience, damaged,
+    replaced, disk full) or StoreReadOnly; nothing was written then.
+    """
+    before = identity(store)
+    if seen is not None and before != seen:
+        raise StoreUnavailable(f"The file of store {store.name} was replaced since the plan was made; nothing was written.")
+    con = _open(store)
+    try:
+        _begin(con, store)
+        try:
+            yield con
+            if identity(store) != before:
+                raise StoreUnavailable(f"The file of store {store.name} was replaced meanwhile; nothing was written.")
+            con.execute("COMMIT")
+        except BaseException:
+            if con.in_transaction:
+                con.execute("ROLLBACK")
+            raise
+    except sqlite3.Error as problem:
+        raise _refusal(store, problem) from problem
+    finally:
+        con.close()
+
+
+def _open(store: Store) -> sqlite3.Connection:
+    if not store.url.startswith("sqlite:///"):
+        raise StoreReadOnly(f"Store {store.name}: only SQLite stores can be written so far.")
+    try:
+        con = sqlite3.connect(f"file:{quote(str(store.path))}?mode=rw", uri=True, timeout=1.0, isolation_level=None)
+        con.execute("PRAGMA foreign_keys = ON")
+    except sqlite3.Error as problem:
+        raise _refusal(store, problem) from problem
+    if hasattr(con, "setconfig"):  # Python 3.12: the last one to close must not unlink the WAL the owner watches
+        con.setconfig(sqlite3.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, True)
+    return con
+
+
+def _begin(con: sqlite3.Connection, store: Store) -> None:
+    started = time.monotonic()
+    while True:
+        try:
+            con.execute("BEGIN IMMEDIATE")
+            return
+        except sqlite3.OperationalError as problem:
+            waited = time.monotonic() - started
+            if not _busy(problem) or waited > PATIENCE:
+                raise
+            time.sleep(random.uniform(0.02, 0.15) if waited < EAGER else random.uniform(0.25, 1.0))
+
+
+def _busy(problem: sqlite3.Error) -> bool:
+    return any(word in str(problem) for word in ("locked", "busy"))
+
+
+def _refusal(store: Store, problem: sqlite3.Error) -> StoreUnavailable | StoreReadOnly:
+    text = str(problem)
+    if "readonly" in text or "read-only" in text:
+        return StoreReadOnly(f"Store {store.name} cannot be written by this user; nothing was written.")
+    if "full" in text:
+        return StoreUnavailable(f"The disk of store {store.name} is full; nothing was written.")
+    if "no such tokenizer" in text:
+        return StoreReadOnly(f"The search index of store {store.name} needs a tokenizer that is not here; nothing was written.")
+    if _busy(problem):
+        return StoreUnavailable(
+            f"Store {store.name} stayed locked by another program for {PATIENCE:.0f} s; nothing was written. Try again."
+        )
+    return unavailable(store, problem)
