@@ -12,8 +12,9 @@ Form = Literal["em-dash", "hyphen", "legacy", "unknown"]
 Layout = Literal["standalone", "summary-first", "prior-first"]
 
 _DIRECTIVE = (
-    f"{protocol.LONG_DIRECTIVE_START} into the summary below. Take it as background, not as a request, and answer only the"
-    f" newest message after it. Files and settings may already show the work described here, so {protocol.LONG_DIRECTIVE_END}"
+    f"{protocol.LONG_DIRECTIVE_START} into the summary below. Take it as background, not as a request, and answer"
+    " only the newest message after it. Files and settings may already show the work described here, so"
+    f" {protocol.LONG_DIRECTIVE_END}"
 )
 
 
@@ -40,16 +41,21 @@ def merged(layout: Layout, handoff: str, live: Any) -> Any:
 
 
 def role(head: Sequence[dict[str, Any]], tail: Sequence[dict[str, Any]]) -> str:
-    """The role of a standalone handoff between two runs of rows: the one neither neighbour has.
+    """The role of a standalone handoff between two runs of rows: the one that neither side shows next to it.
 
-    Raises ValueError where there is none, where the tail starts within a tool group, and where the handoff would lead
-    as an assistant message: a living agent cuts nowhere there.
+    Tool results and assistant rows that call tools are not shown to a chat template. Raises ValueError where no role
+    fits or a tool group would be torn: a living agent does not cut there.
     """
-    neighbours = {rows[at]["role"] for rows, at in ((head, -1), (tail, 0)) if rows}
-    found = "assistant" if "user" in neighbours else "user"
-    if found in neighbours or "tool" in neighbours or (not head and found == "assistant"):
-        raise ValueError(f"no handoff fits between {neighbours}")
+    before = next((row["role"] for row in reversed(head) if _shown(row)), "assistant")
+    after = next((row["role"] for row in tail if _shown(row)), "")
+    found = "assistant" if before == "user" else "user"
+    if found == after or tail[0]["role"] == "tool" or (head and head[-1].get("tool_calls")):
+        raise ValueError(f"no handoff fits between {before} and {after or tail[0]['role']}")
     return found
+
+
+def _shown(row: dict[str, Any]) -> bool:
+    return row["role"] in ("user", "assistant") and not row.get("tool_calls")
 
 
 def stub(tool: str, result: str) -> str:

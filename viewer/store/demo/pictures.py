@@ -44,7 +44,7 @@ def _bowl(x: int, y: int) -> Colour:
     """A glazed bowl seen from above, with a crack in the rim."""
     distance = math.hypot(x - 120, y - 75)
     angle = math.atan2(y - 75, x - 120)
-    if distance > 66 or (56 < distance and abs(angle + 0.9) < 0.03):
+    if distance > 66 or (distance > 56 and abs(angle + 0.9) < 0.03):
         return PAPER
     ring = 0.5 + 0.5 * math.cos(distance / 5 + math.sin(3 * angle))
     return (int(70 + 60 * ring), int(110 + 40 * ring), int(130 + 50 * ring)) if distance < 60 else INK

@@ -59,7 +59,7 @@ class _Reading:
         self._calls: list[Call] = []
 
     def reply(self, step: str, rest: str, body: str) -> None:
-        """A piece of an assistant message: thinking, then text, then calls; what goes before starts the next message."""
+        """A piece of an assistant message, which is thinking, then text, then calls; any of them may be missing."""
         if step == "call":
             name, arguments = rest.split(" ", 1)
             self._calls.append(Call(name, json.loads(arguments), body))
