@@ -31,12 +31,12 @@ def write(store: Store, seen: tuple[int, int] | None = None) -> Iterator[sqlite3
         raise StoreUnavailable(f"The file of store {store.name} was replaced since the plan was made; nothing was written.")
     con = _open(store)
     try:
-        _begin(con, store)
+        _patiently(con, "BEGIN IMMEDIATE")
         try:
             yield con
             if identity(store) != before:
                 raise StoreUnavailable(f"The file of store {store.name} was replaced meanwhile; nothing was written.")
-            con.execute("COMMIT")
+            _patiently(con, "COMMIT")  # in journal mode "delete" a reader holds it up
         except BaseException:
             if con.in_transaction:
                 con.execute("ROLLBACK")
@@ -60,11 +60,11 @@ def _open(store: Store) -> sqlite3.Connection:
     return con
 
 
-def _begin(con: sqlite3.Connection, store: Store) -> None:
+def _patiently(con: sqlite3.Connection, statement: str) -> None:
     started = time.monotonic()
     while True:
         try:
-            con.execute("BEGIN IMMEDIATE")
+            con.execute(statement)
             return
         except sqlite3.OperationalError as problem:
             waited = time.monotonic() - started
