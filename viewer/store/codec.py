@@ -19,8 +19,10 @@ State = Literal["live", "under", "out"]
 
 @dataclass(frozen=True, slots=True)
 class StoredMessage:
-    """One row, decoded. `content` is text, a list of parts, an object or None; `tool_calls` is in OpenAI shape; `timestamp` in
-    epoch seconds; `flagged` is the owner's own mark for a compaction summary; `extra` holds every other column that is not NULL."""
+    """One row, decoded. `content` is text, a list of parts, an object or None; `tool_calls` is in OpenAI shape;
+    `timestamp` in
+    epoch seconds; `flagged` is the owner's own mark for a compaction summary; `extra` holds every other column that is
+    not NULL."""
 
     id: int
     session_id: str
@@ -38,7 +40,8 @@ class StoredMessage:
 
 
 def decode_content(stored: Any) -> Any:
-    """The content a stored value says: text, or the list or object behind the JSON mark; a value that is neither stays as it is."""
+    """The content a stored value says: text, or the list or object behind the JSON mark; a value that is neither stays
+    as it is."""
     if isinstance(stored, bytes):
         stored = stored.decode("utf-8", "replace")
     if not isinstance(stored, str) or not stored.startswith(JSON_MARK):
@@ -75,8 +78,8 @@ def state_of(active: Any, compacted: Any) -> State:
 
 
 _PLAIN = {
-    "id", "session_id", "role", "content", "active", "compacted", "timestamp", "tool_calls", "tool_call_id", "tool_name",
-    "finish_reason", "_compressed_summary",
+    "id", "session_id", "role", "content", "active", "compacted", "timestamp", "tool_calls", "tool_call_id",
+    "tool_name", "finish_reason", "_compressed_summary",
 }  # fmt: skip
 _REASONING = ("reasoning", "reasoning_content")
 

@@ -1,14 +1,20 @@
-"""The columns a store has, read from the database: a version number may hold different columns (`interop/hermes.md`, heading)."""
+"""The columns a store has, read from the database: a version number may hold different columns (`interop/hermes.md`,
+heading)."""
 
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+CHUNK = 500  # bound values a query; old builds of SQLite take 999
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Column names of the two tables that hold conversations, in their order, and the names of all tables and triggers."""
+    """Column names of the two tables that hold conversations, in their order, and the names of all tables and
+    triggers."""
 
     messages: tuple[str, ...]
     sessions: tuple[str, ...]
@@ -42,3 +48,13 @@ def selection(present: tuple[str, ...], wanted: dict[str, str], prefix: str = ""
         (f"{prefix}{quoted(name)}" if name in present else default) + f" AS {quoted(name)}"
         for name, default in wanted.items()
     )
+
+
+def marks(values: Sequence[Any]) -> str:
+    """As many question marks as values, for an IN list."""
+    return ", ".join("?" * len(values))
+
+
+def chunks(ids: Sequence[int]) -> Iterable[Sequence[int]]:
+    """`ids` in pieces short enough for one query."""
+    return (ids[start : start + CHUNK] for start in range(0, len(ids), CHUNK))

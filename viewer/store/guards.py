@@ -1,6 +1,7 @@
 """Compression lock and turn lease of a session: look, take, refresh, release. Somebody else's are never stolen.
 
-Semantics are the owner's own (`interop/hermes.md` section 3): both live 300 s and are refreshed every 60 s; a row is stale when it
+Semantics are the owner's own (`interop/hermes.md` section 3): both live 300 s and are refreshed every 60 s; a row is
+stale when it
 has expired, or when its holder names this machine's process namespace and a process that does not exist any more.
 """
 
@@ -70,7 +71,8 @@ def take_lock(store: Store, session_id: str, holder: str) -> None:
 
 
 def take_lease(store: Store, session_id: str, holder: str) -> None:
-    """Take the turn lease of the conversation. Raises SessionBusy naming who runs a turn. Does nothing where there are none."""
+    """Take the turn lease of the conversation. Raises SessionBusy naming who runs a turn. Does nothing where there are
+    none."""
     key = _lease_key(store, session_id)
     if key is not None:
         with write(store) as con:
@@ -120,7 +122,7 @@ def check_leased(con: sqlite3.Connection, key: str, holder: str) -> None:
     _check(con, _LEASE, key, holder)
 
 
-# -- one table or the other ------------------------------------------------------------------------------------------------
+# -- one table or the other ------------------------------------------------------------------------------------------
 
 
 def _lease_key(store: Store, session_id: str) -> str | None:
@@ -130,7 +132,9 @@ def _lease_key(store: Store, session_id: str) -> str | None:
 
 def _held(reader: Reader, guard: tuple[str, str], key: str) -> Held | None:
     table, column = guard
-    row = reader.con.execute(f"SELECT holder, acquired_at, expires_at FROM {table} WHERE {column} = ?", [key]).fetchone()
+    row = reader.con.execute(
+        f"SELECT holder, acquired_at, expires_at FROM {table} WHERE {column} = ?", [key]
+    ).fetchone()
     if row is None:
         return None
     held = Held(str(row[0]), float(row[1]), float(row[2]))
@@ -166,7 +170,8 @@ def _who(held: Held) -> str:
 
 
 def _stale(held: Held) -> bool:
-    """Expired, or left by a process of this machine's namespace that is gone; a foreign or unstamped holder waits out its time."""
+    """Expired, or left by a process of this machine's namespace that is gone; a foreign or unstamped holder waits out
+    its time."""
     if held.expires <= time.time():
         return True
     pid, namespace = _PID.search(held.holder), _NAMESPACE.search(held.holder)

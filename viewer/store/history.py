@@ -1,16 +1,22 @@
 """Boundaries, generations and once-only History of one session, from light rows alone: a pure function.
 
-Theory (`interop/hermes.md` section 9, proven on databases Hermes wrote). A compaction inserts one *block* of rows: copies of the
+Theory (`interop/hermes.md` section 9, proven on databases Hermes wrote). A compaction inserts one *block* of rows:
+copies of the
 head, the handoff, copies of the tail. Nothing marks a copy as a copy, so copies are found by alignment:
 
 - head copies are the longest run just before the handoff that equals the first rows of the generation before it;
-- tail copies are the run just after the handoff (with the carrier itself, if live text was merged into it) that lines up, one
-  to one, with the *last* rows of the generation before it: role and tool call id always equal, and at least half of the pairs
-  surely equal (same time, or same text and call ids). Never equal bytes: the agent strips white space, shortens old tool output,
+- tail copies are the run just after the handoff (with the carrier itself, if live text was merged into it) that lines
+up, one
+  to one, with the *last* rows of the generation before it: role and tool call id always equal, and at least half of the
+  pairs
+  surely equal (same time, or same text and call ids). Never equal bytes: the agent strips white space, shortens old
+  tool output,
   writes stubs.
 
-A generation is the id range from one block's start to the next block's. Chaining copy -> origin gives each message its rows; it is
-shown once, where its first row stands. Rows at (0,0) are superseded when another row carries the message and taken back otherwise.
+A generation is the id range from one block's start to the next block's. Chaining copy -> origin gives each message its
+rows; it is
+shown once, where its first row stands. Rows at (0,0) are superseded when another row carries the message and taken back
+otherwise.
 A block that stands wholly at (0,0) was undone: it is no boundary and its rows are nobody's copies.
 """
 
@@ -29,9 +35,12 @@ State = Literal["live", "under", "out"]
 class LightRow:
     """What History needs of one row of `messages`.
 
-    `state` is "live" for (1,0), "under" for (0,1) and "out" for (0,0). `text` is the start of the live text, white space folded;
-    `calls` the ids of its tool calls; `size` the octets of its live content and calls. `handoff` says whether the row holds a
-    compaction summary, alone ("standalone") or with live text ("merged"); `handoff_key` then identifies the summary's text.
+    `state` is "live" for (1,0), "under" for (0,1) and "out" for (0,0). `text` is the start of the live text, white
+    space folded;
+    `calls` the ids of its tool calls; `size` the octets of its live content and calls. `handoff` says whether the row
+    holds a
+    compaction summary, alone ("standalone") or with live text ("merged"); `handoff_key` then identifies the summary's
+    text.
     `scaffold` marks a user row that the agent wrote for itself around a compaction.
     """
 
@@ -50,7 +59,8 @@ class LightRow:
 
 @dataclass(frozen=True, slots=True)
 class Boundary:
-    """One compaction that stands: its block and what it did. Ids in `block_ids` and `before_ids` are rows, the others messages.
+    """One compaction that stands: its block and what it did. Ids in `block_ids` and `before_ids` are rows, the others
+    messages.
 
     `cut_id` is the message directly before which the boundary is shown, None when the tail kept nothing.
     """
@@ -78,7 +88,8 @@ class Boundary:
 class Entry:
     """One message of History: `id` is its first row, `rows` all rows that carry it, oldest first.
 
-    `full_id` is the row with the fullest text, `newest_id` the newest row, whose state is the message's. `shortened` says that the
+    `full_id` is the row with the fullest text, `newest_id` the newest row, whose state is the message's. `shortened`
+    says that the
     model now sees less than `full_id` holds.
     """
 
@@ -92,7 +103,8 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """The once-only reading of a session: `items` in the order of display, a boundary directly before the first message it kept."""
+    """The once-only reading of a session: `items` in the order of display, a boundary directly before the first message
+    it kept."""
 
     items: tuple[Entry | Boundary, ...]
     boundaries: tuple[Boundary, ...]
@@ -126,13 +138,14 @@ def _opens_a_block(row: LightRow, seen: set[str]) -> bool:
     return not repeated
 
 
-# -- blocks ------------------------------------------------------------------------------------------------------------------
+# -- blocks ----------------------------------------------------------------------------------------------------------
 
 Pair = tuple[LightRow, LightRow]  # (copy, the row it was copied from)
 
 
 class _Reading:
-    """Rows taken in from oldest to newest: the chain of rows of each message, the current generation, the boundaries so far."""
+    """Rows taken in from oldest to newest: the chain of rows of each message, the current generation, the boundaries so
+    far."""
 
     def __init__(self) -> None:
         self.chains: dict[int, list[LightRow]] = {}  # message id -> its rows, oldest first
@@ -166,12 +179,14 @@ class _Reading:
             self._join(copy, source)
 
     def _head(self, handoff: LightRow) -> list[Pair]:
-        """Head copies equal the first rows of the generation, or the session's first messages if the agent kept them in memory."""
+        """Head copies equal the first rows of the generation, or the session's first messages if the agent kept them in
+        memory."""
         in_generation = _head_run([*self.generation, *self.pending], self.pending, handoff)
         return in_generation or _head_run([*self._messages(), *self.pending], self.pending, handoff)
 
     def _tail(self, candidates: list[LightRow]) -> list[Pair]:
-        """Tail copies line up with the last messages. An agent that compacts from memory reaches back behind the last boundary."""
+        """Tail copies line up with the last messages. An agent that compacts from memory reaches back behind the last
+        boundary."""
         return _tail_run(self._messages(), candidates) or _tail_run(
             [row for row in self.generation if row.handoff != "standalone"], candidates
         )
@@ -217,7 +232,8 @@ class _Reading:
 
 
 def _head_run(before: list[LightRow], pending: list[LightRow], handoff: LightRow) -> list[Pair]:
-    """The longest run at the end of `pending` that equals, row for row, the beginning of `before` (which ends with `pending`)."""
+    """The longest run at the end of `pending` that equals, row for row, the beginning of `before` (which ends with
+    `pending`)."""
     best = 0
     for length in range(1, min(len(pending), len(before) // 2, _LONGEST_HEAD) + 1):
         if not _may_be_copy(before[-length], handoff):
@@ -231,12 +247,14 @@ _LONGEST_HEAD = 64  # heads are `protect_first_n` rows and their tool results; a
 
 
 def _may_be_copy(row: LightRow, handoff: LightRow) -> bool:
-    """A block's rows are archived together with its handoff: one cannot be under while the other is still in context."""
+    """A block's rows are archived together with its handoff: one cannot be under while the other is still in
+    context."""
     return row.state == "out" or handoff.state == "out" or row.state == handoff.state
 
 
 def _repetition(generation: list[LightRow]) -> list[Pair]:
-    """Copies made without a handoff: an agent that only prunes old output archives its rows and inserts them all again."""
+    """Copies made without a handoff: an agent that only prunes old output archives its rows and inserts them all
+    again."""
     rows = [row for row in generation if row.handoff != "standalone"]
     for start in range(2, len(rows) // 2 + 1):
         if rows[start].time == rows[0].time and _sure(rows[start], rows[0]):
@@ -246,7 +264,7 @@ def _repetition(generation: list[LightRow]) -> list[Pair]:
     return []
 
 
-# -- alignment ---------------------------------------------------------------------------------------------------------------
+# -- alignment -------------------------------------------------------------------------------------------------------
 
 
 def _key(row: LightRow) -> tuple[str, str]:
@@ -255,7 +273,11 @@ def _key(row: LightRow) -> tuple[str, str]:
 
 def _sure(copy: LightRow, source: LightRow) -> bool:
     """Whether these surely say one message: equal text and calls, or one time and nothing that speaks against it."""
-    if _key(copy) != _key(source) or copy.handoff_key != source.handoff_key and "standalone" in (copy.handoff, source.handoff):
+    if (
+        _key(copy) != _key(source)
+        or copy.handoff_key != source.handoff_key
+        and "standalone" in (copy.handoff, source.handoff)
+    ):
         return False
     if copy.text == source.text and copy.calls == source.calls and (copy.text or copy.calls or copy.handoff_key):
         return True
@@ -270,7 +292,8 @@ _ALIKE = 40  # characters: a shortened text keeps at least its beginning, unless
 
 
 def _tail_run(sources: list[LightRow], candidates: list[LightRow]) -> list[tuple[LightRow, LightRow]]:
-    """(copy, source) pairs of the tail: the start of `candidates` lined up with the end of `sources`; the longest that holds."""
+    """(copy, source) pairs of the tail: the start of `candidates` lined up with the end of `sources`; the longest that
+    holds."""
     copies = [row for row in candidates if not row.scaffold]
     best: list[tuple[LightRow, LightRow]] = []
     for first in _starts(sources, copies):
@@ -284,7 +307,8 @@ _PROBES = 8  # the first copies may be stubs with a lost time; one of the first 
 
 
 def _starts(sources: list[LightRow], copies: list[LightRow]) -> Iterator[int]:
-    """Places in `sources` where the first copy may come from: found through the first copies that are surely somewhere."""
+    """Places in `sources` where the first copy may come from: found through the first copies that are surely
+    somewhere."""
     by_time: dict[tuple[str, str, float], list[int]] = defaultdict(list)
     by_text: dict[tuple[str, str, str, str], list[int]] = defaultdict(list)
     for index, row in enumerate(sources):
@@ -346,7 +370,7 @@ def _next_source(sources: list[LightRow], index: int, copy: LightRow) -> int:
     return index if fitting is None else fitting
 
 
-# -- messages ----------------------------------------------------------------------------------------------------------------
+# -- messages --------------------------------------------------------------------------------------------------------
 
 
 def _entry(chain: list[LightRow]) -> Entry | None:
@@ -365,7 +389,8 @@ def _entry(chain: list[LightRow]) -> Entry | None:
 
 
 def _shorter(row: LightRow, full: LightRow) -> bool:
-    """Whether `row` says less than `full`: a smaller size with another text or calls, or a cut behind an equal beginning."""
+    """Whether `row` says less than `full`: a smaller size with another text or calls, or a cut behind an equal
+    beginning."""
     return row.size < full.size and (row.text != full.text or row.calls != full.calls or row.size < 0.9 * full.size)
 
 

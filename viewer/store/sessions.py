@@ -14,7 +14,7 @@ from .stores import Reader
 
 Order = Literal["recent", "created", "messages"]
 CHAIN_LIMIT = 1000  # the owner's own cap on resuming along a chain
-FORKS = ("_branched_from", "_delegate_from", "_reset_from")  # a child with one of these is no continuation of its parent
+FORKS = ("_branched_from", "_delegate_from", "_reset_from")  # in a child's model_config: it continues nobody
 
 _WANTED = {
     "id": "NULL", "source": "''", "model": "NULL", "title": "NULL", "parent_session_id": "NULL", "started_at": "0",
@@ -25,7 +25,8 @@ _WANTED = {
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """One row of `sessions` with what its messages tell. Times in epoch seconds; `live` and `rows` count rows in context and all
+    """One row of `sessions` with what its messages tell. Times in epoch seconds; `live` and `rows` count rows in
+    context and all
     rows; `under` those summarised away; `parts` the sessions of its chain up to this one."""
 
     store: str
@@ -53,7 +54,8 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class SessionFilter:
-    """What a list of sessions is narrowed to; empty fields do not narrow. `q` is looked for in titles, ids and first requests."""
+    """What a list of sessions is narrowed to; empty fields do not narrow. `q` is looked for in titles, ids and first
+    requests."""
 
     q: str = ""
     source: str = ""
@@ -74,7 +76,8 @@ def get_session(reader: Reader, session_id: str) -> Session:
 def list_sessions(
     reader: Reader, wanted: SessionFilter, limit: int, after: tuple[float, str] | None = None
 ) -> list[Session]:
-    """At most `limit` sessions in the wanted order, those behind the key `after` of an earlier page. Of a chain, its tip alone."""
+    """At most `limit` sessions in the wanted order, those behind the key `after` of an earlier page. Of a chain, its
+    tip alone."""
     where, values = _conditions(reader, wanted)
     key = _ORDER[wanted.order]
     if after is not None:
@@ -99,7 +102,8 @@ def choices(reader: Reader) -> tuple[list[str], list[str]]:
 
 
 def system_prompt(reader: Reader, session_id: str) -> str:
-    """The session's system prompt, which is kept beside the rows: inline, or by hash in a table of its own. "" for none."""
+    """The session's system prompt, which is kept beside the rows: inline, or by hash in a table of its own. "" for
+    none."""
     columns = selection(reader.columns.sessions, {"system_prompt": "NULL", "system_prompt_hash": "NULL"})
     row = reader.con.execute(f"SELECT {columns} FROM sessions WHERE id = ?", [session_id]).fetchone()
     if row is None:
@@ -111,11 +115,12 @@ def system_prompt(reader: Reader, session_id: str) -> str:
     return str(row[0] or "")
 
 
-# -- chains ----------------------------------------------------------------------------------------------------------------
+# -- chains ----------------------------------------------------------------------------------------------------------
 
 
 def chain(reader: Reader, session_id: str) -> list[str]:
-    """Ids of the parts of one conversation up to this session, first part first: those ended by a compaction that split them off."""
+    """Ids of the parts of one conversation up to this session, first part first: those ended by a compaction that split
+    them off."""
     ids = [session_id]
     while len(ids) < CHAIN_LIMIT:
         parent = _continued_parent(reader, ids[-1])
@@ -142,7 +147,8 @@ def tip(reader: Reader, session_id: str) -> str:
 
 
 def lease_key(reader: Reader, session_id: str) -> str:
-    """The id under which turns of this conversation are leased: the first part of its chain (`interop/hermes.md` section 3)."""
+    """The id under which turns of this conversation are leased: the first part of its chain (`interop/hermes.md`
+    section 3)."""
     return chain(reader, session_id)[0]
 
 
@@ -160,7 +166,7 @@ def _continued_parent(reader: Reader, session_id: str) -> str:
     return str(parent[0]) if parent and parent[1] == "compression" else ""
 
 
-# -- the query -------------------------------------------------------------------------------------------------------------
+# -- the query -------------------------------------------------------------------------------------------------------
 
 _LAST_ACTIVE = "COALESCE((SELECT MAX(m.timestamp) FROM messages m WHERE m.session_id = s.id), s.started_at)"
 _LIVE = "(SELECT COUNT(*) FROM messages m WHERE m.session_id = s.id AND {active})"
@@ -209,7 +215,8 @@ def _session(reader: Reader, row: dict[str, Any]) -> Session:
 
 def _first_words(con: sqlite3.Connection, session_id: str) -> str:
     row = con.execute(
-        "SELECT substr(content, 1, 300) FROM messages WHERE session_id = ? AND role = 'user' ORDER BY id LIMIT 1", [session_id]
+        "SELECT substr(content, 1, 300) FROM messages WHERE session_id = ? AND role = 'user' ORDER BY id LIMIT 1",
+        [session_id],
     ).fetchone()
     text = decode_content(row[0]) if row else None
     return " ".join(text.split())[:80] if isinstance(text, str) else ""
@@ -246,7 +253,8 @@ def _child_config(reader: Reader) -> str:
 
 
 def _compacted(reader: Reader) -> str:
-    """Was compacted: in place (rows lie under a boundary), or the old way (it continues a part that a compaction ended)."""
+    """Was compacted: in place (rows lie under a boundary), or the old way (it continues a part that a compaction
+    ended)."""
     under = "EXISTS (SELECT 1 FROM messages m WHERE m.session_id = s.id AND m.compacted = 1)"
     split = "EXISTS (SELECT 1 FROM sessions p WHERE p.id = s.parent_session_id AND p.end_reason = 'compression')"
     tests = [under] if "compacted" in reader.columns.messages else []
@@ -255,8 +263,8 @@ def _compacted(reader: Reader) -> str:
 
 
 _MATCH = (
-    "(s.title LIKE ? ESCAPE '\\' OR s.id LIKE ? ESCAPE '\\' OR (SELECT m.content FROM messages m WHERE m.session_id = s.id "
-    "AND m.role = 'user' ORDER BY m.id LIMIT 1) LIKE ? ESCAPE '\\')"
+    "(s.title LIKE ? ESCAPE '\\' OR s.id LIKE ? ESCAPE '\\' OR (SELECT m.content FROM messages m "
+    "WHERE m.session_id = s.id AND m.role = 'user' ORDER BY m.id LIMIT 1) LIKE ? ESCAPE '\\')"
 )
 
 

@@ -1,6 +1,7 @@
 """Which stores exist, how one is opened for reading, and what each can do.
 
-Nothing here writes. A store belongs to another program: it is opened read-only, for one request, and never as an ordinary file
+Nothing here writes. A store belongs to another program: it is opened read-only, for one request, and never as an
+ordinary file
 (`interop/hermes.md` section 2: closing a file handle would drop the locks of a connection in this process).
 """
 
@@ -23,12 +24,16 @@ from .errors import NotFound, StoreUnavailable
 
 BUSY_SECONDS = 5.0  # the owner's own readers wait as long
 OPEN_ATTEMPTS = 3  # a read-only open can meet a passing "disk I/O error" while the owner checkpoints
-REQUIRED = {"messages": {"id", "session_id", "role", "content", "timestamp"}, "sessions": {"id", "source", "started_at"}}
+REQUIRED = {
+    "messages": {"id", "session_id", "role", "content", "timestamp"},
+    "sessions": {"id", "source", "started_at"},
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """One shared database of sessions. `ours` is True for the demo store alone: only there may whole sessions come and go."""
+    """One shared database of sessions. `ours` is True for the demo store alone: only there may whole sessions come and
+    go."""
 
     name: str
     url: str
@@ -69,13 +74,14 @@ class Capabilities:
         return not self.compact_reason
 
 
-# -- which stores ----------------------------------------------------------------------------------------------------------
+# -- which stores ----------------------------------------------------------------------------------------------------
 
 
 def all_stores() -> list[Store]:
     """Every store: the configured ones, else those found under `HERMES_HOME`, and always the demo store last.
 
-    Looked up at every call, so that a store which appears later is found. A configured store is listed even when its file is missing.
+    Looked up at every call, so that a store which appears later is found. A configured store is listed even when its
+    file is missing.
     """
     configured = [Store(name, url, "configured") for name, url in settings.STORES.items()]
     demo = Store("demo", f"sqlite:///{settings.DEMO_STORE}", "demo")
@@ -103,12 +109,13 @@ def unread_homes() -> list[tuple[str, Path]]:
     return [(agent, path) for agent, place in homes if (path := Path.home() / place).is_dir()]
 
 
-# -- opening ---------------------------------------------------------------------------------------------------------------
+# -- opening ---------------------------------------------------------------------------------------------------------
 
 
 @contextmanager
 def open_store(store: Store) -> Iterator[Reader]:
-    """A read-only connection for one request. Raises StoreUnavailable with the reason; a replaced file is noticed at the end."""
+    """A read-only connection for one request. Raises StoreUnavailable with the reason; a replaced file is noticed at
+    the end."""
     before = identity(store)
     con = _connect(store)
     try:
@@ -116,7 +123,9 @@ def open_store(store: Store) -> Iterator[Reader]:
         _check_is_store(store, columns)
         yield Reader(store, con, columns)
         if identity(store) != before:
-            raise StoreUnavailable(f"The file of store {store.name} was replaced while it was read. Load the page again.")
+            raise StoreUnavailable(
+                f"The file of store {store.name} was replaced while it was read. Load the page again."
+            )
     except sqlite3.Error as problem:
         raise unavailable(store, problem) from problem
     finally:
@@ -124,7 +133,8 @@ def open_store(store: Store) -> Iterator[Reader]:
 
 
 def identity(store: Store) -> tuple[int, int]:
-    """Device and inode of the store's file; an open connection goes on reading a file that was replaced. Raises StoreUnavailable."""
+    """Device and inode of the store's file; an open connection goes on reading a file that was replaced. Raises
+    StoreUnavailable."""
     try:
         found = os.stat(store.path)
     except OSError as problem:
@@ -144,7 +154,9 @@ def unavailable(store: Store, problem: sqlite3.Error) -> StoreUnavailable:
 
 def _connect(store: Store) -> sqlite3.Connection:
     if not store.url.startswith("sqlite:///"):
-        raise StoreUnavailable(f"Store {store.name}: only SQLite stores can be opened so far, not {store.url.split(':')[0]}.")
+        raise StoreUnavailable(
+            f"Store {store.name}: only SQLite stores can be opened so far, not {store.url.split(':')[0]}."
+        )
     for attempt in range(OPEN_ATTEMPTS):
         try:
             return _open_read_only(store, "mode=ro")
@@ -161,7 +173,8 @@ def _connect(store: Store) -> sqlite3.Connection:
 
 def _open_read_only(store: Store, mode: str) -> sqlite3.Connection:
     con = sqlite3.connect(f"file:{quote(str(store.path))}?{mode}", uri=True, timeout=BUSY_SECONDS, isolation_level=None)
-    con.text_factory = lambda octets: octets.decode("utf-8", "replace")  # a row with broken text must not hide the others
+    # A row with broken text must not hide the others.
+    con.text_factory = lambda octets: octets.decode("utf-8", "replace")
     try:
         con.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()
     except sqlite3.Error:
@@ -171,7 +184,8 @@ def _open_read_only(store: Store, mode: str) -> sqlite3.Connection:
 
 
 def _has_no_writable_place_for_sidecars(store: Store) -> bool:
-    """A WAL database in a directory that cannot be written opens only as immutable, and then nobody here writes it either."""
+    """A WAL database in a directory that cannot be written opens only as immutable, and then nobody here writes it
+    either."""
     return not os.access(store.path.parent, os.W_OK) and not Path(f"{store.path}-wal").exists()
 
 
@@ -187,11 +201,12 @@ def _check_is_store(store: Store, columns: Columns) -> None:
         )
 
 
-# -- what a store can do ---------------------------------------------------------------------------------------------------
+# -- what a store can do ---------------------------------------------------------------------------------------------
 
 
 def capabilities(reader: Reader) -> Capabilities:
-    """What this store can do, from its columns, tables, triggers and the file's rights; never from its version number."""
+    """What this store can do, from its columns, tables, triggers and the file's rights; never from its version
+    number."""
     columns = reader.columns
     return Capabilities(
         schema=_schema(reader),
@@ -208,15 +223,14 @@ def compact_reason(reader: Reader) -> str:
     """Why sessions of this store cannot be compacted in place, as one sentence; "" when they can."""
     columns, path = reader.columns, reader.store.path
     if "compacted" not in columns.messages or "active" not in columns.messages:
-        schema = _schema(reader)
         return (
-            f"This store has schema {schema if schema is not None else 'unknown'}, whose messages have no “compacted” column: its agent "
-            "can only split a session in two. Update the agent to compact in place."
+            f"This store has schema {_schema(reader) or 'unknown'}, whose messages have no “compacted” column: "
+            "its agent can only split a session in two. Update the agent to compact in place."
         )
     if "compression_locks" not in columns.tables or "message_count" not in columns.sessions:
         return "This store lacks the compression lock that its agent and this site would share."
     if any("messages_fts_cjk" in name for name, _ in columns.triggers):
-        return "This store's search index needs the cjk_unicode61 tokenizer, which is not available here; writing would fail."
+        return "This store's search index needs the cjk_unicode61 tokenizer, which is not here; writing would fail."
     if not os.access(path, os.W_OK) or not os.access(path.parent, os.W_OK):
         return f"{path} cannot be written by this user."
     return ""

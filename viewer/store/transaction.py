@@ -1,12 +1,14 @@
 """One write transaction on a shared database: opened read-write, retried with the owner's patience, closed at once.
 
-No pragma is changed but `foreign_keys`; the journal mode, the WAL and the file stay the owner's (`interop/hermes.md` section 2).
+No pragma is changed but `foreign_keys`; the journal mode, the WAL and the file stay the owner's (`interop/hermes.md`
+section 2).
 """
 
 from __future__ import annotations
 
 import random
 import sqlite3
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,12 +25,15 @@ EAGER = 2.0  # seconds of short naps before longer ones
 def write(store: Store, seen: tuple[int, int] | None = None) -> Iterator[sqlite3.Connection]:
     """A connection inside BEGIN IMMEDIATE, committed at the end and rolled back on any exception.
 
-    `seen` is the identity of the file that the work was planned on. Raises StoreUnavailable (locked beyond patience, damaged,
+    `seen` is the identity of the file that the work was planned on. Raises StoreUnavailable (locked beyond patience,
+    damaged,
     replaced, disk full) or StoreReadOnly; nothing was written then.
     """
     before = identity(store)
     if seen is not None and before != seen:
-        raise StoreUnavailable(f"The file of store {store.name} was replaced since the plan was made; nothing was written.")
+        raise StoreUnavailable(
+            f"The file of store {store.name} was replaced since the plan was made; nothing was written."
+        )
     con = _open(store)
     try:
         _patiently(con, "BEGIN IMMEDIATE")
@@ -55,7 +60,7 @@ def _open(store: Store) -> sqlite3.Connection:
         con.execute("PRAGMA foreign_keys = ON")
     except sqlite3.Error as problem:
         raise _refusal(store, problem) from problem
-    if hasattr(con, "setconfig"):  # Python 3.12: the last one to close must not unlink the WAL the owner watches
+    if sys.version_info >= (3, 12):  # the last one to close must not unlink the WAL the owner watches
         con.setconfig(sqlite3.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, True)
     return con
 
@@ -84,7 +89,9 @@ def _refusal(store: Store, problem: sqlite3.Error) -> StoreUnavailable | StoreRe
     if "full" in text:
         return StoreUnavailable(f"The disk of store {store.name} is full; nothing was written.")
     if "no such tokenizer" in text:
-        return StoreReadOnly(f"The search index of store {store.name} needs a tokenizer that is not here; nothing was written.")
+        return StoreReadOnly(
+            f"The search index of store {store.name} needs a tokenizer that is not here; nothing was written."
+        )
     if _busy(problem):
         return StoreUnavailable(
             f"Store {store.name} stayed locked by another program for {PATIENCE:.0f} s; nothing was written. Try again."

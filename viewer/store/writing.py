@@ -1,7 +1,10 @@
-"""The writes: commit a compaction, undo one, rename, archive. Each is one transaction; this module and `guards` alone write.
+"""The writes: commit a compaction, undo one, rename, archive. Each is one transaction; this module and `guards` alone
+write.
 
-The commit follows `interop/hermes.md` section 9 step by step: flag the originals, then insert clones of the head, the handoff, clones
-of the tail, clones of the rows that arrived meanwhile, so that a generation is one id range as in the agent's own compactions. Every
+The commit follows `interop/hermes.md` section 9 step by step: flag the originals, then insert clones of the head, the
+handoff, clones
+of the tail, clones of the rows that arrived meanwhile, so that a generation is one id range as in the agent's own
+compactions. Every
 column the table has travels with a clone, known here or not. Full-text tables are kept by the owner's triggers alone.
 """
 
@@ -12,7 +15,7 @@ import sqlite3
 import time
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Literal
 
@@ -22,10 +25,10 @@ from . import guards
 from .codec import decode_calls, encode_content
 from .columns import Columns, quoted, read_columns
 from .errors import CompactionConflict, NotFound, NotUndoable, StoreError, StoreReadOnly
-from .history import History
 from .sessions import lease_key
 from .stores import Reader, Store, identity
 from .transaction import write
+from .undoing import Outlook, Undoing, outlook_of
 
 _NOT_CLONED = {"id", "active", "compacted", "display_order"}
 _DERIVED = ("api_content", "display_identity")  # made from the content by the owner: stale once the content changes
@@ -34,7 +37,8 @@ REARM_KEY = "_proactive_prune_rearm_tokens"  # leaves sessions.model_config with
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What a plan was made on: the live rows as (id, octets of content, octets of calls; -1 for NULL), and the file's identity."""
+    """What a plan was made on: the live rows as (id, octets of content, octets of calls; -1 for NULL), and the file's
+    identity."""
 
     session_id: str
     rows: tuple[tuple[int, int, int], ...]
@@ -79,7 +83,8 @@ Step = Clone | CloneChanged | New
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """What a commit did. `copies` maps every original that was kept to its clone; `seconds` is how long the write lock was held."""
+    """What a commit did. `copies` maps every original that was kept to its clone; `seconds` is how long the write lock
+    was held."""
 
     handoff_id: int
     block_ids: tuple[int, ...]
@@ -88,30 +93,7 @@ class Commit:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class Undoing:
-    """A compaction to take back: its block, and each row that was live before it with its copy in the block (None: summarised)."""
-
-    session_id: str
-    handoff_id: int
-    block_ids: tuple[int, ...]
-    originals: dict[int, int | None]
-
-
-@dataclass(frozen=True, slots=True)
-class Outlook:
-    """What an undo would do, in row ids: `restored` come back, `hidden` go, `later` were written since and stay.
-
-    `refusal` says in a sentence why it cannot be done, "" when it can.
-    """
-
-    restored: tuple[int, ...]
-    hidden: tuple[int, ...]
-    later: tuple[int, ...]
-    refusal: str = ""
-
-
-# -- commit ----------------------------------------------------------------------------------------------------------------
+# -- commit ----------------------------------------------------------------------------------------------------------
 
 
 def snapshot(reader: Reader, session_id: str) -> Snapshot:
@@ -122,10 +104,13 @@ def snapshot(reader: Reader, session_id: str) -> Snapshot:
 def commit(
     store: Store, planned: Snapshot, steps: Sequence[Step], *, lock_holder: str, lease_holder: str, now: float
 ) -> Commit:
-    """Replace the live context as `steps` say, in one transaction; rows above the watermark stay live behind it, in order.
+    """Replace the live context as `steps` say, in one transaction; rows above the watermark stay live behind it, in
+    order.
 
-    `lock_holder` must hold the compression lock and, where the store has turn leases, `lease_holder` the lease. `now` (epoch
-    seconds) becomes the handoff's time. Raises CompactionConflict, SessionBusy, StoreReadOnly or StoreUnavailable: nothing is
+    `lock_holder` must hold the compression lock and, where the store has turn leases, `lease_holder` the lease. `now`
+    (epoch
+    seconds) becomes the handoff's time. Raises CompactionConflict, SessionBusy, StoreReadOnly or StoreUnavailable:
+    nothing is
     written then.
     """
     with write(store, planned.file) as con:
@@ -149,7 +134,8 @@ _BLOCK = "SELECT id FROM messages WHERE session_id = ? AND id > ? ORDER BY id"
 def lock_seconds_estimate(reader: Reader, octets: int) -> float:
     """How long a commit that moves live rows of this many octets will hold the write lock, in seconds.
 
-    Measured on a 20 MB session: 3.8 s where update triggers fire on any column and so index every flagged row again, else 0.21 s.
+    Measured on a 20 MB session: 3.8 s where update triggers fire on any column and so index every flagged row again,
+    else 0.21 s.
     """
     reindexed = any("UPDATE ON" in " ".join(sql.upper().split()) for _, sql in reader.columns.triggers)
     return octets * (3.8 if reindexed else 0.21) / 20e6
@@ -181,14 +167,15 @@ def _check_guards(
 
 
 def _check_unchanged(con: sqlite3.Connection, planned: Snapshot) -> list[int]:
-    """The ids of live rows that arrived since the plan. Raises CompactionConflict when the planned ones are not as they were."""
+    """The ids of live rows that arrived since the plan. Raises CompactionConflict when the planned ones are not as they
+    were."""
     live = _live_rows(con, planned.session_id)
     known = tuple(row for row in live if row[0] <= planned.watermark)
     if known != planned.rows:
-        gone = len(set(planned.rows) - set(known))
+        changed = len(set(planned.rows) - set(known)) or len(known) - len(planned.rows)
         raise CompactionConflict(
-            f"{gone or len(set(known) - set(planned.rows))} of the {len(planned.rows)} planned messages were changed or taken back "
-            "since the plan was made. Nothing was written; plan again."
+            f"{changed} of the {len(planned.rows)} planned messages were changed or taken back since the plan was "
+            "made. Nothing was written; plan again."
         )
     return [row[0] for row in live if row[0] > planned.watermark]
 
@@ -196,10 +183,12 @@ def _check_unchanged(con: sqlite3.Connection, planned: Snapshot) -> list[int]:
 def _archive(con: sqlite3.Connection, session_id: str, steps: Sequence[Step], late: Sequence[int]) -> None:
     """Every live row leaves the context: kept ones are superseded, all others lie under the boundary."""
     superseded = [
-        step.id for step in steps if isinstance(step, Clone) or (isinstance(step, CloneChanged) and step.original == "out")
+        step.id
+        for step in steps
+        if isinstance(step, Clone) or (isinstance(step, CloneChanged) and step.original == "out")
     ]
     con.execute(
-        "UPDATE messages SET active = 0, compacted = CASE WHEN id IN (SELECT value FROM json_each(?)) THEN 0 ELSE 1 END "
+        "UPDATE messages SET active = 0, compacted = (id NOT IN (SELECT value FROM json_each(?))) "
         "WHERE session_id = ? AND active = 1",
         [json.dumps([*superseded, *late]), session_id],
     )
@@ -208,7 +197,8 @@ def _archive(con: sqlite3.Connection, session_id: str, steps: Sequence[Step], la
 def _insert(
     con: sqlite3.Connection, columns: Columns, session_id: str, steps: Sequence[Step], now: float
 ) -> tuple[int, dict[int, int]]:
-    handoff_id, copies = 0, {}
+    handoff_id = 0
+    copies: dict[int, int] = {}
     for kind, group in groupby(steps, key=type):
         if kind is Clone:
             ids = [step.id for step in group if isinstance(step, Clone)]
@@ -300,27 +290,12 @@ def _rearm_pruning(con: sqlite3.Connection, columns: Columns, session_id: str) -
         con.execute("UPDATE sessions SET model_config = ? WHERE id = ?", [json.dumps(config), session_id])
 
 
-# -- undo ------------------------------------------------------------------------------------------------------------------
-
-
-def undoing_from_history(session_id: str, history: History, handoff_id: int) -> Undoing:
-    """The map of a compaction that left none, such as the agent's own, from its boundary. Raises NotFound."""
-    for boundary in history.boundaries:
-        if boundary.handoff_id == handoff_id:
-            sources: dict[int, int | None] = {source: copy for copy, source in boundary.copies}
-            return Undoing(
-                session_id, handoff_id, boundary.block_ids, {row_id: sources.get(row_id) for row_id in boundary.before_ids}
-            )
-    raise NotFound(f"Message {handoff_id} is not the handoff of a compaction of this session.")
-
-
-def check_undo(reader: Reader, undoing: Undoing) -> Outlook:
-    """What taking back this compaction would do now, or why it cannot be done."""
-    return _outlook(reader.con, undoing)
+# -- undo ------------------------------------------------------------------------------------------------------------
 
 
 def undo(store: Store, undoing: Undoing, *, lock_holder: str, lease_holder: str) -> Outlook:
-    """Take a compaction back in one transaction: its block leaves the context, the rows before it return through their copies.
+    """Take a compaction back in one transaction: its block leaves the context, the rows before it return through their
+    copies.
 
     A row whose copy the agent has taken back stays down; rows written since stay live behind the restored ones. Raises
     NotUndoable with the reason, SessionBusy, StoreReadOnly or StoreUnavailable: nothing is written then.
@@ -328,78 +303,24 @@ def undo(store: Store, undoing: Undoing, *, lock_holder: str, lease_holder: str)
     with write(store) as con:
         columns = read_columns(con)
         _check_guards(con, store, columns, undoing.session_id, lock_holder, lease_holder)
-        outlook = _outlook(con, undoing)
+        outlook = outlook_of(con, undoing)
         if outlook.refusal:
             raise NotUndoable(outlook.refusal)
-        change = "UPDATE messages SET active = ?, compacted = 0 WHERE session_id = ? AND id IN (SELECT value FROM json_each(?))"
-        con.execute(change, [0, undoing.session_id, json.dumps(list(outlook.hidden))])
-        dropped = sorted(set(undoing.originals) - set(outlook.restored))
-        con.execute(change, [0, undoing.session_id, json.dumps(dropped)])
-        con.execute(change, [1, undoing.session_id, json.dumps(list(outlook.restored))])
+        taken_back = set(undoing.originals) - set(outlook.restored)
+        _set_active(con, undoing.session_id, [*outlook.hidden, *taken_back], 0)
+        _set_active(con, undoing.session_id, outlook.restored, 1)
         _count(con, columns, undoing.session_id)
     return outlook
 
 
-def _outlook(con: sqlite3.Connection, undoing: Undoing) -> Outlook:
-    block = _states(con, undoing.session_id, undoing.block_ids)
-    originals = _states(con, undoing.session_id, list(undoing.originals))
-    hidden = tuple(row_id for row_id in undoing.block_ids if block.get(row_id) == (1, 0))
-    restored = tuple(
-        row_id
-        for row_id, copy in sorted(undoing.originals.items())
-        if row_id in originals and (copy is None or block.get(copy) == (1, 0))
+def _set_active(con: sqlite3.Connection, session_id: str, ids: Sequence[int], active: int) -> None:
+    con.execute(
+        "UPDATE messages SET active = ?, compacted = 0 WHERE session_id = ? AND id IN (SELECT value FROM json_each(?))",
+        [active, session_id, json.dumps(list(ids))],
     )
-    later = tuple(
-        row[0]
-        for row in con.execute(
-            "SELECT id FROM messages WHERE session_id = ? AND active = 1 AND id > ? ORDER BY id",
-            [undoing.session_id, max(undoing.block_ids)],
-        ).fetchall()
-    )
-    outlook = Outlook(restored, hidden, later)
-    return replace(outlook, refusal=_refusal(con, undoing, block, originals))
 
 
-def _refusal(
-    con: sqlite3.Connection,
-    undoing: Undoing,
-    block: dict[int, tuple[int, int]],
-    originals: dict[int, tuple[int, int]],
-) -> str:
-    if len(originals) < len(undoing.originals):
-        gone = len(undoing.originals) - len(originals)
-        return f"{gone} of the messages from before this compaction no longer exist: the agent rewrote its transcript."
-    if len(block) < len(undoing.block_ids):
-        return "The agent rewrote its transcript after this compaction; what it inserted no longer exists."
-    state = block[undoing.handoff_id]
-    if state == (0, 1):
-        return "A later compaction stands on top of this one. Undo the later one first."
-    if state != (1, 0):
-        return "This compaction is not in effect any more."
-    if con.execute(_REWRITTEN, [json.dumps(list(undoing.block_ids)), undoing.session_id, max(undoing.block_ids)]).fetchone():
-        return "The agent wrote its transcript anew after this compaction; undoing it would show messages twice."
-    return ""
-
-
-# A live row behind the block that says what a row of the block said: the agent rewrote its transcript, it did not go on.
-_REWRITTEN = (
-    "SELECT 1 FROM messages b JOIN messages n ON n.session_id = b.session_id AND n.role = b.role AND n.timestamp = b.timestamp "
-    "AND n.content IS b.content AND n.tool_calls IS b.tool_calls AND n.tool_call_id IS b.tool_call_id "
-    "WHERE b.id IN (SELECT value FROM json_each(?)) AND b.active = 0 AND n.session_id = ? AND n.id > ? AND n.active = 1 LIMIT 1"
-)
-
-
-def _states(con: sqlite3.Connection, session_id: str, ids: Sequence[int]) -> dict[int, tuple[int, int]]:
-    return {
-        row[0]: (row[1], row[2])
-        for row in con.execute(
-            "SELECT id, active, compacted FROM messages WHERE session_id = ? AND id IN (SELECT value FROM json_each(?))",
-            [session_id, json.dumps(list(ids))],
-        ).fetchall()
-    }
-
-
-# -- titles and archiving --------------------------------------------------------------------------------------------------
+# -- titles and archiving --------------------------------------------------------------------------------------------
 
 
 def rename(store: Store, session_id: str, title: str) -> None:
@@ -424,5 +345,3 @@ def _set(store: Store, session_id: str, column: str, value: Any) -> None:
             raise StoreReadOnly(f"The sessions of store {store.name} have no “{column}”.")
         if con.execute(f"UPDATE sessions SET {column} = ? WHERE id = ?", [value, session_id]).rowcount == 0:
             raise NotFound(f"Store {store.name} has no session {session_id!r}.")
-
-

@@ -1,0 +1,95 @@
+"""Light rows: what History needs of each row, read without its whole text but for the few that may hold a handoff."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import compaction
+from compaction import protocol
+
+from .codec import decode_calls, decode_content, number, state_of
+from .columns import chunks, marks, selection
+from .history import LightRow
+from .sessions import chain
+from .stores import Reader
+
+START_OCTETS = 600  # of a row's content, enough to tell messages apart and to see whether a handoff may be in it
+TEXT_CHARACTERS = 300
+
+
+def light_rows(reader: Reader, session_id: str) -> list[LightRow]:
+    """What History needs of every row of the session and of the parts it continues, in id order. Rows of ended parts
+    are under."""
+    sessions = chain(reader, session_id)
+    wanted = {
+        "id": "NULL", "session_id": "NULL", "role": "''", "timestamp": "0", "tool_call_id": "NULL",
+        "tool_calls": "NULL", "active": "1", "compacted": "0", "_compressed_summary": "0", "display_kind": "NULL",
+    }  # fmt: skip
+    rows = reader.con.execute(
+        f"SELECT {selection(reader.columns.messages, wanted)}, substr(CAST(content AS BLOB), 1, {START_OCTETS}), "
+        "length(CAST(trim(content, char(9, 10, 13, 32)) AS BLOB)), instr(content, ?) "
+        f"FROM messages WHERE session_id IN ({marks(sessions)}) ORDER BY id",
+        [protocol.MERGE_DELIMITER, *sessions],
+    ).fetchall()
+    suspects = [row[0] for row in rows if row[8] or row[12] or _may_hold_handoff(row[10])]
+    contents = _contents(reader, suspects)
+    return [_light_row(row, contents, session_id) for row in rows]
+
+
+def _may_hold_handoff(start: bytes | None) -> bool:
+    return start is not None and any(hint in start for hint in _HINTS)
+
+
+# Every handoff begins with one of these; the dash behind them is escaped in stored JSON.
+_HINTS = tuple({marker.split("—")[0].strip().encode() for marker in (*protocol.HEADERS, protocol.PRIOR_HEADER)})
+_CALL_ID = re.compile(r'"(?:call_id|id)":\s*"([^"]*)"')
+
+
+def _light_row(row: tuple[Any, ...], contents: dict[int, Any], session_id: str) -> LightRow:
+    row_id, part, role, time, tool_call_id, calls, active, compacted, flagged, display_kind, start, size, _ = row
+    state = state_of(active, compacted) if part == session_id else state_of(False, active)
+    text, handoff, key = _folded(start), "", ""
+    calls_text = calls if isinstance(calls, str) else ""
+    if row_id in contents:
+        parts = compaction.split(contents[row_id], flagged=bool(flagged))
+        summaries = [piece for piece in parts if piece.kind == "summary"]
+        live = [piece for piece in parts if piece.kind != "summary"]
+        if summaries:
+            merged = bool(live) or decode_calls(calls)
+            handoff = "merged" if merged else "standalone"
+            key = hashlib.blake2b("\n".join(piece.text for piece in summaries).encode("utf-8", "replace")).hexdigest()
+            live_text = "\n".join(piece.text for piece in live)
+            text, size = (
+                " ".join(live_text.split())[:TEXT_CHARACTERS],
+                len(live_text.strip().encode("utf-8", "replace")),
+            )
+    return LightRow(
+        id=row_id,
+        role=str(role or ""),
+        state=state,
+        time=number(time),
+        tool_call_id=str(tool_call_id or ""),
+        calls=" ".join(_CALL_ID.findall(calls_text)),
+        text=text,
+        size=(size or 0) + len(calls_text),
+        handoff=handoff,  # type: ignore[arg-type]  # one of the three words
+        handoff_key=key,
+        scaffold=role == "user" and (display_kind == "hidden" or text.startswith(protocol.SYNTHETIC_USER_STARTS)),
+    )
+
+
+def _folded(start: bytes | None) -> str:
+    return " ".join((start or b"").decode("utf-8", "ignore").split())[:TEXT_CHARACTERS]
+
+
+def _contents(reader: Reader, ids: Sequence[int]) -> dict[int, Any]:
+    return {
+        row[0]: decode_content(row[1])
+        for chunk in chunks(ids)
+        for row in reader.con.execute(
+            f"SELECT id, content FROM messages WHERE id IN ({marks(chunk)})", chunk
+        ).fetchall()
+    }

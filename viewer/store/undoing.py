@@ -1,0 +1,115 @@
+"""What taking back a compaction would do, and why it cannot be done. Reads only; the write itself is `writing.undo`."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from .errors import NotFound
+from .history import History
+from .stores import Reader
+
+
+@dataclass(frozen=True, slots=True)
+class Undoing:
+    """A compaction to take back: its block, and each row that was live before it with its copy in the block (None:
+    summarised)."""
+
+    session_id: str
+    handoff_id: int
+    block_ids: tuple[int, ...]
+    originals: dict[int, int | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What an undo would do, in row ids: `restored` come back, `hidden` go, `later` were written since and stay.
+
+    `refusal` says in a sentence why it cannot be done, "" when it can.
+    """
+
+    restored: tuple[int, ...]
+    hidden: tuple[int, ...]
+    later: tuple[int, ...]
+    refusal: str = ""
+
+
+def undoing_from_history(session_id: str, history: History, handoff_id: int) -> Undoing:
+    """The map of a compaction that left none, such as the agent's own, from its boundary. Raises NotFound."""
+    for boundary in history.boundaries:
+        if boundary.handoff_id == handoff_id:
+            sources: dict[int, int | None] = {source: copy for copy, source in boundary.copies}
+            originals = {row_id: sources.get(row_id) for row_id in boundary.before_ids}
+            return Undoing(session_id, handoff_id, boundary.block_ids, originals)
+    raise NotFound(f"Message {handoff_id} is not the handoff of a compaction of this session.")
+
+
+def check_undo(reader: Reader, undoing: Undoing) -> Outlook:
+    """What taking back this compaction would do now, or why it cannot be done."""
+    return outlook_of(reader.con, undoing)
+
+
+def outlook_of(con: sqlite3.Connection, undoing: Undoing) -> Outlook:
+    """`check_undo` on an open connection, so that the write can look once more inside its transaction."""
+    block = _states(con, undoing.session_id, undoing.block_ids)
+    originals = _states(con, undoing.session_id, list(undoing.originals))
+    hidden = tuple(row_id for row_id in undoing.block_ids if block.get(row_id) == (1, 0))
+    restored = tuple(
+        row_id
+        for row_id, copy in sorted(undoing.originals.items())
+        if row_id in originals and (copy is None or block.get(copy) == (1, 0))
+    )
+    later = tuple(
+        row[0]
+        for row in con.execute(
+            "SELECT id FROM messages WHERE session_id = ? AND active = 1 AND id > ? ORDER BY id",
+            [undoing.session_id, max(undoing.block_ids)],
+        ).fetchall()
+    )
+    outlook = Outlook(restored, hidden, later)
+    return replace(outlook, refusal=_refusal(con, undoing, block, originals))
+
+
+def _refusal(
+    con: sqlite3.Connection,
+    undoing: Undoing,
+    block: dict[int, tuple[int, int]],
+    originals: dict[int, tuple[int, int]],
+) -> str:
+    if len(originals) < len(undoing.originals):
+        gone = len(undoing.originals) - len(originals)
+        return f"{gone} of the messages from before this compaction no longer exist: the agent rewrote its transcript."
+    if len(block) < len(undoing.block_ids):
+        return "The agent rewrote its transcript after this compaction; what it inserted no longer exists."
+    state = block[undoing.handoff_id]
+    if state == (0, 1):
+        return "A later compaction stands on top of this one. Undo the later one first."
+    if state != (1, 0):
+        return "This compaction is not in effect any more."
+    block_end = max(undoing.block_ids)
+    if con.execute(_REWRITTEN, [json.dumps(list(undoing.block_ids)), undoing.session_id, block_end]).fetchone():
+        return "The agent wrote its transcript anew after this compaction; undoing it would show messages twice."
+    return ""
+
+
+# A live row behind the block that says what a row of the block said: the agent rewrote its transcript, it did not go
+# on.
+_REWRITTEN = (
+    "SELECT 1 FROM messages b JOIN messages n ON n.session_id = b.session_id AND n.role = b.role "
+    "AND n.timestamp = b.timestamp AND n.content IS b.content AND n.tool_calls IS b.tool_calls "
+    "AND n.tool_call_id IS b.tool_call_id WHERE b.id IN (SELECT value FROM json_each(?)) AND b.active = 0 "
+    "AND n.session_id = ? AND n.id > ? AND n.active = 1 LIMIT 1"
+)
+
+
+def _states(con: sqlite3.Connection, session_id: str, ids: Sequence[int]) -> dict[int, tuple[int, int]]:
+    return {
+        row[0]: (row[1], row[2])
+        for row in con.execute(
+            "SELECT id, active, compacted FROM messages "
+            "WHERE session_id = ? AND id IN (SELECT value FROM json_each(?))",
+            [session_id, json.dumps(list(ids))],
+        ).fetchall()
+    }
