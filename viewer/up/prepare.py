@@ -78,7 +78,7 @@ def static_files() -> bool:
 
 
 def _static_fingerprint() -> str:
-    digest = hashlib.sha256(f"{settings.STORAGES['staticfiles']['BACKEND']} {settings.STATIC_ROOT}".encode())
+    digest = hashlib.sha256(settings.STORAGES["staticfiles"]["BACKEND"].encode())
     files = {storage.path(name) for finder in get_finders() for name, storage in finder.list([])}
     for path in sorted(files):
         status = os.stat(path)

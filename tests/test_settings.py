@@ -1,0 +1,153 @@
+"""Settings come from the environment; a wrong value names its variable and what is allowed."""
+
+import os
+import runpy
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+from django.test import Client
+
+ROOT: Path = settings.BASE_DIR
+SETTINGS = ROOT / "viewer" / "settings.py"
+
+
+@pytest.fixture
+def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPatch:
+    monkeypatch.setenv("PALIMPSEST_DATA_DIR", str(tmp_path / "data"))
+    return monkeypatch
+
+
+def read() -> dict[str, Any]:
+    return runpy.run_path(str(SETTINGS))
+
+
+WRONG = [
+    ("PORT", "abc", "1 to 65535"),
+    ("PORT", "0", "1 to 65535"),
+    ("PORT", "65536", "1 to 65535"),
+    ("PORT", "²", "1 to 65535"),
+    ("HOST", "http://x", "127.0.0.1"),
+    ("PALIMPSEST_DEBUG", "maybe", "1 or 0"),
+    ("PALIMPSEST_DATA_DIR", "relative/path", "absolute"),
+    ("PALIMPSEST_DATA_DIR", "/dev/null/x", "can be written"),
+    ("PALIMPSEST_DATABASE_URL", "mysql://a/b", "sqlite:////"),
+    ("PALIMPSEST_DATABASE_URL", "nonsense", "sqlite:////"),
+    ("PALIMPSEST_DATABASE_URL", "postgres://host", "postgres://user"),
+    ("PALIMPSEST_SECRET_KEY", "short", "32"),
+    ("PALIMPSEST_ALLOWED_HOSTS", "https://a.example", "without scheme"),
+    ("PALIMPSEST_STORES", "/path/state.db", "name of its own"),
+    ("PALIMPSEST_STORES", "a=/path/state.db", "sqlite:////"),
+    ("PALIMPSEST_STORES", "a=sqlite:///relative.db", "sqlite:////"),
+    ("PALIMPSEST_STORES", "a=sqlite:////x,a=sqlite:////y", "'a'"),
+    ("PALIMPSEST_STORES", "demo=sqlite:////x", "not demo"),
+    ("HERMES_HOME", "hermes", "absolute"),
+    ("TZ", "Middle/Earth", "Europe/Berlin"),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "allowed"), WRONG)
+def test_wrong_value_is_named(environment: pytest.MonkeyPatch, name: str, value: str, allowed: str) -> None:
+    environment.setenv(name, value)
+    with pytest.raises(ImproperlyConfigured) as caught:
+        read()
+    assert str(caught.value).startswith(name)
+    assert allowed in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_wrong_value_ends_a_command_with_one_line() -> None:
+    done = subprocess.run(
+        [sys.executable, "manage.py", "up"],
+        cwd=ROOT,
+        env={**os.environ, "PORT": "eight"},
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+    assert done.returncode == 1
+    assert done.stderr == "PORT must be a whole number from 1 to 65535, not 'eight'.\n"
+    assert done.stdout == ""
+
+
+def test_defaults(environment: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    environment.delenv("HERMES_HOME")
+    environment.setenv("HOME", str(tmp_path))
+    found = read()
+    assert (found["HOST"], found["PORT"], found["SITE_ADDRESS"]) == ("127.0.0.1", 8000, "http://127.0.0.1:8000")
+    assert found["HERMES_HOME"] == tmp_path / ".hermes"
+    assert found["STORES"] == {}
+    assert found["DEBUG"] is False
+    database = found["DATABASES"]["default"]
+    assert database["ENGINE"] == "django.db.backends.sqlite3"
+    assert database["NAME"] == str(tmp_path / "data" / "palimpsest.sqlite3")
+
+
+def test_stores_keep_commas_of_their_urls(environment: pytest.MonkeyPatch) -> None:
+    environment.setenv("PALIMPSEST_STORES", "work=sqlite:////a,b/state.db, pg=postgres://u@h1,h2/db")
+    assert read()["STORES"] == {"work": "sqlite:////a,b/state.db", "pg": "postgres://u@h1,h2/db"}
+
+
+def test_postgres_as_own_database(environment: pytest.MonkeyPatch) -> None:
+    environment.setenv("PALIMPSEST_DATABASE_URL", "postgres://u:p@db.example:6543/palimpsest")
+    database = read()["DATABASES"]["default"]
+    assert (database["ENGINE"], database["HOST"], database["PORT"]) == (
+        "django.db.backends.postgresql",
+        "db.example",
+        6543,
+    )
+    assert "init_command" not in database.get("OPTIONS", {})
+
+
+def test_secret_key_is_made_once_and_private(environment: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    first, second = read()["SECRET_KEY"], read()["SECRET_KEY"]
+    file = tmp_path / "data" / "secret-key"
+    assert first == second == file.read_text()
+    assert len(first) >= 50
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
+
+
+@pytest.mark.parametrize(
+    ("host", "address"),
+    [("0.0.0.0", "http://127.0.0.1:81"), ("::", "http://[::1]:81"), ("box.lan", "http://box.lan:81")],
+)
+def test_address_to_open(environment: pytest.MonkeyPatch, host: str, address: str) -> None:
+    environment.setenv("HOST", host)
+    environment.setenv("PORT", "81")
+    assert read()["SITE_ADDRESS"] == address
+
+
+def test_named_hosts_are_trusted_behind_tls(environment: pytest.MonkeyPatch) -> None:
+    environment.setenv("PALIMPSEST_ALLOWED_HOSTS", "a.example, .b.example")
+    found = read()
+    assert found["ALLOWED_HOSTS"][:2] == ["a.example", ".b.example"]
+    assert "*" not in found["ALLOWED_HOSTS"]
+    assert found["CSRF_TRUSTED_ORIGINS"] == ["https://a.example", "https://*.b.example"]
+
+
+def test_every_answer_has_the_security_headers(client: Client, db: None) -> None:
+    answer = client.get("/sign-in/")
+    policy = answer.headers["Content-Security-Policy"]
+    assert "default-src 'none'" in policy
+    assert "frame-ancestors 'none'" in policy
+    assert "unsafe" not in policy
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    assert answer.headers["X-Frame-Options"] == "DENY"
+    assert answer.headers["Referrer-Policy"] == "same-origin"
+
+
+def test_the_nonce_of_the_header_is_the_one_of_the_page_and_new_each_time(client: Client, db: None) -> None:
+    nonces = set()
+    for _ in range(2):
+        answer = client.get("/sign-in/")
+        nonce = answer.context["csp_nonce"]
+        assert f'nonce="{nonce}"' in answer.content.decode()
+        assert f"'nonce-{nonce}'" in answer.headers["Content-Security-Policy"]
+        nonces.add(nonce)
+    assert len(nonces) == 2

@@ -1,0 +1,367 @@
+"""`manage.py up` with real processes: what it makes, what it serves, and that nothing of it outlives it."""
+
+import http.cookiejar
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django_tasks import task
+
+ROOT: Path = settings.BASE_DIR
+PATIENCE = 30.0
+
+
+@task()
+def scratch(begun: str, done: str, seconds: float) -> None:
+    """A task to be interrupted: it runs in the worker that `up` started."""
+    Path(begun).touch()
+    time.sleep(seconds)
+    Path(done).touch()
+
+
+def until(true: Callable[[], object], what: str, patience: float = PATIENCE) -> None:
+    end = time.monotonic() + patience
+    while not true():
+        assert time.monotonic() < end, f"not within {patience} s: {what}"
+        time.sleep(0.05)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def processes() -> dict[int, tuple[int, str]]:
+    """pid -> (parent, command line) of everything alive."""
+    listed = subprocess.run(["ps", "-A", "-o", "pid=,ppid=,stat=,args="], capture_output=True, text=True, check=True)
+    rows = (line.split(None, 3) for line in listed.stdout.splitlines())
+    return {int(row[0]): (int(row[1]), row[3]) for row in rows if len(row) == 4 and not row[2].startswith("Z")}
+
+
+class Site:
+    """One `manage.py up` on a data directory and port of its own."""
+
+    def __init__(self, data: Path, command: list[str] | None = None, **environment: str) -> None:
+        self.data, self.port = data, free_port()
+        self.environment = {**os.environ, "PALIMPSEST_DATA_DIR": str(data), "PORT": str(self.port)} | environment
+        self.output = ""
+        self.process = subprocess.Popen(
+            command or [sys.executable, "-W", "error", "manage.py", "up"],
+            cwd=ROOT,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        self.reader = threading.Thread(target=self._read)
+        self.reader.start()
+        self.pids: list[int] = []
+
+    def _read(self) -> None:
+        assert self.process.stdout
+        with self.process.stdout as lines:
+            for line in lines:
+                self.output += line
+
+    def ready(self) -> "Site":
+        """Wait for the sign-in link, then note every process there is."""
+        until(lambda: "Ctrl-C" in self.output or self.process.poll() is not None, "a sign-in link")
+        assert self.process.poll() is None, self.output
+        self.pids = self.family()
+        assert len(self.pids) >= 4, "up, server, server's process, worker"
+        return self
+
+    @property
+    def link(self) -> str:
+        found = re.search(r"http://\S+/sign-in/\S+", self.output)
+        assert found, self.output
+        return found[0]
+
+    def family(self) -> list[int]:
+        """This process and all its descendants."""
+        alive, family = processes(), [self.process.pid]
+        for pid in family:
+            family += [child for child, (parent, _) in alive.items() if parent == pid]
+        return family
+
+    def child(self, words: str) -> int:
+        return next(pid for pid in self.family() if words in processes().get(pid, (0, ""))[1])
+
+    def enqueue(self, seconds: float) -> None:
+        """Give the worker a task and wait until it has begun."""
+        call = f"scratch.enqueue({str(self.begun)!r}, {str(self.done)!r}, {seconds})"
+        code = f"import django; django.setup(); from tests.test_up import scratch; {call}"
+        subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=self.environment, check=True, timeout=PATIENCE)
+        until(self.begun.exists, "the task's begin")
+
+    @property
+    def begun(self) -> Path:
+        return self.data / "begun"
+
+    @property
+    def done(self) -> Path:
+        return self.data / "done"
+
+    def is_gone(self) -> bool:
+        return not set(self.pids) & set(processes())
+
+    def cut_down(self) -> None:
+        """After the test, whatever came of it."""
+        for pid in {*self.pids, *self.family()}:
+            if pid in processes():
+                os.kill(pid, signal.SIGKILL)
+        self.process.wait()
+        self.reader.join()
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data directory as the first start leaves it."""
+    data = tmp_path_factory.mktemp("first") / "data"
+    site = Site(data)
+    try:
+        site.ready()
+        assert f"Made the demo store {data / 'demo.db'}" in site.output
+        assert "Collected static files" in site.output
+        site.process.send_signal(signal.SIGTERM)
+        assert site.process.wait(PATIENCE) == 0
+    finally:
+        site.cut_down()
+    return data
+
+
+@pytest.fixture
+def start(prepared: Path, tmp_path: Path) -> Iterator[Callable[..., Site]]:
+    """A function that starts a site on a copy of the prepared directory, and cuts it down after the test."""
+    sites: list[Site] = []
+
+    def begin(command: list[str] | None = None, **environment: str) -> Site:
+        data = tmp_path / "data"
+        shutil.copytree(prepared, data, dirs_exist_ok=True)
+        sites.append(Site(data, command, **environment))
+        return sites[-1]
+
+    yield begin
+    for site in sites:
+        site.cut_down()
+
+
+def refusal(**environment: str) -> str:
+    """What `up` says, on one line, when it does not start."""
+    done = subprocess.run(
+        [sys.executable, "manage.py", "up"],
+        cwd=ROOT,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr.count("\n") == 1
+    return done.stderr.strip()
+
+
+# Refusals
+
+
+def test_busy_port() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        assert refusal(PORT=str(port)) == f"Port {port} on 127.0.0.1 is in use: set PORT to another one."
+
+
+def test_host_of_another_machine() -> None:
+    assert refusal(HOST="192.0.2.1", PORT=str(free_port())).startswith("HOST 192.0.2.1 is not an address of this")
+    assert refusal(HOST="no.such.invalid", PORT=str(free_port())).startswith("HOST no.such.invalid is not known")
+
+
+def test_missing_store_file(tmp_path: Path) -> None:
+    missing = tmp_path / "state.db"
+    said = refusal(PALIMPSEST_STORES=f"work=sqlite:///{missing}", PORT=str(free_port()))
+    assert said == f"Store work: there is no file {missing}. Correct PALIMPSEST_STORES."
+    assert not missing.exists()
+
+
+def test_own_database_that_cannot_be_opened(tmp_path: Path) -> None:
+    said = refusal(PALIMPSEST_DATABASE_URL=f"sqlite:///{tmp_path / 'none' / 'own.db'}", PORT=str(free_port()))
+    assert "PALIMPSEST_DATABASE_URL" in said
+
+
+# Serving
+
+
+def test_a_second_start_changes_nothing_and_the_link_signs_in(start: Callable[..., Site]) -> None:
+    begun = time.monotonic()
+    site = start()
+    before = {path: path.stat().st_mtime_ns for path in (site.data / "static").rglob("*")}
+    site.ready()
+    assert time.monotonic() - begun < 10
+    assert "Made" not in site.output
+    assert "Collected" not in site.output
+    assert re.search(r"^  demo +\S+/demo.db  schema \d+, \d+ sessions, can compact$", site.output, re.MULTILINE)
+    assert {path: path.stat().st_mtime_ns for path in (site.data / "static").rglob("*")} == before
+    _sign_in(site)
+    _fetch_static(site)
+
+
+def _sign_in(site: Site) -> None:
+    browser, other = (
+        urllib.request.build_opener(urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar())) for _ in range(2)
+    )
+    address = f"http://127.0.0.1:{site.port}/"
+    assert browser.open(address).geturl() == f"{address}sign-in/"
+    forms = [who.open(site.link).read().decode() for who in (browser, other, browser)]
+    fields = [re.findall(r'name="csrfmiddlewaretoken" value="(\w+)"', form)[0] for form in forms]
+    answer = browser.open(site.link, f"csrfmiddlewaretoken={fields[2]}".encode())
+    assert (answer.status, answer.geturl()) == (200, address)
+    with pytest.raises(urllib.error.HTTPError, match="410"):
+        other.open(site.link, f"csrfmiddlewaretoken={fields[1]}".encode())
+    assert other.open(address).geturl() == f"{address}sign-in/"
+
+
+def _fetch_static(site: Site) -> None:
+    names = json.loads((site.data / "static" / "staticfiles.json").read_text())["paths"]
+    address = f"http://127.0.0.1:{site.port}/static/{names['django_htmx/htmx-2.min.js']}"
+    answer = urllib.request.urlopen(urllib.request.Request(address, headers={"Accept-Encoding": "br"}))
+    assert answer.headers["Content-Encoding"] == "br"
+    assert "immutable" in answer.headers["Cache-Control"]
+
+
+def test_stores_command_says_what_works_and_why_not(
+    hermes_copy: Callable[[int], Path], capsys: pytest.CaptureFixture[str], settings: object
+) -> None:
+    from django.core.management import call_command
+
+    listed = {f"v{version}": f"sqlite:///{hermes_copy(version)}" for version in (16, 31)}
+    listed["gone"] = "sqlite:////nowhere/state.db"
+    settings.STORES = listed  # type: ignore[attr-defined]
+    call_command("stores")
+    lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines()}
+    assert "schema 16, " in lines["v16"]
+    assert "cannot compact: " in lines["v16"]
+    assert lines["v31"].endswith("can compact")
+    assert "not open: " in lines["gone"]
+    assert "demo" in lines
+
+
+# Ending
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_everything_after_the_running_task(start: Callable[..., Site], number: signal.Signals) -> None:
+    site = start().ready()
+    site.enqueue(seconds=2.5)
+    site.process.send_signal(number)
+    site.process.send_signal(number)  # a service manager's and make's: still one
+    assert site.process.wait(PATIENCE) == 0
+    assert site.done.exists()
+    assert "Waiting for the running task" in site.output
+    assert site.is_gone()
+
+
+def test_a_second_ctrl_c_ends_it_at_once(start: Callable[..., Site]) -> None:
+    site = start().ready()
+    site.enqueue(seconds=60)
+    site.process.send_signal(signal.SIGINT)
+    until(lambda: "Waiting for the running task" in site.output, "the notice")
+    site.process.send_signal(signal.SIGINT)
+    assert site.process.wait(5) == 1
+    assert not site.done.exists()
+    assert site.is_gone()
+
+
+def test_sigkill_of_the_parent_ends_everything_after_the_running_task(start: Callable[..., Site]) -> None:
+    site = start().ready()
+    site.enqueue(seconds=2)
+    site.process.kill()
+    until(site.is_gone, "the end of all processes")
+    assert site.done.exists()
+
+
+def test_with_parent_ends_when_the_caller_is_killed(start: Callable[..., Site]) -> None:
+    command = f"{sys.executable} manage.py up --with-parent; true"
+    site = start(["sh", "-c", command]).ready()
+    site.process.kill()
+    until(site.is_gone, "the end of all processes")
+
+
+def test_a_dead_worker_is_started_again_and_a_dead_server_ends_it(start: Callable[..., Site]) -> None:
+    site = start().ready()
+    first = site.child("manage.py worker")
+    os.kill(first, signal.SIGKILL)
+    until(lambda: "The worker ended unexpectedly (exit code -9)" in site.output, "the notice")
+    until(lambda: any("manage.py worker" in processes().get(pid, (0, ""))[1] for pid in site.family()), "a new worker")
+    assert site.child("manage.py worker") != first
+    site.pids = site.family()
+    os.kill(site.child("viewer.up.server"), signal.SIGKILL)
+    assert site.process.wait(PATIENCE) == 1
+    assert "The server ended unexpectedly (exit code -9)." in site.output
+    assert site.is_gone()
+
+
+# The leash
+
+
+STUBBORN = """
+import signal, sys, time
+from viewer.up import leash
+signal.signal(signal.SIGTERM, lambda *_: print("asked", flush=True))
+leash.hold(grace=0.5)
+print("held", flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.fixture
+def stubborn() -> Iterator[subprocess.Popen[str]]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", STUBBORN],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    with process:
+        assert process.stdout
+        assert process.stdout.readline() == "held\n"
+        yield process
+        process.kill()
+
+
+def test_an_asked_child_may_take_its_time_until_its_parent_is_gone(stubborn: subprocess.Popen[str]) -> None:
+    assert stubborn.stdin
+    assert stubborn.stdout
+    stubborn.stdin.write("..")
+    stubborn.stdin.flush()
+    assert stubborn.stdout.readline() == "asked\n"
+    time.sleep(1)
+    assert stubborn.poll() is None
+    stubborn.stdin.close()
+    assert stubborn.wait(5) == -signal.SIGKILL
+    assert stubborn.stdout.read() == "", "asked once only"
+
+
+def test_a_child_left_alone_is_asked_then_ended(stubborn: subprocess.Popen[str]) -> None:
+    assert stubborn.stdin
+    assert stubborn.stdout
+    stubborn.stdin.close()
+    assert stubborn.stdout.readline() == "asked\n"
+    assert stubborn.wait(5) == -signal.SIGKILL
