@@ -46,6 +46,7 @@ WRONG = [
     ("PALIMPSEST_STORES", "a=sqlite:///relative.db", "sqlite:////"),
     ("PALIMPSEST_STORES", "a=sqlite:////x,a=sqlite:////y", "'a'"),
     ("PALIMPSEST_STORES", "demo=sqlite:////x", "not demo"),
+    ("PALIMPSEST_WAIT", "1.5", "1 to 86400"),
     ("HERMES_HOME", "hermes", "absolute"),
     ("TZ", "Middle/Earth", "Europe/Berlin"),
 ]

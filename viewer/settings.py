@@ -160,6 +160,8 @@ SITE_ADDRESS = f"http://{f'[{_opened}]' if ':' in _opened else _opened}:{PORT}"
 STORES = _stores("PALIMPSEST_STORES")
 HERMES_HOME = _directory("HERMES_HOME", Path.home() / ".hermes")
 DEMO_STORE = DATA_DIR / "demo.db"
+# How long a finished summary waits for the agent's turn to end before the run goes back to "ready".
+WAIT_SECONDS = _number("PALIMPSEST_WAIT", 600, 1, 24 * 60 * 60)
 
 
 # Django
