@@ -1,0 +1,250 @@
+"""A plan and a summary to edits: every output message says where it came from, and the result is checked here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from . import messages as m
+from . import protocol
+from .boundaries import plural
+from .errors import BadTranscript, SummaryRejected
+from .media import without_old_images
+from .messages import Message
+from .pairs import loose_ends
+from .plan import Plan, needs_note
+from .repair import repairs
+from .tokens import message_tokens
+
+Why = Literal["merged", "unwrapped", "shortened", "noted"]
+WHYS: tuple[Why, ...] = ("merged", "unwrapped", "shortened", "noted")  # the first that applies names the rewrite
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """The input message at `index`, word for word."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """The input message at `index` with some keys changed; a value of None removes the key."""
+
+    index: int
+    changes: dict[str, Any]
+    why: Why
+
+
+@dataclass(frozen=True, slots=True)
+class Insert:
+    """A message that was not in the input: the handoff."""
+
+    message: Message
+
+
+Edit = Keep | Rewrite | Insert
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What became of the input messages, by index, and what was done besides, in sentences for people."""
+
+    kept: tuple[int, ...]
+    shortened: tuple[int, ...]
+    summarised: tuple[int, ...]
+    repairs: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A compacted transcript: `edits` in output order, the `messages` they make, and the exact `handoff` written.
+
+    An input index that no edit names is summarised away.
+    """
+
+    edits: tuple[Edit, ...]
+    messages: list[Message]
+    summary: str
+    handoff: str
+    tokens_before: int
+    tokens_after: int
+    report: Report
+
+
+def apply(plan: Plan, summary: str) -> Result:
+    """Replace the plan's middle by the summary.
+
+    Raises SummaryRejected if the summary is empty or the result would not be smaller than the input, BadTranscript if
+    no valid result can be built. The input is untouched either way.
+    """
+    body = accepted(summary)
+    handoff = protocol.handoff_text(body)
+    draft = _Rewrites(plan)
+    draft.unwrap()
+    draft.drop_old_media()
+    draft.note()
+    draft.repair()
+    head = [edit for i in plan.head if (edit := draft.edit(i))]
+    if plan.role is None:
+        draft.merge(handoff)
+        new: list[Edit] = []
+    else:
+        new = [Insert({"role": plan.role, "content": handoff, protocol.FLAG: True})]
+    edits = (*head, *new, *(edit for i in plan.tail if (edit := draft.edit(i))))
+    output = [_message(plan.messages, edit) for edit in edits]
+    _check(plan, edits, output)
+    after = _tokens_after(plan, edits, output)
+    return Result(edits, output, body, handoff, plan.tokens_before, after, draft.report(edits))
+
+
+def accepted(summary: Any) -> str:
+    """The summary's body without white space or a handoff's markers around it; raises SummaryRejected if empty."""
+    if not isinstance(summary, str):
+        raise SummaryRejected("not_text", "The summary is not text.")
+    body = next((part.text for part in protocol.split(summary) if part.kind == "summary"), summary).strip()
+    if not body:
+        raise SummaryRejected("empty", "The summary is empty.")
+    return body
+
+
+class _Rewrites:
+    """The changes to kept messages, gathered rule by rule."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.kept = (*plan.head, *plan.tail)
+        self.changes: dict[int, dict[str, Any]] = {}
+        self.whys: dict[int, set[Why]] = {}
+        self.gone: set[int] = set()
+        self.repairs: list[str] = []
+        self.notes: list[str] = []
+
+    def now(self, index: int) -> Message:
+        """The message as changed so far."""
+        return patched(self.plan.messages[index], self.changes.get(index, {}))
+
+    def change(self, index: int, changes: dict[str, Any], why: Why) -> None:
+        if "content" in changes:  # Hermes' copy of what was sent would contradict the new content
+            changes = {**changes, "api_content": None}
+        self.changes.setdefault(index, {}).update(changes)
+        self.whys.setdefault(index, set()).add(why)
+
+    def unwrap(self) -> None:
+        """Earlier merged handoffs keep only their live text."""
+        for i in self.kept:
+            message = self.plan.messages[i]
+            if protocol.is_handoff(message) and not (i == 0 and m.is_system(message)):
+                self.change(i, {"content": m.live_content(message), protocol.FLAG: False}, "unwrapped")
+
+    def drop_old_media(self) -> None:
+        """Images before the newest user message that carries one become stubs."""
+        rows = self.plan.messages
+        newest = next((i for i in range(len(rows) - 1, -1, -1) if _user_image(rows[i])), 0)
+        stubbed = 0
+        for i in self.kept:
+            content = self.now(i).get("content")
+            if i < newest and m.image_count(content):
+                stubbed += m.image_count(content)
+                self.change(i, {"content": without_old_images(content)}, "shortened")
+        if stubbed:
+            self.notes.append(f"{plural(stubbed, 'earlier image')} left out.")
+
+    def note(self) -> None:
+        """A system message 0 says once that the context was compacted."""
+        if needs_note(self.plan.messages):
+            self.change(0, {"content": _appended(self.now(0)["content"], protocol.NOTE)}, "noted")
+            self.notes.append("The system prompt got the note about compaction.")
+
+    def repair(self) -> None:
+        """Calls without results and results without calls are left out, and said."""
+        head, tail = ([self.now(i) for i in part] for part in (self.plan.head, self.plan.tail))
+        for at, changes in sorted(repairs(head, tail).items()):
+            index = self.kept[at]
+            if changes is None:
+                self.gone.add(index)
+                self.repairs.append(f"Message {index + 1}: a tool result without its call was left out.")
+                continue
+            what = (
+                "a tool result without its call"
+                if m.answers(head[at] if at < len(head) else tail[at - len(head)])
+                else "a tool call without a result"
+            )
+            self.change(index, changes, "shortened")
+            self.repairs.append(f"Message {index + 1}: {what} was left out.")
+
+    def merge(self, handoff: str) -> None:
+        """Write the handoff in front of the first tail message: summary, end marker, live text, blank lines between."""
+        index = next(i for i in self.plan.tail if i not in self.gone)
+        content = _prepended(handoff, self.now(index).get("content"))
+        self.change(index, {"content": content, protocol.FLAG: True}, "merged")
+        self.notes.append(f"The summary stands in front of the text of message {index + 1}.")
+
+    def edit(self, index: int) -> Edit | None:
+        if index in self.gone:
+            return None
+        if index not in self.changes:
+            return Keep(index)
+        return Rewrite(index, self.changes[index], next(why for why in WHYS if why in self.whys[index]))
+
+    def report(self, edits: Sequence[Edit]) -> Report:
+        named = {edit.index for edit in edits if not isinstance(edit, Insert)}
+        shortened = tuple(i for i in sorted(named) if "shortened" in self.whys.get(i, ()))
+        kept = tuple(i for i in sorted(named) if i not in shortened)
+        gone = tuple(i for i in range(len(self.plan.messages)) if i not in named)
+        return Report(kept, shortened, gone, tuple(self.repairs), tuple(self.notes))
+
+
+def patched(message: Message, changes: dict[str, Any]) -> Message:
+    """A copy of the message with the changes made; a value of None removes its key."""
+    return {key: value for key, value in {**message, **changes}.items() if key not in changes or value is not None}
+
+
+def _user_image(message: Message) -> bool:
+    return message.get("role") == "user" and m.image_count(message.get("content")) > 0
+
+
+def _appended(content: Any, note: str) -> Any:
+    return f"{content}\n\n{note}".lstrip() if isinstance(content, str) else [*content, {"type": "text", "text": note}]
+
+
+def _prepended(handoff: str, content: Any) -> Any:
+    """The handoff and the live content in one row, in the live content's own shape."""
+    if not isinstance(content, (list, dict)):
+        live = m.text(content)
+        return f"{handoff}\n\n{live}" if live else handoff
+    blocks = m.blocks(content)
+    responses = any(isinstance(b, dict) and b.get("type") in ("input_text", "input_image") for b in blocks)
+    return [{"type": "input_text" if responses else "text", "text": f"{handoff}\n\n"}, *blocks]
+
+
+def _message(messages: Sequence[Message], edit: Edit) -> Message:
+    if isinstance(edit, Insert):
+        return dict(edit.message)
+    return patched(messages[edit.index], edit.changes if isinstance(edit, Rewrite) else {})
+
+
+def _tokens_after(plan: Plan, edits: Sequence[Edit], output: Sequence[Message]) -> int:
+    after = sum(
+        plan.sizes[edit.index] if isinstance(edit, Keep) else message_tokens(message, plan.count)
+        for edit, message in zip(edits, output, strict=True)
+    )
+    if after >= plan.tokens_before:
+        raise SummaryRejected(
+            "not_smaller",
+            f"With this summary the context would not shrink: {plan.tokens_before:,} tokens before, {after:,} after.",
+        )
+    return after
+
+
+def _check(plan: Plan, edits: Sequence[Edit], output: Sequence[Message]) -> None:
+    """Refuse a result that breaks a promise: pairs complete, no equal role beside the handoff, each kept row once."""
+    loose = loose_ends(output)
+    at = next((i for i, edit in enumerate(edits) if isinstance(edit, Insert)), None)
+    around = [] if at is None else [m.role(row) for row in (*output[max(at - 1, 0) : at], *output[at + 1 : at + 2])]
+    named = [edit.index for edit in edits if not isinstance(edit, Insert)]
+    broken = loose.calls or loose.results or plan.role in around
+    if broken or named != sorted(set(named)) or not set(named) <= {*plan.head, *plan.tail}:
+        raise BadTranscript("unsafe_result", "No valid context can be built from this transcript; nothing was changed.")

@@ -1,0 +1,222 @@
+"""Where the head ends and the tail starts.
+
+A boundary is an index into the messages: the first one after the head, or the first one of the tail. Every function
+takes an index and returns a corrected one; tail boundaries only ever move backward (towards the head), so that the
+corrections can be made one after another. All costs grow with the rows walked over, which are those of the tail.
+"""
+
+from __future__ import annotations
+
+from collections import Counter as Tally
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from . import messages as m
+from . import protocol
+from .messages import Message
+from .pairs import OpenCalls, stray_results, take
+from .policy import Policy
+from .tokens import Counter, message_tokens
+
+
+@dataclass(slots=True)
+class Sizes:
+    """Tokens of each message, counted once and only when asked for."""
+
+    messages: Sequence[Message]
+    count: Counter
+    known: dict[int, int] = field(default_factory=dict)
+
+    def __getitem__(self, index: int) -> int:
+        size = self.known.get(index)
+        if size is None:
+            size = self.known[index] = message_tokens(self.messages[index], self.count)
+        return size
+
+    def total(self, indices: Sequence[int]) -> int:
+        """Tokens of these messages together."""
+        return sum(self[i] for i in indices)
+
+    def reach(self, indices: Sequence[int], limit: int) -> bool:
+        """Whether these messages have at least `limit` tokens; counts no more of them than that needs."""
+        left = limit
+        for i in indices:
+            if left <= 0:
+                break
+            left -= self[i]
+        return left <= 0
+
+
+def is_recompaction(messages: Sequence[Message]) -> bool:
+    """Whether the context was compacted before: the note in a system message 0, or a handoff anywhere."""
+    if messages and m.is_system(messages[0]) and protocol.NOTE_SENTENCE in m.text(messages[0].get("content")).lower():
+        return True
+    return any(protocol.is_handoff(message) for message in messages[1 if system_rows(messages) else 0 :])
+
+
+def system_rows(messages: Sequence[Message]) -> int:
+    """1 if message 0 is the system prompt, else 0 (the prompt is kept beside the rows)."""
+    return 1 if messages and m.is_system(messages[0]) else 0
+
+
+def head_size(messages: Sequence[Message], policy: Policy) -> int:
+    """How many messages the head keeps: `protect_first_n` with the system prompt counted, wherever that is kept.
+
+    On a recompaction the system prompt alone: the first request must not be anchored again for ever (hermes-agent
+    PR #50001). Not yet aligned to tool groups.
+    """
+    return head_of(messages, policy, is_recompaction(messages))
+
+
+def head_of(messages: Sequence[Message], policy: Policy, recompaction: bool) -> int:
+    """`head_size` for a caller that knows already whether the context was compacted before."""
+    system = system_rows(messages)
+    if recompaction:
+        return system
+    wanted = max(policy.protect_first_n, 1) if system else policy.protect_first_n - 1
+    return min(max(wanted, 0), len(messages))
+
+
+def align_start(messages: Sequence[Message], index: int) -> int:
+    """The head's end moved forward over the results that belong to its last calls, so that no tool group is cut.
+
+    Other rows may stand between a call and its result; the search ends at the next assistant message.
+    """
+    index = min(max(index, 0), len(messages))
+    group = index
+    while group > 0 and messages[group - 1].get("role") != "assistant":
+        group -= 1
+    open_calls = OpenCalls()
+    for at in range(max(group - 1, 0), index):
+        open_calls.see(at, messages[at])
+    end = at = index
+    while at < len(messages) and open_calls.waiting and messages[at].get("role") != "assistant":
+        if None in open_calls.see(at, messages[at]):
+            end = at + 1
+        at += 1
+    return end
+
+
+def align_end(messages: Sequence[Message], index: int, head_end: int = 0) -> int:
+    """The tail's start moved back before the call of every result it holds; `index` itself if no group is cut.
+
+    The nearest parent only: an earlier complete group with the same ids stays where it is. Never below `head_end`.
+    """
+    cut = _before_run(messages, min(max(index, head_end), len(messages)), head_end)
+    wanted = stray_results(messages[cut:])
+    seen: Tally[str] = Tally()  # results between the walker and the cut whose call is still to come
+    at = cut
+    while at > head_end and +wanted:
+        at -= 1
+        seen.update(filter(None, m.answers(messages[at])))
+        parent = [take(wanted, call.ids) for call in m.calls(messages[at]) if not take(seen, call.ids)]
+        if any(parent):
+            cut = at
+            wanted.update(seen)
+            seen.clear()
+    return cut
+
+
+def _before_run(messages: Sequence[Message], index: int, head_end: int) -> int:
+    """Before the call, if the cut falls into a run of results of which one behind the cut names no id."""
+    end = index
+    while end < len(messages) and m.answers(messages[end]):
+        end += 1
+    if not any("" in m.answers(row) for row in messages[index:end]):
+        return index
+    at = index - 1
+    while at >= head_end and m.answers(messages[at]):
+        at -= 1
+    return at if at >= head_end and m.calls(messages[at]) else index
+
+
+def anchor_last_user(messages: Sequence[Message], index: int, head_end: int) -> int:
+    """The tail's start moved back so that the last message a user typed is in it (hermes-agent #10896).
+
+    A handoff is not a user message, and neither are the agent's own notices unless there is nothing else.
+    """
+    at = _last(messages, m.is_typed)
+    if at is None:
+        at = _last(messages, m.is_user_message)
+    return _anchor(messages, index, head_end, at)
+
+
+def anchor_last_reply(messages: Sequence[Message], index: int, head_end: int) -> int:
+    """The tail's start moved back so that the last assistant reply a person could read is in it (hermes-agent #29824).
+
+    Rows with nothing but tool calls do not count, unless no assistant message has any text.
+    """
+    at = _last(messages, m.is_readable_reply)
+    if at is None:
+        at = _last(messages, lambda row: row.get("role") == "assistant" and not m.is_standalone_handoff(row))
+    return _anchor(messages, index, head_end, at)
+
+
+def _last(messages: Sequence[Message], wanted: Callable[[Message], bool]) -> int | None:
+    return next((i for i in range(len(messages) - 1, -1, -1) if wanted(messages[i])), None)
+
+
+def _anchor(messages: Sequence[Message], index: int, head_end: int, at: int | None) -> int:
+    if at is None or at >= index or at < head_end:
+        return index
+    return align_end(messages, at, head_end)
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A tail start and, in plain sentences, why it is there."""
+
+    index: int
+    reasons: tuple[str, ...]
+
+
+def tail_start(messages: Sequence[Message], head_end: int, policy: Policy, count: Counter) -> int:
+    """Index of the first message the tail keeps: by tokens, then aligned, then anchored; `head_end` if all of them."""
+    return find_tail(messages, head_end, policy, Sizes(messages, count)).index
+
+
+def find_tail(messages: Sequence[Message], head_end: int, policy: Policy, sizes: Sizes) -> Cut:
+    """`tail_start` with its reasons. Earlier standalone handoffs cost nothing: they are lifted out."""
+    index, why = _walk(messages, head_end, policy, sizes)
+    reasons = [why]
+    steps = (
+        (align_end, "The cut moved back {n} so that no tool call is parted from its results."),
+        (anchor_last_user, "The cut moved back {n} to keep the last user message."),
+        (anchor_last_reply, "The cut moved back {n} to keep the last reply a person can read."),
+    )
+    for move, sentence in steps:
+        moved = move(messages, index, head_end)
+        if moved < index:
+            reasons.append(sentence.format(n=plural(index - moved, "message")))
+        index = moved
+    return Cut(index, tuple(reasons))
+
+
+def _walk(messages: Sequence[Message], head_end: int, policy: Policy, sizes: Sizes) -> tuple[int, str]:
+    """Back from the end while the budget lasts; a few messages stay beyond it, inside the soft ceiling."""
+    rows = [i for i in range(len(messages) - 1, head_end - 1, -1) if not m.is_standalone_handoff(messages[i])]
+    budget, fewest, why = policy.tail_budget, policy.fewest_tail, "of {budget:,} tokens for recent messages"
+    if not sizes.reach(rows, policy.soft_ceiling + 1):
+        # All of it would fit, and nothing would be won: cut a small context in the proportions of a large one.
+        budget = int(sizes.total(rows) * policy.target_ratio)
+        fewest = max(protocol.FEWEST_TAIL, min(fewest, len(rows) // 2))
+        why = "of {budget:,} tokens, the recent share of so small a context"
+    used = kept = 0
+    for i in rows:
+        limit = policy.soft_ceiling if kept < fewest else budget
+        if kept >= max(policy.keep_last or 0, 1) and used + sizes[i] > limit:
+            break
+        used += sizes[i]
+        kept += 1
+    start = rows[kept - 1] if kept else len(messages)
+    held = f"The last {plural(kept, 'message')} ({used:,} tokens)"
+    if policy.keep_last and kept <= policy.keep_last and used > budget:
+        return start, f"{held} stay because you asked for at least {policy.keep_last}."
+    if used > budget:
+        return start, f"{held} always stay, beyond the budget {why.format(budget=budget)}."
+    return start, f"{held} fit the budget {why.format(budget=budget)}."
+
+
+def plural(n: int, noun: str, many: str = "") -> str:
+    """As in "1 message", "2,000 messages"."""
+    return f"{n:,} {noun if n == 1 else many or noun + 's'}"

@@ -1,0 +1,28 @@
+"""The three ways a compaction can end without a result.
+
+`NothingToCompact` and `BadTranscript` speak about the transcript, `SummaryRejected` about the summary. In each case
+the caller's messages are untouched.
+"""
+
+from __future__ import annotations
+
+
+class CompactionError(Exception):
+    """Base of the engine's errors: `reason` is a sentence for people, `code` a stable word for programs."""
+
+    def __init__(self, code: str, reason: str) -> None:
+        super().__init__(reason)
+        self.code = code
+        self.reason = reason
+
+
+class NothingToCompact(CompactionError):
+    """The rules leave no message that could be replaced by a shorter summary."""
+
+
+class BadTranscript(CompactionError):
+    """The input is not a list of chat messages, or no valid result can be built from it."""
+
+
+class SummaryRejected(CompactionError):
+    """The summary is empty, cut off, or does not make the context smaller."""

@@ -1,0 +1,215 @@
+"""Reading one message: its text whatever shape the content has, its tool calls and results, its images, who wrote it.
+
+Shapes understood: OpenAI chat (string or parts; `tool_calls`, `tool_call_id`), Responses-style `call_id` and
+`input_text`/`input_image`, Anthropic blocks inside a content list (`tool_use`, `tool_result`, `thinking`, `image`),
+tool calls as dicts or as JSON text. Anything else reads as empty; nothing here raises.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from . import protocol
+
+Message = dict[str, Any]
+
+SYSTEM_ROLES = ("system", "developer")
+RESULT_ROLES = ("tool", "function")
+IMAGE_TYPES = ("image_url", "input_image", "image")  # OpenAI chat, Responses, Anthropic
+
+
+class Call(NamedTuple):
+    """One tool call: every id a result may name it by, the tool's name, its arguments as text."""
+
+    ids: tuple[str, ...]
+    name: str
+    arguments: str
+
+
+def role(message: Message) -> str:
+    """The message's role, or "" if it has none that is a string."""
+    value = message.get("role")
+    return value if isinstance(value, str) else ""
+
+
+def blocks(content: Any) -> list[Any]:
+    """The content as a list of blocks: a string or a dict is a list of one, None an empty one, a scalar its text."""
+    if isinstance(content, list):
+        return content
+    if content is None:
+        return []
+    return [content] if isinstance(content, (str, dict)) else [str(content)]
+
+
+def text(content: Any) -> str:
+    """What a person reads in the content, tool results included; images, calls and thinking are not text."""
+    if isinstance(content, str):
+        return content
+    return "\n".join(piece for piece in map(_text_of_block, blocks(content)) if piece)
+
+
+def said(content: Any) -> str:
+    """The text of the content without tool results."""
+    if isinstance(content, str):
+        return content
+    return "\n".join(piece for piece in map(protocol.block_text, blocks(content)) if piece)
+
+
+def _text_of_block(block: Any) -> str:
+    if isinstance(block, dict) and block.get("type") == "tool_result":
+        inner = block.get("content")
+        return "\n".join(piece for piece in map(protocol.block_text, blocks(inner)) if piece)
+    return protocol.block_text(block)
+
+
+def calls(message: Message) -> list[Call]:
+    """The tool calls of a message, in order, from `tool_calls` (list or JSON text) and from `tool_use` blocks."""
+    found = [_call(entry) for entry in call_entries(message)]
+    content = message.get("content")
+    if isinstance(content, list):
+        found += [_call(b) for b in content if isinstance(b, dict) and b.get("type") == "tool_use"]
+    return found
+
+
+def call_entries(message: Message) -> list[dict[str, Any]]:
+    """The dicts of `tool_calls`, decoded from JSON text if need be."""
+    value = message.get("tool_calls")
+    if not value:
+        return []
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            return []
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
+
+
+def call_ids(entry: dict[str, Any]) -> tuple[str, ...]:
+    """The ids a result may name this call by: `call_id` (Responses) and `id`; ("",) if it has none."""
+    ids = tuple(v for v in (entry.get("call_id"), entry.get("id")) if isinstance(v, str) and v)
+    return tuple(dict.fromkeys(ids)) or ("",)
+
+
+def _call(entry: dict[str, Any]) -> Call:
+    inner = entry.get("function")
+    inner = inner if isinstance(inner, dict) else entry
+    arguments = inner.get("arguments", inner.get("input"))
+    name = inner.get("name")
+    return Call(
+        call_ids(entry),
+        name if isinstance(name, str) else "",
+        arguments if isinstance(arguments, str) else as_json(arguments),
+    )
+
+
+def answers(message: Message) -> tuple[str, ...]:
+    """The ids of the calls this message answers; "" for a result that names none; () if it is no tool result."""
+    if message.get("role") in RESULT_ROLES:
+        value = message.get("tool_call_id") or message.get("call_id")
+        return (value if isinstance(value, str) else "",)
+    content = message.get("content")
+    if not isinstance(content, list) or message.get("role") == "assistant":
+        return ()
+    results = (b for b in content if isinstance(b, dict) and b.get("type") == "tool_result")
+    return tuple(v if isinstance(v := b.get("tool_use_id"), str) else "" for b in results)
+
+
+def is_system(message: Message) -> bool:
+    """Whether the message is a system prompt (or OpenAI's newer `developer` role)."""
+    return message.get("role") in SYSTEM_ROLES
+
+
+def live_content(message: Message) -> Any:
+    """The content without an earlier handoff; the content itself if there is none, "" if nothing else is in the row."""
+    content = message.get("content")
+    if not protocol.is_handoff(message):
+        return content
+    own = [p.content for p in protocol.split(content, protocol.flag_of(message)) if p.kind != "summary"]
+    if not own:
+        return ""
+    if all(isinstance(c, str) for c in own):
+        return "\n\n".join(own)
+    return [block for c in own for block in blocks(c)]
+
+
+def is_standalone_handoff(message: Message) -> bool:
+    """Whether the row is a handoff and nothing else: no live text, image, call or result in it."""
+    if not protocol.is_handoff(message):
+        return False
+    return not live_content(message) and not calls(message) and not answers(message)
+
+
+def is_user_message(message: Message) -> bool:
+    """Whether a user wrote something here: user role, neither a standalone handoff nor only tool results."""
+    if message.get("role") != "user" or is_standalone_handoff(message):
+        return False
+    content = message.get("content")
+    only_results = (
+        isinstance(content, list)
+        and content
+        and all(isinstance(b, dict) and b.get("type") == "tool_result" for b in content)
+    )
+    return not only_results
+
+
+def is_typed(message: Message) -> bool:
+    """Whether a person typed this user message: not one of the agent's own notices (Hermes' synthetic rows)."""
+    if not is_user_message(message) or message.get("display_kind") not in (None, "", "steer"):
+        return False
+    return not said(live_content(message)).lstrip().startswith(protocol.SYNTHETIC_USER_STARTS)
+
+
+def is_readable_reply(message: Message) -> bool:
+    """Whether this is an assistant message with text of its own that a person could read."""
+    return message.get("role") == "assistant" and bool(said(live_content(message)).strip())
+
+
+def image_count(content: Any) -> int:
+    """Images in the content, those inside tool results included."""
+    return sum(1 for _ in _images(content)) if isinstance(content, (list, dict)) else 0
+
+
+def is_image(block: Any) -> bool:
+    """Whether a content block is an image in one of the three shapes."""
+    return isinstance(block, dict) and block.get("type") in IMAGE_TYPES
+
+
+def _images(content: Any) -> Iterator[Any]:
+    for block in blocks(content):
+        if is_image(block):
+            yield block
+        elif isinstance(block, dict) and block.get("type") == "tool_result":
+            yield from (inner for inner in blocks(block.get("content")) if is_image(inner))
+
+
+def countable(message: Message) -> str:
+    """All text of the message a model is sent: words, thinking, calls, results, unknown blocks as JSON."""
+    content = message.get("content")
+    pieces = [content] if isinstance(content, str) else [_countable_block(block) for block in blocks(content)]
+    pieces += [f"{call.name} {call.arguments}" for call in map(_call, call_entries(message))]
+    return "\n".join(piece for piece in pieces if piece)
+
+
+def _countable_block(block: Any) -> str:
+    if is_image(block):
+        return ""
+    if isinstance(block, dict):
+        if block.get("type") == "tool_result":
+            return "\n".join(_countable_block(inner) for inner in blocks(block.get("content")))
+        if block.get("type") == "tool_use":
+            return f"{block.get('name')} {as_json(block.get('input'))}"
+        if block.get("type") == "thinking" and isinstance(block.get("thinking"), str):
+            return str(block["thinking"])
+    return protocol.block_text(block) or (as_json(block) if block else "")
+
+
+def as_json(value: Any) -> str:
+    """The value as compact JSON text; "" for None and for what JSON cannot say."""
+    if value is None:
+        return ""
+    try:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
+    except (TypeError, ValueError, RecursionError):
+        return ""

@@ -1,0 +1,89 @@
+"""Which result answers which call.
+
+Ids may repeat within a session, so a result belongs to the nearest call of that id still open; a result that names no
+id answers a call of the row directly before its run of results. Every function walks its rows once.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from .messages import Call, Message, answers, calls
+
+Place = tuple[int, int]  # a row's position and the call's position within it
+
+
+class OpenCalls:
+    """The calls still waiting for a result, in a walk from the oldest row to the newest."""
+
+    def __init__(self) -> None:
+        self.waiting: dict[Place, Call] = {}
+        self._by_id: dict[str, list[Place]] = {}
+        self._near: list[Place] = []
+
+    def see(self, at: int, row: Message) -> list[str | None]:
+        """Take in one row; for each result in it the id it names if no open call fits, else None."""
+        named = answers(row)
+        if named:
+            return [None if self._close(id_) else id_ for id_ in named]
+        self._near = []
+        for position, call in enumerate(calls(row)):
+            self._near.append((at, position))
+            self.waiting[at, position] = call
+            for id_ in call.ids:
+                self._by_id.setdefault(id_, []).append((at, position))
+        return []
+
+    def _close(self, id_: str) -> bool:
+        places = self._by_id.get(id_, []) if id_ else self._near
+        while places:
+            place = places.pop() if id_ else places.pop(0)
+            if self.waiting.pop(place, None):
+                return True
+        return False
+
+
+class Loose(NamedTuple):
+    """What does not pair up.
+
+    `calls` maps a row's position to the positions of its unanswered calls, `results` to those of its orphan results.
+    The calls of the last group are not among them if nothing but results follows: they may still be running.
+    """
+
+    calls: dict[int, list[int]]
+    results: dict[int, list[int]]
+
+
+def loose_ends(rows: Sequence[Message]) -> Loose:
+    """Pair every result with its call; report the calls and results that stay alone."""
+    open_calls = OpenCalls()
+    orphans: dict[int, list[int]] = {}
+    last = -1
+    for at, row in enumerate(rows):
+        alone = [position for position, id_ in enumerate(open_calls.see(at, row)) if id_ is not None]
+        if alone:
+            orphans[at] = alone
+        if not answers(row):
+            last = at
+    unanswered: dict[int, list[int]] = {}
+    for at, position in open_calls.waiting:
+        if at != last:
+            unanswered.setdefault(at, []).append(position)
+    return Loose(unanswered, orphans)
+
+
+def stray_results(rows: Iterable[Message]) -> Counter[str]:
+    """Ids named by the results among these rows whose call is not among them."""
+    open_calls = OpenCalls()
+    return Counter(id_ for at, row in enumerate(rows) for id_ in open_calls.see(at, row) if id_)
+
+
+def take(ids: Counter[str], names: Iterable[str]) -> bool:
+    """Use up one of the names; whether there was one."""
+    for name in names:
+        if ids[name] > 0:
+            ids[name] -= 1
+            return True
+    return False

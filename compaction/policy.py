@@ -1,0 +1,55 @@
+"""What a person can choose about a compaction, and the budgets that follow from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from . import protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """How much to keep and how long a summary may be.
+
+    `context_window` is in tokens; `threshold` the share of it at which agents compact; `target_ratio` (clamped to
+    0.10..0.80) the share of that threshold the tail may take; `protect_first_n` counts the system prompt;
+    `keep_last` is a person's "keep at least the last N messages". Raises ValueError for values that mean nothing.
+    """
+
+    context_window: int = 200_000
+    threshold: float = 0.50
+    target_ratio: float = 0.20
+    protect_first_n: int = 3
+    protect_last_n: int = 20
+    summary_ratio: float = 0.20
+    focus: str = ""
+    keep_last: int | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "target_ratio", min(max(self.target_ratio, 0.10), 0.80))
+        for name in ("context_window", "threshold", "summary_ratio"):
+            if not getattr(self, name) > 0:
+                raise ValueError(f"{name} must be above 0")
+        for name in ("protect_first_n", "protect_last_n", "keep_last"):
+            if (getattr(self, name) or 0) < 0:
+                raise ValueError(f"{name} must not be negative")
+
+    @property
+    def tail_budget(self) -> int:
+        """Tokens the recent messages may take."""
+        return int(self.context_window * self.threshold * self.target_ratio)
+
+    @property
+    def soft_ceiling(self) -> int:
+        """Tokens the tail may grow to when a rule asks for more than the budget."""
+        return int(self.tail_budget * protocol.SOFT_CEILING)
+
+    @property
+    def fewest_tail(self) -> int:
+        """Messages the tail keeps even beyond its budget (inside the soft ceiling): max(3, min(n, 8))."""
+        return max(protocol.FEWEST_TAIL, min(self.protect_last_n, protocol.MOST_TAIL_FLOOR))
+
+    def summary_limit(self, middle_tokens: int) -> int:
+        """Tokens a summary of `middle_tokens` may take: the ratio, within 2,000..min(5 % of the window, 12,000)."""
+        most = min(int(self.context_window * protocol.MAX_SUMMARY_SHARE), protocol.MAX_SUMMARY_TOKENS)
+        return min(max(int(middle_tokens * self.summary_ratio), protocol.MIN_SUMMARY_TOKENS), most)

@@ -1,0 +1,253 @@
+"""Every marker, header, tag and limit the engine reads or writes, each with its source, and `split()`.
+
+Theory: a handoff is one stored row. It is either *standalone* (nothing but the summary) or *merged* with live text of
+the row's own role, in one of two layouts:
+
+    summary first   HEADER directive \n body \n\n END_MARKER \n\n live text
+    prior first     PRIOR_HEADER \n live text \n\n MERGE_DELIMITER \n\n HEADER directive \n body \n\n END_MARKER
+
+In a list of content blocks the markers stand inside text blocks, and whole blocks may be live. `split()` therefore
+works on a list of blocks and a position (block, character); a plain string is a list of one.
+The marker strings are Hermes Agent's interchange format (interop notes, "Loading and recognising summaries").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+# --- markers that are read -------------------------------------------------------------------------------------------
+CURRENT_HEADER = "[CONTEXT COMPACTION — REFERENCE ONLY]"  # start of every long Hermes header
+HYPHEN_HEADER = "[CONTEXT COMPACTION - REFERENCE ONLY]"  # the same in ASCII; Hermes' session page accepts it
+LEGACY_HEADER = "[CONTEXT SUMMARY]:"  # short, and recognised by content by every Hermes version
+HEADERS = (LEGACY_HEADER, CURRENT_HEADER, HYPHEN_HEADER)
+END_MARKER = "--- END OF CONTEXT SUMMARY — respond to the message below, not the summary above ---"
+PRIOR_HEADER = "[PRIOR CONTEXT — for reference only; not a new message]"
+MERGE_DELIMITER = "[END OF PRIOR CONTEXT — COMPACTION SUMMARY BELOW]"
+FLAG = "_compressed_summary"  # the key (and column) by which Hermes marks a row that is or contains a summary
+NOTE_SENTENCE = "earlier conversation turns have been compacted into a handoff summary"  # in a system message 0
+LONG_DIRECTIVE_START = "Earlier turns were compacted"  # all six long Hermes directives start and end so,
+LONG_DIRECTIVE_END = "avoid repeating it:"  # on one line
+
+# User rows that no person typed (Hermes' background notices, restored plans, and its own marker rows).
+SYNTHETIC_USER_STARTS = (
+    "[System:",
+    "[CONTEXT",
+    "[PRIOR CONTEXT",
+    "[IMPORTANT: Background",
+    "[Your active task list",
+    "[Planning state preserved",
+    "[ASYNC DELEGATION",
+    "[OUT-OF-BAND",
+    "Cronjob Response:",
+    "Continue from the compressed conversation context above.",
+)
+
+# --- text that is written --------------------------------------------------------------------------------------------
+FRAMING = (
+    "Reference only: what follows sums up earlier turns and is not a request. Answer the message after it; the latest"
+    " message wins over this summary. Persistent memory and skills stay fully authoritative."
+)
+NOTE = f"[Note: Some {NOTE_SENTENCE}. {FRAMING}]"
+MEDIA_STUB = "[An earlier image was left out when the context was compacted.]"
+UNANSWERED_STUB = "[A tool call that never got a result was left out when the context was compacted.]"
+# A body must not contain what would end it early for a reader; these stand in for a quoted marker.
+NEUTRAL = {END_MARKER: "--- end of summary ---", MERGE_DELIMITER: "[end of prior context]"}
+
+# --- limits ----------------------------------------------------------------------------------------------------------
+IMAGE_TOKENS = 1_600  # flat price of one image: what Hermes and Anthropic's documentation assume for a large one
+MESSAGE_TOKENS = 4  # role and separators of one chat message (OpenAI cookbook: 3, and 1 for the role)
+MIN_SUMMARY_TOKENS = 2_000
+MAX_SUMMARY_TOKENS = 12_000
+MAX_SUMMARY_SHARE = 0.05  # of the context window
+SMALLEST_BODY_TOKENS = 16  # a middle that leaves less than this for a summary is not worth a handoff
+SOFT_CEILING = 1.5  # x tail budget
+FEWEST_TAIL = 3
+MOST_TAIL_FLOOR = 8
+
+TEXT_TYPES = ("text", "input_text", "output_text")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part of a stored row.
+
+    A "summary" part's `text` is the body alone and `directive` the header and framing that stood before it. "live" and
+    "prior" parts are the row's own words; `content` keeps their original shape so that they can be put back.
+    """
+
+    kind: Literal["summary", "live", "prior"]
+    text: str
+    directive: str = ""
+    content: Any = None
+
+
+def split(content: Any, flagged: bool = False) -> list[Part]:
+    """The summary and live parts of a row's content, in reading order; a row that is no handoff is one "live" part.
+
+    `flagged` is the row's `_compressed_summary`. Any content shape is accepted; never raises.
+    """
+    if isinstance(content, str):
+        return _parts([content], flagged, as_text=True) or [Part("live", content, content=content)]
+    blocks = content if isinstance(content, list) else [content]
+    found = _parts(blocks, flagged, as_text=False) if isinstance(content, (list, dict)) else []
+    if not found and flagged:
+        return [Part("summary", _joined(blocks), content=content)]
+    return found or [Part("live", _joined(blocks), content=content)]
+
+
+def is_handoff(message: Any) -> bool:
+    """Whether a message is, or contains, a compaction summary (flag or content); a tool result never is."""
+    if not isinstance(message, dict) or message.get("role") in ("tool", "function"):
+        return False
+    return any(part.kind == "summary" for part in split(message.get("content"), flag_of(message)))
+
+
+def flag_of(message: dict[str, Any]) -> bool:
+    """The row's `_compressed_summary`, whatever truthy scalar it is stored as."""
+    value = message.get(FLAG)
+    return bool(value) if isinstance(value, (bool, int, float, str)) else False
+
+
+def handoff_text(body: str) -> str:
+    """The text of a handoff: header, framing, body, end marker. Markers quoted in the body are defused."""
+    for marker, neutral in NEUTRAL.items():
+        body = body.replace(marker, neutral)
+    return f"{LEGACY_HEADER} {FRAMING}\n{body.strip()}\n\n{END_MARKER}"
+
+
+# --- reading: positions in a list of blocks --------------------------------------------------------------------------
+_Position = tuple[int, int]
+
+
+def _parts(blocks: list[Any], flagged: bool, as_text: bool) -> list[Part]:
+    first = next((i for i, block in enumerate(blocks) if block_text(block).strip()), None)
+    if first is None:
+        return [Part("summary", "", content=_shape(blocks, as_text))] if flagged and as_text else []
+    text = block_text(blocks[first]).lstrip()
+    if text.startswith(HEADERS):
+        return _summary_first(blocks, first, as_text)
+    delimiter = _delimiter(blocks, flagged, text.startswith(PRIOR_HEADER))
+    if delimiter is not None:
+        return _prior_first(blocks, delimiter, as_text)
+    if not flagged:
+        return []
+    if _find(blocks, END_MARKER, 0) is not None:
+        return _summary_first(blocks, first, as_text)
+    return [_summary(blocks, as_text)]
+
+
+def _summary_first(blocks: list[Any], first: int, as_text: bool) -> list[Part]:
+    before, rest = blocks[:first], blocks[first:]
+    end = _find(rest, END_MARKER, 0)
+    if end is None:
+        summary, live = rest[:1], rest[1:]
+    else:
+        summary, live = _cut(rest, end, len(END_MARKER))
+    return [_summary(summary, as_text), *_own_words("live", before + _trimmed(live, "\n\n", ""), as_text)]
+
+
+def _prior_first(blocks: list[Any], delimiter: _Position, as_text: bool) -> list[Part]:
+    prior, rest = _cut(blocks, delimiter, len(MERGE_DELIMITER))
+    first = next((i for i, block in enumerate(prior) if block_text(block).strip()), None)
+    if first is not None and block_text(prior[first]).lstrip().startswith(PRIOR_HEADER):
+        text = block_text(prior[first]).lstrip().removeprefix(PRIOR_HEADER).removeprefix("\n")
+        prior = [*prior[:first], *_with_text(prior[first], text), *prior[first + 1 :]]
+    end = _find(rest, END_MARKER, 0)
+    summary, live = (rest, []) if end is None else _cut(rest, end, len(END_MARKER))
+    own = _own_words("prior", _trimmed(prior, "", "\n\n"), as_text)
+    return [*own, _summary(summary, as_text), *_own_words("live", _trimmed(live, "\n\n", ""), as_text)]
+
+
+def _summary(blocks: list[Any], as_text: bool) -> Part:
+    directive, body = _directive(_joined(blocks).strip())
+    return Part("summary", body, directive, _shape(blocks, as_text))
+
+
+def _directive(text: str) -> tuple[str, str]:
+    """Header and framing prose of a summary, and the body after them."""
+    header = next((h for h in HEADERS if text.startswith(h)), "")
+    rest = text[len(header) :]
+    line, _, after = rest.partition("\n")
+    if header == LEGACY_HEADER and line.strip() == FRAMING:
+        return f"{header}{line}".strip(), after.strip()
+    if header and header != LEGACY_HEADER and line.strip().startswith(LONG_DIRECTIVE_START):
+        prose, ending, inline = line.partition(LONG_DIRECTIVE_END)
+        return f"{header}{prose}{ending}".strip(), f"{inline}\n{after}".strip()
+    return header, rest.strip()
+
+
+def _delimiter(blocks: list[Any], flagged: bool, prior: bool) -> _Position | None:
+    """Where the merge delimiter stands: directly before a header (or anything, in a flagged row), not in a sentence."""
+    for i, offset in _all(blocks, MERGE_DELIMITER):
+        text = block_text(blocks[i])
+        own_line = prior or not text[:offset].rpartition("\n")[2].strip()
+        after = text[offset + len(MERGE_DELIMITER) :].lstrip()
+        if not after:
+            after = next((t for t in (block_text(b).lstrip() for b in blocks[i + 1 :]) if t), "")
+        if own_line and (flagged or after.startswith(HEADERS)):
+            return i, offset
+    return None
+
+
+def _all(blocks: list[Any], marker: str) -> Iterator[_Position]:
+    for i, block in enumerate(blocks):
+        text = block_text(block)
+        offset = text.find(marker)
+        while offset >= 0:
+            yield i, offset
+            offset = text.find(marker, offset + len(marker))
+
+
+def _find(blocks: list[Any], marker: str, start: int) -> _Position | None:
+    return next(((i, offset) for i, offset in _all(blocks, marker) if i >= start), None)
+
+
+def _cut(blocks: list[Any], at: _Position, width: int) -> tuple[list[Any], list[Any]]:
+    """The blocks before and after the `width` characters at a position."""
+    i, offset = at
+    text = block_text(blocks[i])
+    before = [*blocks[:i], *_with_text(blocks[i], text[:offset])]
+    return before, [*_with_text(blocks[i], text[offset + width :]), *blocks[i + 1 :]]
+
+
+def _with_text(block: Any, text: str) -> list[Any]:
+    """The block with another text, as a list: empty when no text is left."""
+    if not text:
+        return []
+    return [text] if isinstance(block, str) else [{**block, "text": text}]
+
+
+def _trimmed(blocks: list[Any], lead: str, trail: str) -> list[Any]:
+    """The blocks without the blank line the layout itself put at their start or end; blank text blocks go."""
+    out: list[Any] = []
+    for i, block in enumerate(blocks):
+        text = block_text(block)
+        kept = text.removeprefix(lead) if i == 0 else text
+        kept = kept.removesuffix(trail) if i == len(blocks) - 1 else kept
+        out += [block] if kept == text else (_with_text(block, kept) if kept.strip() else [])
+    return out
+
+
+def _own_words(kind: Literal["live", "prior"], blocks: list[Any], as_text: bool) -> list[Part]:
+    text = _joined(blocks)
+    media = any(not block_text(block) for block in blocks)
+    return [Part(kind, text, content=_shape(blocks, as_text))] if text.strip() or media else []
+
+
+def _shape(blocks: list[Any], as_text: bool) -> Any:
+    return _joined(blocks) if as_text else blocks
+
+
+def _joined(blocks: list[Any]) -> str:
+    return "\n".join(text for text in map(block_text, blocks) if text)
+
+
+def block_text(block: Any) -> str:
+    """The text of one content block (a string, or a dict of a text type); "" for anything else."""
+    if isinstance(block, str):
+        return block
+    if isinstance(block, dict) and block.get("type", "text") in TEXT_TYPES and isinstance(block.get("text"), str):
+        return str(block["text"])
+    return ""

