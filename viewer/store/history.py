@@ -117,9 +117,8 @@ class History:
 
 def build(rows: Sequence[LightRow]) -> History:
     """The History of `rows`: all rows of one session, or of a chain of split sessions, in id order."""
-    reading = _Reading()
-    seen: set[str] = set()
-    openers = [index for index, row in enumerate(rows) if _opens_a_block(row, seen)]
+    openers, carried = _openers(rows)
+    reading = _Reading(carried)
     reading.append(rows[: openers[0]] if openers else rows)
     for index, end in pairwise([*openers, len(rows)]):
         reading.compaction(rows[index], rows[index + 1 : end])
@@ -129,13 +128,19 @@ def build(rows: Sequence[LightRow]) -> History:
     return History(_ordered(entries, reading.boundaries), tuple(reading.boundaries), message_of)
 
 
-def _opens_a_block(row: LightRow, seen: set[str]) -> bool:
-    """Whether this row's handoff is new: some agents carry old handoffs along as if they were turns."""
-    if not row.handoff:
-        return False
-    repeated = row.handoff == "standalone" and row.handoff_key in seen
-    seen.add(row.handoff_key)
-    return not repeated
+def _openers(rows: Sequence[LightRow]) -> tuple[list[int], set[str]]:
+    """Where the handoffs stand, and the keys of those that stand again: some agents carry old ones along as if they
+    were turns."""
+    openers: list[int] = []
+    seen: set[str] = set()
+    carried: set[str] = set()
+    for index, row in enumerate(rows):
+        if row.handoff == "standalone" and row.handoff_key in seen:
+            carried.add(row.handoff_key)
+        elif row.handoff:
+            openers.append(index)
+            seen.add(row.handoff_key)
+    return openers, carried
 
 
 # -- blocks ----------------------------------------------------------------------------------------------------------
@@ -147,7 +152,8 @@ class _Reading:
     """Rows taken in from oldest to newest: the chain of rows of each message, the current generation, the boundaries so
     far."""
 
-    def __init__(self) -> None:
+    def __init__(self, carried: set[str]) -> None:
+        self.carried = carried  # keys of handoffs that a later block copied
         self.chains: dict[int, list[LightRow]] = {}  # message id -> its rows, oldest first
         self.root: dict[int, int] = {}  # row id -> message id
         self.generation: list[LightRow] = []
@@ -166,7 +172,7 @@ class _Reading:
         tail = self._tail([*carrier, *(row for row in after if row.handoff != "standalone")])
         last = tail[-1][0].id if tail else handoff.id
         block = [*(copy for copy, _ in head), handoff, *(row for row in after if row.id <= last)]
-        if any(row.state != "out" for row in block):
+        if handoff.handoff_key in self.carried or any(row.state != "out" for row in block):
             self._stands(handoff, block, [*head, *tail], tail)
         self.append([row for row in after if row.id > last])
 
@@ -247,21 +253,27 @@ _LONGEST_HEAD = 64  # heads are `protect_first_n` rows and their tool results; a
 
 
 def _may_be_copy(row: LightRow, handoff: LightRow) -> bool:
-    """A block's rows are archived together with its handoff: one cannot be under while the other is still in
-    context."""
-    return row.state == "out" or handoff.state == "out" or row.state == handoff.state
+    """Whether a row can be a head copy by its state: take-backs go from the end, so a live handoff has its whole
+    head."""
+    return row.state == "live" if handoff.state == "live" else handoff.state == "out" or row.state != "live"
 
 
 def _repetition(generation: list[LightRow]) -> list[Pair]:
-    """Copies made without a handoff: an agent that only prunes old output archives its rows and inserts them all
-    again."""
+    """Copies made without a handoff: an agent that only prunes old output archives its rows and inserts them all again.
+
+    Only told by times: people and programs do say the same things twice, but not at the same moments.
+    """
     rows = [row for row in generation if row.handoff != "standalone"]
     for start in range(2, len(rows) // 2 + 1):
-        if rows[start].time == rows[0].time and _sure(rows[start], rows[0]):
+        if _same_time(rows[start], rows[0]) and _sure(rows[start], rows[0]):
             pairs = _line_up(rows[:start], 0, rows[start:])
-            if pairs and 2 * sum(copy.time == source.time for copy, source in pairs) > len(pairs):
+            if 2 * sum(_same_time(copy, source) for copy, source in pairs) > len(pairs):
                 return pairs
     return []
+
+
+def _same_time(copy: LightRow, source: LightRow) -> bool:
+    return copy.time == source.time != 0
 
 
 # -- alignment -------------------------------------------------------------------------------------------------------
@@ -281,7 +293,7 @@ def _sure(copy: LightRow, source: LightRow) -> bool:
         return False
     if copy.text == source.text and copy.calls == source.calls and (copy.text or copy.calls or copy.handoff_key):
         return True
-    if copy.time != source.time or not copy.time:
+    if not _same_time(copy, source):
         return False
     a, b = copy.text, source.text
     related = not a or not b or a.startswith(b[:_ALIKE]) or b.startswith(a[:_ALIKE])
@@ -298,7 +310,7 @@ def _tail_run(sources: list[LightRow], candidates: list[LightRow]) -> list[tuple
     best: list[tuple[LightRow, LightRow]] = []
     for first in _starts(sources, copies):
         pairs = _line_up(sources, first, copies)
-        if len(pairs) > len(best) and 2 * sum(_sure(copy, source) for copy, source in pairs) >= len(pairs):
+        if len(pairs) >= len(best) and 2 * sum(_sure(copy, source) for copy, source in pairs) >= len(pairs):
             best = pairs
     return best
 

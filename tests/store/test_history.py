@@ -1,0 +1,354 @@
+"""History from light rows: boundaries, generations, each message once. Rows are made as agents make them; no database."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from viewer.store.history import Boundary, Entry, History, LightRow, State, build
+
+
+class Agent:
+    """Writes rows as an agent does: turns, compactions, take-backs, undo."""
+
+    def __init__(self) -> None:
+        self.rows: list[LightRow] = []
+
+    def say(self, role: str, text: str, **more: object) -> LightRow:
+        row_id = len(self.rows) + 1
+        values = {"time": 1000.0 + row_id, "size": len(text), **more}
+        row = LightRow(id=row_id, role=role, state="live", text=text, **values)  # type: ignore[arg-type]
+        self.rows.append(row)
+        return row
+
+    def turns(self, count: int, word: str = "turn") -> None:
+        for number in range(count):
+            self.say("user" if number % 2 == 0 else "assistant", f"{word} {number}")
+
+    def tool_turn(self, *calls: str) -> None:
+        self.say("assistant", "", calls=" ".join(calls), size=50)
+        for call in calls:
+            self.say("tool", f"result of {call} " + "x" * 200, tool_call_id=call, size=220)
+
+    def live(self) -> list[LightRow]:
+        return [row for row in self.rows if row.state == "live"]
+
+    def set(self, ids: set[int], state: State) -> None:
+        self.rows = [replace(row, state=state) if row.id in ids else row for row in self.rows]
+
+    def compact(self, head: int, tail: int, *, oldest_way: bool = False, **copy: object) -> list[int]:
+        """Head copies, a standalone handoff, tail copies; the originals of kept rows end at (0,1) in the oldest builds."""
+        live = self.live()
+        kept = [*live[:head], *live[len(live) - tail :]]
+        self.set({row.id for row in live}, "under")
+        if not oldest_way:
+            self.set({row.id for row in kept}, "out")
+        first = len(self.rows)
+        for row in kept[:head]:
+            self.rows.append(replace(row, id=len(self.rows) + 1, state="live", **copy))  # type: ignore[arg-type]
+        self.say("assistant", "", handoff="standalone", handoff_key=f"summary {len(self.rows)}")
+        for row in kept[head:]:
+            self.rows.append(replace(row, id=len(self.rows) + 1, state="live", **copy))  # type: ignore[arg-type]
+        return [row.id for row in self.rows[first:]]
+
+    def undo(self, block: list[int], before: set[int]) -> None:
+        self.set(set(block), "out")
+        self.set(before, "live")
+
+
+def texts(history: History, rows: list[LightRow]) -> list[str]:
+    """What History shows, in order: texts, with | for a boundary."""
+    by_id = {row.id: row for row in rows}
+    return ["|" if isinstance(item, Boundary) else by_id[item.full_id].text for item in history.items]
+
+
+def test_without_a_compaction_every_row_is_a_message() -> None:
+    agent = Agent()
+    agent.turns(5)
+    history = build(agent.rows)
+    assert [entry.id for entry in history.entries] == [1, 2, 3, 4, 5]
+    assert not history.boundaries
+
+
+def test_an_empty_session_has_an_empty_history() -> None:
+    assert build([]).items == ()
+
+
+@pytest.mark.parametrize("oldest_way", [True, False])
+@pytest.mark.parametrize("head", [0, 1, 3])
+def test_copies_are_the_same_message_and_the_boundary_stands_before_the_first_kept(head: int, oldest_way: bool) -> None:
+    agent = Agent()
+    agent.turns(20)
+    agent.compact(head, 6, oldest_way=oldest_way)
+    agent.turns(3, "later")
+    history = build(agent.rows)
+    assert texts(history, agent.rows) == [
+        *(f"turn {n}" for n in range(14)),
+        "|",
+        *(f"turn {n}" for n in range(14, 20)),
+        *(f"later {n}" for n in range(3)),
+    ]
+    boundary = history.boundaries[0]
+    assert (boundary.messages_before, boundary.messages_after) == (20, head + 1 + 6)
+    assert boundary.cut_id == 15
+    assert list(boundary.summarised_ids) == list(range(head + 1, 15))
+    assert {entry.id for entry in history.entries if entry.state == "under"} == set(range(head + 1, 15))
+
+
+def test_every_row_id_of_a_message_leads_to_it() -> None:
+    agent = Agent()
+    agent.turns(10)
+    block = agent.compact(2, 4)
+    history = build(agent.rows)
+    assert history.message_of[block[0]] == 1
+    assert history.message_of[block[-1]] == 10
+    assert block[2] not in history.message_of  # the handoff is no message
+
+
+def test_three_compactions_chain_copies_of_copies() -> None:
+    agent = Agent()
+    agent.turns(12, "a")
+    agent.compact(2, 6)
+    agent.turns(6, "b")
+    agent.compact(0, 8)
+    agent.turns(4, "c")
+    agent.compact(0, 4)
+    history = build(agent.rows)
+    shown = texts(history, agent.rows)
+    assert [text for text in shown if text != "|"] == [
+        *(f"a {n}" for n in range(12)),
+        *(f"b {n}" for n in range(6)),
+        *(f"c {n}" for n in range(4)),
+    ]
+    assert [b.messages_before for b in history.boundaries] == [12, 2 + 1 + 6 + 6, 1 + 8 + 4]
+    assert [shown[index + 1] for index, text in enumerate(shown) if text == "|"] == ["a 6", "a 10", "c 0"]
+
+
+def test_parallel_tool_results_travel_with_their_calls_and_a_stub_is_the_same_message() -> None:
+    agent = Agent()
+    agent.turns(6)
+    agent.tool_turn("c1", "c2", "c3")
+    agent.turns(4, "after")
+    agent.compact(0, 8)
+    agent.rows = [
+        replace(row, text="[tool] shortened", size=16) if row.state == "live" and row.role == "tool" else row
+        for row in agent.rows
+    ]
+    history = build(agent.rows)
+    assert len(history.entries) == 14
+    shortened = [entry for entry in history.entries if entry.shortened]
+    assert [agent.rows[entry.id - 1].tool_call_id for entry in shortened] == ["c1", "c2", "c3"]
+    assert all(agent.rows[entry.full_id - 1].text.startswith("result") for entry in shortened)
+    assert history.boundaries[0].shortened_ids == tuple(entry.id for entry in shortened)
+
+
+def test_lost_times_do_not_make_copies_new_messages() -> None:
+    agent = Agent()
+    agent.turns(12)
+    agent.compact(2, 5, time=5000.0)
+    assert len(build(agent.rows).entries) == 12
+
+
+def test_equal_texts_do_not_confuse_the_alignment() -> None:
+    agent = Agent()
+    for _ in range(10):
+        agent.say("user", "continue")
+        agent.say("assistant", "done")
+    agent.compact(2, 7, time=0.0)
+    history = build(agent.rows)
+    assert len(history.entries) == 20
+    assert history.boundaries[0].messages_after == 2 + 1 + 7
+
+
+def test_rows_taken_back_before_a_compaction_are_not_shown_and_do_not_break_it() -> None:
+    agent = Agent()
+    agent.turns(10)
+    agent.set({5, 6, 9, 10}, "out")
+    agent.compact(1, 4)
+    history = build(agent.rows)
+    assert [entry.id for entry in history.entries] == [1, 2, 3, 4, 7, 8]
+    assert history.boundaries[0].messages_before == 6
+
+
+def test_a_copy_taken_back_after_a_compaction_takes_its_message_along() -> None:
+    agent = Agent()
+    agent.turns(10)
+    block = agent.compact(1, 4)
+    agent.set({block[-1]}, "out")
+    history = build(agent.rows)
+    assert [entry.id for entry in history.entries] == list(range(1, 10))
+    assert len(history.boundaries) == 1
+
+
+def test_an_undone_block_is_no_boundary_and_hides_nothing() -> None:
+    agent = Agent()
+    agent.turns(10)
+    before = {row.id for row in agent.live()}
+    block = agent.compact(1, 4)
+    agent.turns(2, "later")
+    agent.undo(block, before)
+    history = build(agent.rows)
+    assert not history.boundaries
+    assert [entry.state for entry in history.entries] == ["live"] * 12
+    agent.compact(1, 6)
+    again = build(agent.rows)
+    assert len(again.boundaries) == 1
+    assert len(again.entries) == 12
+    assert again.boundaries[0].messages_before == 12
+
+
+@pytest.mark.parametrize("live_text", ["turn 8", ""])
+def test_a_merged_carrier_is_the_handoff_and_a_copy_of_its_message(live_text: str) -> None:
+    agent = Agent()
+    agent.turns(12)
+    block = agent.compact(2, 4)
+    handoff, carrier = block[2], block[3]
+    agent.rows = [row for row in agent.rows if row.id != handoff]
+    agent.rows = [
+        replace(row, handoff="merged", handoff_key="s", text=live_text) if row.id == carrier else row
+        for row in agent.rows
+    ]
+    history = build(agent.rows)
+    assert len(history.entries) == 12
+    assert history.boundaries[0].handoff_id == carrier
+    assert (history.boundaries[0].messages_before, history.boundaries[0].messages_after) == (12, 6)
+    assert history.boundaries[0].cut_id == 9
+    assert history.message_of[carrier] == 9
+
+
+def test_an_agent_that_compacts_from_memory_reaches_back_behind_the_last_boundary() -> None:
+    """Seen with both real clients: an open process ignores our compaction and later keeps messages we had summarised."""
+    agent = Agent()
+    agent.turns(20)
+    agent.compact(2, 4)
+    agent.turns(2, "later")
+    whole = [row for row in agent.rows if row.id <= 20] + [row for row in agent.live() if row.text.startswith("later")]
+    agent.set({row.id for row in agent.live()}, "under")
+    agent.say("assistant", "", handoff="standalone", handoff_key="from memory")
+    for row in whole[-10:]:
+        agent.rows.append(replace(row, id=len(agent.rows) + 1, state="live"))
+    history = build(agent.rows)
+    assert len(history.entries) == 22
+    assert [entry.state for entry in history.entries] == ["under"] * 12 + ["live"] * 10
+    assert history.boundaries[1].cut_id == 13
+
+
+def test_scaffolding_rows_inside_the_tail_do_not_break_it() -> None:
+    agent = Agent()
+    agent.turns(12)
+    block = agent.compact(1, 5)
+    middle = block[4]
+    extra = LightRow(id=middle, role="user", state="live", time=9e9, text="[Your active task list", scaffold=True)
+    agent.rows = [row if row.id < middle else replace(row, id=row.id + 1) for row in agent.rows]
+    agent.rows.insert(middle - 1, extra)
+    history = build(agent.rows)
+    assert len(history.entries) == 12 + 1
+    assert history.boundaries[0].messages_after == 1 + 1 + 5 + 1
+
+
+def test_a_handoff_carried_along_as_a_turn_is_no_second_boundary() -> None:
+    agent = Agent()
+    agent.turns(12)
+    agent.compact(0, 5)
+    agent.turns(4, "b")
+    first = next(row for row in agent.rows if row.handoff)
+    agent.rows.append(replace(first, id=len(agent.rows) + 1))
+    agent.turns(2, "c")
+    history = build(agent.rows)
+    assert len(history.boundaries) == 1
+    assert len(history.entries) == 18
+
+
+def test_originals_deleted_for_good_leave_a_boundary_at_its_handoff() -> None:
+    agent = Agent()
+    agent.turns(12)
+    agent.compact(0, 5)
+    agent.turns(2, "later")
+    rows = agent.rows[12:]
+    history = build(rows)
+    assert texts(history, rows)[0] == "|"
+    assert len(history.entries) == 7
+    assert history.boundaries[0].messages_before == 0
+
+
+def test_pruning_without_a_handoff_shows_each_message_once() -> None:
+    agent = Agent()
+    agent.turns(8)
+    live = agent.live()
+    agent.set({row.id for row in live}, "under")
+    for row in live:
+        agent.rows.append(replace(row, id=len(agent.rows) + 1))
+    agent.turns(2, "later")
+    history = build(agent.rows)
+    assert len(history.entries) == 10
+    assert [entry.state for entry in history.entries] == ["live"] * 10
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(2, 15), st.integers(0, 3), st.integers(1, 9), st.booleans(), st.booleans()),
+        min_size=1,
+        max_size=5,
+    )
+)
+def test_each_message_once_in_order_whatever_was_compacted(
+    story: list[tuple[int, int, int, bool, bool]],
+) -> None:
+    """Any run of turns, compactions in either way of flagging, and undos: every message once, in the order it was said."""
+    agent = Agent()
+    said = 0
+    for turns, head, tail, oldest_way, undone in story:
+        for number in range(turns):
+            agent.say("user" if number % 2 == 0 else "assistant", f"message {said}")
+            said += 1
+        live = agent.live()
+        if head + tail + 2 > len(live):
+            continue
+        before = {row.id for row in live}
+        block = agent.compact(head, tail, oldest_way=oldest_way)
+        if undone:
+            agent.undo(block, before)
+    history = build(agent.rows)
+    shown = [text for text in texts(history, agent.rows) if text != "|"]
+    assert shown == [f"message {number}" for number in range(said)]
+    assert {row_id for entry in history.entries for row_id in entry.rows} == set(history.message_of)
+    live_ids = {row.id for row in agent.live() if not row.handoff}
+    assert {entry.newest_id for entry in history.entries if entry.state == "live"} == live_ids
+
+
+def test_the_work_grows_with_the_rows_and_not_with_their_square() -> None:
+    """Pure talk with lost times, where only texts can tell. Counted in comparisons, not seconds."""
+    import viewer.store.history as module
+
+    counts: list[int] = []
+    sure = module._sure
+    for size in (200, 400):
+        agent = Agent()
+        for number in range(size):
+            agent.say("user" if number % 2 == 0 else "assistant", f"word {number % 40}")
+        agent.compact(2, size // 4, time=0.0)
+        calls = 0
+
+        def counted(copy: LightRow, source: LightRow) -> bool:
+            nonlocal calls
+            calls += 1
+            return sure(copy, source)
+
+        module._sure = counted
+        try:
+            history = build(agent.rows)
+        finally:
+            module._sure = sure
+        counts.append(calls)
+        assert len(history.entries) == size
+    assert counts[1] < 2.5 * counts[0]
+
+
+def test_entries_and_boundaries_are_plain_values() -> None:
+    agent = Agent()
+    agent.turns(8)
+    agent.compact(1, 3)
+    assert {type(item) for item in build(agent.rows).items} == {Entry, Boundary}
