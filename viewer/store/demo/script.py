@@ -54,6 +54,7 @@ class Script:
     columns: dict[str, Any] = field(default_factory=dict)
     parent: "Script | None" = None
     rows: list[Row] = field(default_factory=list)
+    repeats_ids: bool = False  # some providers count tool calls from 0 in every message
 
     def __post_init__(self) -> None:
         self.started = self.clock.seconds
@@ -72,10 +73,10 @@ class Script:
 
     def assistant(self, content: Any, calls: Sequence[Call] = (), **columns: Any) -> None:
         """An assistant message, and directly after it one result a call."""
-        ids = [f"call_{self._random.getrandbits(48):012x}" for _ in calls]
+        ids = [f"call_{i if self.repeats_ids else f'{self._random.getrandbits(48):012x}'}" for i in range(len(calls))]
         if calls:
             columns["tool_calls"] = json.dumps([_openai(call, at) for call, at in zip(calls, ids, strict=True)])
-        self.add("assistant", content, finish_reason="tool_calls" if calls else "stop", **columns)
+        self.add("assistant", content, **{"finish_reason": "tool_calls" if calls else "stop"} | columns)
         for call, at in zip(calls, ids, strict=True):
             self.add("tool", call.result, tool_call_id=at, tool_name=call.name)
 
@@ -170,16 +171,19 @@ class Script:
         live = self.live
         said = sum(len(row["content"]) for row in self.rows if isinstance(row["content"], str))
         columns = self.columns | {"id": session_id, "title": self.title, "started_at": start + self.started}
+        parent = self.parent.session_id(now) if self.parent else None
+        if parent and columns["source"] == "subagent":
+            columns["model_config"] = json.dumps({"_delegate_from": parent})
         if "end_reason" in columns:
             columns["ended_at"] = start + columns.get("ended_at", self.clock.seconds)
         return columns | {
             "created_source": columns["source"],
             "title_source": "user" if self.title else None,
             "system_prompt_hash": store_prompt(connection, self.prompt),
-            "parent_session_id": self.parent.session_id(now) if self.parent else None,
+            "parent_session_id": parent,
             "last_activity_at": start + self.rows[-1]["timestamp"] if self.rows else None,
             "message_count": len(live),
-            "tool_call_count": sum(len(json.loads(row.get("tool_calls") or "[]")) for row in live),
+            "tool_call_count": sum(len(codec.decode_calls(row.get("tool_calls"))) for row in live),
             "api_call_count": sum(row["role"] == "assistant" for row in self.rows),
             "input_tokens": said,
             "output_tokens": said // 12,

@@ -2,7 +2,8 @@
 
 A line that starts with `%%` begins a step; the lines after it, up to the next step, are its body. `␛` stands for ESC.
 
-    %% session          body: `name: value` lines. title, last (since its last message), prompt; others are columns
+    %% session          body: `name: value` lines. title, last (time since its last message), prompt,
+                        parent (a title earlier in the file); any other name is a column of `sessions`
     %% user             a message; `user json` has a JSON body, `user picture=kiln` adds a picture, and any other
                         `column=value` sets a column (`user display_kind=steer`)
     %% thinking         the reasoning of the assistant message that follows
@@ -78,7 +79,7 @@ class _Reading:
     def play(self, step: str, rest: str, body: str) -> None:
         """Any other step."""
         if step == "session":
-            self.scripts.append(_session(body))
+            self.scripts.append(_session(body, self.scripts))
             return
         script = self.scripts[-1]
         if step == "user":
@@ -100,10 +101,12 @@ class _Reading:
             raise ValueError(f"no such step in a transcript: {step}")
 
 
-def _session(body: str) -> Script:
+def _session(body: str, before: list[Script]) -> Script:
     columns: dict[str, Any] = dict(line.split(": ", 1) for line in body.splitlines())
     clock = Clock(ago=seconds(columns.pop("last")))
-    return Script(columns.pop("title", None), clock, PROMPTS[columns.pop("prompt")], columns)
+    title, parent = columns.pop("title", None), columns.pop("parent", None)
+    found = next((script for script in before if script.title == parent), None) if parent else None
+    return Script(title, clock, PROMPTS[columns.pop("prompt")], columns, found)
 
 
 def _user(script: Script, rest: str, body: str) -> None:
