@@ -72,7 +72,7 @@ def summarize(request: SummaryRequest) -> str:
         over = request.count(text) - request.budget_tokens
     if over <= 0:
         return text
-    task = next((line for _, line in sections[0].lines), NOTHING)
+    task = " ".join(found.requests[-1:] or earlier["Active task"]) or NOTHING
     return _fitting(f"## Active task\n{task}", request.budget_tokens, request.count)
 
 
@@ -137,9 +137,13 @@ def _tally(found: Facts, request: SummaryRequest) -> str:
 
 
 def _fill(sections: list[_Section], head: str, request: SummaryRequest) -> None:
-    """Each section takes lines up to its share; then, in order, whatever is left."""
-    left = request.budget_tokens - request.count(_text(head, sections))
-    total = left
+    """The active task comes first, cut if need be; each section takes lines up to its share; then what is left."""
+    left = total = request.budget_tokens - request.count(_text(head, sections))
+    task = sections[0]
+    if task.lines and total > 0:
+        at, line = task.lines.pop()
+        task.taken = [(at, _fitting(line, total // 2, request.count))]
+        left -= request.count(task.taken[0][1]) + 1
     for share in (True, False):
         for section in sections:
             room = min(int(total * section.share), left) if share else left
@@ -179,6 +183,8 @@ def _text(head: str, sections: list[_Section]) -> str:
 def _fitting(text: str, budget: int, count: Counter) -> str:
     """The longest start of the text that is within the budget, never less than one character."""
     least, most = 1, len(text)
+    if count(text) <= budget:
+        return text
     while least < most:
         middle = (least + most + 1) // 2
         least, most = (middle, most) if count(text[:middle]) <= budget else (least, middle - 1)

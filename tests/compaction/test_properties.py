@@ -1,0 +1,159 @@
+"""What holds for every transcript, however strange."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from hypothesis import HealthCheck, assume, event, given, settings
+from hypothesis import strategies as st
+
+import compaction
+from compaction import Message, NothingToCompact, Plan, Policy, Result, Rewrite, offline, protocol
+from compaction import messages as m
+from compaction.pairs import loose_ends
+from tests.compaction.transcripts import count, junk, policies, reply, system, transcripts, user, words
+
+SETTINGS = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+def run(messages: list[Message], policy: Policy) -> tuple[Plan, Result]:
+    """A compaction with a summary that always fits; transcripts with nothing to compact are not of interest."""
+    try:
+        plan = compaction.plan(messages, policy, count)
+    except NothingToCompact as refusal:
+        event(refusal.code)
+        assume(False)
+    event("compacted")
+    return plan, compaction.apply(plan, "Short.")
+
+
+def live(result: Result) -> list[Any]:
+    """What the kept messages say, earlier and new handoffs taken off, and not the new handoff's own row."""
+    inserted = [edit.message for edit in result.edits if isinstance(edit, compaction.Insert)]
+    return [m.live_content(row) for row in result.messages if row not in inserted]
+
+
+@SETTINGS
+@given(transcripts, policies)
+def test_every_index_has_exactly_one_place_and_the_input_is_untouched(messages: list[Message], policy: Policy) -> None:
+    before = copy.deepcopy(messages)
+    plan, result = run(messages, policy)
+    assert messages == before
+    assert sorted((*plan.head, *plan.middle, *plan.tail, *plan.lifted)) == list(range(len(messages)))
+    assert plan.tail and plan.middle
+    assert plan.tail == tuple(i for i in range(plan.tail[0], len(messages)) if i not in plan.lifted)
+    report = result.report
+    assert sorted((*report.kept, *report.shortened, *report.summarised)) == list(range(len(messages)))
+    assert {*plan.middle, *plan.lifted} <= set(report.summarised)
+
+
+@SETTINGS
+@given(transcripts, policies)
+def test_calls_and_results_are_complete_and_the_handoff_stands_beside_no_equal_role(
+    messages: list[Message], policy: Policy
+) -> None:
+    plan, result = run(messages, policy)
+    loose = loose_ends(result.messages)
+    assert not loose.calls and not loose.results
+    roles = [row["role"] for row in result.messages]
+    at = [i for i, edit in enumerate(result.edits) if isinstance(edit, compaction.Insert)]
+    assert len(at) == (plan.role is not None)
+    for i in at:
+        assert roles[i] not in (roles[i - 1 : i] + roles[i + 1 : i + 2])
+        assert any(not m.is_system(row) for row in result.messages[:i]) or roles[i] == "user"
+
+
+@SETTINGS
+@given(transcripts, policies)
+def test_exactly_one_handoff_and_it_reads_back(messages: list[Message], policy: Policy) -> None:
+    plan, result = run(messages, policy)
+    carriers = [row for row in result.messages if protocol.is_handoff(row)]
+    assert len(carriers) == 1 and carriers[0][protocol.FLAG] is True
+    bodies = [p.text for p in compaction.split(carriers[0]["content"]) if p.kind == "summary"]
+    assert bodies == ["Short."] == [result.summary]
+    if plan.role is None:
+        [merged] = [e for e in result.edits if isinstance(e, Rewrite) and e.why == "merged"]
+        assert "api_content" not in carriers[0]
+        assert m.live_content(carriers[0]) or m.calls(carriers[0]) or not m.text(messages[merged.index]["content"]).strip()
+
+
+@SETTINGS
+@given(transcripts, policies)
+def test_no_live_text_is_lost_or_doubled(messages: list[Message], policy: Policy) -> None:
+    plan, result = run(messages, policy)
+    assume(not result.report.repairs and not result.report.shortened)
+    kept = [i for i in (*plan.head, *plan.tail)]
+    expected = [m.text(m.live_content(messages[i])).strip() for i in kept]
+    if m.is_system(messages[0]):
+        expected[0] = m.text(result.messages[0]["content"]).strip()  # the note may stand in it
+    assert [m.text(content).strip() for content in live(result)] == expected
+
+
+@SETTINGS
+@given(transcripts, policies)
+def test_the_last_user_message_and_the_last_readable_reply_are_live(messages: list[Message], policy: Policy) -> None:
+    plan, _ = run(messages, policy)
+    kept = {*plan.head, *plan.tail}
+    for wanted in (m.is_user_message, m.is_typed, m.is_readable_reply):
+        last = [i for i, row in enumerate(messages) if wanted(row)][-1:]
+        assert set(last) <= kept
+
+
+@SETTINGS
+@given(transcripts, policies)
+def test_a_recompaction_keeps_the_system_prompt_alone(messages: list[Message], policy: Policy) -> None:
+    before = copy.copy(policy)
+    plan, result = run(messages, policy)
+    assert policy == before
+    if plan.recompaction:
+        assert plan.head == ((0,) if m.is_system(messages[0]) else ())
+    try:
+        again = compaction.plan(result.messages, policy, count)
+    except NothingToCompact:
+        return
+    assert again.recompaction
+    assert again.head == ((0,) if m.is_system(messages[0]) else ())
+    assert "Short." in again.previous_summary
+
+
+@SETTINGS
+@given(transcripts, policies)
+def test_the_result_is_smaller_and_the_offline_summary_within_its_budget(messages: list[Message], policy: Policy) -> None:
+    plan, result = run(messages, policy)
+    assert result.tokens_before == sum(compaction.message_tokens(row, count) for row in messages)
+    assert result.tokens_after == sum(compaction.message_tokens(row, count) for row in result.messages)
+    assert result.tokens_after < result.tokens_before
+    summary = compaction.summarize(plan, offline.summarize)
+    assert 0 < count(summary) <= plan.summary_budget
+    assert summary == compaction.summarize(plan, offline.summarize)
+    compaction.apply(plan, summary)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.one_of(junk, st.text(), st.lists(st.one_of(junk, st.text(), st.dictionaries(st.text(max_size=9), junk)))))
+def test_garbage_is_refused_with_a_reason_and_never_another_error(messages: Any) -> None:
+    try:
+        compaction.plan(messages, Policy(context_window=1_000), count)
+    except (NothingToCompact, compaction.BadTranscript) as refusal:
+        assert refusal.code.isidentifier() and refusal.reason.endswith(".")
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(1, 6), st.booleans(), st.sampled_from([4_000, 20_000]))
+def test_ten_compactions_in_a_row_carry_the_newest_task(turns: int, prompt: bool, window: int) -> None:
+    policy = Policy(context_window=window)
+    messages: list[Message] = [system()] if prompt else []
+    compacted = 0
+    for step in range(10):
+        for i in range(turns + 6):
+            messages += [user(f"Task {step}-{i}: {words(30)}"), reply(f"Did {step}-{i}. {words(60)}")]
+        result = compaction.compact(messages, policy, offline.summarize, count)
+        messages = result.messages
+        compacted += 1
+        newest = f"Task {step}-{turns + 5}"
+        assert any(newest in m.text(m.live_content(row)) for row in messages if row["role"] == "user")
+        section = result.summary.partition("## Active task")[2].partition("## Goal")[0]
+        assert f"Task {step}-" in section and ("Task 0-0:" not in section)
+        assert count(result.summary) <= max(policy.summary_limit(10**9), 1)
+    assert compacted == 10
