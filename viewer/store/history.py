@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
 
@@ -117,8 +117,10 @@ class History:
 
 def build(rows: Sequence[LightRow]) -> History:
     """The History of `rows`: all rows of one session, or of a chain of split sessions, in id order."""
+    times = {row.id: row.time for row in rows if row.handoff}
+    rows = _with_telling_times(rows)
     openers, carried = _openers(rows)
-    reading = _Reading(carried)
+    reading = _Reading(carried, times)
     reading.append(rows[: openers[0]] if openers else rows)
     for index, end in pairwise([*openers, len(rows)]):
         reading.compaction(rows[index], rows[index + 1 : end])
@@ -152,8 +154,9 @@ class _Reading:
     """Rows taken in from oldest to newest: the chain of rows of each message, the current generation, the boundaries so
     far."""
 
-    def __init__(self, carried: set[str]) -> None:
+    def __init__(self, carried: set[str], times: dict[int, float]) -> None:
         self.carried = carried  # keys of handoffs that a later block copied
+        self.times = times  # of handoff rows, as stored
         self.chains: dict[int, list[LightRow]] = {}  # message id -> its rows, oldest first
         self.root: dict[int, int] = {}  # row id -> message id
         self.generation: list[LightRow] = []
@@ -208,7 +211,7 @@ class _Reading:
         self.boundaries.append(
             Boundary(
                 handoff_id=handoff.id,
-                time=handoff.time,
+                time=self.times[handoff.id],
                 block_ids=tuple(row.id for row in block),
                 before_ids=tuple(row.id for row in before),
                 cut_id=self.root[tail[0][1].id] if tail else None,
@@ -283,24 +286,38 @@ def _key(row: LightRow) -> tuple[str, str]:
     return (row.role, row.tool_call_id)
 
 
+def _with_telling_times(rows: Sequence[LightRow]) -> list[LightRow]:
+    """The rows, with the time 0 where it tells nothing: rows that cannot be one message have it too (imports,
+    batches)."""
+    first: dict[float, LightRow] = {}
+    shared: set[float] = set()
+    for row in rows:
+        if not _related(row, first.setdefault(row.time, row)):
+            shared.add(row.time)
+    return [replace(row, time=0.0) if row.time in shared else row for row in rows]
+
+
+def _related(a: LightRow, b: LightRow) -> bool:
+    """Whether two rows may say one message, one of them shortened: texts that begin alike, or a stub for output or
+    calls."""
+    if _key(a) != _key(b):
+        return False
+    alike = a.text.startswith(b.text[:_ALIKE]) if b.text else not a.text
+    alike = alike or bool(a.text and b.text.startswith(a.text[:_ALIKE]))
+    return alike or bool(a.tool_call_id or a.calls or b.calls)
+
+
+_ALIKE = 40  # characters
+
+
 def _sure(copy: LightRow, source: LightRow) -> bool:
-    """Whether these surely say one message: equal text and calls, or one time and nothing that speaks against it."""
-    if (
-        _key(copy) != _key(source)
-        or copy.handoff_key != source.handoff_key
-        and "standalone" in (copy.handoff, source.handoff)
-    ):
+    """Whether these surely say one message: equal text and calls, or one time that only rows of one message have."""
+    if _key(copy) != _key(source) or (copy.handoff == "standalone") != (source.handoff == "standalone"):
         return False
-    if copy.text == source.text and copy.calls == source.calls and (copy.text or copy.calls or copy.handoff_key):
-        return True
-    if not _same_time(copy, source):
-        return False
-    a, b = copy.text, source.text
-    related = not a or not b or a.startswith(b[:_ALIKE]) or b.startswith(a[:_ALIKE])
-    return related or bool(copy.tool_call_id or copy.calls or source.calls)
-
-
-_ALIKE = 40  # characters: a shortened text keeps at least its beginning, unless it is a stub for output or calls
+    if copy.handoff == "standalone":
+        return copy.handoff_key == source.handoff_key
+    told = bool(copy.text or copy.calls)
+    return _same_time(copy, source) or (told and copy.text == source.text and copy.calls == source.calls)
 
 
 def _tail_run(sources: list[LightRow], candidates: list[LightRow]) -> list[tuple[LightRow, LightRow]]:

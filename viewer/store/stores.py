@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -139,6 +140,8 @@ def identity(store: Store) -> tuple[int, int]:
         found = os.stat(store.path)
     except OSError as problem:
         raise StoreUnavailable(f"Store {store.name}: {store.path} cannot be read: {problem.strerror}.") from problem
+    if not stat.S_ISREG(found.st_mode):
+        raise StoreUnavailable(f"Store {store.name}: {store.path} is not a file.")
     return found.st_dev, found.st_ino
 
 

@@ -1,0 +1,300 @@
+"""Reading real databases: the numbers of `interop/hermes.md` section 9, windows, live context, and rows that are no
+good."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from viewer.store import reading, schema, sessions, stores
+from viewer.store.codec import JSON_MARK
+from viewer.store.errors import NotFound, StoreUnavailable
+from viewer.store.history import Entry, History
+
+WEEK_29 = "20260714_043320_a80629"
+WEEK_30_TIP = "20260715_063924_8490d0"
+CARRIER_92, CARRIER_98 = "20260806_083000_00005c", "20260806_070640_000062"
+Copies = Callable[[int], Path]
+
+
+def store_at(path: Path) -> stores.Store:
+    return stores.Store("test", f"sqlite:///{path}", "configured")
+
+
+@contextmanager
+def reader_of(path: Path) -> Iterator[stores.Reader]:
+    with stores.open_store(store_at(path)) as reader:
+        yield reader
+
+
+def history_of(path: Path, session_id: str) -> History:
+    with reader_of(path) as reader:
+        return reading.read_history(reader, session_id)
+
+
+@pytest.fixture
+def empty(tmp_path: Path) -> Path:
+    path = tmp_path / "empty.db"
+    schema.create(path)
+    return path
+
+
+def add_session(path: Path, session_id: str = "s1", **columns: object) -> None:
+    values = {"id": session_id, "source": "cli", "started_at": 1.0, **columns}
+    with sqlite3.connect(path) as con:
+        names, marks = ", ".join(values), ", ".join("?" * len(values))
+        con.execute(f"INSERT INTO sessions ({names}) VALUES ({marks})", list(values.values()))
+    con.close()
+
+
+def add_row(path: Path, session_id: str = "s1", **columns: object) -> int:
+    values = {"session_id": session_id, "role": "user", "timestamp": 2.0, **columns}
+    with sqlite3.connect(path) as con:
+        names, marks = ", ".join(f'"{name}"' for name in values), ", ".join("?" * len(values))
+        cursor = con.execute(f"INSERT INTO messages ({names}) VALUES ({marks})", list(values.values()))
+    con.close()
+    assert cursor.lastrowid is not None
+    return cursor.lastrowid
+
+
+# -- real databases --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("version", "session_id", "messages", "blocks"),
+    [
+        (21, WEEK_29, 1246, [(1002, 195), (393, 194)]),
+        (31, WEEK_29, 1246, [(1002, 161), (359, 151)]),
+        (21, CARRIER_92, 28, [(28, 20)]),
+        (21, CARRIER_98, 20, [(20, 18)]),
+        (31, CARRIER_92, 27, [(27, 19)]),
+        (31, CARRIER_98, 21, [(21, 11)]),
+        (16, WEEK_30_TIP, 758, [(416, 126), (234, 121), (246, 77)]),
+    ],
+)
+def test_boundaries_and_messages_of_real_sessions(
+    hermes_copy: Copies, version: int, session_id: str, messages: int, blocks: list[tuple[int, int]]
+) -> None:
+    history = history_of(hermes_copy(version), session_id)
+    assert [(b.messages_before, b.messages_after) for b in history.boundaries] == blocks
+    assert len(history.entries) == messages
+
+
+@pytest.mark.parametrize("version", [16, 21, 31])
+def test_every_session_shows_each_stored_text_once(hermes_copy: Copies, version: int) -> None:
+    path = hermes_copy(version)
+    with reader_of(path) as reader:
+        for session in sessions.list_sessions(reader, sessions.SessionFilter(), 100):
+            history = reading.read_history(reader, session.id)
+            ids = [entry.id for entry in history.entries]
+            assert len(ids) == len(set(ids))
+            if not history.boundaries:
+                assert len(ids) == session.rows
+
+
+@pytest.mark.parametrize("version", [21, 31])
+def test_the_live_messages_of_history_are_the_live_context(hermes_copy: Copies, version: int) -> None:
+    with reader_of(hermes_copy(version)) as reader:
+        history = reading.read_history(reader, WEEK_29)
+        live = [row.id for row in reading.live_context(reader, WEEK_29)]
+    standalone = {b.handoff_id for b in history.boundaries} - set(history.message_of)
+    assert {e.newest_id for e in history.entries if e.state == "live"} == set(live) - standalone
+
+
+@pytest.mark.parametrize("version", [21, 31])
+@pytest.mark.parametrize(("session_id", "role", "calls"), [(CARRIER_92, "user", 0), (CARRIER_98, "assistant", 1)])
+def test_a_merged_carrier_is_shown_as_a_handoff_and_as_its_message(
+    hermes_copy: Copies, version: int, session_id: str, role: str, calls: int
+) -> None:
+    with reader_of(hermes_copy(version)) as reader:
+        history = reading.read_history(reader, session_id)
+        place = history.items.index(history.boundaries[0])
+        handoff, message = reading.history_messages(reader, history.items[place : place + 2])
+    assert isinstance(handoff, reading.Handoff)
+    assert isinstance(message, reading.HistoryMessage)
+    assert handoff.row.id == handoff.boundary.handoff_id != message.row.id
+    assert "##" in handoff.summary
+    assert "REFERENCE ONLY" in handoff.directive
+    assert message.row.role == role
+    assert len(message.row.tool_calls) == calls
+    assert "CONTEXT" not in str(message.content)
+
+
+@pytest.mark.parametrize("version", [16, 21, 31])
+def test_no_handoff_text_is_part_of_any_message(hermes_copy: Copies, version: int) -> None:
+    with reader_of(hermes_copy(version)) as reader:
+        for session in sessions.list_sessions(reader, sessions.SessionFilter(), 100):
+            history = reading.read_history(reader, session.id)
+            for shown in reading.history_messages(reader, history.entries):
+                assert isinstance(shown, reading.HistoryMessage)
+                assert "[CONTEXT COMPACTION" not in str(shown.content)
+                assert "END OF CONTEXT SUMMARY" not in str(shown.content)
+
+
+def test_a_chain_of_split_sessions_is_one_line_and_one_history(hermes_copy: Copies) -> None:
+    with reader_of(hermes_copy(16)) as reader:
+        listed = sessions.list_sessions(reader, sessions.SessionFilter(q="week 30"), 10)
+        assert [(session.id, session.parts) for session in listed] == [(WEEK_30_TIP, 4)]
+        first = sessions.chain(reader, WEEK_30_TIP)[0]
+        assert sessions.tip(reader, first) == WEEK_30_TIP
+        assert sessions.lease_key(reader, WEEK_30_TIP) == first
+
+
+def test_what_the_databases_can_do_is_read_from_their_columns(hermes_copy: Copies) -> None:
+    found = {}
+    for version in (16, 21, 31):
+        with reader_of(hermes_copy(version)) as reader:
+            found[version] = stores.capabilities(reader)
+    assert [found[version].can_compact for version in (16, 21, 31)] == [False, True, True]
+    assert "compacted" in found[16].compact_reason
+    assert [found[version].schema for version in (16, 21, 31)] == [16, 21, 31]
+    assert [found[version].turn_leases for version in (16, 21, 31)] == [False, False, True]
+
+
+# -- windows ---------------------------------------------------------------------------------------------------------
+
+
+def test_windows_in_either_direction_give_every_message_once(hermes_copy: Copies) -> None:
+    history = history_of(hermes_copy(21), WEEK_29)
+    whole = list(history.items)
+    window = reading.window(history, limit=100)
+    backwards = list(window.items)
+    while window.earlier:
+        window = reading.window(history, before=window.first, limit=100)
+        backwards = [*window.items, *backwards]
+    assert backwards == whole
+    window = reading.window(history, around=history.entries[0].id, limit=100)
+    forwards = list(window.items)
+    while window.later:
+        window = reading.window(history, after=window.last, limit=100)
+        forwards += window.items
+    assert forwards == whole
+
+
+def test_a_window_around_any_row_of_a_message_holds_it_in_the_middle(hermes_copy: Copies) -> None:
+    history = history_of(hermes_copy(21), WEEK_29)
+    copied = next(entry for entry in history.entries if len(entry.rows) == 2)
+    window = reading.window(history, around=copied.rows[1], limit=40)
+    ids = [item.id for item in window.items if isinstance(item, Entry)]
+    assert ids[20] == copied.id
+    assert window.earlier + len(ids) + window.later == 1246
+
+
+def test_a_window_around_an_unknown_row_is_refused(hermes_copy: Copies) -> None:
+    with pytest.raises(NotFound):
+        reading.window(history_of(hermes_copy(21), CARRIER_92), around=999_999)
+
+
+def test_the_window_of_an_empty_history_is_empty() -> None:
+    window = reading.window(History((), (), {}))
+    assert (window.items, window.earlier, window.later, window.first) == ((), 0, 0, None)
+
+
+# -- rows that are no good -------------------------------------------------------------------------------------------
+
+
+def test_odd_rows_are_read_and_nothing_is_lost(empty: Path) -> None:
+    add_session(empty)
+    odd: list[dict[str, object]] = [
+        {"content": JSON_MARK + "{broken"},
+        {"content": "a\x00b"},
+        {"content": None},
+        {"content": b"\xff\xfe bytes"},
+        {"content": 42, "timestamp": "no number"},
+        {"content": JSON_MARK + "[" * 20_000},
+        {"content": "x", "tool_calls": "{not json"},
+        {"content": "x", "tool_calls": '[1, "a", null]'},
+        {"content": "x", "role": "oracle"},
+        {"content": "", "role": "assistant", "tool_calls": '[{"id": 7}]'},
+    ]
+    ids = [add_row(empty, **values) for values in odd]
+    with reader_of(empty) as reader:
+        history = reading.read_history(reader, "s1")
+        rows = reading.read_rows(reader, ids)
+        shown = reading.history_messages(reader, history.items)
+    assert [entry.id for entry in history.entries] == ids
+    assert rows[ids[0]].content == JSON_MARK + "{broken"
+    assert rows[ids[1]].content == "a\x00b"
+    assert rows[ids[6]].tool_calls == []
+    assert rows[ids[9]].tool_calls == [{"id": 7}]
+    assert len(shown) == len(ids)
+
+
+def test_unknown_columns_travel_and_missing_ones_have_defaults(tmp_path: Path) -> None:
+    path = tmp_path / "foreign.db"
+    with sqlite3.connect(path) as con:
+        con.execute("CREATE TABLE sessions (id TEXT PRIMARY KEY, source TEXT, started_at REAL)")
+        con.execute(
+            "CREATE TABLE messages (id INTEGER PRIMARY KEY, session_id TEXT, role TEXT, content TEXT, timestamp REAL, "
+            '"odd ""name" TEXT)'
+        )
+    con.close()
+    add_session(path)
+    row_id = add_row(path, content="hello", **{'odd ""name': "kept"})
+    with reader_of(path) as reader:
+        session = sessions.get_session(reader, "s1")
+        assert (session.live, session.under, session.rows) == (1, 0, 1)
+        assert reading.live_context(reader, "s1")[0].extra == {'odd "name': "kept"}
+        assert reading.read_history(reader, "s1").entries[0].id == row_id
+        assert not stores.capabilities(reader).can_compact
+
+
+def test_text_that_quotes_a_marker_is_no_handoff(empty: Path) -> None:
+    add_session(empty)
+    add_row(empty, content="The block starts with [CONTEXT SUMMARY]: and then goes on.")
+    add_row(empty, role="assistant", content="[CONTEXT SUMMARY]: a real one\n\n## Goal\nx")
+    with reader_of(empty) as reader:
+        history = reading.read_history(reader, "s1")
+    assert len(history.entries) == 1
+    assert len(history.boundaries) == 1
+
+
+# -- files that are no good ------------------------------------------------------------------------------------------
+
+
+def test_a_missing_file_and_a_file_that_is_no_store_are_named(tmp_path: Path) -> None:
+    text, other, folder = tmp_path / "text.db", tmp_path / "other.db", tmp_path / "folder.db"
+    text.write_text("not a database " * 100)
+    folder.mkdir()
+    sqlite3.connect(other).execute("CREATE TABLE t (x)").connection.close()
+    for path, word in [
+        (tmp_path / "none.db", "none.db"),
+        (text, "not a readable SQLite"),
+        (other, "not of agent sessions"),
+        (folder, "folder.db is not a file"),
+    ]:
+        with pytest.raises(StoreUnavailable, match=word), reader_of(path):
+            pass
+
+
+def test_reading_a_store_goes_on_while_another_writes_and_never_holds_it_up(hermes_copy: Copies) -> None:
+    path = hermes_copy(21)
+    writer = sqlite3.connect(path, isolation_level=None, timeout=0.1)
+    writer.execute("BEGIN IMMEDIATE")
+    writer.execute("UPDATE sessions SET title = 'held' WHERE id = ?", [WEEK_29])
+    with reader_of(path) as reader:
+        assert sessions.get_session(reader, WEEK_29).title == "Airline desk, week 29"
+        writer.execute("COMMIT")
+        assert sessions.get_session(reader, WEEK_29).title == "held"
+    writer.close()
+
+
+def test_a_file_replaced_while_it_is_read_is_noticed(hermes_copy: Copies, tmp_path: Path) -> None:
+    path = hermes_copy(21)
+    with pytest.raises(StoreUnavailable, match="replaced"), reader_of(path):
+        (tmp_path / "new.db").write_bytes(b"")
+        (tmp_path / "new.db").rename(path)
+
+
+def test_nothing_is_written_by_reading(hermes_copy: Copies) -> None:
+    path = hermes_copy(31)
+    before = path.read_bytes()
+    with reader_of(path) as reader:
+        reading.read_history(reader, WEEK_29)
+        with pytest.raises(sqlite3.OperationalError, match="readonly"):
+            reader.con.execute("DELETE FROM messages")
+    assert path.read_bytes() == before
