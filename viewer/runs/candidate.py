@@ -1,0 +1,90 @@
+"""The candidate of a run: the summary with everything a commit needs, as fields of the row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import compaction
+from viewer.store import writing
+from viewer.store.errors import CompactionConflict
+from viewer.store.stores import Reader
+
+from . import planning, steps
+from .errors import BadSummary
+from .models import Run
+from .planning import Basis, Options
+
+
+def options_of(run: Run) -> Options:
+    """What the person chose for this run."""
+    return Options(run.strategy, run.focus, run.keep_last, run.summarizer)
+
+
+def plan_fields(basis: Basis, plan: compaction.Plan) -> dict[str, Any]:
+    """The row's fields once it is planned."""
+    return {
+        "plan": planning.recorded(basis, plan),
+        "tokens_before": plan.tokens_before,
+        "messages_before": len(basis.sent),
+    }
+
+
+def fields(basis: Basis, plan: compaction.Plan, summary: str) -> dict[str, Any]:
+    """The row's fields once there is a summary. Raises BadSummary, or compaction.BadTranscript."""
+    try:
+        result = compaction.apply(plan, summary)
+    except compaction.SummaryRejected as problem:
+        raise BadSummary(problem.reason) from problem
+    report = result.report
+    return {
+        **plan_fields(basis, plan),
+        "plan": {**planning.recorded(basis, plan), "steps": steps.to_json(steps.steps_of(basis, result))},
+        "summary": result.summary,
+        "tokens_after": result.tokens_after,
+        "messages_after": len(result.messages),
+        "report": {
+            "kept": basis.ids(report.kept),
+            "shortened": basis.ids(report.shortened),
+            "summarised": basis.ids(report.summarised),
+            "repairs": list(report.repairs),
+            "notes": list(report.notes),
+        },
+    }
+
+
+def check_holds(reader: Reader, run: Run) -> None:
+    """Raise CompactionConflict when a planned row was changed or taken back since; rows that came later are none."""
+    planned = snapshot(run)
+    now = writing.snapshot(reader, run.session_id)
+    kept = tuple(row for row in now.rows if row[0] <= planned.watermark)
+    if now.file != planned.file or kept != planned.rows:
+        raise CompactionConflict(
+            "Messages this summary was made from were changed or taken back since. Nothing was written and the summary "
+            "is kept. Plan again."
+        )
+
+
+def edited(reader: Reader, run: Run, summary: str) -> dict[str, Any]:
+    """The row's fields with another text for the same plan.
+
+    Raises BadSummary, CompactionConflict and what reading raises.
+    The plan is made again from the same messages; one that comes out differently (another version of the rules) is a
+    conflict.
+    """
+    check_holds(reader, run)
+    basis = planning.read_basis(reader, run.session_id).up_to(snapshot(run).watermark)
+    plan = planning.plan_of(basis, options_of(run))
+    new = fields(basis, plan, summary)
+    if any(new["plan"][part] != run.plan[part] for part in ("head", "middle", "tail", "lifted")):
+        raise CompactionConflict("The rules would cut this session elsewhere now. Nothing was written. Plan again.")
+    return new
+
+
+def snapshot(run: Run) -> writing.Snapshot:
+    """What this run was planned on."""
+    return steps.snapshot_from_json(run.session_id, run.plan["snapshot"])
+
+
+def planned_steps(run: Run) -> list[writing.Step]:
+    """What this run's commit writes."""
+    return steps.from_json(run.plan["steps"])

@@ -1,0 +1,111 @@
+"""How one worker holds a run: it claims the row, beats while it works, and loses it when somebody else changes it.
+
+The holder's name is written on the row and on the store's compression lock. Every change of the row is one UPDATE that
+names the holder and asks for an open status, so that a run that was cancelled, or taken up by another worker, cannot be
+changed by this one any more.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from functools import cached_property
+from types import TracebackType
+from typing import Any
+
+from django.db import DatabaseError, connection
+from django.db.models import F
+from django.utils import timezone
+
+from viewer.store import guards
+from viewer.store.errors import StoreError
+from viewer.store.stores import Store, get_store
+
+from .models import OPEN_STATUSES, Run
+
+BEAT_SECONDS = 5.0  # between heartbeats on the row
+UNCLAIMED = ("queued", "waiting")  # the two statuses in which a run waits for a worker
+
+logger = logging.getLogger(__name__)
+
+
+class Lost(Exception):
+    """The run was cancelled, or another worker has it: stop, change nothing more."""
+
+
+def claim(run_id: int) -> Run | None:
+    """Make this worker the one that has the run; None when it waits for none (done, cancelled, taken)."""
+    holder = guards.new_holder()
+    claimed = Run.objects.filter(pk=run_id, holder="", status__in=UNCLAIMED).update(
+        holder=holder, heartbeat_at=timezone.now(), attempts=F("attempts") + 1
+    )
+    return Run.objects.get(pk=run_id) if claimed else None
+
+
+class Hold:
+    """A claimed run with its compression lock, as a context manager; a thread beats and refreshes the lock meanwhile.
+
+    Entering takes the lock (raises SessionBusy); leaving releases it, whatever happened.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.holder = run.holder
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._beat, name=f"heartbeat of run {run.pk}", daemon=True)
+
+    @cached_property
+    def store(self) -> Store:
+        """The run's store. Raises NotFound when it is not configured any more."""
+        return get_store(self.run.store)
+
+    def __enter__(self) -> Hold:
+        guards.take_lock(self.store, self.run.session_id, self.holder)
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ended.set()
+        self._thread.join()
+        try:
+            guards.release_lock(self.store, self.run.session_id, self.holder)
+        except StoreError as refused:  # it expires by itself after guards.TTL
+            logger.warning("Lock of %s not released: %s", self.run, refused.message)
+
+    def tell(self, **fields: Any) -> None:
+        """Write fields of the row, and that the worker lives. Raises Lost when the run is not ours any more."""
+        changed = _ours(self.run.pk, self.holder).update(heartbeat_at=timezone.now(), **fields)
+        if not changed:
+            raise Lost
+        for name, value in fields.items():
+            setattr(self.run, name, value)
+
+    def step(self, sentence: str, **details: Any) -> None:
+        """Say what is being done, for pages and API. Raises Lost."""
+        self.tell(progress={"sentence": sentence, **details})
+
+    def _beat(self) -> None:
+        refreshed = time.monotonic()
+        try:
+            while not self._ended.wait(BEAT_SECONDS):
+                try:
+                    alive = _ours(self.run.pk, self.holder).update(heartbeat_at=timezone.now())
+                    if not alive:
+                        return
+                    if time.monotonic() - refreshed >= guards.REFRESH_EVERY - BEAT_SECONDS:
+                        guards.refresh_lock(self.store, self.run.session_id, self.holder)
+                        refreshed = time.monotonic()
+                except (
+                    DatabaseError,
+                    StoreError,
+                ) as problem:  # one beat missed is no harm; the commit checks the lock itself
+                    logger.warning("Heartbeat of %s: %s", self.run, problem)
+        finally:
+            connection.close()
+
+
+def _ours(run_id: int, holder: str) -> Any:
+    return Run.objects.filter(pk=run_id, holder=holder, status__in=OPEN_STATUSES)

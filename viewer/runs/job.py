@@ -1,0 +1,146 @@
+"""The task a worker runs for a run: plan, summarise and, unless it is a preview, commit once no turn runs.
+
+It starts wherever the row says: a run that was taken up again after its worker died goes through the same code.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from datetime import UTC, datetime
+
+from django.conf import settings
+from django.utils import timezone
+from django_tasks import task
+
+import compaction
+from viewer.store import guards, writing
+from viewer.store.errors import SessionBusy, StoreError
+from viewer.store.stores import open_store
+
+from . import candidate, outcomes, planning
+from .hold import Hold, Lost, claim
+from .models import Run
+from .summarizers import get_summarizer
+
+POLL_SECONDS = 1.0  # between two looks at whether the agent's turn has ended
+
+logger = logging.getLogger(__name__)
+
+
+@task()
+def compact(run_id: int) -> None:
+    """Bring one run as far as it goes. Runs that are done, cancelled or held by another worker are left alone."""
+    run = claim(run_id)
+    if run is not None:
+        _work(Hold(run))
+
+
+def enqueue(run: Run) -> None:
+    """Hand the run to the queue."""
+    queued = compact.enqueue(run.pk)
+    Run.objects.filter(pk=run.pk).update(task_id=str(queued.id))
+
+
+def _work(hold: Hold) -> None:
+    try:
+        with hold:
+            if hold.run.status == "queued":
+                _make_candidate(hold)
+            if hold.run.status == "waiting":
+                _commit(hold)
+    except Lost:
+        logger.info("Run %s was cancelled or taken up elsewhere.", hold.run.pk)
+    except Exception as problem:
+        _end_with(hold, problem)
+
+
+def _make_candidate(hold: Hold) -> None:
+    """Plan and summarise; the run is `ready` afterwards, or `waiting` when it is to be applied without a preview."""
+    run = hold.run
+    hold.tell(status="planning", progress={"sentence": "Reading the session and planning."})
+    with open_store(hold.store) as reader:
+        basis = planning.read_basis(reader, run.session_id)
+    plan = planning.plan_of(basis, candidate.options_of(run))
+    hold.tell(
+        status="summarizing",
+        progress={"sentence": f"Summarising {len(plan.middle):,} messages.", "messages": len(plan.middle)},
+        **candidate.plan_fields(basis, plan),
+    )
+    ask = _still_ours(hold, get_summarizer(run.summarizer).ask)
+    summary = compaction.summarize(plan, ask, today=timezone.localdate())
+    made = candidate.fields(basis, plan, summary)
+    if run.apply:
+        hold.tell(status="waiting", progress={"sentence": "The summary is ready to be written."}, **made)
+    else:
+        hold.tell(**outcomes.closed("ready", "The summary is ready for you to look at."), **made)
+
+
+def _still_ours(hold: Hold, ask: compaction.Ask) -> compaction.Ask:
+    """The summariser, asked only while the run is ours: a cancelled run sends nothing more to a model."""
+
+    def asked(request: compaction.SummaryRequest) -> str:
+        hold.tell()
+        return ask(request)
+
+    return asked
+
+
+def _commit(hold: Hold) -> None:
+    run = hold.run
+    planned, steps = candidate.snapshot(run), candidate.planned_steps(run)
+    _wait_for_turn(hold)
+    try:
+        hold.tell(status="applying", progress={"sentence": "Writing."})  # from here on it cannot be cancelled
+        done = writing.commit(
+            hold.store, planned, steps, lock_holder=hold.holder, lease_holder=hold.holder, now=time.time()
+        )
+        hold.tell(**outcomes.applied(done, timezone.now()))
+    finally:
+        guards.release_lease(hold.store, run.session_id, hold.holder)
+
+
+def _wait_for_turn(hold: Hold) -> None:
+    """Take the turn lease, waiting while somebody else has it.
+
+    Raises SessionBusy when that takes too long, Lost when cancelled.
+    """
+    until = time.time() + settings.WAIT_SECONDS
+    while True:
+        try:
+            guards.take_lease(hold.store, hold.run.session_id, hold.holder)
+            return
+        except SessionBusy as busy:
+            if time.time() >= until:
+                raise SessionBusy(
+                    f"{busy.message} It did not end within {settings.WAIT_SECONDS} s; nothing was written and the "
+                    "summary is kept. Apply it again when the agent rests."
+                ) from busy
+            hold.step(f"Waiting for the agent's turn to end. {busy.message}", **_waiting_for(hold, until))
+        time.sleep(POLL_SECONDS)
+
+
+def _waiting_for(hold: Hold, until: float) -> dict[str, str]:
+    with open_store(hold.store) as reader:
+        lease = guards.lease_of(reader, hold.run.session_id)
+    waiting = {"until": _iso(until)}
+    return waiting | {"holder": lease.holder, "since": _iso(lease.since)} if lease else waiting
+
+
+def _iso(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def _end_with(hold: Hold, problem: Exception) -> None:
+    """End the run with what went wrong; a candidate that exists is kept."""
+    code, message = outcomes.refusal_of(problem)
+    try:
+        if code == "unexpected":
+            logger.error("Run %s stopped.", hold.run.pk, exc_info=problem)
+            if hold.run.status == "applying" and outcomes.finish_if_committed(hold.run):
+                return
+        hold.tell(**outcomes.stopped(hold.run, code, message))
+    except Lost:
+        logger.info("Run %s was cancelled or taken up elsewhere.", hold.run.pk)
+    except StoreError as unread:  # whether it was written is not known yet: recovery looks again
+        logger.warning("Run %s is left to recovery: %s", hold.run.pk, unread.message)

@@ -1,0 +1,176 @@
+"""A run's life as people and programs drive it: start, apply, discard, cancel, undo. The work itself is `job`'s.
+
+Every refusal is a StoreError (or one of `errors`) with `code` and `message`.
+"""
+
+from __future__ import annotations
+
+from django.db import IntegrityError, models, transaction
+from django.utils import timezone
+
+import compaction
+from viewer.store import guards
+from viewer.store.errors import CompactionConflict, NotFound, SessionBusy
+from viewer.store.stores import Store, get_store, open_store
+
+from . import candidate, job, outcomes, planning
+from .errors import NothingToDo, WrongStatus
+from .models import OPEN_STATUSES, Run
+from .past import CompactionView, compactions
+from .pickup import PickUp, pick_up
+from .planning import Options
+from .undoing import UndoOutlook, outlook, undo
+
+__all__ = [
+    "CompactionView",
+    "PickUp",
+    "UndoOutlook",
+    "apply",
+    "cancel",
+    "compactions",
+    "discard",
+    "get_run",
+    "latest",
+    "outlook",
+    "pick_up",
+    "runs_of",
+    "start",
+    "undo",
+]
+
+CANCELLABLE = ("queued", "planning", "summarizing", "waiting")
+
+
+def start(store: Store, session_id: str, options: Options, apply: bool) -> Run:
+    """Make a run and hand it to a worker; `apply=False` stops it at `ready`. An older `ready` run is discarded.
+
+    Raises NotFound, StoreUnavailable, StoreReadOnly, SessionEnded, SessionBusy, NothingToDo or UnknownChoice; then no
+    run is made.
+    """
+    _require_none_open(store, session_id)
+    try:
+        drafted = planning.draft(store, session_id, options)
+    except compaction.CompactionError as problem:
+        raise NothingToDo(problem.reason) from problem
+    if drafted.lock is not None:
+        raise SessionBusy(planning.busy_sentence(drafted.lock))
+    run = _create(store, session_id, options, apply)
+    job.enqueue(run)
+    run.refresh_from_db()
+    return run
+
+
+def _create(store: Store, session_id: str, options: Options, apply: bool) -> Run:
+    try:
+        with transaction.atomic():
+            _of(store, session_id).filter(status="ready").update(
+                **outcomes.closed("discarded", "Replaced by a newer run.")
+            )
+            return Run.objects.create(
+                store=store.name,
+                session_id=session_id,
+                strategy=options.strategy,
+                summarizer=options.summarizer,
+                focus=options.focus,
+                keep_last=options.keep_last,
+                apply=apply,
+                progress={"sentence": "Waiting for a worker."},
+            )
+    except IntegrityError:
+        _require_none_open(store, session_id)
+        raise
+
+
+def _require_none_open(store: Store, session_id: str) -> None:
+    run = _of(store, session_id).filter(status__in=OPEN_STATUSES).first()
+    if run is not None:
+        since = timezone.localtime(run.created_at).strftime("%H:%M:%S")
+        raise SessionBusy(f"Palimpsest is compacting this session already: run {run.pk}, {run.status}, since {since}.")
+
+
+def apply(run: Run, summary: str | None = None) -> Run:
+    """Have a `ready` candidate written by a worker, with exactly `summary` when it is given.
+
+    Raises WrongStatus, SessionBusy (another run), BadSummary, or CompactionConflict: the run is `conflict` then and
+    keeps its summary.
+    """
+    if run.status != "ready":
+        raise WrongStatus(f"Run {run.pk} is {run.status}; only one that is ready can be applied.")
+    try:
+        with open_store(get_store(run.store)) as reader:
+            if summary is None or summary.strip() == run.summary:
+                candidate.check_holds(reader, run)
+                changed = {}
+            else:
+                changed = candidate.edited(reader, run, summary)
+    except CompactionConflict as problem:
+        _change(
+            run,
+            ("ready",),
+            **outcomes.closed("conflict", problem.message),
+            error_code=problem.code,
+            error_message=problem.message,
+        )
+        raise
+    _to_waiting(run, changed)
+    job.enqueue(run)
+    run.refresh_from_db()
+    return run
+
+
+def _to_waiting(run: Run, changed: dict[str, object]) -> None:
+    changed |= {"heartbeat_at": timezone.now(), "finished_at": None, "attempts": 0, "task_id": ""}
+    changed |= {"error_code": "", "error_message": "", "progress": {"sentence": "Waiting for a worker."}}
+    try:
+        with transaction.atomic():
+            _change(run, ("ready",), status="waiting", **changed)
+    except IntegrityError:
+        _require_none_open(get_store(run.store), run.session_id)
+        raise
+
+
+def discard(run: Run) -> Run:
+    """Give up a candidate. Raises WrongStatus."""
+    return _change(run, ("ready", "conflict"), **outcomes.closed("discarded", "Discarded."))
+
+
+def cancel(run: Run) -> Run:
+    """Stop an open run before anything is written. Raises WrongStatus once it is being written, or done."""
+    holder = run.holder
+    cancelled = _change(run, CANCELLABLE, **outcomes.closed("cancelled", "Cancelled; nothing was written."))
+    if holder:  # its worker would release the lock too, but only when the summariser has answered
+        guards.release_lock(get_store(run.store), run.session_id, holder)
+    return cancelled
+
+
+def get_run(run_id: int) -> Run:
+    """The run of this id. Raises NotFound."""
+    run = Run.objects.filter(pk=run_id).first()
+    if run is None:
+        raise NotFound(f"There is no run {run_id}.")
+    return run
+
+
+def runs_of(store: Store, session_id: str) -> list[Run]:
+    """The runs of a session, newest first."""
+    return list(_of(store, session_id))
+
+
+def latest(store: Store, session_id: str) -> Run | None:
+    """The newest run of a session."""
+    return _of(store, session_id).first()
+
+
+def _of(store: Store, session_id: str) -> models.QuerySet[Run]:
+    return Run.objects.filter(store=store.name, session_id=session_id).order_by("-pk")
+
+
+def _change(run: Run, allowed: tuple[str, ...], **fields: object) -> Run:
+    """Change the row only while its status is one of `allowed`: a worker may be quicker."""
+    changed = Run.objects.filter(pk=run.pk, status__in=allowed).update(**fields)
+    run.refresh_from_db()
+    if not changed:
+        raise WrongStatus(
+            f"Run {run.pk} is {run.status}, and this can be done only while it is {' or '.join(allowed)}."
+        )
+    return run

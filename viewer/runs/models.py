@@ -1,0 +1,66 @@
+"""Run: one compaction asked for through this site. All its job needs stands on the row: another worker can go on."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+# queued -> planning -> summarizing -> ready -> waiting -> applying -> applied -> undone, or one of the others.
+OPEN_STATUSES = ("queued", "planning", "summarizing", "waiting", "applying")
+STATUSES = (*OPEN_STATUSES, "ready", "applied", "undone", "discarded", "cancelled", "failed", "conflict")
+
+
+class Run(models.Model):
+    """One compaction of one session of one store.
+
+    `plan` holds options, window, ids of head, middle, tail and lifted rows, the snapshot and the steps of the commit;
+    `copies` maps original row id (as text: JSON) -> id of its clone; `holder` is the compression lock's holder and,
+    while it is not empty, the mark of the one worker that has the run. `apply` says whether the run goes on by itself
+    once the summary is there.
+    """
+
+    store = models.CharField(max_length=200)
+    session_id = models.CharField(max_length=255)
+    status = models.CharField(max_length=20, default="queued", choices=[(status, status) for status in STATUSES])
+    strategy = models.CharField(max_length=40)
+    summarizer = models.CharField(max_length=40)
+    focus = models.TextField(blank=True, default="")
+    keep_last = models.PositiveIntegerField(null=True)
+    apply = models.BooleanField()
+    progress = models.JSONField(default=dict)
+    tokens_before = models.PositiveIntegerField(null=True)
+    tokens_after = models.PositiveIntegerField(null=True)
+    messages_before = models.PositiveIntegerField(null=True)
+    messages_after = models.PositiveIntegerField(null=True)
+    summary = models.TextField(blank=True, default="")
+    error_code = models.CharField(max_length=60, blank=True, default="")
+    error_message = models.TextField(blank=True, default="")
+    plan = models.JSONField(default=dict)
+    report = models.JSONField(default=dict)
+    copies = models.JSONField(default=dict)
+    handoff_id = models.BigIntegerField(null=True)
+    block_ids = models.JSONField(default=list)
+    holder = models.CharField(max_length=200, blank=True, default="")
+    task_id = models.CharField(max_length=64, blank=True, default="")
+    attempts = models.PositiveSmallIntegerField(default=0)
+    created_at = models.DateTimeField(default=timezone.now)
+    heartbeat_at = models.DateTimeField(default=timezone.now)
+    applied_at = models.DateTimeField(null=True)
+    finished_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["store", "session_id"], condition=Q(status__in=OPEN_STATUSES), name="one_open_run_a_session"
+            )
+        ]
+        indexes = [models.Index(fields=["store", "session_id", "-id"], name="runs_of_a_session")]
+
+    def __str__(self) -> str:
+        return f"run {self.pk} of {self.session_id} in {self.store}: {self.status}"
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a worker has it or will have it."""
+        return self.status in OPEN_STATUSES

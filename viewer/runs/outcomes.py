@@ -1,0 +1,100 @@
+"""How a run ends: the row's fields for each outcome, and recognising a commit whose worker did not live to note it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from django.utils import timezone
+
+import compaction
+from viewer.store import reading
+from viewer.store.errors import CompactionConflict, StoreError
+from viewer.store.history import Boundary
+from viewer.store.stores import get_store, open_store
+from viewer.store.writing import Commit
+
+from . import candidate
+from .models import OPEN_STATUSES, Run
+from .steps import handoff_place
+
+
+def closed(status: str, sentence: str) -> dict[str, Any]:
+    """A status in which no worker has the run."""
+    return {"status": status, "holder": "", "progress": {"sentence": sentence}, "finished_at": timezone.now()}
+
+
+def applied(commit: Commit, at: datetime) -> dict[str, Any]:
+    """Written: where the block stands, and which clone each kept row has."""
+    return {
+        **closed("applied", "Written."),
+        "applied_at": at,
+        "handoff_id": commit.handoff_id,
+        "block_ids": list(commit.block_ids),
+        "copies": {str(original): copy for original, copy in commit.copies.items()},
+        "error_code": "",
+        "error_message": "",
+    }
+
+
+def stopped(run: Run, code: str, message: str) -> dict[str, Any]:
+    """Stopped by a refusal: back to `ready` where only the writing failed, so that the summary is not lost."""
+    status = "failed"
+    if run.status in ("waiting", "applying"):
+        status = "conflict" if code == CompactionConflict.code else "ready"
+    return {**closed(status, message), "error_code": code, "error_message": message}
+
+
+def refusal_of(problem: Exception) -> tuple[str, str]:
+    """Stable code and sentence of what stopped a run."""
+    if isinstance(problem, StoreError):
+        return problem.code, problem.message
+    if isinstance(problem, compaction.NothingToCompact):
+        return "nothing_to_compact", problem.reason
+    if isinstance(problem, compaction.SummaryRejected):
+        return "summary_rejected", problem.reason
+    if isinstance(problem, compaction.CompactionError):
+        return problem.code, problem.reason
+    return "unexpected", f"Something unexpected went wrong ({type(problem).__name__}); the log of the worker says what."
+
+
+def finish_if_committed(run: Run) -> bool:
+    """Note a commit that was made but not noted; whether there is one.
+
+    Raises StoreError when the store cannot be read.
+    """
+    found = find_commit(run)
+    if found is not None:
+        ours = Run.objects.filter(pk=run.pk, holder=run.holder, status__in=OPEN_STATUSES)
+        ours.update(**applied(*found))
+    return found is not None
+
+
+def find_commit(run: Run) -> tuple[Commit, datetime] | None:
+    """The commit and its time of this run as it stands in the store, found by the handoff's exact text above the
+    planned rows.
+    """
+    planned, steps = candidate.snapshot(run), candidate.planned_steps(run)
+    place, content = handoff_place(steps)
+    with open_store(get_store(run.store)) as reader:
+        newer = [
+            boundary
+            for boundary in reading.read_history(reader, run.session_id).boundaries
+            if boundary.handoff_id > planned.watermark
+        ]
+        rows = reading.read_rows(reader, [boundary.handoff_id for boundary in newer])
+    for boundary in newer:
+        row = rows.get(boundary.handoff_id)
+        if row is not None and row.content == content:
+            at = datetime.fromtimestamp(boundary.time, UTC)
+            return _commit_at(boundary, boundary.handoff_id - place, steps), at
+    return None
+
+
+def _commit_at(boundary: Boundary, start: int, steps: list[Any]) -> Commit:
+    """A block is one id range in the order of its steps; clones of late rows follow it (`writing.commit`)."""
+    end = start + len(steps)
+    late = {source: copy for copy, source in boundary.copies if copy >= end}
+    copies = {step.id: start + number for number, step in enumerate(steps) if hasattr(step, "id")}
+    block = (*range(start, end), *sorted(late.values()))
+    return Commit(boundary.handoff_id, block, copies | late, live=len(block), seconds=0.0)

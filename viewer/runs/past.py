@@ -1,0 +1,90 @@
+"""The compactions a session has had, ours and the agent's, in numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from viewer.store import counting, reading
+from viewer.store.history import Boundary
+from viewer.store.sessions import get_session
+from viewer.store.stores import Reader
+
+from .models import Run
+from .undoing import refusal_to_undo
+
+BY_US = "by you, here"
+BY_AGENT = "by Hermes"
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionView:
+    """One boundary.
+
+    `at` in epoch seconds; ids are messages of History, `boundary_message_id` the first one it kept; `run` is ours.
+    """
+
+    handoff_id: int
+    at: float
+    by: str
+    messages_before: int
+    messages_after: int
+    tokens_before: int
+    tokens_after: int
+    summary: str
+    boundary_message_id: int | None
+    summarised_ids: tuple[int, ...]
+    kept_ids: tuple[int, ...]
+    shortened_ids: tuple[int, ...]
+    run: int | None
+    undoable: bool
+
+
+def compactions(reader: Reader, session_id: str) -> list[CompactionView]:
+    """Every compaction of the session that stands, oldest first. Raises NotFound."""
+    model = get_session(reader, session_id).model
+    history = reading.read_history(reader, session_id)
+    if not history.boundaries:
+        return []
+    sizes = _tokens(reader, model, history.boundaries)
+    summaries = {
+        item.boundary.handoff_id: item.summary
+        for item in reading.history_messages(reader, history.boundaries)
+        if isinstance(item, reading.Handoff)
+    }
+    runs = runs_by_handoff(reader, session_id)
+    newest = max(boundary.handoff_id for boundary in history.boundaries)
+    undoable = not refusal_to_undo(reader, session_id, newest, history)
+    return [
+        CompactionView(
+            handoff_id=boundary.handoff_id,
+            at=boundary.time,
+            by=BY_US if boundary.handoff_id in runs else BY_AGENT,
+            messages_before=boundary.messages_before,
+            messages_after=boundary.messages_after,
+            tokens_before=sum(sizes.get(row_id, 0) for row_id in boundary.before_ids),
+            tokens_after=sum(sizes.get(row_id, 0) for row_id in boundary.block_ids),
+            summary=summaries.get(boundary.handoff_id, ""),
+            boundary_message_id=boundary.cut_id,
+            summarised_ids=boundary.summarised_ids,
+            kept_ids=boundary.kept_ids,
+            shortened_ids=boundary.shortened_ids,
+            run=runs.get(boundary.handoff_id),
+            undoable=undoable and boundary.handoff_id == newest,
+        )
+        for boundary in history.boundaries
+    ]
+
+
+def runs_by_handoff(reader: Reader, session_id: str) -> dict[int, int]:
+    """Handoff row -> our run, of this session's applied runs."""
+    applied = Run.objects.filter(store=reader.store.name, session_id=session_id, status="applied")
+    return {
+        handoff_id: run_id for handoff_id, run_id in applied.values_list("handoff_id", "pk") if handoff_id is not None
+    }
+
+
+def _tokens(reader: Reader, model: str, boundaries: Iterable[Boundary]) -> dict[int, int]:
+    count = counting.counter_for(model)
+    ids = {row_id for boundary in boundaries for row_id in (*boundary.before_ids, *boundary.block_ids)}
+    return {row_id: counting.row_tokens(row, count) for row_id, row in reading.read_rows(reader, sorted(ids)).items()}

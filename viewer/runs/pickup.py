@@ -1,0 +1,49 @@
+"""When the agent will notice a compaction or an undo, and whether it has (`interop/hermes.md` section 3, "Who
+notices").
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from viewer.store import reading
+from viewer.store.sessions import Session, get_session
+from viewer.store.stores import Reader
+
+from .models import Run
+
+HELD_IN_MEMORY = frozenset(
+    {"cli", "tui", "desktop", "acp", "local"}
+)  # sources whose open process keeps the context to itself
+
+
+@dataclass(frozen=True, slots=True)
+class PickUp:
+    """`noticed_at` is when the first message after the commit was written (epoch seconds); None: there is none yet."""
+
+    noticed_at: float | None
+    sentence: str
+
+
+def before_run(session: Session) -> str:
+    """When the agent would notice a compaction of this session, as a sentence."""
+    if session.source.lower() in HELD_IN_MEMORY:
+        return (
+            "If the session is open in a terminal, the agent goes on with what it has in memory until it is resumed: "
+            f"hermes --resume {session.id}"
+        )
+    return "The agent reads the new context with its next message."
+
+
+def pick_up(run: Run, reader: Reader) -> PickUp:
+    """Whether anything was written to the session since this applied run's commit, and what that means."""
+    session = get_session(reader, run.session_id)
+    after = max(run.block_ids, default=0)
+    newest = reading.raw_rows(reader, run.session_id, before=None, limit=1)
+    if not newest or newest[-1].id <= after:
+        return PickUp(None, f"Waiting for the agent. {before_run(session)}")
+    later = reading.raw_rows(reader, run.session_id, before=None, limit=newest[-1].id - after)
+    first = next(row for row in later if row.id > after)
+    if session.source.lower() in HELD_IN_MEMORY:
+        return PickUp(first.timestamp, f"The session went on. {before_run(session)}")
+    return PickUp(first.timestamp, "The agent has gone on with the new context.")

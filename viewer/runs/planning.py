@@ -1,0 +1,184 @@
+"""A plan of a session as it stands now: which rows are head, middle and tail, and whether it could be written now."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from django.utils import timezone
+
+import compaction
+from compaction import tokens
+from viewer.store import counting, guards, reading, writing
+from viewer.store.codec import StoredMessage, message_of
+from viewer.store.errors import SessionBusy, StoreReadOnly
+from viewer.store.guards import Held
+from viewer.store.sessions import Session, get_session, tip
+from viewer.store.stores import Reader, Store, compact_reason, open_store
+
+from .errors import SessionEnded, UnknownChoice
+from .pickup import before_run
+from .summarizers import get_summarizer
+
+STRATEGIES = ("summary",)
+READINGS = 5  # of a session that is being written to, before giving up on a consistent one
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a person chooses for one compaction; `keep_last` is a number of messages, None for the rules' own choice."""
+
+    strategy: str = "summary"
+    focus: str = ""
+    keep_last: int | None = None
+    summarizer: str = "offline"
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """What a plan is made on, read as one: all live rows, those a model is sent (`sent`), and the snapshot a commit
+    will check.
+    """
+
+    session: Session
+    rows: list[StoredMessage]
+    sent: list[StoredMessage]
+    snapshot: writing.Snapshot
+    window: int
+
+    def ids(self, indices: tuple[int, ...]) -> list[int]:
+        """Row ids of messages by their place in the plan."""
+        return [self.sent[index].id for index in indices]
+
+    def up_to(self, watermark: int) -> Basis:
+        """The same without the rows above this id."""
+        return replace(
+            self,
+            rows=[row for row in self.rows if row.id <= watermark],
+            sent=[row for row in self.sent if row.id <= watermark],
+            snapshot=replace(self.snapshot, rows=tuple(row for row in self.snapshot.rows if row[0] <= watermark)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A dry run.
+
+    Ids are rows; `estimate` says that the model's own tokens are not known exactly; `lock` is somebody compacting the
+    session now, `lease` somebody running a turn; `lock_seconds` how long the commit would keep the agent from writing.
+    """
+
+    plan: compaction.Plan
+    ids: tuple[int, ...]
+    head_ids: tuple[int, ...]
+    middle_ids: tuple[int, ...]
+    tail_ids: tuple[int, ...]
+    lifted_ids: tuple[int, ...]
+    model: str
+    window: int
+    estimate: bool
+    lock: Held | None
+    lease: Held | None
+    lock_seconds: float
+    pick_up: str
+    tokens_before: int
+    tokens_after_estimate: int
+
+
+def draft(store: Store, session_id: str, options: Options) -> Draft:
+    """Plan without a model and without writing anything.
+
+    Raises NotFound, StoreUnavailable, StoreReadOnly, SessionEnded, UnknownChoice, and compaction.NothingToCompact.
+    """
+    check_options(options)
+    with open_store(store) as reader:
+        basis = read_basis(reader, session_id)
+        lock, lease = guards.lock_of(reader, session_id), guards.lease_of(reader, session_id)
+        octets = sum(max(content, 0) + max(calls, 0) for _, content, calls in basis.snapshot.rows)
+        lock_seconds = writing.lock_seconds_estimate(reader, octets)
+    plan = plan_of(basis, options)
+    return Draft(
+        plan=plan,
+        ids=tuple(row.id for row in basis.sent),
+        head_ids=tuple(basis.ids(plan.head)),
+        middle_ids=tuple(basis.ids(plan.middle)),
+        tail_ids=tuple(basis.ids(plan.tail)),
+        lifted_ids=tuple(basis.ids(plan.lifted)),
+        model=basis.session.model,
+        window=basis.window,
+        estimate=tokens.encoding_for(basis.session.model)[1],
+        lock=lock,
+        lease=lease,
+        lock_seconds=lock_seconds,
+        pick_up=before_run(basis.session),
+        tokens_before=plan.tokens_before,
+        tokens_after_estimate=plan.tokens_after_estimate,
+    )
+
+
+def busy_sentence(lock: Held) -> str:
+    """Who is compacting a session, and since when."""
+    who = "Palimpsest" if lock.ours else f"Another process ({lock.holder})"
+    since = timezone.localtime(datetime.fromtimestamp(lock.since, UTC))
+    return f"{who} is compacting this session since {since:%H:%M:%S}."
+
+
+def check_options(options: Options) -> None:
+    """Raise UnknownChoice for a strategy, a summariser or a number that does not exist here."""
+    get_summarizer(options.summarizer)
+    if options.strategy not in STRATEGIES:
+        raise UnknownChoice(f"There is no strategy {options.strategy!r}. There is: {', '.join(STRATEGIES)}.")
+    if options.keep_last is not None and options.keep_last < 1:
+        raise UnknownChoice("keep_last must be 1 or more messages.")
+
+
+def refusal(reader: Reader, session_id: str) -> StoreReadOnly | SessionEnded | None:
+    """Why this session can never be compacted here, as the exception to raise; None when it can. Raises NotFound."""
+    session = get_session(reader, session_id)
+    if reason := compact_reason(reader):
+        return StoreReadOnly(reason)
+    if session.end_reason == "compression":
+        newest = tip(reader, session_id)
+        return SessionEnded(
+            f"An older compaction ended this session and the conversation went on in {newest}: compact that one."
+            if newest != session_id
+            else "An older compaction ended this session; the agent does not go on with it."
+        )
+    return None
+
+
+def read_basis(reader: Reader, session_id: str) -> Basis:
+    """Rows and snapshot of one moment, although the agent may be writing. Raises the `refusal`, or SessionBusy."""
+    if (problem := refusal(reader, session_id)) is not None:
+        raise problem
+    session = get_session(reader, session_id)
+    for _ in range(READINGS):
+        # The snapshot first: a row changed between the two readings then differs from it at the commit.
+        snapshot = writing.snapshot(reader, session_id)
+        rows = [row for row in reading.live_context(reader, session_id) if row.id <= snapshot.watermark]
+        if [row.id for row in rows] == [row[0] for row in snapshot.rows]:
+            return Basis(session, rows, reading.for_model(rows), snapshot, counting.context_window(session.model))
+    raise SessionBusy("The session is being rewritten just now. Try again in a moment.")
+
+
+def plan_of(basis: Basis, options: Options) -> compaction.Plan:
+    """The engine's plan of what was read. Raises compaction.NothingToCompact or BadTranscript."""
+    policy = compaction.Policy(context_window=basis.window, focus=options.focus, keep_last=options.keep_last)
+    return compaction.plan([message_of(row) for row in basis.sent], policy, counting.counter_for(basis.session.model))
+
+
+def recorded(basis: Basis, plan: compaction.Plan) -> dict[str, Any]:
+    """The plan as a run keeps it (JSON): ids by part, reasons, tokens, window, and the snapshot."""
+    return {
+        "model": basis.session.model,
+        "window": basis.window,
+        "head": basis.ids(plan.head),
+        "middle": basis.ids(plan.middle),
+        "tail": basis.ids(plan.tail),
+        "lifted": basis.ids(plan.lifted),
+        "reasons": list(plan.reasons),
+        "recompaction": plan.recompaction,
+        "tokens_after_estimate": plan.tokens_after_estimate,
+        "snapshot": {"rows": [list(row) for row in basis.snapshot.rows], "file": list(basis.snapshot.file)},
+    }

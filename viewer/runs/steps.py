@@ -1,0 +1,85 @@
+"""The engine's edits as steps of a commit, and snapshot and steps as the JSON a run keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal
+
+import compaction
+from compaction.apply import Edit
+from viewer.store.codec import BOOKKEEPING_ROLES
+from viewer.store.writing import Clone, CloneChanged, New, Snapshot, Step
+
+from .planning import Basis
+
+# The original stays readable under the boundary where the clone lacks some of its text, and is superseded where it
+# lacks none.
+ORIGINALS: dict[str, Literal["under", "out"]] = {
+    "merged": "out",
+    "noted": "out",
+    "shortened": "under",
+    "unwrapped": "under",
+}
+
+
+def steps_of(basis: Basis, result: compaction.Result) -> list[Step]:
+    """What a commit writes, in order: the edits by row id, and bookkeeping rows outside the summarised stretch."""
+    named = {edit.index for edit in result.edits if not isinstance(edit, compaction.Insert)}
+    dropped = [row.id for index, row in enumerate(basis.sent) if index not in named]
+    beside = [row.id for row in basis.rows if row.role in BOOKKEEPING_ROLES and not dropped[0] < row.id < dropped[-1]]
+    steps: list[Step] = []
+    for edit in result.edits:
+        before = dropped[0] if isinstance(edit, compaction.Insert) else basis.sent[edit.index].id
+        while beside and beside[0] < before:
+            steps.append(Clone(beside.pop(0)))
+        steps.append(_step(basis, edit))
+    return [*steps, *map(Clone, beside)]
+
+
+def _step(basis: Basis, edit: Edit) -> Step:
+    if isinstance(edit, compaction.Insert):
+        return New(edit.message)
+    row_id = basis.sent[edit.index].id
+    if isinstance(edit, compaction.Keep):
+        return Clone(row_id)
+    return CloneChanged(row_id, edit.changes, ORIGINALS[edit.why], is_handoff=edit.why == "merged")
+
+
+def to_json(steps: Iterable[Step]) -> list[Any]:
+    """A clone is its row's id; the others are objects."""
+    return [_to_json(step) for step in steps]
+
+
+def _to_json(step: Step) -> Any:
+    if isinstance(step, Clone):
+        return step.id
+    if isinstance(step, New):
+        return {"new": step.message}
+    return {"id": step.id, "changes": dict(step.changes), "original": step.original, "is_handoff": step.is_handoff}
+
+
+def from_json(stored: Sequence[Any]) -> list[Step]:
+    """The inverse of `to_json`."""
+    return [_from_json(value) for value in stored]
+
+
+def _from_json(value: Any) -> Step:
+    if isinstance(value, int):
+        return Clone(value)
+    return New(value["new"]) if "new" in value else CloneChanged(**value)
+
+
+def snapshot_from_json(session_id: str, stored: dict[str, Any]) -> Snapshot:
+    """The snapshot that `planning.recorded` kept."""
+    device, inode = stored["file"]
+    return Snapshot(session_id, tuple((row[0], row[1], row[2]) for row in stored["rows"]), (device, inode))
+
+
+def handoff_place(steps: Sequence[Step]) -> tuple[int, Any]:
+    """Where among the steps the handoff stands, and its exact content."""
+    for place, step in enumerate(steps):
+        if isinstance(step, New):
+            return place, step.message["content"]
+        if isinstance(step, CloneChanged) and step.is_handoff:
+            return place, step.changes["content"]
+    raise ValueError("These steps hold no handoff.")

@@ -1,0 +1,113 @@
+"""Taking a compaction back, ours or the newest one the agent made: what it would do, and doing it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.db import models
+from django.utils import timezone
+
+import compaction
+from viewer.store import counting, guards, reading, writing
+from viewer.store.errors import NotUndoable
+from viewer.store.history import History
+from viewer.store.sessions import get_session
+from viewer.store.stores import Reader, Store, open_store
+from viewer.store.undoing import Undoing, check_undo, undoing_from_history
+
+from . import candidate, planning
+from .models import Run
+
+
+@dataclass(frozen=True, slots=True)
+class UndoOutlook:
+    """What undoing would do to the context.
+
+    `refusal` says why it cannot be done, "" when it can; `warning` what to expect after.
+    """
+
+    refusal: str
+    context_messages_before: int
+    context_messages_after: int
+    context_tokens_before: int
+    context_tokens_after: int
+    later_messages: int
+    warning: str
+
+
+def outlook(store: Store, session_id: str, handoff_id: int) -> UndoOutlook:
+    """What undoing this compaction would do now. Raises NotFound, StoreUnavailable."""
+    with open_store(store) as reader:
+        model = get_session(reader, session_id).model
+        history = reading.read_history(reader, session_id)
+        found = check_undo(reader, _undoing(reader, session_id, handoff_id, history))
+        refusal = refusal_to_undo(reader, session_id, handoff_id, history)
+        before = reading.live_context(reader, session_id)
+        returning = reading.read_rows(reader, found.restored)
+    hidden = set(found.hidden)
+    after = [*returning.values(), *(row for row in before if row.id not in hidden)]
+    count = counting.counter_for(model)
+    now, then = (reading.for_model(rows) for rows in (before, after))
+    tokens_then = sum(counting.row_tokens(row, count) for row in then)
+    return UndoOutlook(
+        refusal=refusal,
+        context_messages_before=len(now),
+        context_messages_after=len(then),
+        context_tokens_before=sum(counting.row_tokens(row, count) for row in now),
+        context_tokens_after=tokens_then,
+        later_messages=len(found.later),
+        warning=_warning(tokens_then, counting.context_window(model)),
+    )
+
+
+def undo(store: Store, session_id: str, handoff_id: int) -> None:
+    """Take the compaction back, under lock and lease.
+
+    Raises NotFound, NotUndoable, SessionBusy, StoreReadOnly, StoreUnavailable.
+    """
+    with open_store(store) as reader:
+        history = reading.read_history(reader, session_id)
+        undoing = _undoing(reader, session_id, handoff_id, history)
+        if refusal := refusal_to_undo(reader, session_id, handoff_id, history):
+            raise NotUndoable(refusal)
+    holder = guards.new_holder()
+    guards.take_lock(store, session_id, holder)
+    try:
+        guards.take_lease(store, session_id, holder)
+        writing.undo(store, undoing, lock_holder=holder, lease_holder=holder)
+    finally:
+        guards.release_lease(store, session_id, holder)
+        guards.release_lock(store, session_id, holder)
+    _applied(store, session_id, handoff_id).update(
+        status="undone", finished_at=timezone.now(), progress={"sentence": "Undone."}
+    )
+
+
+def refusal_to_undo(reader: Reader, session_id: str, handoff_id: int, history: History) -> str:
+    """Why this compaction cannot be taken back, as a sentence; "" when it can. Raises NotFound."""
+    if (problem := planning.refusal(reader, session_id)) is not None:
+        return problem.message
+    return check_undo(reader, _undoing(reader, session_id, handoff_id, history)).refusal
+
+
+def _undoing(reader: Reader, session_id: str, handoff_id: int, history: History) -> Undoing:
+    """The map original -> copy: the one our run kept, or for the agent's compactions the one History found."""
+    run = _applied(reader.store, session_id, handoff_id).first()
+    if run is None:
+        return undoing_from_history(session_id, history, handoff_id)
+    copies = {int(original): copy for original, copy in run.copies.items()}
+    originals = {row[0]: copies.get(row[0]) for row in candidate.snapshot(run).rows} | copies
+    return Undoing(session_id, handoff_id, tuple(run.block_ids), originals)
+
+
+def _applied(store: Store, session_id: str, handoff_id: int) -> models.QuerySet[Run]:
+    return Run.objects.filter(store=store.name, session_id=session_id, handoff_id=handoff_id, status="applied")
+
+
+def _warning(tokens: int, window: int) -> str:
+    if tokens < compaction.Policy().threshold * window:
+        return ""
+    return (
+        f"The context would then have {tokens:,} of {window:,} tokens: the agent may compact it again by itself with "
+        "its next message."
+    )
