@@ -9,8 +9,6 @@ import pytest
 
 from viewer.store import schema
 
-SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
-
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[sqlite3.Connection]:
@@ -61,7 +59,6 @@ def test_an_existing_file_is_refused_and_left_alone(tmp_path: Path) -> None:
     assert path.read_bytes() == b"somebody's file"
 
 
-@pytest.mark.skipif(not SHARED.exists(), reason="the real databases are not here")
 @pytest.mark.parametrize(
     "table",
     [
@@ -74,9 +71,8 @@ def test_an_existing_file_is_refused_and_left_alone(tmp_path: Path) -> None:
         "schema_version",
     ],
 )
-def test_tables_have_the_columns_of_a_real_schema_31(store: sqlite3.Connection, table: str) -> None:
-    real = sqlite3.connect(f"file:{SHARED / 'hermes-v31.db'}?immutable=1", uri=True)
-    with closing(real):
+def test_tables_have_the_columns_of_a_real_schema_31(store: sqlite3.Connection, shared_data: Path, table: str) -> None:
+    with closing(sqlite3.connect(f"file:{shared_data / 'hermes-v31.db'}?immutable=1", uri=True)) as real:
         assert columns(store, table) == columns(real, table)
 
 

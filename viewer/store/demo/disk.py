@@ -40,7 +40,7 @@ It holds {total / 1e9:.1f} GB, all from the last eight days. A write-ahead log t
 def _listing() -> tuple[str, int]:
     dice = random.Random(11)
     files = []
-    for number in range(2600):
+    for number in range(2700):
         folder = dice.choices(_FOLDERS, weights=(7, 3, 2, 1, 3, 4, 4, 2))[0]
         name = folder.rsplit("/", 1)[1]
         day = dice.randint(13, 20) if name == "wal" else dice.randint(1, 20)

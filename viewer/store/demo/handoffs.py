@@ -44,14 +44,20 @@ def role(head: Sequence[dict[str, Any]], tail: Sequence[dict[str, Any]]) -> str:
     """The role of a standalone handoff between two runs of rows: the one that neither side shows next to it.
 
     Tool results and assistant rows that call tools are not shown to a chat template. Raises ValueError where no role
-    fits or a tool group would be torn: a living agent does not cut there.
+    fits: a living agent does not cut there.
     """
     before = next((row["role"] for row in reversed(head) if _shown(row)), "assistant")
     after = next((row["role"] for row in tail if _shown(row)), "")
     found = "assistant" if before == "user" else "user"
-    if found == after or tail[0]["role"] == "tool" or (head and head[-1].get("tool_calls")):
-        raise ValueError(f"no handoff fits between {before} and {after or tail[0]['role']}")
+    if found == after:
+        raise ValueError(f"no handoff fits between {before} and {after}")
     return found
+
+
+def check_cuts(head: Sequence[dict[str, Any]], tail: Sequence[dict[str, Any]]) -> None:
+    """Raise ValueError where a cut tears a tool call from its result."""
+    if tail[0]["role"] == "tool" or (head and head[-1].get("tool_calls")):
+        raise ValueError(f"a tool group is torn at {(head[-1:] or tail)[0]['content']!r} or {tail[0]['content']!r}")
 
 
 def _shown(row: dict[str, Any]) -> bool:

@@ -109,6 +109,7 @@ class Script:
         """
         live = self.live
         kept_head, middle, kept_tail = live[:head], live[head : len(live) - tail], live[len(live) - tail :]
+        handoffs.check_cuts(kept_head, kept_tail)
         block = [_copy(row) for row in kept_head + kept_tail]
         if shorten:
             _shorten(block[head:-2])

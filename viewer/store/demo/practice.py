@@ -1,0 +1,114 @@
+"""*Practise on a copy*: a session of any store, copied into the demo store, where compacting it harms nobody."""
+
+import json
+import secrets
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from viewer.store.columns import read_columns
+from viewer.store.demo.script import Row, insert, store_prompt
+from viewer.store.errors import NotFound, StoreUnavailable
+
+TITLE_CHARACTERS = 100  # what Hermes accepts
+BUSY_SECONDS = 5.0
+
+# What ties a session to its owner: parents, chats, keys into tables that are not copied, the end, cool-downs, places.
+_LEFT_BEHIND = {
+    "parent_session_id", "session_key", "system_prompt", "system_prompt_hash", "tool_names", "ended_at", "end_reason",
+    "handoff_state", "handoff_platform", "handoff_error", "compression_failure_cooldown_until",
+    "compression_failure_error", "compression_fallback_streak", "compression_ineffective_count",
+    "compression_recovery_deadline", "compression_overload_streak", "archived", "auto_archived", "hidden",
+}  # fmt: skip
+_OF_THE_OLD_PLACE = {"id", "display_order"}  # of a message: row numbers of the source
+
+
+def copy_session(source: sqlite3.Connection, session_id: str, demo_path: Path, *, now: float) -> str:
+    """Copy one session with all its rows into the demo store; returns the id of the copy.
+
+    `source` is any open store; it is only read. Columns that either side lacks are left out. Rows keep their order,
+    flags and times, so the copy has the same History. It is open, without parent, last active `now` (epoch seconds).
+    Raises NotFound for an unknown session and StoreUnavailable when there is no demo store.
+    """
+    found = _rows(source, "SELECT * FROM sessions WHERE id = ?", session_id)
+    if not found:
+        raise NotFound(f"There is no session {session_id}.")
+    messages = _rows(source, "SELECT * FROM messages WHERE session_id = ? ORDER BY id", session_id)
+    prompt = _prompt(source, found[0])
+    copy_id = f"{datetime.fromtimestamp(now, UTC):%Y%m%d_%H%M%S}_{secrets.token_hex(3)}"
+    with _writable(demo_path) as demo:
+        columns = read_columns(demo)
+        session = _known(found[0], columns.sessions, _LEFT_BEHIND) | {
+            "id": copy_id,
+            "title": _title(demo, found[0].get("title")),
+            "model_config": _without_origins(found[0].get("model_config")),
+            "system_prompt_hash": store_prompt(demo, prompt),
+            "last_activity_at": now,
+            "message_count": sum(row.get("active", 1) == 1 for row in messages),
+        }
+        insert(demo, "sessions", session)
+        for row in messages:
+            insert(demo, "messages", _known(row, columns.messages, _OF_THE_OLD_PLACE) | {"session_id": copy_id})
+    return copy_id
+
+
+def _rows(connection: sqlite3.Connection, query: str, value: str) -> list[Row]:
+    cursor = connection.execute(query, (value,))
+    names = [column[0] for column in cursor.description]
+    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+
+def _prompt(source: sqlite3.Connection, session: Row) -> str:
+    if session.get("system_prompt_hash") and "system_prompts" in read_columns(source).tables:
+        query = "SELECT prompt FROM system_prompts WHERE hash = ?"
+        for row in _rows(source, query, session["system_prompt_hash"]):
+            return str(row["prompt"])
+    return str(session.get("system_prompt") or "")
+
+
+def _known(row: Row, columns: tuple[str, ...], left_behind: set[str]) -> Row:
+    """The values both stores have a column for; a NULL is left out, so that the column's default applies."""
+    return {name: row[name] for name in columns if row.get(name) is not None and name not in left_behind}
+
+
+def _without_origins(config: Any) -> str | None:
+    """A model configuration without the keys that name other sessions, such as `_delegate_from`."""
+    try:
+        known = json.loads(config)
+    except (TypeError, ValueError):
+        return None
+    if not isinstance(known, dict):
+        return None
+    return json.dumps({name: value for name, value in known.items() if not name.startswith("_")})
+
+
+def _title(demo: sqlite3.Connection, title: str | None) -> str:
+    taken = {name for (name,) in demo.execute("SELECT title FROM sessions WHERE title IS NOT NULL").fetchall()}
+    number = 1
+    while True:
+        ending = " (practice copy)" if number == 1 else f" (practice copy {number})"
+        wanted = (title or "Untitled")[: TITLE_CHARACTERS - len(ending)] + ending
+        if wanted not in taken:
+            return wanted
+        number += 1
+
+
+@contextmanager
+def _writable(path: Path) -> Iterator[sqlite3.Connection]:
+    """The demo store within one write transaction."""
+    if not path.exists():
+        raise StoreUnavailable(f"The demo store {path} is not there. It is made when the site starts.")
+    address = f"file:{quote(str(path))}?mode=rw"
+    with closing(sqlite3.connect(address, uri=True, timeout=BUSY_SECONDS, isolation_level=None)) as demo:
+        demo.execute("PRAGMA foreign_keys = ON")
+        demo.execute("BEGIN IMMEDIATE")
+        try:
+            yield demo
+        except BaseException:
+            demo.execute("ROLLBACK")
+            raise
+        demo.execute("COMMIT")
