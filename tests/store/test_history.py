@@ -1,4 +1,5 @@
-"""History from light rows: boundaries, generations, each message once. Rows are made as agents make them; no database."""
+"""History from light rows: boundaries, generations, each message once. Rows are made as agents make them; no
+database."""
 
 from __future__ import annotations
 
@@ -8,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from viewer.store.history import Boundary, Entry, History, LightRow, State, build
+from viewer.store.alignment import LightRow, State
+from viewer.store.history import Boundary, Entry, History, build
 
 
 class Agent:
@@ -40,7 +42,8 @@ class Agent:
         self.rows = [replace(row, state=state) if row.id in ids else row for row in self.rows]
 
     def compact(self, head: int, tail: int, *, oldest_way: bool = False, **copy: object) -> list[int]:
-        """Head copies, a standalone handoff, tail copies; the originals of kept rows end at (0,1) in the oldest builds."""
+        """Head copies, a standalone handoff, tail copies; the originals of kept rows end at (0,1) in the oldest
+        builds."""
         live = self.live()
         kept = [*live[:head], *live[len(live) - tail :]]
         self.set({row.id for row in live}, "under")
@@ -220,7 +223,8 @@ def test_a_merged_carrier_is_the_handoff_and_a_copy_of_its_message(live_text: st
 
 
 def test_an_agent_that_compacts_from_memory_reaches_back_behind_the_last_boundary() -> None:
-    """Seen with both real clients: an open process ignores our compaction and later keeps messages we had summarised."""
+    """Seen with both real clients: an open process ignores our compaction and later keeps messages we had
+    summarised."""
     agent = Agent()
     agent.turns(20)
     agent.compact(2, 4)
@@ -262,6 +266,18 @@ def test_a_handoff_carried_along_as_a_turn_is_no_second_boundary() -> None:
     assert len(history.entries) == 18
 
 
+def test_a_compaction_undone_and_done_again_in_the_same_words_is_a_boundary() -> None:
+    agent = Agent()
+    agent.turns(12)
+    before = {row.id for row in agent.live()}
+    agent.undo(agent.compact(1, 4), before)
+    agent.compact(1, 4)
+    agent.rows = [replace(row, handoff_key="same words") if row.handoff else row for row in agent.rows]
+    history = build(agent.rows)
+    assert [boundary.messages_before for boundary in history.boundaries] == [12]
+    assert len(history.entries) == 12
+
+
 def test_originals_deleted_for_good_leave_a_boundary_at_its_handoff() -> None:
     agent = Agent()
     agent.turns(12)
@@ -297,7 +313,8 @@ def test_pruning_without_a_handoff_shows_each_message_once() -> None:
 def test_each_message_once_in_order_whatever_was_compacted(
     story: list[tuple[int, int, int, bool, bool]],
 ) -> None:
-    """Any run of turns, compactions in either way of flagging, and undos: every message once, in the order it was said."""
+    """Any run of turns, compactions in either way of flagging, and undos: every message once, in the order it was
+    said."""
     agent = Agent()
     said = 0
     for turns, head, tail, oldest_way, undone in story:
@@ -321,14 +338,14 @@ def test_each_message_once_in_order_whatever_was_compacted(
 
 def test_the_work_grows_with_the_rows_and_not_with_their_square() -> None:
     """Pure talk with lost times, where only texts can tell. Counted in comparisons, not seconds."""
-    import viewer.store.history as module
+    import viewer.store.alignment as module
 
     counts: list[int] = []
     sure = module._sure
     for size in (200, 400):
         agent = Agent()
         for number in range(size):
-            agent.say("user" if number % 2 == 0 else "assistant", f"word {number % 40}")
+            agent.say("user" if number % 2 == 0 else "assistant", f"word {number}")
         agent.compact(2, size // 4, time=0.0)
         calls = 0
 

@@ -10,9 +10,9 @@ from typing import Any
 import compaction
 from compaction import protocol
 
+from .alignment import LightRow
 from .codec import decode_calls, decode_content, number, state_of
 from .columns import chunks, marks, selection
-from .history import LightRow
 from .sessions import chain
 from .stores import Reader
 

@@ -1,0 +1,459 @@
+"""Commit and undo on copies of real databases: what changes, what does not, and what is refused with nothing
+written."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from viewer.store import guards, reading, schema, sessions, stores, transaction, undoing, writing
+from viewer.store.errors import (
+    CompactionConflict,
+    NotUndoable,
+    SessionBusy,
+    StoreError,
+    StoreReadOnly,
+    StoreUnavailable,
+)
+
+from .test_reading import WEEK_29, add_row, add_session, reader_of, store_at
+
+HANDOFF = {"role": "user", "content": "[CONTEXT SUMMARY]: zebrafinch", "_compressed_summary": True}
+VERSIONS = [21, 31]
+
+
+@pytest.fixture(params=VERSIONS)
+def path(request: pytest.FixtureRequest, hermes_copy: Callable[[int], Path]) -> Path:
+    return hermes_copy(request.param)
+
+
+def query(path: Path, sql: str, *values: Any) -> list[tuple[Any, ...]]:
+    with closing(sqlite3.connect(path, isolation_level=None)) as con:
+        return con.execute(sql, values).fetchall()
+
+
+def live(path: Path, session_id: str = WEEK_29) -> list[tuple[Any, ...]]:
+    return query(path, "SELECT * FROM messages WHERE session_id = ? AND active = 1 ORDER BY id", session_id)
+
+
+def said(path: Path, session_id: str = WEEK_29) -> list[tuple[Any, ...]]:
+    columns = "role, content, tool_calls, tool_call_id, tool_name, timestamp"
+    return query(path, f"SELECT {columns} FROM messages WHERE session_id = ? AND active = 1 ORDER BY id", session_id)
+
+
+def planned(path: Path, session_id: str = WEEK_29) -> writing.Snapshot:
+    with reader_of(path) as reader:
+        return writing.snapshot(reader, session_id)
+
+
+def steps_for(snapshot: writing.Snapshot, head: int = 2, tail: int = 30) -> list[writing.Step]:
+    ids = [row[0] for row in snapshot.rows]
+    return [*map(writing.Clone, ids[:head]), writing.New(HANDOFF), *map(writing.Clone, ids[-tail:])]
+
+
+def committed(path: Path, snapshot: writing.Snapshot, steps: list[writing.Step]) -> writing.Commit:
+    store, holder = store_at(path), guards.new_holder()
+    guards.take_lock(store, snapshot.session_id, holder)
+    try:
+        with guards.turn_lease(store, snapshot.session_id) as lease:
+            return writing.commit(store, snapshot, steps, lock_holder=holder, lease_holder=lease, now=time.time())
+    finally:
+        guards.release_lock(store, snapshot.session_id, holder)
+
+
+def undone(path: Path, what: undoing.Undoing) -> undoing.Outlook:
+    store, holder = store_at(path), guards.new_holder()
+    guards.take_lock(store, what.session_id, holder)
+    try:
+        with guards.turn_lease(store, what.session_id) as lease:
+            return writing.undo(store, what, lock_holder=holder, lease_holder=lease)
+    finally:
+        guards.release_lock(store, what.session_id, holder)
+
+
+def map_of(snapshot: writing.Snapshot, commit: writing.Commit) -> undoing.Undoing:
+    originals = {row[0]: commit.copies.get(row[0]) for row in snapshot.rows} | dict(commit.copies)
+    return undoing.Undoing(snapshot.session_id, commit.handoff_id, commit.block_ids, originals)  # type: ignore[arg-type]
+
+
+def everything_else(path: Path) -> dict[str, list[tuple[Any, ...]]]:
+    """All rows of all ordinary tables but the session's own rows, byte for byte."""
+    tables = [name for (name,) in query(path, "SELECT name FROM sqlite_master WHERE type = 'table'")]
+    own = {"messages": f"WHERE session_id <> '{WEEK_29}'", "sessions": f"WHERE id <> '{WEEK_29}'"}
+    derived = ("messages_fts", "sqlite_", "session_turn", "compression")
+    ordinary = [name for name in tables if not name.startswith(derived)]
+    return {name: query(path, f"SELECT * FROM {name} {own.get(name, '')}") for name in ordinary}
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[Path]:
+    """A store of our own with one session of eight messages: what the refusals need, where no real database is at
+    hand."""
+    path = tmp_path / "small.db"
+    schema.create(path)
+    add_session(path, message_count=8)
+    for number in range(8):
+        add_row(path, role=("user", "assistant")[number % 2], content=f"message {number}", timestamp=10.0 + number)
+    yield path
+
+
+# -- commit ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_commit_makes_head_handoff_and_tail_the_live_context(path: Path) -> None:
+    before, snapshot = said(path), planned(path)
+    commit = committed(path, snapshot, steps_for(snapshot))
+    after = said(path)
+    assert after[:2] == before[:2]
+    assert after[2][:2] == ("user", HANDOFF["content"])
+    assert after[3:] == before[-30:]
+    assert [row[0] for row in live(path)] == list(commit.block_ids)
+    assert list(commit.block_ids) == list(range(commit.block_ids[0], commit.block_ids[0] + 33))
+    assert commit.handoff_id == commit.block_ids[2]
+
+
+def test_only_the_session_changes_and_its_counters_are_right(path: Path) -> None:
+    others, snapshot = everything_else(path), planned(path)
+    rows = query(path, "SELECT COUNT(*) FROM messages WHERE session_id = ?", WEEK_29)[0][0]
+    commit = committed(path, snapshot, steps_for(snapshot))
+    assert everything_else(path) == others
+    assert query(path, "SELECT COUNT(*) FROM messages WHERE session_id = ?", WEEK_29) == [(rows + 33,)]
+    count, calls, ended = query(
+        path, "SELECT message_count, tool_call_count, ended_at FROM sessions WHERE id = ?", WEEK_29
+    )[0]
+    assert (count, ended) == (33, None) == (commit.live, None)
+    with reader_of(path) as reader:
+        assert calls == sum(len(row.tool_calls) for row in reading.live_context(reader, WEEK_29))
+    assert query(path, "PRAGMA integrity_check") == [("ok",)]
+    for table in ("compression_locks", "session_turn_leases"):
+        if query(path, "SELECT 1 FROM sqlite_master WHERE name = ?", table):
+            assert query(path, f"SELECT * FROM {table}") == []
+
+
+def test_archived_and_new_rows_are_found_by_full_text_search(path: Path) -> None:
+    snapshot = planned(path)
+    summarised = snapshot.rows[60][0]
+    word = "zebrafinch"
+    commit = committed(path, snapshot, steps_for(snapshot))
+    found = {row[0] for row in query(path, "SELECT rowid FROM messages_fts WHERE messages_fts MATCH ?", word)}
+    assert found == {commit.handoff_id}
+    content = query(path, "SELECT content, active, compacted FROM messages WHERE id = ?", summarised)[0]
+    assert content[1:] == (0, 1)
+    ids = {row[0] for row in query(path, "SELECT rowid FROM messages_fts")}
+    assert summarised in ids and set(commit.block_ids) <= ids
+
+
+def test_every_column_travels_with_a_clone_known_or_not(small: Path) -> None:
+    query(small, "ALTER TABLE messages ADD COLUMN novelty TEXT")
+    query(small, "UPDATE messages SET novelty = 'n' || id, api_content = 'sent', platform_message_id = 'p' || id")
+    before, snapshot = live(small, "s1"), planned(small, "s1")
+    committed(small, snapshot, steps_for(snapshot, head=1, tail=3))
+    after = live(small, "s1")
+    names = [row[1] for row in query(small, "PRAGMA table_info(messages)")]
+    own = {names.index(name) for name in ("id", "active", "compacted", "display_order")}
+
+    def rest(row: tuple[Any, ...]) -> list[Any]:
+        return [value for index, value in enumerate(row) if index not in own]
+
+    assert [rest(row) for row in after[2:]] == [rest(row) for row in before[-3:]]
+
+
+def test_a_changed_clone_drops_what_was_derived_from_its_text(small: Path) -> None:
+    query(small, "UPDATE messages SET api_content = 'sent', display_identity = x'00'")
+    snapshot = planned(small, "s1")
+    ids = [row[0] for row in snapshot.rows]
+    changes = {"content": [{"type": "text", "text": "stub"}], "_compressed_summary": True, "no_such_column": 1}
+    steps = [
+        writing.New(HANDOFF),
+        writing.CloneChanged(ids[6], changes, "under"),
+        writing.CloneChanged(ids[7], {"content": "merged"}, "out", is_handoff=True),
+    ]
+    commit = committed(small, snapshot, steps)
+    clone = commit.copies[ids[6]]
+    stored = query(small, "SELECT content, api_content, _compressed_summary FROM messages WHERE id = ?", clone)
+    assert stored == [('\x00json:[{"type": "text", "text": "stub"}]', None, 1)]
+    assert commit.handoff_id == commit.copies[ids[7]]
+    states = query(small, "SELECT active, compacted FROM messages WHERE id IN (?, ?) ORDER BY id", ids[6], ids[7])
+    assert states == [(0, 1), (0, 0)]
+
+
+def test_a_row_that_arrived_after_the_plan_stays_live_and_in_place(path: Path) -> None:
+    snapshot = planned(path)
+    late = add_row(path, WEEK_29, role="user", content="and one more thing", timestamp=1.9e9)
+    commit = committed(path, snapshot, steps_for(snapshot))
+    assert said(path)[-1][:2] == ("user", "and one more thing")
+    assert commit.copies[late] == commit.block_ids[-1]
+    assert query(path, "SELECT active, compacted FROM messages WHERE id = ?", late) == [(0, 0)]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE messages SET content = content || ' edited' WHERE id = {id}",
+        "UPDATE messages SET active = 0 WHERE id = {id}",
+        "UPDATE messages SET tool_calls = '[]' WHERE id = {id}",
+        "DELETE FROM messages WHERE id = {id}",
+    ],
+)
+def test_a_changed_prefix_is_a_conflict_and_nothing_is_written(small: Path, change: str) -> None:
+    snapshot = planned(small, "s1")
+    query(small, change.format(id=snapshot.rows[3][0]))
+    before = query(small, "SELECT * FROM messages")
+    with pytest.raises(CompactionConflict, match="1 of the 8 planned messages"):
+        committed(small, snapshot, steps_for(snapshot, 1, 2))
+    assert query(small, "SELECT * FROM messages") == before
+
+
+def test_a_row_that_came_back_below_the_watermark_is_a_conflict(small: Path) -> None:
+    query(small, "UPDATE messages SET active = 0 WHERE id = 2")
+    snapshot = planned(small, "s1")
+    query(small, "UPDATE messages SET active = 1 WHERE id = 2")
+    with pytest.raises(CompactionConflict):
+        committed(small, snapshot, steps_for(snapshot, 1, 2))
+
+
+def test_a_session_that_the_agent_split_meanwhile_is_a_conflict(small: Path) -> None:
+    snapshot = planned(small, "s1")
+    query(small, "UPDATE sessions SET ended_at = 3, end_reason = 'compression'")
+    with pytest.raises(CompactionConflict, match="another session"):
+        committed(small, snapshot, steps_for(snapshot, 1, 2))
+
+
+@pytest.mark.parametrize("missing", ["compression_locks", "session_turn_leases"])
+def test_no_write_without_lock_and_lease(small: Path, missing: str) -> None:
+    store, snapshot, holder = store_at(small), planned(small, "s1"), guards.new_holder()
+    guards.take_lock(store, "s1", holder)
+    guards.take_lease(store, "s1", holder)
+    query(small, f"DELETE FROM {missing}")
+    before = query(small, "SELECT * FROM messages")
+    with pytest.raises(SessionBusy):
+        writing.commit(store, snapshot, steps_for(snapshot, 1, 2), lock_holder=holder, lease_holder=holder, now=1.0)
+    assert query(small, "SELECT * FROM messages") == before
+
+
+def test_a_write_that_fails_half_way_leaves_nothing(small: Path) -> None:
+    query(small, "CREATE TRIGGER breaks AFTER INSERT ON messages WHEN new.content LIKE '%zebrafinch%' "
+                 "BEGIN SELECT RAISE(ABORT, 'no such tokenizer: cjk_unicode61'); END")  # fmt: skip
+    before, snapshot = query(small, "SELECT * FROM messages"), planned(small, "s1")
+    with pytest.raises(StoreReadOnly, match="tokenizer"):
+        committed(small, snapshot, steps_for(snapshot, 1, 2))
+    assert query(small, "SELECT * FROM messages") == before
+
+
+def test_a_replaced_file_is_not_written(small: Path, tmp_path: Path) -> None:
+    snapshot = planned(small, "s1")
+    copy = tmp_path / "copy.db"
+    query(small, "VACUUM INTO ?", str(copy))
+    copy.rename(small)
+    with pytest.raises(StoreUnavailable, match="replaced"):
+        committed(small, snapshot, steps_for(snapshot, 1, 2))
+    assert len(live(small, "s1")) == 8
+
+
+def test_a_store_locked_beyond_patience_says_so(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transaction, "PATIENCE", 0.3)
+    with closing(sqlite3.connect(small, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreUnavailable, match="stayed locked"):
+            guards.take_lock(store_at(small), "s1", guards.new_holder())
+
+
+def test_an_old_schema_is_refused(hermes_copy: Callable[[int], Path]) -> None:
+    path = hermes_copy(16)
+    session_id = query(path, "SELECT id FROM sessions WHERE title = 'Airline desk, week 29'")[0][0]
+    snapshot = planned(path, session_id)
+    with pytest.raises(StoreReadOnly, match="compacted"):
+        committed(path, snapshot, steps_for(snapshot))
+
+
+def test_the_lock_time_estimate_knows_which_triggers_index_again(hermes_copy: Callable[[int], Path]) -> None:
+    estimates = []
+    for version in VERSIONS:
+        with reader_of(hermes_copy(version)) as reader:
+            estimates.append(writing.lock_seconds_estimate(reader, 20_000_000))
+    assert estimates == [pytest.approx(3.8), pytest.approx(0.21)]
+
+
+def test_the_rearm_mark_leaves_the_configuration_and_nothing_else_does(small: Path) -> None:
+    query(small, """UPDATE sessions SET model_config = '{"_proactive_prune_rearm_tokens": 5, "keep": 1}'""")
+    snapshot = planned(small, "s1")
+    committed(small, snapshot, steps_for(snapshot, 1, 2))
+    assert query(small, "SELECT model_config FROM sessions") == [('{"keep": 1}',)]
+
+
+# -- undo ------------------------------------------------------------------------------------------------------------
+
+
+def test_undo_restores_the_live_context_and_keeps_what_came_since(path: Path) -> None:
+    before, others = said(path), everything_else(path)
+    ids_before = [row[0] for row in live(path)]
+    snapshot = planned(path)
+    commit = committed(path, snapshot, steps_for(snapshot))
+    add_row(path, WEEK_29, role="user", content="later", timestamp=1.95e9)
+    outlook = undone(path, map_of(snapshot, commit))
+    assert said(path)[:-1] == before
+    assert said(path)[-1][1] == "later"
+    assert [row[0] for row in live(path)][:-1] == ids_before
+    assert (len(outlook.restored), len(outlook.hidden), len(outlook.later)) == (len(before), 33, 1)
+    assert query(path, "SELECT message_count FROM sessions WHERE id = ?", WEEK_29) == [(len(before) + 1,)]
+    assert everything_else(path) == others
+    with reader_of(path) as reader:
+        assert len(reading.read_history(reader, WEEK_29).entries) == 1247
+
+
+def test_a_copy_the_agent_took_back_since_stays_down(path: Path) -> None:
+    before, snapshot = said(path), planned(path)
+    commit = committed(path, snapshot, steps_for(snapshot))
+    query(path, "UPDATE messages SET active = 0 WHERE id IN (?, ?)", *commit.block_ids[-2:])
+    undone(path, map_of(snapshot, commit))
+    assert said(path) == before[:-2]
+
+
+def test_the_agents_own_newest_compaction_can_be_undone(path: Path) -> None:
+    with reader_of(path) as reader:
+        history = reading.read_history(reader, WEEK_29)
+        newest = history.boundaries[-1]
+        what = undoing.undoing_from_history(WEEK_29, history, newest.handoff_id)
+        outlook = undoing.check_undo(reader, what)
+    assert outlook.refusal == ""
+    assert len(outlook.restored) == newest.messages_before
+    later = len(live(path)) - newest.messages_after
+    undone(path, what)
+    assert len(live(path)) == newest.messages_before + later
+    with reader_of(path) as reader:
+        again = reading.read_history(reader, WEEK_29)
+    assert len(again.boundaries) == 1
+    assert len(again.entries) == 1246
+    assert [entry.id for entry in again.entries] == [entry.id for entry in history.entries]
+
+
+def test_a_compaction_with_a_later_one_on_top_is_not_undone(path: Path) -> None:
+    with reader_of(path) as reader:
+        history = reading.read_history(reader, WEEK_29)
+        what = undoing.undoing_from_history(WEEK_29, history, history.boundaries[0].handoff_id)
+    before = live(path)
+    with pytest.raises(NotUndoable, match="later compaction"):
+        undone(path, what)
+    assert live(path) == before
+
+
+@pytest.mark.parametrize(
+    ("agent_does", "reason"),
+    [
+        ("DELETE FROM messages WHERE session_id = 's1' AND id = 3", "no longer exist"),
+        ("DELETE FROM messages WHERE session_id = 's1' AND active = 1", "rewrote its transcript"),
+        ("UPDATE messages SET active = 0 WHERE session_id = 's1'", "not in effect"),
+        (
+            "INSERT INTO messages (session_id, role, content, timestamp) SELECT session_id, role, content, timestamp "
+            "FROM messages WHERE session_id = 's1' AND id = 7; UPDATE messages SET active = 0 "
+            "WHERE content = 'message 6' AND active = 1 AND id < (SELECT MAX(id) FROM messages)",
+            "shows messages twice|show messages twice",
+        ),
+    ],
+)
+def test_a_transcript_the_agent_rewrote_is_not_undone(small: Path, agent_does: str, reason: str) -> None:
+    snapshot = planned(small, "s1")
+    commit = committed(small, snapshot, steps_for(snapshot, 1, 2))
+    for statement in agent_does.split("; "):
+        query(small, statement)
+    before = query(small, "SELECT * FROM messages")
+    with pytest.raises(NotUndoable, match=reason):
+        undone(small, map_of(snapshot, commit))
+    assert query(small, "SELECT * FROM messages") == before
+
+
+def test_commit_undo_and_commit_again(path: Path) -> None:
+    for _ in range(3):
+        before, snapshot = said(path), planned(path)
+        commit = committed(path, snapshot, steps_for(snapshot))
+        undone(path, map_of(snapshot, commit))
+        assert said(path) == before
+    snapshot = planned(path)
+    committed(path, snapshot, steps_for(snapshot))
+    with reader_of(path) as reader:
+        history = reading.read_history(reader, WEEK_29)
+    assert len(history.boundaries) == 3
+    assert len(history.entries) == 1246
+
+
+# -- guards ----------------------------------------------------------------------------------------------------------
+
+
+def test_somebody_elses_lock_is_named_and_never_taken(small: Path) -> None:
+    store = store_at(small)
+    now = time.time()
+    query(small, "INSERT INTO compression_locks VALUES ('s1', 'pid=1:agent=hermes', ?, ?)", now, now + 60)
+    with pytest.raises(SessionBusy, match="pid=1:agent=hermes"):
+        guards.take_lock(store, "s1", guards.new_holder())
+    assert query(small, "SELECT holder FROM compression_locks") == [("pid=1:agent=hermes",)]
+    with reader_of(small) as reader:
+        held = guards.lock_of(reader, "s1")
+    assert held is not None and not held.ours
+
+
+def test_a_stale_lock_is_replaced(small: Path) -> None:
+    store = store_at(small)
+    namespace = guards._own_namespace()
+    now = time.time()
+    for stale, expires in [("pid=1:agent=old", now - 1), (f"pid=4194304:pidns={namespace}:x", now + 60)]:
+        query(small, "DELETE FROM compression_locks")
+        query(small, "INSERT INTO compression_locks VALUES ('s1', ?, 1, ?)", stale, expires)
+        holder = guards.new_holder()
+        guards.take_lock(store, "s1", holder)
+        assert query(small, "SELECT holder FROM compression_locks") == [(holder,)]
+
+
+def test_a_foreign_namespace_waits_out_its_time(small: Path) -> None:
+    query(small, "INSERT INTO compression_locks VALUES ('s1', 'pid=4194304:pidns=1:x', 1, ?)", time.time() + 60)
+    with pytest.raises(SessionBusy):
+        guards.take_lock(store_at(small), "s1", guards.new_holder())
+
+
+def test_only_the_holder_refreshes_and_releases(small: Path) -> None:
+    store, holder = store_at(small), guards.new_holder()
+    guards.take_lock(store, "s1", holder)
+    guards.release_lock(store, "s1", "somebody else")
+    assert not guards.refresh_lock(store, "s1", "somebody else")
+    assert guards.refresh_lock(store, "s1", holder)
+    guards.release_lock(store, "s1", holder)
+    assert query(small, "SELECT * FROM compression_locks") == []
+
+
+def test_the_turn_lease_of_a_chain_is_held_under_its_first_part(small: Path) -> None:
+    add_session(small, "s2", parent_session_id="s1")
+    query(small, "UPDATE sessions SET ended_at = 2, end_reason = 'compression' WHERE id = 's1'")
+    with guards.turn_lease(store_at(small), "s2") as holder:
+        assert query(small, "SELECT conversation_id, holder FROM session_turn_leases") == [("s1", holder)]
+        with reader_of(small) as reader:
+            assert guards.lease_of(reader, "s2") == guards.lease_of(reader, "s1")
+            assert guards.lease_of(reader, "s1")
+    assert query(small, "SELECT * FROM session_turn_leases") == []
+
+
+def test_a_store_without_leases_needs_none(hermes_copy: Callable[[int], Path]) -> None:
+    path = hermes_copy(21)
+    with guards.turn_lease(store_at(path), WEEK_29), reader_of(path) as reader:
+        assert guards.lease_of(reader, WEEK_29) is None
+
+
+# -- titles ----------------------------------------------------------------------------------------------------------
+
+
+def test_rename_and_archive(small: Path) -> None:
+    add_session(small, "s2", title="taken")
+    store: stores.Store = store_at(small)
+    writing.rename(store, "s1", "  a  new\nname ")
+    writing.set_archived(store, "s1", True)
+    with reader_of(small) as reader:
+        session = sessions.get_session(reader, "s1")
+    assert (session.title, session.archived) == ("a new name", True)
+    with pytest.raises(StoreError, match="already named"):
+        writing.rename(store, "s1", "taken")
+    with pytest.raises(StoreError, match="no session"):
+        writing.rename(store, "s3", "x")

@@ -1,0 +1,195 @@
+"""Which rows are copies of which: by lining them up, never by equal bytes (`history` says why and how it is used)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+State = Literal["live", "under", "out"]
+
+
+@dataclass(frozen=True, slots=True)
+class LightRow:
+    """What History needs of one row of `messages`.
+
+    `state` is "live" for (1,0), "under" for (0,1) and "out" for (0,0). `text` is the start of the live text, white
+    space folded;
+    `calls` the ids of its tool calls; `size` the octets of its live content and calls. `handoff` says whether the row
+    holds a
+    compaction summary, alone ("standalone") or with live text ("merged"); `handoff_key` then identifies the summary's
+    text.
+    `scaffold` marks a user row that the agent wrote for itself around a compaction.
+    """
+
+    id: int
+    role: str
+    state: State
+    time: float
+    tool_call_id: str = ""
+    calls: str = ""
+    text: str = ""
+    size: int = 0
+    handoff: Literal["", "standalone", "merged"] = ""
+    handoff_key: str = ""
+    scaffold: bool = False
+
+
+Pair = tuple[LightRow, LightRow]  # (copy, the row it was copied from)
+
+
+def head_run(before: list[LightRow], pending: list[LightRow], handoff: LightRow) -> list[Pair]:
+    """The longest run at the end of `pending` that equals, row for row, the beginning of `before` (which ends with
+    `pending`)."""
+    best = 0
+    for length in range(1, min(len(pending), len(before) // 2, _LONGEST_HEAD) + 1):
+        if not _may_be_copy(before[-length], handoff):
+            break
+        if all(_sure(copy, source) for copy, source in zip(before[-length:], before, strict=False)):
+            best = length
+    return list(zip(before[len(before) - best :], before, strict=False)) if best else []
+
+
+_LONGEST_HEAD = 64  # heads are `protect_first_n` rows and their tool results; a longer search would only cost time
+
+
+def _may_be_copy(row: LightRow, handoff: LightRow) -> bool:
+    """Whether a row can be a head copy by its state: take-backs go from the end, so a live handoff has its whole
+    head."""
+    return row.state == "live" if handoff.state == "live" else handoff.state == "out" or row.state != "live"
+
+
+def repetition(generation: list[LightRow]) -> list[Pair]:
+    """Copies made without a handoff: an agent that only prunes old output archives its rows and inserts them all again.
+
+    Only told by times: people and programs do say the same things twice, but not at the same moments.
+    """
+    rows = [row for row in generation if row.handoff != "standalone"]
+    for start in range(2, len(rows) // 2 + 1):
+        if _same_time(rows[start], rows[0]) and _sure(rows[start], rows[0]):
+            pairs = _line_up(rows[:start], 0, rows[start:])
+            if 2 * sum(_same_time(copy, source) for copy, source in pairs) > len(pairs):
+                return pairs
+    return []
+
+
+def _same_time(copy: LightRow, source: LightRow) -> bool:
+    return copy.time == source.time != 0
+
+
+def _key(row: LightRow) -> tuple[str, str]:
+    return (row.role, row.tool_call_id)
+
+
+def with_telling_times(rows: Sequence[LightRow]) -> list[LightRow]:
+    """The rows, with the time 0 where it tells nothing: rows that cannot be one message have it too (imports,
+    batches)."""
+    first: dict[float, LightRow] = {}
+    shared: set[float] = set()
+    for row in rows:
+        if not _related(row, first.setdefault(row.time, row)):
+            shared.add(row.time)
+    return [replace(row, time=0.0) if row.time in shared else row for row in rows]
+
+
+def _related(a: LightRow, b: LightRow) -> bool:
+    """Whether two rows may say one message, one of them shortened: texts that begin alike, or a stub for output or
+    calls."""
+    if _key(a) != _key(b):
+        return False
+    alike = a.text.startswith(b.text[:_ALIKE]) if b.text else not a.text
+    alike = alike or bool(a.text and b.text.startswith(a.text[:_ALIKE]))
+    return alike or bool(a.tool_call_id or a.calls or b.calls)
+
+
+_ALIKE = 40  # characters
+
+
+def _sure(copy: LightRow, source: LightRow) -> bool:
+    """Whether these surely say one message: equal text and calls, or one time that only rows of one message have."""
+    if _key(copy) != _key(source) or (copy.handoff == "standalone") != (source.handoff == "standalone"):
+        return False
+    if copy.handoff == "standalone":
+        return copy.handoff_key == source.handoff_key
+    told = bool(copy.text or copy.calls)
+    return _same_time(copy, source) or (told and copy.text == source.text and copy.calls == source.calls)
+
+
+def tail_run(sources: list[LightRow], candidates: list[LightRow]) -> list[tuple[LightRow, LightRow]]:
+    """(copy, source) pairs of the tail: the start of `candidates` lined up with the end of `sources`; the longest that
+    holds."""
+    copies = [row for row in candidates if not row.scaffold]
+    best: list[tuple[LightRow, LightRow]] = []
+    for first in _starts(sources, copies):
+        pairs = _line_up(sources, first, copies)
+        if len(pairs) >= len(best) and 2 * sum(_sure(copy, source) for copy, source in pairs) >= len(pairs):
+            best = pairs
+    return best
+
+
+_PROBES = 8  # the first copies may be stubs with a lost time; one of the first eight is surely recognisable in practice
+
+
+def _starts(sources: list[LightRow], copies: list[LightRow]) -> Iterator[int]:
+    """Places in `sources` where the first copy may come from: found through the first copies that are surely
+    somewhere."""
+    by_time: dict[tuple[str, str, float], list[int]] = defaultdict(list)
+    by_text: dict[tuple[str, str, str, str], list[int]] = defaultdict(list)
+    for index, row in enumerate(sources):
+        by_time[(*_key(row), row.time)].append(index)
+        if row.text or row.calls:
+            by_text[(*_key(row), row.text, row.calls)].append(index)
+    tried: set[int] = set()
+    for probe, copy in enumerate(copies[:_PROBES]):
+        found = by_time[(*_key(copy), copy.time)] or by_text[(*_key(copy), copy.text, copy.calls)]
+        for index in found:
+            start = _step_back(sources, index, copies[:probe])
+            if start is not None and start not in tried:
+                tried.add(start)
+                yield start
+        if tried:
+            return
+
+
+def _step_back(sources: list[LightRow], index: int, copies: list[LightRow]) -> int | None:
+    """Where the first of `copies` comes from, when the row behind the last of them comes from `sources[index]`."""
+    for copy in reversed(copies):
+        index -= 1
+        while index >= 0 and _key(sources[index]) != _key(copy) and sources[index].state == "out":
+            index -= 1
+        if index < 0 or _key(sources[index]) != _key(copy):
+            return None
+    return index
+
+
+def _line_up(sources: list[LightRow], first: int, copies: list[LightRow]) -> list[tuple[LightRow, LightRow]]:
+    """Pairs from `sources[first]` to the end of `sources`, in step with `copies`; empty when they fall out of step.
+
+    Only rows that are (0,0) may be passed over: they were taken back before the compaction and so were not copied.
+    """
+    pairs: list[tuple[LightRow, LightRow]] = []
+    index = first
+    for copy in copies:
+        index = _next_source(sources, index, copy)
+        if index == len(sources):
+            return pairs
+        if _key(sources[index]) != _key(copy):
+            return []
+        pairs.append((copy, sources[index]))
+        index += 1
+    return pairs if all(row.state == "out" for row in sources[index:]) else []
+
+
+def _next_source(sources: list[LightRow], index: int, copy: LightRow) -> int:
+    """The next row `copy` can come from: this one, or a surer or fitting one behind rows that were taken back."""
+    fitting: int | None = None
+    while index < len(sources):
+        if _sure(copy, sources[index]):
+            return index
+        if fitting is None and _key(sources[index]) == _key(copy):
+            fitting = index
+        if sources[index].state != "out":
+            return index if fitting is None else fitting
+        index += 1
+    return index if fitting is None else fitting
