@@ -1,11 +1,12 @@
 """The demo store: everything promised is in it, it is made once and whole, and its sessions read as they should."""
 
 import json
+import shutil
 import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ from compaction import protocol
 from viewer.store import codec, reading
 from viewer.store.columns import read_columns
 from viewer.store.demo import ensure_demo
+from viewer.store.demo.practice import copy_session
+from viewer.store.errors import NotFound, StoreUnavailable
 from viewer.store.stores import Reader, Store
 
 NOW = 1_795_300_000.0
@@ -112,10 +115,6 @@ SESSION_KINDS = {  # a condition on sessions, and how many at least meet it
     "3,000 messages": ("(SELECT COUNT(*) FROM messages WHERE session_id = sessions.id) = 3000", 1),
     "hostile title": ("title LIKE '<script>%onmouseover=%'", 1),
     "unknown column": ("x_mood IS NOT NULL", 1),
-    "repeated tool call ids": (
-        "(SELECT COUNT(*) FROM messages WHERE session_id = sessions.id AND tool_call_id = 'call_0') > 100",
-        1,
-    ),
 }
 
 MESSAGE_KINDS = {  # a condition on messages, and how many at least meet it
@@ -124,6 +123,7 @@ MESSAGE_KINDS = {  # a condition on messages, and how many at least meet it
     "tool error, JSON": ("role = 'tool' AND content LIKE '{\"error\"%'", 1),
     "tool error, text": ("role = 'tool' AND content LIKE 'Fatal:%'", 1),
     "picture": (holding("data:image/png;base64,iVBOR"), 5),
+    "repeated call id": ("tool_call_id = 'call_0'", 600),
     "unified diff": ("role = 'tool' AND content LIKE '%--- a/%+++ b/%@@ -%'", 4),
     "patch tool": ("tool_name = 'patch'", 4),
     "colours": ("role = 'tool' AND instr(content, char(27) || '[31m')", 2),
@@ -219,9 +219,7 @@ HANDOFFS = [  # title, live handoff's role, kinds of its parts, start of its dir
 def test_every_layout_of_a_handoff_is_there(
     demo: sqlite3.Connection, title: str, role: str, kinds: list[str], header: str
 ) -> None:
-    (handoff,) = [
-        row for row in rows(demo, "session_id = ? AND active = 1", session_id(demo, title)) if is_handoff(row)
-    ]
+    handoff = live_handoff(demo, title)
     parts = compaction.split(handoff.content, flagged=handoff.flagged)
     assert (handoff.role, [part.kind for part in parts]) == (role, kinds)
     (summary,) = [part for part in parts if part.kind == "summary"]
@@ -233,17 +231,18 @@ def is_handoff(row: codec.StoredMessage) -> bool:
     return compaction.is_handoff(codec.message_of(row))
 
 
-def test_one_handoff_is_merged_into_a_message_with_a_picture(demo: sqlite3.Connection) -> None:
-    session = session_id(demo, "Pottery shop: glaze, kiln and a crack")
-    (handoff,) = [row for row in rows(demo, "session_id = ? AND active = 1", session) if is_handoff(row)]
-    assert [part["type"] for part in handoff.content] == ["text", "text", "image_url"]
+def live_handoff(demo: sqlite3.Connection, title: str) -> codec.StoredMessage:
+    live = rows(demo, "session_id = ? AND active = 1", session_id(demo, title))
+    (handoff,) = filter(is_handoff, live)
+    return handoff
 
 
-def test_one_handoff_is_merged_into_a_message_with_tool_calls(demo: sqlite3.Connection) -> None:
-    session = session_id(demo, "Invoice import keeps choking")
-    (handoff,) = [row for row in rows(demo, "session_id = ? AND active = 1", session) if is_handoff(row)]
-    assert (handoff.role, len(handoff.tool_calls)) == ("assistant", 2)
-    assert handoff.content.startswith(protocol.PRIOR_HEADER)
+def test_handoffs_are_merged_into_a_picture_and_into_tool_calls(demo: sqlite3.Connection) -> None:
+    pictured = live_handoff(demo, "Pottery shop: glaze, kiln and a crack")
+    assert [part["type"] for part in pictured.content] == ["text", "text", "image_url"]
+    calling = live_handoff(demo, "Invoice import keeps choking")
+    assert (calling.role, len(calling.tool_calls)) == ("assistant", 2)
+    assert calling.content.startswith(protocol.PRIOR_HEADER)
 
 
 def test_handoffs_with_and_without_the_flag(demo: sqlite3.Connection) -> None:
@@ -287,8 +286,7 @@ def test_history_shows_each_message_once_around_its_boundaries(demo: sqlite3.Con
         if [part.kind for part in compaction.split(row.content, flagged=row.flagged)] != ["summary"]
         for uid in [row.extra["message_uid"]]
     }
-    taken_back = 4 if title == "A name for the boat" else 0
-    assert len(history.entries) == len(said) - taken_back
+    assert len(history.entries) == len(said) - (4 if title == "A name for the boat" else 0)  # four were taken back
 
 
 def test_every_result_has_its_call_and_every_call_its_result(demo: sqlite3.Connection) -> None:
@@ -302,3 +300,102 @@ def test_every_result_has_its_call_and_every_call_its_result(demo: sqlite3.Conne
                 waiting = [call["id"] for call in row.tool_calls]
                 assert all(json.loads(call["function"]["arguments"]) is not None for call in row.tool_calls)
         assert waiting == []
+
+
+# -- practise on a copy ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def own(path: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copyfile(path, tmp_path / "own.db"))
+
+
+def table(path: Path, query: str, *values: Any) -> list[dict[str, Any]]:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.row_factory = sqlite3.Row
+        return [dict(row) for row in connection.execute(query, values).fetchall()]
+
+
+def copied(source: Path, session: str, own: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The session row and the message rows of a new copy."""
+    with closing(sqlite3.connect(f"file:{source}?mode=ro", uri=True)) as connection:
+        copy = copy_session(connection, session, own, now=NOW)
+    (row,) = table(own, "SELECT * FROM sessions WHERE id = ?", copy)
+    return row, table(own, "SELECT * FROM messages WHERE session_id = ? ORDER BY id", copy)
+
+
+@pytest.mark.parametrize(("version", "title"), [
+    (16, "Airline desk, week 30 #2"), (16, "Airline desk, week 29"), (21, "Airline desk, week 29"),
+    (21, "Merged carrier 98"), (31, "Airline desk, week 29"), (31, "Merged carrier 92"),
+])  # fmt: skip
+def test_a_copy_of_a_real_session_has_its_rows_flags_and_order(
+    hermes_copy: Callable[[int], Path], own: Path, version: int, title: str
+) -> None:
+    source = hermes_copy(version)
+    (session,) = table(source, "SELECT * FROM sessions WHERE title = ?", title)
+    rows = table(source, "SELECT * FROM messages WHERE session_id = ? ORDER BY id", session["id"])
+    others = table(own, "SELECT * FROM messages ORDER BY id")
+    copy, messages = copied(source, session["id"], own)
+    names = set(messages[0]) - {"id", "session_id", "display_order"}
+    names -= set() if "message_uid" in rows[0] else {"message_uid"}  # minted where the source has none
+    zero = {"compacted": 0, "_compressed_summary": 0}
+    assert [[row.get(name, zero.get(name)) for name in names] for row in rows] == [
+        [message[name] for name in names] for message in messages
+    ]
+    assert copy["title"] == f"{title} (practice copy)"
+    assert (copy["parent_session_id"], copy["ended_at"], copy["end_reason"]) == (None, None, None)
+    assert (copy["message_count"], copy["last_activity_at"]) == (session["message_count"], NOW)
+    assert (copy["model"], copy["source"]) == (session["model"], session["source"])
+    assert table(own, "SELECT * FROM messages WHERE session_id <> ? ORDER BY id", copy["id"]) == others
+    assert table(own, "PRAGMA integrity_check") == [{"integrity_check": "ok"}]
+
+
+def test_the_system_prompt_comes_along_by_hash_and_inline(path: Path, own: Path, tmp_path: Path) -> None:
+    query = "SELECT prompt FROM system_prompts WHERE hash = ?"
+    source = tmp_path / "old.db"
+    with closing(sqlite3.connect(source)) as old, old:
+        old.execute("CREATE TABLE sessions (id TEXT, source TEXT, started_at REAL, title TEXT, system_prompt TEXT)")
+        old.execute("CREATE TABLE messages (id INTEGER, session_id TEXT, role TEXT, content TEXT, timestamp REAL)")
+        old.execute("INSERT INTO sessions VALUES ('old', 'cli', 5.0, NULL, 'Be an owl.')")
+        old.execute("INSERT INTO messages VALUES (7, 'old', 'user', 'Hoo?', 6.0)")
+    copy, messages = copied(source, "old", own)
+    assert table(own, query, copy["system_prompt_hash"]) == [{"prompt": "Be an owl."}]
+    assert (copy["title"], messages[0]["active"], messages[0]["compacted"]) == ("Untitled (practice copy)", 1, 0)
+    (newer,) = table(path, "SELECT * FROM sessions WHERE title = 'Museum audio guide #3'")
+    copy, _ = copied(path, newer["id"], own)
+    assert copy["system_prompt_hash"] == newer["system_prompt_hash"] is not None
+
+
+def test_a_copy_has_the_history_of_its_original(path: Path, own: Path) -> None:
+    title = "Moving the cupboard server to new disks"
+    (session,) = table(path, "SELECT id FROM sessions WHERE title = ?", title)
+    copy, _ = copied(path, session["id"], own)
+    with closing(sqlite3.connect(own)) as connection:
+        reader = Reader(Store("demo", f"sqlite:///{own}", "demo"), connection, read_columns(connection))
+        found = reading.read_history(reader, copy["id"]).boundaries
+    assert [(boundary.messages_before, boundary.messages_after) for boundary in found] == BOUNDARIES[title]
+
+
+def test_titles_of_copies_are_unique_and_short_enough(path: Path, own: Path) -> None:
+    with closing(sqlite3.connect(own)) as connection, connection:
+        connection.execute("UPDATE sessions SET title = ? WHERE title LIKE 'Museum audio guide #2'", ("m" * 100,))
+    (session,) = table(own, "SELECT id FROM sessions WHERE title LIKE 'mmm%'")
+    titles = [copied(own, session["id"], own)[0]["title"] for _ in range(3)]
+    endings = [" (practice copy)", " (practice copy 2)", " (practice copy 3)"]
+    assert titles == ["m" * (100 - len(ending)) + ending for ending in endings]
+
+
+def test_a_copied_sub_agent_has_no_parent_left(path: Path, own: Path) -> None:
+    (session,) = table(path, "SELECT id FROM sessions WHERE source = 'subagent'")
+    copy, _ = copied(path, session["id"], own)
+    assert (copy["parent_session_id"], json.loads(copy["model_config"])) == (None, {})
+
+
+def test_an_unknown_session_and_a_missing_store_are_refused(path: Path, tmp_path: Path) -> None:
+    with closing(sqlite3.connect(path)) as source:
+        with pytest.raises(NotFound, match="no session nobody"):
+            copy_session(source, "nobody", tmp_path / "none.db", now=NOW)
+        (session,) = source.execute("SELECT id FROM sessions LIMIT 1").fetchone()
+        with pytest.raises(StoreUnavailable, match="none.db is not there"):
+            copy_session(source, session, tmp_path / "none.db", now=NOW)
+    assert not (tmp_path / "none.db").exists()

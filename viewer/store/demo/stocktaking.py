@@ -1,4 +1,4 @@
-"""A session far above its model's threshold: almost 120,000 tokens of stocktaking, aisle by aisle, and no compaction yet.
+"""A session far above its threshold: almost 120,000 tokens of stocktaking, aisle by aisle, and no compaction yet.
 
 Scans, ledger and reports agree with each other: the differences an aisle's report names are those in its two lists.
 """
