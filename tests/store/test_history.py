@@ -1,5 +1,4 @@
-"""History from light rows: boundaries, generations, each message once. Rows are made as agents make them; no
-database."""
+"""History from light rows: boundaries, generations, each message once. Rows are made as agents make them."""
 
 from __future__ import annotations
 
@@ -42,8 +41,7 @@ class Agent:
         self.rows = [replace(row, state=state) if row.id in ids else row for row in self.rows]
 
     def compact(self, head: int, tail: int, *, oldest_way: bool = False, **copy: object) -> list[int]:
-        """Head copies, a standalone handoff, tail copies; the originals of kept rows end at (0,1) in the oldest
-        builds."""
+        """Head copies, a standalone handoff, tail copies; kept originals end at (0,1) in the oldest builds."""
         live = self.live()
         kept = [*live[:head], *live[len(live) - tail :]]
         self.set({row.id for row in live}, "under")
@@ -223,8 +221,7 @@ def test_a_merged_carrier_is_the_handoff_and_a_copy_of_its_message(live_text: st
 
 
 def test_an_agent_that_compacts_from_memory_reaches_back_behind_the_last_boundary() -> None:
-    """Seen with both real clients: an open process ignores our compaction and later keeps messages we had
-    summarised."""
+    """Seen with both real clients: an open process later keeps messages that we had summarised."""
     agent = Agent()
     agent.turns(20)
     agent.compact(2, 4)
@@ -313,8 +310,7 @@ def test_pruning_without_a_handoff_shows_each_message_once() -> None:
 def test_each_message_once_in_order_whatever_was_compacted(
     story: list[tuple[int, int, int, bool, bool]],
 ) -> None:
-    """Any run of turns, compactions in either way of flagging, and undos: every message once, in the order it was
-    said."""
+    """Any run of turns, compactions and undos: every message once, in the order it was said."""
     agent = Agent()
     said = 0
     for turns, head, tail, oldest_way, undone in story:

@@ -1,5 +1,4 @@
-"""Reading real databases: the numbers of `interop/hermes.md` section 9, windows, live context, and rows that are no
-good."""
+"""Reading real databases: known boundaries, windows, the live context, and rows that are no good."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Commit and undo on copies of real databases: what changes, what does not, and what is refused with nothing
-written."""
+"""Commit and undo on copies of real databases: what changes, what does not, what is refused."""
 
 from __future__ import annotations
 
@@ -93,8 +92,7 @@ def everything_else(path: Path) -> dict[str, list[tuple[Any, ...]]]:
 
 @pytest.fixture
 def small(tmp_path: Path) -> Iterator[Path]:
-    """A store of our own with one session of eight messages: what the refusals need, where no real database is at
-    hand."""
+    """A store of our own with one session of eight messages: all that refusals need."""
     path = tmp_path / "small.db"
     schema.create(path)
     add_session(path, message_count=8)

@@ -15,12 +15,9 @@ class LightRow:
     """What History needs of one row of `messages`.
 
     `state` is "live" for (1,0), "under" for (0,1) and "out" for (0,0). `text` is the start of the live text, white
-    space folded;
-    `calls` the ids of its tool calls; `size` the octets of its live content and calls. `handoff` says whether the row
-    holds a
-    compaction summary, alone ("standalone") or with live text ("merged"); `handoff_key` then identifies the summary's
-    text.
-    `scaffold` marks a user row that the agent wrote for itself around a compaction.
+    space folded; `calls` the ids of its tool calls; `size` the octets of its live content and calls. `handoff` says
+    whether the row holds a compaction summary, alone ("standalone") or with live text ("merged"); `handoff_key` then
+    identifies the summary's text. `scaffold` marks a user row that the agent wrote for itself around a compaction.
     """
 
     id: int
@@ -40,8 +37,7 @@ Pair = tuple[LightRow, LightRow]  # (copy, the row it was copied from)
 
 
 def head_run(before: list[LightRow], pending: list[LightRow], handoff: LightRow) -> list[Pair]:
-    """The longest run at the end of `pending` that equals, row for row, the beginning of `before` (which ends with
-    `pending`)."""
+    """The longest run at the end of `before`, inside `pending`, that equals the beginning of `before` row for row."""
     best = 0
     for length in range(1, min(len(pending), len(before) // 2, _LONGEST_HEAD) + 1):
         if not _may_be_copy(before[-length], handoff):
@@ -55,8 +51,7 @@ _LONGEST_HEAD = 64  # heads are `protect_first_n` rows and their tool results; a
 
 
 def _may_be_copy(row: LightRow, handoff: LightRow) -> bool:
-    """Whether a row can be a head copy by its state: take-backs go from the end, so a live handoff has its whole
-    head."""
+    """Whether its state lets a row be a head copy: take-backs go from the end, so a live handoff has its head."""
     return row.state == "live" if handoff.state == "live" else handoff.state == "out" or row.state != "live"
 
 
@@ -83,8 +78,7 @@ def _key(row: LightRow) -> tuple[str, str]:
 
 
 def with_telling_times(rows: Sequence[LightRow]) -> list[LightRow]:
-    """The rows, with the time 0 where it tells nothing: rows that cannot be one message have it too (imports,
-    batches)."""
+    """The rows, with the time 0 where it tells nothing, because rows that cannot be one message share it."""
     first: dict[float, LightRow] = {}
     shared: set[float] = set()
     for row in rows:
@@ -94,8 +88,7 @@ def with_telling_times(rows: Sequence[LightRow]) -> list[LightRow]:
 
 
 def _related(a: LightRow, b: LightRow) -> bool:
-    """Whether two rows may say one message, one of them shortened: texts that begin alike, or a stub for output or
-    calls."""
+    """Whether two rows may say one message, one of them shortened: alike at the start, or a stub for calls."""
     if _key(a) != _key(b):
         return False
     alike = a.text.startswith(b.text[:_ALIKE]) if b.text else not a.text
@@ -117,8 +110,7 @@ def _sure(copy: LightRow, source: LightRow) -> bool:
 
 
 def tail_run(sources: list[LightRow], candidates: list[LightRow]) -> list[tuple[LightRow, LightRow]]:
-    """(copy, source) pairs of the tail: the start of `candidates` lined up with the end of `sources`; the longest that
-    holds."""
+    """The longest run of pairs that lines up the start of `candidates` with the end of `sources`."""
     copies = [row for row in candidates if not row.scaffold]
     best: list[tuple[LightRow, LightRow]] = []
     for first in _starts(sources, copies):
@@ -132,8 +124,7 @@ _PROBES = 8  # the first copies may be stubs with a lost time; one of the first 
 
 
 def _starts(sources: list[LightRow], copies: list[LightRow]) -> Iterator[int]:
-    """Places in `sources` where the first copy may come from: found through the first copies that are surely
-    somewhere."""
+    """Where in `sources` the first copy may come from, found through the first copies that are surely there."""
     by_time: dict[tuple[str, str, float], list[int]] = defaultdict(list)
     by_text: dict[tuple[str, str, str, str], list[int]] = defaultdict(list)
     for index, row in enumerate(sources):

@@ -20,9 +20,9 @@ State = Literal["live", "under", "out"]
 @dataclass(frozen=True, slots=True)
 class StoredMessage:
     """One row, decoded. `content` is text, a list of parts, an object or None; `tool_calls` is in OpenAI shape;
-    `timestamp` in
-    epoch seconds; `flagged` is the owner's own mark for a compaction summary; `extra` holds every other column that is
-    not NULL."""
+    `timestamp` in epoch seconds; `flagged` is the owner's own mark for a compaction summary; `extra` holds every other
+    column that is not NULL.
+    """
 
     id: int
     session_id: str
@@ -41,7 +41,8 @@ class StoredMessage:
 
 def decode_content(stored: Any) -> Any:
     """The content a stored value says: text, or the list or object behind the JSON mark; a value that is neither stays
-    as it is."""
+    as it is.
+    """
     if isinstance(stored, bytes):
         stored = stored.decode("utf-8", "replace")
     if not isinstance(stored, str) or not stored.startswith(JSON_MARK):

@@ -1,5 +1,6 @@
 """The columns a store has, read from the database: a version number may hold different columns (`interop/hermes.md`,
-heading)."""
+heading).
+"""
 
 from __future__ import annotations
 
@@ -13,8 +14,7 @@ CHUNK = 500  # bound values a query; old builds of SQLite take 999
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Column names of the two tables that hold conversations, in their order, and the names of all tables and
-    triggers."""
+    """Column names, in order, of the two tables that hold conversations; names of all tables; triggers."""
 
     messages: tuple[str, ...]
     sessions: tuple[str, ...]

@@ -1,12 +1,12 @@
 """What a store refuses, and why: one class a kind, each with the stable `code` of the JSON API and a sentence for
-people."""
+people.
+"""
 
 from __future__ import annotations
 
 
 class StoreError(Exception):
-    """A store could not do what was asked. `code` is stable; `message` says what is wrong and, where known, what to
-    do."""
+    """A store could not do what was asked. `code` is stable; `message` says what is wrong and what to do."""
 
     code = "store_error"
 
@@ -28,8 +28,7 @@ class StoreUnavailable(StoreError):
 
 
 class StoreReadOnly(StoreError):
-    """The store can be read, and this cannot be done in it: old schema, missing rights, a tokenizer that is not
-    here."""
+    """The store can be read but not written: old schema, missing rights, a tokenizer that is not here."""
 
     code = "store_read_only"
 

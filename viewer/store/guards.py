@@ -1,8 +1,8 @@
 """Compression lock and turn lease of a session: look, take, refresh, release. Somebody else's are never stolen.
 
 Semantics are the owner's own (`interop/hermes.md` section 3): both live 300 s and are refreshed every 60 s; a row is
-stale when it
-has expired, or when its holder names this machine's process namespace and a process that does not exist any more.
+stale when it has expired, or when its holder names this machine's process namespace and a process that does not exist
+any more.
 """
 
 from __future__ import annotations
@@ -72,7 +72,8 @@ def take_lock(store: Store, session_id: str, holder: str) -> None:
 
 def take_lease(store: Store, session_id: str, holder: str) -> None:
     """Take the turn lease of the conversation. Raises SessionBusy naming who runs a turn. Does nothing where there are
-    none."""
+    none.
+    """
     key = _lease_key(store, session_id)
     if key is not None:
         with write(store) as con:
@@ -171,7 +172,8 @@ def _who(held: Held) -> str:
 
 def _stale(held: Held) -> bool:
     """Expired, or left by a process of this machine's namespace that is gone; a foreign or unstamped holder waits out
-    its time."""
+    its time.
+    """
     if held.expires <= time.time():
         return True
     pid, namespace = _PID.search(held.holder), _NAMESPACE.search(held.holder)

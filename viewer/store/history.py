@@ -1,23 +1,18 @@
 """Boundaries, generations and once-only History of one session, from light rows alone: a pure function.
 
 Theory (`interop/hermes.md` section 9, proven on databases Hermes wrote). A compaction inserts one *block* of rows:
-copies of the
-head, the handoff, copies of the tail. Nothing marks a copy as a copy, so copies are found by alignment:
+copies of the head, the handoff, copies of the tail. Nothing marks a copy as a copy, so copies are found by alignment:
 
 - head copies are the longest run just before the handoff that equals the first rows of the generation before it;
 - tail copies are the run just after the handoff (with the carrier itself, if live text was merged into it) that lines
-up, one
-  to one, with the *last* rows of the generation before it: role and tool call id always equal, and at least half of the
-  pairs
-  surely equal (same time, or same text and call ids). Never equal bytes: the agent strips white space, shortens old
-  tool output,
-  writes stubs.
+  up, one to one, with the *last* rows of the generation before it: role and tool call id always equal, and at least
+  half of the pairs surely equal (same time, or same text and call ids). Never equal bytes: the agent strips white
+  space, shortens old tool output, writes stubs.
 
 A generation is the id range from one block's start to the next block's. Chaining copy -> origin gives each message its
-rows; it is
-shown once, where its first row stands. Rows at (0,0) are superseded when another row carries the message and taken back
-otherwise.
-A block that stands wholly at (0,0) was undone: it is no boundary and its rows are nobody's copies.
+rows; it is shown once, where its first row stands. Rows at (0,0) are superseded when another row carries the message
+and taken back otherwise. A block that stands wholly at (0,0) was undone: it is no boundary and its rows are nobody's
+copies.
 """
 
 from __future__ import annotations
@@ -62,8 +57,7 @@ class Entry:
     """One message of History: `id` is its first row, `rows` all rows that carry it, oldest first.
 
     `full_id` is the row with the fullest text, `newest_id` the newest row, whose state is the message's. `shortened`
-    says that the
-    model now sees less than `full_id` holds.
+    says that the model now sees less than `full_id` holds.
     """
 
     id: int
@@ -77,7 +71,8 @@ class Entry:
 @dataclass(frozen=True, slots=True)
 class History:
     """The once-only reading of a session: `items` in the order of display, a boundary directly before the first message
-    it kept."""
+    it kept.
+    """
 
     items: tuple[Entry | Boundary, ...]
     boundaries: tuple[Boundary, ...]
@@ -128,7 +123,8 @@ def _openers(rows: Sequence[LightRow]) -> tuple[list[int], set[Stamp]]:
 
 class _Reading:
     """Rows taken in from oldest to newest: the chain of rows of each message, the current generation, the boundaries so
-    far."""
+    far.
+    """
 
     def __init__(self, stamps: dict[int, Stamp], carried: set[Stamp]) -> None:
         self.stamps = stamps  # of handoff rows, with their times as stored
@@ -165,13 +161,15 @@ class _Reading:
 
     def _head(self, handoff: LightRow) -> list[Pair]:
         """Head copies equal the first rows of the generation, or the session's first messages if the agent kept them in
-        memory."""
+        memory.
+        """
         in_generation = head_run([*self.generation, *self.pending], self.pending, handoff)
         return in_generation or head_run([*self._messages(), *self.pending], self.pending, handoff)
 
     def _tail(self, candidates: list[LightRow]) -> list[Pair]:
         """Tail copies line up with the last messages. An agent that compacts from memory reaches back behind the last
-        boundary."""
+        boundary.
+        """
         return tail_run(self._messages(), candidates) or tail_run(
             [row for row in self.generation if row.handoff != "standalone"], candidates
         )
@@ -236,7 +234,8 @@ def _entry(chain: list[LightRow]) -> Entry | None:
 
 def _shorter(row: LightRow, full: LightRow) -> bool:
     """Whether `row` says less than `full`: a smaller size with another text or calls, or a cut behind an equal
-    beginning."""
+    beginning.
+    """
     return row.size < full.size and (row.text != full.text or row.calls != full.calls or row.size < 0.9 * full.size)
 
 

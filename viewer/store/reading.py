@@ -21,7 +21,8 @@ from .stores import Reader
 @dataclass(frozen=True, slots=True)
 class HistoryMessage:
     """A message as History shows it: `row` is the one with the fullest text, `content` its live part, state and times
-    of the entry."""
+    of the entry.
+    """
 
     entry: Entry
     row: StoredMessage
@@ -41,7 +42,8 @@ class Handoff:
 @dataclass(frozen=True, slots=True)
 class Window:
     """A stretch of History: `items` in order; `earlier` and `later` count the entries on either side that are not in
-    it."""
+    it.
+    """
 
     items: tuple[Entry | Boundary, ...]
     earlier: int
@@ -61,7 +63,8 @@ class Window:
 
 def read_history(reader: Reader, session_id: str) -> History:
     """The once-only History of a session and of the parts before it in its chain. Reads the start of every row's
-    content."""
+    content.
+    """
     return histories.build(light_rows(reader, session_id))
 
 
@@ -71,8 +74,7 @@ def window(
     """At most `limit` entries of History with the boundaries directly before them.
 
     `around` is any row id: its message stands in the middle. `before` and `after` are message ids at the edge of
-    another window.
-    With none of them, the newest entries. Raises NotFound for an id that History does not show.
+    another window. With none of them, the newest entries. Raises NotFound for an id that History does not show.
     """
     places = [index for index, item in enumerate(history.items) if isinstance(item, Entry)]
     total = len(places)

@@ -1,8 +1,8 @@
 """Which stores exist, how one is opened for reading, and what each can do.
 
 Nothing here writes. A store belongs to another program: it is opened read-only, for one request, and never as an
-ordinary file
-(`interop/hermes.md` section 2: closing a file handle would drop the locks of a connection in this process).
+ordinary file (`interop/hermes.md` section 2: closing a file handle would drop the locks of a connection in this
+process).
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ REQUIRED = {
 @dataclass(frozen=True, slots=True)
 class Store:
     """One shared database of sessions. `ours` is True for the demo store alone: only there may whole sessions come and
-    go."""
+    go.
+    """
 
     name: str
     url: str
@@ -116,7 +117,8 @@ def unread_homes() -> list[tuple[str, Path]]:
 @contextmanager
 def open_store(store: Store) -> Iterator[Reader]:
     """A read-only connection for one request. Raises StoreUnavailable with the reason; a replaced file is noticed at
-    the end."""
+    the end.
+    """
     before = identity(store)
     con = _connect(store)
     try:
@@ -135,7 +137,8 @@ def open_store(store: Store) -> Iterator[Reader]:
 
 def identity(store: Store) -> tuple[int, int]:
     """Device and inode of the store's file; an open connection goes on reading a file that was replaced. Raises
-    StoreUnavailable."""
+    StoreUnavailable.
+    """
     try:
         found = os.stat(store.path)
     except OSError as problem:
@@ -188,7 +191,8 @@ def _open_read_only(store: Store, mode: str) -> sqlite3.Connection:
 
 def _has_no_writable_place_for_sidecars(store: Store) -> bool:
     """A WAL database in a directory that cannot be written opens only as immutable, and then nobody here writes it
-    either."""
+    either.
+    """
     return not os.access(store.path.parent, os.W_OK) and not Path(f"{store.path}-wal").exists()
 
 
@@ -208,8 +212,7 @@ def _check_is_store(store: Store, columns: Columns) -> None:
 
 
 def capabilities(reader: Reader) -> Capabilities:
-    """What this store can do, from its columns, tables, triggers and the file's rights; never from its version
-    number."""
+    """What this store can do: from its columns, tables, triggers and the file's rights, never its version."""
     columns = reader.columns
     return Capabilities(
         schema=_schema(reader),

@@ -26,8 +26,7 @@ def write(store: Store, seen: tuple[int, int] | None = None) -> Iterator[sqlite3
     """A connection inside BEGIN IMMEDIATE, committed at the end and rolled back on any exception.
 
     `seen` is the identity of the file that the work was planned on. Raises StoreUnavailable (locked beyond patience,
-    damaged,
-    replaced, disk full) or StoreReadOnly; nothing was written then.
+    damaged, replaced, disk full) or StoreReadOnly; nothing was written then.
     """
     before = identity(store)
     if seen is not None and before != seen:

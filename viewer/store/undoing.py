@@ -15,7 +15,8 @@ from .stores import Reader
 @dataclass(frozen=True, slots=True)
 class Undoing:
     """A compaction to take back: its block, and each row that was live before it with its copy in the block (None:
-    summarised)."""
+    summarised).
+    """
 
     session_id: str
     handoff_id: int

@@ -2,10 +2,9 @@
 write.
 
 The commit follows `interop/hermes.md` section 9 step by step: flag the originals, then insert clones of the head, the
-handoff, clones
-of the tail, clones of the rows that arrived meanwhile, so that a generation is one id range as in the agent's own
-compactions. Every
-column the table has travels with a clone, known here or not. Full-text tables are kept by the owner's triggers alone.
+handoff, clones of the tail, clones of the rows that arrived meanwhile, so that a generation is one id range as in the
+agent's own compactions. Every column the table has travels with a clone, known here or not. Full-text tables are kept
+by the owner's triggers alone.
 """
 
 from __future__ import annotations
@@ -38,7 +37,8 @@ REARM_KEY = "_proactive_prune_rearm_tokens"  # leaves sessions.model_config with
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """What a plan was made on: the live rows as (id, octets of content, octets of calls; -1 for NULL), and the file's
-    identity."""
+    identity.
+    """
 
     session_id: str
     rows: tuple[tuple[int, int, int], ...]
@@ -84,7 +84,8 @@ Step = Clone | CloneChanged | New
 @dataclass(frozen=True, slots=True)
 class Commit:
     """What a commit did. `copies` maps every original that was kept to its clone; `seconds` is how long the write lock
-    was held."""
+    was held.
+    """
 
     handoff_id: int
     block_ids: tuple[int, ...]
@@ -108,10 +109,8 @@ def commit(
     order.
 
     `lock_holder` must hold the compression lock and, where the store has turn leases, `lease_holder` the lease. `now`
-    (epoch
-    seconds) becomes the handoff's time. Raises CompactionConflict, SessionBusy, StoreReadOnly or StoreUnavailable:
-    nothing is
-    written then.
+    (epoch seconds) becomes the handoff's time. Raises CompactionConflict, SessionBusy, StoreReadOnly or
+    StoreUnavailable: nothing is written then.
     """
     with write(store, planned.file) as con:
         started = time.monotonic()
@@ -168,7 +167,8 @@ def _check_guards(
 
 def _check_unchanged(con: sqlite3.Connection, planned: Snapshot) -> list[int]:
     """The ids of live rows that arrived since the plan. Raises CompactionConflict when the planned ones are not as they
-    were."""
+    were.
+    """
     live = _live_rows(con, planned.session_id)
     known = tuple(row for row in live if row[0] <= planned.watermark)
     if known != planned.rows:
