@@ -180,9 +180,8 @@ INSTALLED_APPS = [
     "django_tasks_db",
     "ninja",
     "viewer",
+    "viewer.runs",
 ]
-if (BASE_DIR / "viewer" / "runs" / "models.py").exists():
-    INSTALLED_APPS.append("viewer.runs")
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "viewer.csp.ContentSecurityPolicy",

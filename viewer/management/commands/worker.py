@@ -8,6 +8,7 @@ from django.core.management.base import BaseCommand
 from django.utils.crypto import get_random_string
 from django_tasks_db.management.commands.db_worker import Worker
 
+from viewer.runs import recovery
 from viewer.up.leash import hold
 
 POLL_SECONDS = 0.5
@@ -54,4 +55,6 @@ class Command(BaseCommand):
         if leash:
             worker.leashed = True
             hold()
+        if not batch:
+            recovery.watch()
         worker.run()
