@@ -100,29 +100,23 @@ class Script:
         layout: handoffs.Layout = "standalone",
         by: By = "hermes",
         shorten: bool = False,
-        flag: int = 1,
     ) -> None:
         """Replace the live rows by a block: copies of the first `head`, a handoff, copies of the last `tail`.
 
-        `by` decides the flags of the originals. `shorten` leaves stubs of older tool results in the tail. A merged
-        `layout` puts handoff and first tail message into one row.
+        `by` decides the flags. `shorten` leaves stubs of older tool results in the tail.
         """
         live = self.live
         kept_head, middle, kept_tail = live[:head], live[head : len(live) - tail], live[len(live) - tail :]
         handoffs.check_cuts(kept_head, kept_tail)
-        block = [_copy(row) for row in kept_head + kept_tail]
-        if shorten:
-            _shorten(block[head:-2])
+        block = [row | LIVE for row in kept_head + (_shortened(kept_tail) if shorten else kept_tail)]
         self.clock.seconds += 45
         text = handoffs.text(form, summary)
         if layout == "standalone":
             block.insert(head, self._row(handoffs.role(kept_head, kept_tail), text))
         else:
             block[head] |= {"content": handoffs.merged(layout, text, block[head]["content"]), "api_content": None}
-        block[head]["_compressed_summary"] = flag
-        for rows, flags in zip((kept_head, middle, kept_tail), _FLAGS[by], strict=True):
-            for row in rows:
-                row.update(flags)
+        block[head]["_compressed_summary"] = int(by != "hermes-august")  # whose schema 21 has no such column
+        _put_down(by, kept_head, middle, kept_tail)
         self.rows += block
         self.last_block = (live, block)
 
@@ -147,9 +141,9 @@ class Script:
         self.columns |= {"end_reason": "compression", "ended_at": self.clock.seconds}
         live = self.live
         kept_head, kept_tail = live[:head], live[len(live) - tail :]
-        child.rows = [_copy(row) for row in kept_head]
+        child.rows = [row | LIVE for row in kept_head]
         child.add(handoffs.role(kept_head, kept_tail), handoffs.text("em-dash", summary))
-        child.rows += [_copy(row) for row in kept_tail]
+        child.rows += [row | LIVE for row in kept_tail]
         return child
 
     # -- into a store --------------------------------------------------------------------------------------------------
@@ -203,14 +197,20 @@ def _openai(call: Call, call_id: str) -> dict[str, Any]:
     return {"id": call_id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
 
 
-def _copy(row: Row) -> Row:
-    return row | LIVE
+def _put_down(by: By, *originals: list[Row]) -> None:
+    for rows, flags in zip(originals, _FLAGS[by], strict=True):
+        for row in rows:
+            row.update(flags)
 
 
-def _shorten(rows: list[Row]) -> None:
-    for row in rows:
-        if row["role"] == "tool" and len(row["content"]) > 200:
-            row["content"] = handoffs.stub(row["tool_name"], row["content"])
+def _shortened(tail: list[Row]) -> list[Row]:
+    """The rows of a tail, the long tool results before its last two rows as stubs."""
+    return [
+        row | {"content": handoffs.stub(row["tool_name"], row["content"])}
+        if row["role"] == "tool" and len(row["content"]) > 200 and row not in tail[-2:]
+        else row
+        for row in tail
+    ]
 
 
 def _next_title(title: str | None) -> str:
