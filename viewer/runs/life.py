@@ -19,7 +19,7 @@ from .models import OPEN_STATUSES, Run
 from .past import CompactionView, compactions
 from .pickup import PickUp, pick_up
 from .planning import Options
-from .undoing import UndoOutlook, outlook, undo
+from .undoing import UndoOutlook, is_undoable, outlook, undo
 
 __all__ = [
     "CompactionView",
@@ -30,6 +30,7 @@ __all__ = [
     "compactions",
     "discard",
     "get_run",
+    "is_undoable",
     "latest",
     "outlook",
     "pick_up",

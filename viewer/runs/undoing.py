@@ -9,10 +9,10 @@ from django.utils import timezone
 
 import compaction
 from viewer.store import counting, guards, reading, writing
-from viewer.store.errors import NotUndoable
+from viewer.store.errors import NotUndoable, StoreError
 from viewer.store.history import History
 from viewer.store.sessions import get_session
-from viewer.store.stores import Reader, Store, open_store
+from viewer.store.stores import Reader, Store, get_store, open_store
 from viewer.store.undoing import Undoing, check_undo, undoing_from_history
 
 from . import candidate, planning
@@ -90,14 +90,29 @@ def refusal_to_undo(reader: Reader, session_id: str, handoff_id: int, history: H
     return check_undo(reader, _undoing(reader, session_id, handoff_id, history)).refusal
 
 
+def is_undoable(run: Run) -> bool:
+    """Whether this run's compaction can be taken back now; False where its store cannot be read."""
+    if run.status != "applied":
+        return False
+    try:
+        with open_store(get_store(run.store)) as reader:
+            return planning.refusal(reader, run.session_id) is None and not check_undo(reader, _map_of(run)).refusal
+    except StoreError:
+        return False
+
+
 def _undoing(reader: Reader, session_id: str, handoff_id: int, history: History) -> Undoing:
     """The map original -> copy: the one our run kept, or for the agent's compactions the one History found."""
     run = _applied(reader.store, session_id, handoff_id).first()
     if run is None:
         return undoing_from_history(session_id, history, handoff_id)
+    return _map_of(run)
+
+
+def _map_of(run: Run) -> Undoing:
     copies = {int(original): copy for original, copy in run.copies.items()}
     originals = {row[0]: copies.get(row[0]) for row in candidate.snapshot(run).rows} | copies
-    return Undoing(session_id, handoff_id, tuple(run.block_ids), originals)
+    return Undoing(run.session_id, run.handoff_id or 0, tuple(run.block_ids), originals)
 
 
 def _applied(store: Store, session_id: str, handoff_id: int) -> models.QuerySet[Run]:

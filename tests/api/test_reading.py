@@ -1,0 +1,165 @@
+"""What the API shows of real databases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from tests.api.tool import Tool, session_path
+from tests.runs.desk import Desk
+
+pytestmark = pytest.mark.django_db
+
+SESSION_FIELDS = {
+    "id", "store", "title", "source", "model", "started_at", "last_active", "active", "messages_live", "messages_total",
+    "tokens_live", "context_window", "compactions", "parent", "parts", "archived", "can_compact", "compact_reason",
+}  # fmt: skip
+COMPACTION_FIELDS = {
+    "at", "by", "messages_before", "messages_after", "tokens_before", "tokens_after", "summary", "boundary_message_id",
+    "handoff_id", "summarised_ids", "kept_ids", "shortened_ids", "run", "undoable",
+}  # fmt: skip
+
+
+def walk(tool: Tool, path: str, **query: Any) -> list[Any]:
+    """Every item of a list, page by page."""
+    items: list[Any] = []
+    answer = tool.get(path, **query)
+    items += answer["items"]
+    while answer["next"]:
+        answer = tool.get(path, cursor=answer["next"], **query)
+        assert answer["items"]
+        items += answer["items"]
+    return items
+
+
+def test_sessions(desk: Desk, tool: Tool) -> None:
+    everything = walk(tool, "/stores/hermes/sessions", limit=500)
+    assert len(everything) == 26
+    assert set(everything[0]) == SESSION_FIELDS
+    assert walk(tool, "/stores/hermes/sessions", limit=7) == everything
+
+    week = tool.get(session_path(desk))
+    assert week in everything
+    assert (week["title"], week["messages_total"], week["compactions"]) == ("Airline desk, week 29", 1246, 2)
+    assert week["messages_live"] == len(desk.live())
+    assert 0 < week["tokens_live"] < week["context_window"]
+    assert (week["can_compact"], week["compact_reason"], week["active"]) == (True, "", False)
+    assert week["started_at"].endswith("Z")
+
+
+def test_sessions_are_narrowed_and_ordered(desk: Desk, tool: Tool) -> None:
+    found = tool.get("/stores/hermes/sessions", q="merged carrier")["items"]
+    assert [session["title"].startswith("Merged carrier") for session in found] == [True, True]
+    compacted = tool.get("/stores/hermes/sessions", compacted="true")["items"]
+    assert {session["id"] for session in found} < {session["id"] for session in compacted}
+    by_size = walk(tool, "/stores/hermes/sessions", order="messages", limit=5)
+    assert [session["messages_live"] for session in by_size] == sorted(
+        (session["messages_live"] for session in by_size), reverse=True
+    )
+    assert tool.call("GET", "/stores/hermes/sessions", order="messages", cursor=tool.get(
+        "/stores/hermes/sessions", order="recent", limit=1)["next"])[1]["error"]["code"] == "bad_cursor"  # fmt: skip
+
+
+@pytest.mark.parametrize(("version", "before", "after"), [(21, [1002, 393], [195, 194]), (31, [1002, 359], [161, 151])])
+def test_compactions(
+    open_desk: Callable[[int], Desk], tool: Tool, version: int, before: list[int], after: list[int]
+) -> None:
+    desk = open_desk(version)
+    answer = tool.get(f"{session_path(desk)}/compactions")
+    assert answer["next"] is None
+    assert [set(item) == COMPACTION_FIELDS for item in answer["items"]] == [True, True]
+    assert [item["messages_before"] for item in answer["items"]] == before
+    assert [item["messages_after"] for item in answer["items"]] == after
+    assert [(item["by"], item["run"], item["undoable"]) for item in answer["items"]] == [
+        ("by Hermes", None, False),
+        ("by Hermes", None, True),
+    ]
+    for item in answer["items"]:
+        assert item["tokens_after"] < item["tokens_before"]
+        assert item["summary"] and not item["summary"].startswith("[CONTEXT")
+
+
+@pytest.mark.parametrize("version", [21, 31])
+def test_a_walk_through_history_gives_each_message_once(
+    open_desk: Callable[[int], Desk], tool: Tool, version: int
+) -> None:
+    desk = open_desk(version)
+    items = walk(tool, f"{session_path(desk)}/messages", limit=100)
+    messages = [item for item in items if item["kind"] == "message"]
+    handoffs = [item for item in items if item["kind"] == "handoff"]
+    assert (len(messages), len(handoffs)) == (1246, 2)
+    assert len({item["id"] for item in messages}) == 1246
+    assert len({row for item in messages for row in item["rows"]}) == sum(len(item["rows"]) for item in messages)
+    compactions = tool.get(f"{session_path(desk)}/compactions")["items"]
+    assert [item["summary"] for item in handoffs] == [item["summary"] for item in compactions]
+    for handoff, compaction in zip(handoffs, compactions, strict=True):
+        assert items[items.index(handoff) + 1]["id"] == compaction["boundary_message_id"]
+    assert {item["state"] for item in messages} == {"live", "under"}
+    shortened = {item["id"] for item in messages if item["shortened"]}
+    assert shortened and all(
+        item["state"] == "live" or item["id"] in shortened for item in messages if item["shortened"]
+    )
+
+
+def test_around_a_row(desk: Desk, tool: Tool) -> None:
+    path = f"{session_path(desk)}/messages"
+    everything = [item["id"] for item in walk(tool, path, limit=500) if item["kind"] == "message"]
+    wanted = everything[600]
+    page = [item["id"] for item in tool.get(path, around=wanted, limit=11)["items"] if item["kind"] == "message"]
+    assert page == everything[595:606]
+    assert tool.call("GET", path, around=10**9)[0] == 404
+
+
+def test_live_and_raw(desk: Desk, tool: Tool) -> None:
+    path = f"{session_path(desk)}/messages"
+    live = walk(tool, path, view="live", limit=50)
+    assert [item["role"] for item in live if item["kind"] == "handoff"] == ["user"]
+    ids = list(dict.fromkeys(item["id"] for item in live))
+    assert ids == [row[0] for row in desk.rows(
+        "SELECT id FROM messages WHERE session_id = ? AND active = 1 ORDER BY id", desk.session_id)]  # fmt: skip
+    raw = walk(tool, path, view="raw", limit=500)
+    assert [item["id"] for item in raw] == [
+        row[0] for row in desk.rows("SELECT id FROM messages WHERE session_id = ? ORDER BY id", desk.session_id)
+    ]
+    assert {item["state"] for item in raw} == {"live", "under", "out"}
+
+
+def test_context_is_what_a_model_should_be_sent(desk: Desk, tool: Tool) -> None:
+    context = tool.get(f"{session_path(desk)}/context")
+    assert set(context) == {"session", "system", "messages", "tokens"}
+    assert [(message["role"], message["content"]) for message in context["messages"]] == [
+        (role, content) for role, content, _, _ in desk.live()
+    ]
+    assert {key for message in context["messages"] for key in message} == {
+        "role", "content", "tool_calls", "tool_call_id",
+    }  # fmt: skip
+    assert context["tokens"] == tool.get(session_path(desk))["tokens_live"]
+
+
+def test_a_store_that_cannot_compact_says_why(open_desk: Callable[..., Desk], tool: Tool) -> None:
+    desk = open_desk(16, "Airline desk, week 30 #4")
+    stores = {store["name"]: store for store in tool.get("/stores")["items"]}
+    assert not stores["hermes"]["can_compact"] and "schema 16" in stores["hermes"]["compact_reason"]
+    assert stores["demo"]["error"]["code"] == "store_unavailable"
+    week = tool.get(session_path(desk))
+    assert (week["parts"], week["can_compact"]) == (4, False)
+    assert week["compact_reason"] == stores["hermes"]["compact_reason"]
+    for path in ("plan", "runs"):
+        status, answer = tool.call("POST", f"{session_path(desk)}/{path}")
+        assert (status, answer["error"]["code"]) == (409, "store_read_only")
+        assert answer["error"]["message"] == week["compact_reason"]
+
+
+def test_rename_and_archive(desk: Desk, tool: Tool) -> None:
+    status, session = tool.call("PATCH", session_path(desk), {"title": "Refunds", "archived": True})
+    assert (status, session["title"], session["archived"]) == (200, "Refunds", True)
+    assert desk.rows("SELECT title, archived FROM sessions WHERE id = ?", desk.session_id) == [("Refunds", 1)]
+    assert session["id"] not in [item["id"] for item in tool.get("/stores/hermes/sessions", limit=100)["items"]]
+    assert tool.call("PATCH", session_path(desk), {"title": "Merged carrier (user)" * 9})[0] == 422
+
+
+def test_health_needs_no_token(db: None) -> None:
+    assert Client().get("/api/v1/health").json()["status"] == "ok"

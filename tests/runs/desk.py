@@ -1,0 +1,94 @@
+"""Real databases as stores, and ways to look at them and to be the agent that writes to them."""
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pytest_django import Settings
+
+from viewer.store.stores import Store, get_store
+
+WEEK_29 = "Airline desk, week 29"
+IMMEDIATE = {"default": {"BACKEND": "django_tasks.backends.immediate.ImmediateBackend"}}
+QUEUED = {"default": {"BACKEND": "django_tasks_db.DatabaseBackend"}}
+
+
+@dataclass(frozen=True)
+class Desk:
+    """A writable copy of a real database, open as the store `hermes`, and its session "Airline desk, week 29"."""
+
+    store: Store
+    path: Path
+    session_id: str
+
+    def rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
+        with closing(sqlite3.connect(self.path, isolation_level=None, timeout=20)) as con:
+            return con.execute(sql, values).fetchall()
+
+    def live(self) -> list[tuple[Any, ...]]:
+        """What the model is sent: role, content, calls and call id of the live rows, in order."""
+        return self.rows(
+            "SELECT role, content, tool_calls, tool_call_id FROM messages WHERE session_id = ? AND active = 1 ORDER BY id",
+            self.session_id,
+        )
+
+    def append(self, content: str, role: str = "user") -> int:
+        """The agent appends a message."""
+        with closing(sqlite3.connect(self.path, isolation_level=None, timeout=20)) as con:
+            cursor = con.execute(
+                "INSERT INTO messages (session_id, role, content, timestamp) VALUES (?, ?, ?, unixepoch() + 0.5)",
+                (self.session_id, role, content),
+            )
+            assert cursor.lastrowid
+            return cursor.lastrowid
+
+    def take_back_newest(self) -> None:
+        """The agent undoes its newest message."""
+        self.rows(
+            "UPDATE messages SET active = 0 WHERE id = (SELECT MAX(id) FROM messages WHERE session_id = ? AND active = 1)",
+            self.session_id,
+        )
+
+    def holders(self, table: str) -> list[str]:
+        return [row[0] for row in self.rows(f"SELECT holder FROM {table}")]
+
+    def start_turn(self) -> None:
+        """Another process runs a turn of this session."""
+        self.rows(
+            "INSERT INTO session_turn_leases VALUES (?, 'pid=1:turn=9:platform=telegram', unixepoch(), unixepoch() + 300)",
+            self.session_id,
+        )
+
+    def end_turn(self) -> None:
+        self.rows("DELETE FROM session_turn_leases WHERE holder LIKE '%platform=telegram'")
+
+
+@pytest.fixture
+def open_desk(hermes_copy: Callable[[int], Path], settings: Settings) -> Callable[[int], Desk]:
+    """A function from a schema version to that database as the store `hermes`."""
+
+    def open_copy(version: int, title: str = WEEK_29) -> Desk:
+        path = hermes_copy(version)
+        settings.STORES = {"hermes": f"sqlite:///{path}"}
+        with closing(sqlite3.connect(path)) as con:
+            session = con.execute("SELECT id FROM sessions WHERE title = ?", (title,)).fetchone()
+        return Desk(get_store("hermes"), path, session[0])
+
+    return open_copy
+
+
+@pytest.fixture
+def desk(open_desk: Callable[[int], Desk]) -> Desk:
+    """The database of schema 31, which has turn leases."""
+    return open_desk(31)
+
+
+@pytest.fixture
+def at_once(settings: Settings) -> Iterator[None]:
+    """Tasks run when they are enqueued."""
+    settings.TASKS = IMMEDIATE
+    yield

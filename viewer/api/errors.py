@@ -1,0 +1,105 @@
+"""Every refusal as {"error": {"code", "message"}}: those of store and runs by their code, and the web's own."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.urls import URLPattern, URLResolver
+from ninja import NinjaAPI
+from ninja.errors import AuthenticationError, HttpError, ValidationError
+
+import compaction
+from viewer.store.errors import StoreError
+
+STATUS = {
+    "not_found": 404,
+    "unknown_choice": 422,
+    "summary_rejected": 422,
+    "bad_cursor": 422,
+    "store_unavailable": 503,
+}  # every other refusal is 409: it may be granted once the session, the run or the store is in another state
+WEB_CODES = {400: "bad_request", 401: "unauthorized", 403: "forbidden", 404: "not_found", 405: "method_not_allowed"}
+
+logger = logging.getLogger(__name__)
+
+
+class BadCursor(StoreError):
+    """The cursor is not one this call gave."""
+
+    code = "bad_cursor"
+
+
+def problem(status: int, code: str, message: str) -> JsonResponse:
+    """The one shape of an error."""
+    return JsonResponse({"error": {"code": code, "message": message}}, status=status)
+
+
+def install(api: NinjaAPI) -> None:
+    """Have `api` answer every exception in that shape."""
+    handlers: list[tuple[type[Exception], Callable[[HttpRequest, Any], HttpResponse]]] = [
+        (StoreError, _refused),
+        (compaction.CompactionError, _nothing),
+        (ValidationError, _invalid),
+        (AuthenticationError, _unauthorized),
+        (HttpError, _web),
+        (Http404, _unknown),
+        (Exception, _unexpected),
+    ]
+    for kind, handler in handlers:
+        api.add_exception_handler(kind, handler)
+
+
+def _refused(request: HttpRequest, refusal: StoreError) -> HttpResponse:
+    return problem(STATUS.get(refusal.code, 409), refusal.code, refusal.message)
+
+
+def _nothing(request: HttpRequest, refusal: compaction.CompactionError) -> HttpResponse:
+    return problem(409, "nothing_to_compact", refusal.reason)
+
+
+def _invalid(request: HttpRequest, invalid: ValidationError) -> HttpResponse:
+    said = "; ".join(f"{'.'.join(map(str, error['loc'][1:]))}: {error['msg']}" for error in invalid.errors)
+    return problem(422, "invalid", said)
+
+
+def _unauthorized(request: HttpRequest, refused: AuthenticationError) -> HttpResponse:
+    response = problem(401, "unauthorized", "This call needs a token: Authorization: Bearer <token>.")
+    response.headers["WWW-Authenticate"] = "Bearer"
+    return response
+
+
+def _web(request: HttpRequest, refused: HttpError) -> HttpResponse:
+    return problem(refused.status_code, WEB_CODES.get(refused.status_code, "refused"), refused.message)
+
+
+def _unknown(request: HttpRequest, missing: Http404) -> HttpResponse:
+    return problem(404, "not_found", "There is no such call; /api/v1/docs lists them.")
+
+
+def _unexpected(request: HttpRequest, failure: Exception) -> HttpResponse:
+    logger.error("%s %s failed.", request.method, request.path, exc_info=failure)
+    return problem(500, "internal", "Something unexpected went wrong; the log of the site says what.")
+
+
+def methods_in_json(patterns: list[URLResolver | URLPattern]) -> list[URLResolver | URLPattern]:
+    """The same addresses, with the 405 that django-ninja answers in plain text turned into JSON."""
+    return [_in_json(pattern) if isinstance(pattern, URLPattern) else pattern for pattern in patterns]
+
+
+def _in_json(pattern: URLPattern) -> URLPattern:
+    view: Callable[..., HttpResponseBase] = pattern.callback
+
+    @wraps(view)
+    def answer(request: HttpRequest, *args: Any, **values: Any) -> HttpResponseBase:
+        response = view(request, *args, **values)
+        if response.status_code != 405:
+            return response
+        refused = problem(405, "method_not_allowed", f"This call does not take {request.method}.")
+        refused.headers["Allow"] = response.headers["Allow"]
+        return refused
+
+    return URLPattern(pattern.pattern, answer, pattern.default_args, pattern.name)

@@ -1,0 +1,89 @@
+"""Runs: ask for a compaction, follow it, apply, discard, cancel, undo."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest
+from ninja import Router
+
+from viewer.runs import life
+from viewer.runs.errors import WrongStatus
+from viewer.runs.models import Run
+from viewer.runs.planning import Options
+from viewer.store.errors import NotUndoable
+from viewer.store.stores import get_store
+
+from . import cursors, shapes
+from .answers import answers
+from .schemas import ApplyIn, Limit, ReportOut, RunIn, RunOut, RunsOut
+from .scopes import COMPACT, READ
+
+router = Router(tags=["runs"])
+
+
+@router.post(
+    "/stores/{store}/sessions/{session_id}/runs",
+    auth=COMPACT,
+    response=answers(RunOut, 202),
+    summary="Compact a session",
+)
+def start(request: HttpRequest, store: str, session_id: str, body: RunIn) -> tuple[int, RunOut]:
+    """Hand a compaction to a worker: with `apply` it is written, without it stops as a candidate to look at."""
+    options = Options(body.strategy, body.focus, body.keep_last, body.summarizer)
+    return 202, shapes.run(life.start(get_store(store), session_id, options, apply=body.apply))
+
+
+@router.get("/runs", auth=READ, response=answers(RunsOut), summary="Runs")
+def runs(
+    request: HttpRequest, store: str = "", session_id: str = "", status: str = "", limit: Limit = 50, cursor: str = ""
+) -> RunsOut:
+    """Newest first."""
+    wanted = {"store": store, "session_id": session_id, "status": status}
+    found = Run.objects.filter(**{name: value for name, value in wanted.items() if value}).order_by("-pk")
+    if cursor:
+        found = found.filter(pk__lt=cursors.read(cursor, "runs", int)[0])
+    listed = list(found[: limit + 1])
+    more = cursors.written("runs", listed[limit - 1].pk) if len(listed) > limit else None
+    return RunsOut(items=[shapes.run(run) for run in listed[:limit]], next=more)
+
+
+@router.get("/runs/{int:run_id}", auth=READ, response=answers(RunOut), summary="One run")
+def run(request: HttpRequest, run_id: int) -> RunOut:
+    """Where the run stands."""
+    return shapes.run(life.get_run(run_id))
+
+
+@router.get("/runs/{int:run_id}/report", auth=READ, response=answers(ReportOut), summary="What a run keeps and loses")
+def report(request: HttpRequest, run_id: int) -> ReportOut:
+    """There is one as soon as there is a summary."""
+    found = life.get_run(run_id)
+    if not found.report:
+        raise WrongStatus(f"Run {run_id} is {found.status} and has no summary to report on.")
+    return ReportOut(run=run_id, reasons=found.plan["reasons"], recompaction=found.plan["recompaction"], **found.report)
+
+
+@router.post("/runs/{int:run_id}/apply", auth=COMPACT, response=answers(RunOut, 202), summary="Write a candidate")
+def apply(request: HttpRequest, run_id: int, body: ApplyIn | None = None) -> tuple[int, RunOut]:
+    """Hand a ready candidate to a worker, with the text given or as it is."""
+    return 202, shapes.run(life.apply(life.get_run(run_id), body.summary if body else None))
+
+
+@router.post("/runs/{int:run_id}/discard", auth=COMPACT, response=answers(RunOut), summary="Give up a candidate")
+def discard(request: HttpRequest, run_id: int) -> RunOut:
+    """Only a candidate that was not written."""
+    return shapes.run(life.discard(life.get_run(run_id)))
+
+
+@router.post("/runs/{int:run_id}/cancel", auth=COMPACT, response=answers(RunOut), summary="Stop a run")
+def cancel(request: HttpRequest, run_id: int) -> RunOut:
+    """Before it is being written."""
+    return shapes.run(life.cancel(life.get_run(run_id)))
+
+
+@router.post("/runs/{int:run_id}/undo", auth=COMPACT, response=answers(RunOut), summary="Take a compaction back")
+def undo(request: HttpRequest, run_id: int) -> RunOut:
+    """The messages from before return to the context; those written since stay."""
+    found = life.get_run(run_id)
+    if found.status != "applied" or found.handoff_id is None:
+        raise NotUndoable(f"Run {run_id} is {found.status}: only one that was applied can be undone.")
+    life.undo(get_store(found.store), found.session_id, found.handoff_id)
+    return shapes.run(life.get_run(run_id))

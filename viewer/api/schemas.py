@@ -1,0 +1,248 @@
+"""The shapes of the API's answers and requests (`DESIGN.md`, "JSON API").
+
+Times are ISO 8601 in UTC, ids of messages are rows.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal
+
+from ninja import Schema
+from pydantic import Field
+
+Limit = Annotated[int, Field(ge=1, le=500)]
+
+
+def moment(seconds: float) -> datetime:
+    """A stored time, epoch seconds, as the API gives it; one outside the calendar is its nearest end."""
+    return datetime.fromtimestamp(min(max(seconds, 0.0), 253402300799.0), UTC)
+
+
+class ErrorOut(Schema):
+    code: str
+    message: str
+
+
+class ProblemOut(Schema):
+    """Every answer with a status of 400 or above."""
+
+    error: ErrorOut
+
+
+class HealthOut(Schema):
+    status: Literal["ok"]
+    version: str
+
+
+class StoreOut(Schema):
+    """`error` says why a store is not open; what it can do is null then."""
+
+    name: str
+    origin: str
+    schema_version: int | None = None
+    sessions: int | None = None
+    size: int | None = None
+    can_compact: bool = False
+    compact_reason: str = ""
+    search: bool = False
+    turn_leases: bool = False
+    error: ErrorOut | None = None
+
+
+class StoresOut(Schema):
+    items: list[StoreOut]
+    next: str | None = None
+
+
+class SessionOut(Schema):
+    """Tokens and messages of the live context; `messages_total` counts each message of History once."""
+
+    id: str
+    store: str
+    title: str
+    source: str
+    model: str
+    started_at: datetime
+    last_active: datetime
+    active: bool
+    archived: bool
+    messages_live: int
+    messages_total: int
+    tokens_live: int
+    context_window: int
+    compactions: int
+    parent: str | None
+    parts: int
+    can_compact: bool
+    compact_reason: str
+
+
+class SessionsOut(Schema):
+    items: list[SessionOut]
+    next: str | None
+
+
+class SessionIn(Schema):
+    """What to change; a field that is left out stays."""
+
+    title: Annotated[str, Field(max_length=100)] | None = None
+    archived: bool | None = None
+
+
+class MessageOut(Schema):
+    """A message, or a compaction's handoff with its `summary`. `rows` are all rows that carry it, oldest first."""
+
+    id: int
+    kind: Literal["message", "handoff"]
+    role: str
+    content: Any
+    tool_calls: list[dict[str, Any]]
+    tool_call_id: str | None
+    tool_name: str | None
+    reasoning: str | None
+    timestamp: datetime
+    state: Literal["live", "under", "out"]
+    shortened: bool
+    rows: list[int]
+    summary: str | None = None
+
+
+class MessagesOut(Schema):
+    items: list[MessageOut]
+    next: str | None
+
+
+class ContextOut(Schema):
+    """What a model should be sent now. `tokens` are those of the messages, without the system prompt."""
+
+    session: str
+    system: str | None
+    messages: list[dict[str, Any]]
+    tokens: int
+
+
+class CompactionOut(Schema):
+    """`boundary_message_id` is the first message that was kept: the boundary stands before it."""
+
+    at: datetime
+    by: str
+    messages_before: int
+    messages_after: int
+    tokens_before: int
+    tokens_after: int
+    summary: str
+    boundary_message_id: int | None
+    handoff_id: int
+    summarised_ids: list[int]
+    kept_ids: list[int]
+    shortened_ids: list[int]
+    run: int | None
+    undoable: bool
+
+
+class CompactionsOut(Schema):
+    items: list[CompactionOut]
+    next: str | None = None
+
+
+class PlanIn(Schema):
+    """The choices for one compaction."""
+
+    strategy: str = "summary"
+    focus: Annotated[str, Field(max_length=2000)] = ""
+    keep_last: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    summarizer: str = "offline"
+
+
+class RunIn(PlanIn):
+    """`apply` false stops at a candidate to look at."""
+
+    apply: bool = False
+
+
+class PartOut(Schema):
+    ids: list[int]
+    count: int
+    tokens: int
+
+
+class HeldOut(Schema):
+    """Who holds a lock or a turn, since when and until when unless it is renewed."""
+
+    holder: str
+    since: datetime
+    expires: datetime
+
+
+class BusyOut(Schema):
+    lock: HeldOut | None
+    turn: HeldOut | None
+
+
+class PlanOut(Schema):
+    """A dry run: `head` and `tail` stay, `middle` would be summarised, `lifted` are earlier handoffs folded into the
+    new one.
+    """
+
+    head: PartOut
+    middle: PartOut
+    tail: PartOut
+    lifted: list[int]
+    reasons: list[str]
+    tokens_before: int
+    tokens_after_estimate: int
+    recompaction: bool
+    lock_seconds_estimate: float
+    context_window: int
+    tokens_are_estimates: bool
+    pick_up: str
+    busy: BusyOut | None
+
+
+class RunOut(Schema):
+    """`progress.sentence` says what is being done; `error` what stopped it last."""
+
+    id: int
+    store: str
+    session_id: str
+    status: str
+    strategy: str
+    summarizer: str
+    focus: str
+    keep_last: int | None
+    apply: bool
+    progress: dict[str, Any]
+    tokens_before: int | None
+    tokens_after: int | None
+    messages_before: int | None
+    messages_after: int | None
+    summary: str
+    error: ErrorOut | None
+    undoable: bool
+    created_at: datetime
+    finished_at: datetime | None
+
+
+class RunsOut(Schema):
+    items: list[RunOut]
+    next: str | None
+
+
+class ApplyIn(Schema):
+    """`summary` replaces the candidate's text; it is written exactly as given."""
+
+    summary: str | None = None
+
+
+class ReportOut(Schema):
+    """What a run makes of the messages, by row id, and what was done besides, in sentences."""
+
+    run: int
+    kept: list[int]
+    shortened: list[int]
+    summarised: list[int]
+    repairs: list[str]
+    notes: list[str]
+    reasons: list[str]
+    recompaction: bool

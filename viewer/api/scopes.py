@@ -1,0 +1,18 @@
+"""Who may call what: a token within its scopes; a signed-in browser may read."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest
+
+from viewer import access
+
+COMPACT = access.require("compact")
+WRITE = access.require("write")
+
+
+def browser(request: HttpRequest) -> bool:
+    """The owner's browser; GET only: no CSRF token is checked here, and a cookie alone must not change anything."""
+    return request.method == "GET" and access.is_signed_in(request)
+
+
+READ = [access.require("read"), browser]

@@ -1,0 +1,130 @@
+"""Sessions: list, one, rename and archive, messages, context, compactions, plan."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from django.http import HttpRequest
+from ninja import Router
+
+from viewer.runs import life, planning
+from viewer.runs.planning import Options
+from viewer.store import counting, reading, writing
+from viewer.store.sessions import Order, SessionFilter, get_session, list_sessions, sort_key, system_prompt
+from viewer.store.stores import get_store, open_store
+
+from . import cursors, messages, shapes
+from .answers import answers
+from .schemas import (
+    CompactionsOut,
+    ContextOut,
+    Limit,
+    MessagesOut,
+    PlanIn,
+    PlanOut,
+    SessionIn,
+    SessionOut,
+    SessionsOut,
+)
+from .scopes import READ, WRITE
+
+router = Router(tags=["sessions"])
+SESSION = "/stores/{store}/sessions/{session_id}"
+
+
+@router.get("/stores/{store}/sessions", auth=READ, response=answers(SessionsOut), summary="Sessions of a store")
+def sessions(
+    request: HttpRequest,
+    store: str,
+    q: str = "",
+    source: str = "",
+    model: str = "",
+    state: Literal["", "open", "ended", "archived"] = "",
+    compacted: bool | None = None,
+    order: Order = "recent",
+    limit: Limit = 50,
+    cursor: str = "",
+) -> SessionsOut:
+    """Newest first by `order`.
+
+    Of a conversation split into parts, the newest part alone; archived ones only on request.
+    """
+    after = cursors.read(cursor, f"sessions by {order}", float, str) if cursor else None
+    wanted = SessionFilter(q=q, source=source, model=model, state=state, compacted=compacted, order=order)
+    with open_store(get_store(store)) as reader:
+        found = list_sessions(reader, wanted, limit + 1, (after[0], after[1]) if after else None)
+        items = [shapes.session(reader, session) for session in found[:limit]]
+    more = len(found) > limit
+    return SessionsOut(
+        items=items, next=cursors.written(f"sessions by {order}", *sort_key(found[limit - 1], order)) if more else None
+    )
+
+
+@router.get(SESSION, auth=READ, response=answers(SessionOut), summary="One session")
+def session(request: HttpRequest, store: str, session_id: str) -> SessionOut:
+    """The session and the numbers of its context."""
+    with open_store(get_store(store)) as reader:
+        return shapes.session(reader, get_session(reader, session_id))
+
+
+@router.patch(SESSION, auth=WRITE, response=answers(SessionOut), summary="Rename or archive")
+def change(request: HttpRequest, store: str, session_id: str, body: SessionIn) -> SessionOut:
+    """Give a title, or put the session into the archive or take it out; nothing is deleted."""
+    found = get_store(store)
+    if body.title is not None:
+        writing.rename(found, session_id, body.title)
+    if body.archived is not None:
+        writing.set_archived(found, session_id, body.archived)
+    with open_store(found) as reader:
+        return shapes.session(reader, get_session(reader, session_id))
+
+
+@router.get(f"{SESSION}/messages", auth=READ, response=answers(MessagesOut), summary="Messages")
+def session_messages(
+    request: HttpRequest,
+    store: str,
+    session_id: str,
+    view: Literal["history", "live", "raw"] = "history",
+    around: int | None = None,
+    limit: Limit = 100,
+    cursor: str = "",
+) -> MessagesOut:
+    """Oldest first.
+
+    `history`: each message once, handoffs at their boundaries; `live`: what the model sees; `raw`: all rows.
+    """
+    with open_store(get_store(store)) as reader:
+        get_session(reader, session_id)
+        return messages.page(reader, session_id, view, around, limit, cursor)
+
+
+@router.get(f"{SESSION}/context", auth=READ, response=answers(ContextOut), summary="What a model should be sent now")
+def context(request: HttpRequest, store: str, session_id: str) -> ContextOut:
+    """The live context in OpenAI's chat shape, handoff included; the system prompt beside it where the agent keeps it
+    there.
+    """
+    with open_store(get_store(store)) as reader:
+        count = counting.counter_for(get_session(reader, session_id).model)
+        rows = reading.for_model(reading.live_context(reader, session_id))
+        prompt = system_prompt(reader, session_id)
+    return ContextOut(
+        session=session_id,
+        system=prompt or None,
+        messages=[messages.openai(row) for row in rows],
+        tokens=sum(counting.row_tokens(row, count) for row in rows),
+    )
+
+
+@router.get(f"{SESSION}/compactions", auth=READ, response=answers(CompactionsOut), summary="Compactions of a session")
+def compactions(request: HttpRequest, store: str, session_id: str) -> CompactionsOut:
+    """Every compaction that stands, ours or the agent's, oldest first."""
+    with open_store(get_store(store)) as reader:
+        found = life.compactions(reader, session_id)
+    return CompactionsOut(items=[shapes.compaction(view) for view in found])
+
+
+@router.post(f"{SESSION}/plan", auth=READ[:1], response=answers(PlanOut), summary="A dry run")
+def plan(request: HttpRequest, store: str, session_id: str, body: PlanIn) -> PlanOut:
+    """What a compaction would keep and summarise, and why; no model is asked and nothing is written."""
+    options = Options(body.strategy, body.focus, body.keep_last, body.summarizer)
+    return shapes.plan(planning.draft(get_store(store), session_id, options))

@@ -1,0 +1,131 @@
+"""What stores and runs hold, in the API's shapes."""
+
+from __future__ import annotations
+
+import time
+
+from viewer.runs import life, planning
+from viewer.runs.models import Run
+from viewer.runs.past import CompactionView
+from viewer.runs.planning import Draft
+from viewer.store import counting, reading
+from viewer.store.guards import Held
+from viewer.store.sessions import Session
+from viewer.store.stores import Reader
+
+from .schemas import (
+    BusyOut,
+    CompactionOut,
+    ErrorOut,
+    HeldOut,
+    PartOut,
+    PlanOut,
+    RunOut,
+    SessionOut,
+    moment,
+)
+
+ACTIVE_SECONDS = 300.0  # without a message; the owner's dashboard calls a session active as long (interop/hermes.md 3)
+
+
+def session(reader: Reader, found: Session) -> SessionOut:
+    """A session with the numbers of its context; History is read only where rows are not simply its messages."""
+    count = counting.counter_for(found.model)
+    live = reading.for_model(reading.live_context(reader, found.id))
+    total, compactions = len(live), 0
+    if found.rows != found.live or found.parts > 1:
+        history = reading.read_history(reader, found.id)
+        total, compactions = len(history.entries), len(history.boundaries)
+    refusal = planning.refusal(reader, found.id)
+    return SessionOut(
+        id=found.id,
+        store=found.store,
+        title=found.title,
+        source=found.source,
+        model=found.model,
+        started_at=moment(found.started_at),
+        last_active=moment(found.last_active),
+        active=found.ended_at is None and time.time() - found.last_active < ACTIVE_SECONDS,
+        archived=found.archived,
+        messages_live=len(live),
+        messages_total=total,
+        tokens_live=sum(counting.row_tokens(row, count) for row in live),
+        context_window=counting.context_window(found.model),
+        compactions=compactions,
+        parent=found.parent or None,
+        parts=found.parts,
+        can_compact=refusal is None,
+        compact_reason=refusal.message if refusal else "",
+    )
+
+
+def compaction(view: CompactionView) -> CompactionOut:
+    return CompactionOut(
+        at=moment(view.at),
+        by=view.by,
+        messages_before=view.messages_before,
+        messages_after=view.messages_after,
+        tokens_before=view.tokens_before,
+        tokens_after=view.tokens_after,
+        summary=view.summary,
+        boundary_message_id=view.boundary_message_id,
+        handoff_id=view.handoff_id,
+        summarised_ids=list(view.summarised_ids),
+        kept_ids=list(view.kept_ids),
+        shortened_ids=list(view.shortened_ids),
+        run=view.run,
+        undoable=view.undoable,
+    )
+
+
+def plan(draft: Draft) -> PlanOut:
+    made = draft.plan
+    busy = BusyOut(lock=_held(draft.lock), turn=_held(draft.lease)) if draft.lock or draft.lease else None
+    return PlanOut(
+        head=_part(draft.head_ids, made.head_tokens),
+        middle=_part(draft.middle_ids, made.middle_tokens),
+        tail=_part(draft.tail_ids, made.tail_tokens),
+        lifted=list(draft.lifted_ids),
+        reasons=list(made.reasons),
+        tokens_before=draft.tokens_before,
+        tokens_after_estimate=draft.tokens_after_estimate,
+        recompaction=made.recompaction,
+        lock_seconds_estimate=round(draft.lock_seconds, 2),
+        context_window=draft.window,
+        tokens_are_estimates=draft.estimate,
+        pick_up=draft.pick_up,
+        busy=busy,
+    )
+
+
+def _part(ids: tuple[int, ...], tokens: int) -> PartOut:
+    return PartOut(ids=list(ids), count=len(ids), tokens=tokens)
+
+
+def _held(held: Held | None) -> HeldOut | None:
+    return HeldOut(holder=held.holder, since=moment(held.since), expires=moment(held.expires)) if held else None
+
+
+def run(found: Run) -> RunOut:
+    error = ErrorOut(code=found.error_code, message=found.error_message) if found.error_code else None
+    return RunOut(
+        id=found.pk,
+        store=found.store,
+        session_id=found.session_id,
+        status=found.status,
+        strategy=found.strategy,
+        summarizer=found.summarizer,
+        focus=found.focus,
+        keep_last=found.keep_last,
+        apply=found.apply,
+        progress=found.progress,
+        tokens_before=found.tokens_before,
+        tokens_after=found.tokens_after,
+        messages_before=found.messages_before,
+        messages_after=found.messages_after,
+        summary=found.summary,
+        error=error,
+        undoable=life.is_undoable(found),
+        created_at=found.created_at,
+        finished_at=found.finished_at,
+    )

@@ -1,0 +1,51 @@
+"""Whether the site is up, and what the stores can do."""
+
+from __future__ import annotations
+
+from django.db import connection
+from django.http import HttpRequest
+from ninja import Router
+
+from viewer.store.errors import StoreError
+from viewer.store.stores import Store, all_stores, capabilities, open_store
+
+from .answers import answers
+from .schemas import ErrorOut, HealthOut, StoreOut, StoresOut
+from .scopes import READ
+
+VERSION = "0.1.0"
+router = Router(tags=["stores"])
+
+
+@router.get("/health", auth=None, response=answers(HealthOut), summary="Is the site up?")
+def health(request: HttpRequest) -> HealthOut:
+    """Answers when the site and its own database do."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1")
+    return HealthOut(status="ok", version=VERSION)
+
+
+@router.get("/stores", auth=READ, response=answers(StoresOut), summary="The stores")
+def stores(request: HttpRequest) -> StoresOut:
+    """Every store with what it can do, and why not."""
+    return StoresOut(items=[_store(store) for store in all_stores()])
+
+
+def _store(store: Store) -> StoreOut:
+    try:
+        with open_store(store) as reader:
+            able = capabilities(reader)
+    except StoreError as problem:
+        error = ErrorOut(code=problem.code, message=problem.message)
+        return StoreOut(name=store.name, origin=store.origin, error=error)
+    return StoreOut(
+        name=store.name,
+        origin=store.origin,
+        schema_version=able.schema,
+        sessions=able.sessions,
+        size=able.size,
+        can_compact=able.can_compact,
+        compact_reason=able.compact_reason,
+        search=able.search,
+        turn_leases=able.turn_leases,
+    )
