@@ -4,12 +4,11 @@ A line that starts with `%%` begins a step; the lines after it, up to the next s
 
     %% session          body: `name: value` lines. title, last (time since its last message), prompt,
                         parent (a title earlier in the file); any other name is a column of `sessions`
-    %% user             a message; `user json` has a JSON body, `user picture=kiln` adds a picture, and any other
-                        `column=value` sets a column (`user display_kind=steer`)
+    %% user             a message; `user picture=kiln` adds a picture, and any other `column=value` sets a column
+                        (`user display_kind=steer`)
     %% thinking         the reasoning of the assistant message that follows
     %% assistant        a message; the calls that follow belong to it
     %% call NAME {...}  a tool call with its arguments; body: its result. Calls in a row are parallel calls
-    %% row ROLE         a row of any other role
     %% later 2h         time passes
     %% compact head=3 tail=4 form=em-dash ...   a compaction; body: the summary; see `Script.compact`
     %% undo-compaction | take-back 2 | split head=3 tail=4
@@ -84,9 +83,6 @@ class _Reading:
         script = self.scripts[-1]
         if step == "user":
             _user(script, rest, body)
-        elif step == "row":
-            role, *options = rest.split(" ", 1)
-            script.add(role, body, **_options(*options))
         elif step == "later":
             script.clock.seconds += seconds(rest)
         elif step == "compact":
@@ -110,16 +106,13 @@ def _session(body: str, before: list[Script]) -> Script:
 
 
 def _user(script: Script, rest: str, body: str) -> None:
-    shape, _, options = rest.partition(" ") if rest.startswith("json") else ("", "", rest)
-    columns = _options(options)
+    columns = _options(rest)
     picture = columns.pop("picture", None)
-    content: Any = json.loads(body) if shape else body
-    if picture:
-        content = [{"type": "text", "text": body}, pictures.part(picture)]
+    content = [{"type": "text", "text": body}, pictures.part(picture)] if picture else body
     script.user(content, **columns)
 
 
-def _options(rest: str = "") -> dict[str, Any]:
+def _options(rest: str) -> dict[str, Any]:
     return dict(option.split("=", 1) for option in rest.split())
 
 
