@@ -51,8 +51,8 @@ def process(
 
 
 @pytest.fixture
-def database(process: Hermes, tmp_path: Path) -> Path:
-    """A fresh `state.db` made by Hermes."""
+def database(tmp_path: Path) -> Path:
+    """Where the fresh `state.db` of a test is."""
     return tmp_path / "state.db"
 
 

@@ -9,38 +9,41 @@ from .hermes import Hermes
 
 Said = tuple[str, str]  # the role and the words a message can be told by
 
-PIXEL = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
-FILLING = "The quick brown fox jumps over the lazy dog. " * 25  # small transcripts are not worth a summary to Hermes
+PIXEL = "data:image/gif;base64,R0lGODlhAQABAAAAACH5BAEKAAEALAAAAAABAAEAAAICTAEAOw=="
+FILLING = " ".join(
+    ["The quick brown fox jumps over the lazy dog."] * 25
+)  # small transcripts are not worth a summary to Hermes
 
 
-def write_session(hermes: Hermes, session_id: str, turns: int = 24) -> list[Said]:
+def write_session(hermes: Hermes, session_id: str, turns: int = 24, distinct_ids: bool = False) -> list[Said]:
     """Let Hermes write a session; its messages in order.
 
-    Every turn asks, thinks, makes two parallel tool calls whose ids repeat later in the session, and replies with stray white
-    space around it; some turns carry an image, words in another script, or a reply of two parts.
+    Every turn asks, thinks, makes two parallel tool calls, and replies in two scripts with stray white space around it;
+    some requests carry an image. The ids of tool calls come again every five turns, as they do with some models, unless
+    `distinct_ids`: schema 22's agent sends no second result for an id.
     """
     hermes.create_session(session_id, model="test-model")
     hermes.db("set_session_title", session_id, session_id)  # an untitled session makes Hermes ask the model for a title
     said: list[Said] = []
     for turn in range(turns):
         said += _ask(hermes, session_id, turn)
-        said += _work(hermes, session_id, turn)
-        reply = f"Finished step {turn}: 完了 ✅ {FILLING[:200]}"
+        said += _work(hermes, session_id, turn, turn if distinct_ids else turn % 5)
+        reply = f"Finished step {turn}: 完了 ✅ {FILLING[:179]}"
         hermes.append(session_id, "assistant", f"  {reply}\n", finish_reason="stop")
         said.append(("assistant", reply))
     return said
 
 
 def _ask(hermes: Hermes, session_id: str, turn: int) -> list[Said]:
-    text = f"Request {turn}, code word walnut{turn}: {FILLING[:300]}"
+    text = f"Request {turn}, code word walnut{turn}: {FILLING[:314]}"
     with_image = [{"type": "text", "text": text}, {"type": "image_url", "image_url": {"url": PIXEL}}]
     hermes.append(session_id, "user", with_image if turn % 8 == 3 else text)
     return [("user", text)]
 
 
-def _work(hermes: Hermes, session_id: str, turn: int) -> list[Said]:
+def _work(hermes: Hermes, session_id: str, turn: int, number: int) -> list[Said]:
     calls = [
-        {"id": f"call_{turn % 5}_{part}", "type": "function", "function": {"name": "terminal", "arguments": arguments}}
+        {"id": f"call_{number}_{part}", "type": "function", "function": {"name": "terminal", "arguments": arguments}}
         for part in range(2)
         for arguments in [json.dumps({"command": f"step --turn {turn} --part {part} {'a' * 600}"})]
     ]

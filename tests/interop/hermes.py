@@ -32,7 +32,7 @@ def environment(requirement: str) -> Path:
     cache.mkdir(parents=True, exist_ok=True)
     home = cache / f"hermes-{requirement.replace('==', '-')}-py{sys.version_info.major}.{sys.version_info.minor}"
     python, marker = home / "bin" / "python", home / "installed"
-    with open(home.with_suffix(".lock"), "w") as lock:
+    with open(f"{home}.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # parallel test runs share the cache
         if not (marker.exists() and python.exists()):
             shutil.rmtree(home, ignore_errors=True)

@@ -1,0 +1,97 @@
+"""A compaction as the site makes one, step by step, so that a test can let Hermes act between any two."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import compaction
+from viewer.runs import planning, steps
+from viewer.store import guards, reading, writing
+from viewer.store.codec import message_of
+from viewer.store.history import History
+from viewer.store.stores import Store, open_store
+from viewer.store.undoing import Outlook, Undoing
+
+SUMMARY = "## Goal\nFinish every step, says the marmalade note.\n\n## Completed Actions\n1. RAN the earlier steps."
+POLICY = compaction.Policy(context_window=32_000)  # a tail of some 3,200 tokens
+NOW = 1_800_000_000.0
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A session as it was planned, with the compression lock held by `holder`."""
+
+    store: Store
+    basis: planning.Basis
+    plan: compaction.Plan
+    holder: str
+
+    @property
+    def session_id(self) -> str:
+        return self.basis.session.id
+
+
+@dataclass(frozen=True)
+class Done:
+    """A committed compaction: what the model should be sent from now on, and what taking it back needs."""
+
+    store: Store
+    messages: list[compaction.Message]
+    commit: writing.Commit
+    undoing: Undoing
+
+
+def store_of(database: Path) -> Store:
+    return Store("hermes", f"sqlite:///{database}", "configured")
+
+
+def plan(database: Path, session_id: str) -> Planned:
+    """Take the lock and plan. Raises SessionBusy when somebody else has it."""
+    store, holder = store_of(database), guards.new_holder()
+    guards.take_lock(store, session_id, holder)
+    with open_store(store) as reader:
+        basis = planning.read_basis(reader, session_id)
+    messages = [message_of(row) for row in basis.sent]
+    return Planned(store, basis, compaction.plan(messages, POLICY, compaction.counter_for("gpt-5")), holder)
+
+
+def commit(planned: Planned) -> Done:
+    """Commit under the turn lease and let go of the lock, whatever happens."""
+    try:
+        with guards.turn_lease(planned.store, planned.session_id) as lease:
+            return commit_leased(planned, lease)
+    finally:
+        guards.release_lock(planned.store, planned.session_id, planned.holder)
+
+
+def commit_leased(planned: Planned, lease: str) -> Done:
+    """Commit while `lease` holds the turn lease."""
+    result = compaction.apply(planned.plan, SUMMARY)
+    done = writing.commit(
+        planned.store, planned.basis.snapshot, steps.steps_of(planned.basis, result),
+        lock_holder=planned.holder, lease_holder=lease, now=NOW,
+    )  # fmt: skip
+    originals = {row_id: done.copies.get(row_id) for row_id, *_ in planned.basis.snapshot.rows} | done.copies
+    undoing = Undoing(planned.session_id, done.handoff_id, done.block_ids, originals)
+    return Done(planned.store, result.messages, done, undoing)
+
+
+def compact(database: Path, session_id: str) -> Done:
+    return commit(plan(database, session_id))
+
+
+def undo(store: Store, undoing: Undoing) -> Outlook:
+    """Take a compaction back under lock and lease."""
+    holder = guards.new_holder()
+    guards.take_lock(store, undoing.session_id, holder)
+    try:
+        with guards.turn_lease(store, undoing.session_id) as lease:
+            return writing.undo(store, undoing, lock_holder=holder, lease_holder=lease)
+    finally:
+        guards.release_lock(store, undoing.session_id, holder)
+
+
+def history_of(database: Path, session_id: str) -> History:
+    with open_store(store_of(database)) as reader:
+        return reading.read_history(reader, session_id)
