@@ -269,6 +269,7 @@ BOUNDARIES = {  # live messages before and after each compaction, as its transcr
     "Beehive scales and a strange night": [(7, 4)],
     "Grant application for the reading room": [],
     "A name for the boat": [],
+    "Pottery shop: glaze, kiln and a crack": [(9, 1)],
     "Museum audio guide #4": [(8, 6), (10, 6), (10, 8)],
 }
 

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import compaction
-from compaction import protocol
+from compaction import messages, protocol
 
 from .alignment import LightRow
-from .codec import decode_calls, decode_content, number, state_of
+from .codec import JSON_MARK, decode_calls, decode_content, encode_content, number, state_of
 from .columns import chunks, marks, selection
 from .sessions import chain
 from .stores import Reader
@@ -35,15 +35,16 @@ def light_rows(reader: Reader, session_id: str) -> list[LightRow]:
         f"FROM messages WHERE session_id IN ({marks(sessions)}) ORDER BY id",
         [protocol.MERGE_DELIMITER, *sessions],
     ).fetchall()
-    suspects = [row[0] for row in rows if row[8] or row[12] or _may_hold_handoff(row[10])]
-    contents = _contents(reader, suspects)
+    contents = _contents(reader, [row[0] for row in rows if row[8] or row[12] or _needs_decoding(row[10])])
     return [_light_row(row, contents, session_id) for row in rows]
 
 
-def _may_hold_handoff(start: bytes | None) -> bool:
-    return start is not None and any(hint in start for hint in _HINTS)
+def _needs_decoding(start: bytes | None) -> bool:
+    """Whether the start of a content does not tell its text: it may hold a handoff, or is a list of parts."""
+    return start is not None and (start.startswith(_JSON_MARK) or any(hint in start for hint in _HINTS))
 
 
+_JSON_MARK = JSON_MARK.encode()
 # Every handoff begins with one of these; the dash behind them is escaped in stored JSON.
 _HINTS = tuple({marker.split("—")[0].strip().encode() for marker in (*protocol.HEADERS, protocol.PRIOR_HEADER)})
 _CALL_ID = re.compile(r'"(?:call_id|id)":\s*"([^"]*)"')
@@ -51,39 +52,38 @@ _CALL_ID = re.compile(r'"(?:call_id|id)":\s*"([^"]*)"')
 
 def _light_row(row: tuple[Any, ...], contents: dict[int, Any], session_id: str) -> LightRow:
     row_id, part, role, time, tool_call_id, calls, active, compacted, flagged, display_kind, start, size, _ = row
-    state = state_of(active, compacted) if part == session_id else state_of(False, active)
-    text, handoff, key = _folded(start), "", ""
-    calls_text = calls if isinstance(calls, str) else ""
+    text, summary = _folded((start or b"").decode("utf-8", "ignore")), None
     if row_id in contents:
-        parts = compaction.split(contents[row_id], flagged=bool(flagged))
-        summaries = [piece for piece in parts if piece.kind == "summary"]
-        live = [piece for piece in parts if piece.kind != "summary"]
-        if summaries:
-            merged = bool(live) or decode_calls(calls)
-            handoff = "merged" if merged else "standalone"
-            key = hashlib.blake2b("\n".join(piece.text for piece in summaries).encode("utf-8", "replace")).hexdigest()
-            live_text = "\n".join(piece.text for piece in live)
-            text, size = (
-                " ".join(live_text.split())[:TEXT_CHARACTERS],
-                len(live_text.strip().encode("utf-8", "replace")),
-            )
+        summary, live = _parted(contents[row_id], bool(flagged))
+        text, size = _folded(messages.text(live)), len((encode_content(live) or "").strip().encode())
+    calls_text = calls if isinstance(calls, str) else ""
     return LightRow(
         id=row_id,
         role=str(role or ""),
-        state=state,
+        state=state_of(active, compacted) if part == session_id else state_of(False, active),
         time=number(time),
         tool_call_id=str(tool_call_id or ""),
         calls=" ".join(_CALL_ID.findall(calls_text)),
         text=text,
         size=(size or 0) + len(calls_text),
-        handoff=handoff,  # type: ignore[arg-type]  # one of the three words
-        handoff_key=key,
+        handoff="" if summary is None else "merged" if text or decode_calls(calls) else "standalone",
+        handoff_key="" if summary is None else hashlib.blake2b(summary.encode("utf-8", "replace")).hexdigest(),
         scaffold=role == "user" and (display_kind == "hidden" or text.startswith(protocol.SYNTHETIC_USER_STARTS)),
     )
 
 
-def _folded(start: bytes | None) -> str:
-    return " ".join((start or b"").decode("utf-8", "ignore").split())[:TEXT_CHARACTERS]
+def _parted(content: Any, flagged: bool) -> tuple[str | None, Any]:
+    """The text of the handoff in a content, None when there is none, and the content without it."""
+    parts = compaction.split(content, flagged=flagged)
+    summaries = [part.text for part in parts if part.kind == "summary"]
+    live = [part.content for part in parts if part.kind != "summary"]
+    if not summaries:
+        return None, content
+    return "\n".join(summaries), live[0] if len(live) == 1 else "\n".join(map(messages.text, live))
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.split())[:TEXT_CHARACTERS]
 
 
 def _contents(reader: Reader, ids: Sequence[int]) -> dict[int, Any]:
