@@ -1,0 +1,42 @@
+"""The addresses of one session's pages, for links in page data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from urllib.parse import urlencode
+
+from django.urls import reverse
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A session of a store. `href` is its page; every other address is derived from it, so that a long page resolves
+    URLs once.
+    """
+
+    store: str
+    session: str
+    href: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "href", reverse("pages:session", args=[self.store, self.session]))
+
+    def message(self, row_id: int) -> str:
+        """The permalink of a message: opens its own window and marks it."""
+        return f"{self.href}?around={row_id}#m{row_id}"
+
+    def boundary(self, handoff_id: int) -> str:
+        return f"{self.href}?around={handoff_id}#b{handoff_id}"
+
+    def whole(self, row_id: int, part: str) -> str:
+        """One row's content, calls or thinking, uncut."""
+        return f"{self.href}/messages/{row_id}?part={part}"
+
+    def listed(self, handoff_id: int, which: str) -> str:
+        """The messages a compaction summarised or kept."""
+        return f"{self.href}/boundaries/{handoff_id}/{which}"
+
+    def view(self, name: str = "", **query: object) -> str:
+        """A view of the session: "", "context", "rows", "timeline", "plan", "compact", "practise"."""
+        pairs = {key: value for key, value in query.items() if value not in (None, "")}
+        return f"{self.href}{'/' + name if name else ''}{'?' + urlencode(pairs) if pairs else ''}"

@@ -1,0 +1,247 @@
+"""The compact panel: the plan in numbers before anything runs, and the two buttons that start a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from urllib.parse import urlencode
+
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.views.decorators.http import require_POST, require_safe
+
+import compaction
+from viewer.runs import life, planning
+from viewer.runs.planning import Draft, Options
+from viewer.runs.summarizers import SUMMARIZERS
+from viewer.store.errors import StoreError
+from viewer.store.sessions import Session, get_session
+from viewer.store.stores import Store, get_store, open_store
+
+from . import formats
+from .addresses import Place
+from .answers import is_fragment, page, shows_refusals
+from .runs import RunCard, run_card
+from .texts import line
+
+FOCUS_LIMIT = 500  # characters
+BAR = 100.0  # width of the plan's bar in its own units
+SLOW_SECONDS = 1.0  # a commit that keeps the agent from writing for longer says so
+TOO_SLOW_SECONDS = 10.0  # `interop/hermes.md` section 9: never exceed about 10 s without saying so first
+LIVE_LIMIT = 2_000  # messages in context up to which the plan is made with the page; above, htmx or a click asks for it
+KEPT = (
+    ("", "As the rules say"),
+    ("10", "At least the last 10"),
+    ("20", "At least the last 20"),
+    ("50", "At least the last 50"),
+    ("100", "At least the last 100"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part of the plan: its colour class, what it is, how many messages and tokens; `x` and `width` in the bar of
+    100.
+    """
+
+    kind: str
+    label: str
+    tokens: SafeString
+    x: str
+    width: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlanShown:
+    """A dry run in numbers."""
+
+    parts: tuple[Part, ...]
+    bar_words: str
+    after: SafeString
+    saved: SafeString
+    reasons: tuple[str, ...]
+    busy: tuple[str, ...]
+    slow: str
+    pick_up: str
+    estimate: bool
+    question: str
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    value: str
+    label: str
+    chosen: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """The panel of one session. `reason` says why nothing can be compacted here at all, `nothing` why not just now;
+    `later` that the
+    plan is not made yet. `run` is the session's newest run while it matters."""
+
+    place: Place
+    focus: str
+    keep: tuple[Choice, ...]
+    summarizers: tuple[Choice, ...]
+    plan: PlanShown | None
+    reason: str
+    nothing: str
+    later: bool
+    run: RunCard | None
+    confirming: bool = False
+    name: str = ""
+
+
+def panel(store: Store, session: Session, options: Options | None = None, *, now: bool = False) -> Panel:
+    """The panel's data. A plan of a very long context is made only when `now` is set."""
+    options = options or Options()
+    later = session.live > LIVE_LIMIT and not now
+    plan, reason, nothing = (None, "", "") if later else _planned(store, session, options)
+    newest = life.latest(store, session.id)
+    return Panel(
+        place=Place(store.name, session.id),
+        focus=options.focus,
+        keep=tuple(Choice(value, label, value == str(options.keep_last or "")) for value, label in _kept(options)),
+        summarizers=tuple(
+            Choice(each.name, each.label, each.name == options.summarizer) for each in SUMMARIZERS.values()
+        ),
+        plan=plan,
+        reason=reason,
+        nothing=nothing,
+        later=later,
+        run=run_card(newest) if newest is not None and matters(newest.status) else None,
+        name=line(session.name, 120),
+    )
+
+
+def matters(status: str) -> bool:
+    """Whether a session page still has to show a run: not once it was given up or taken back."""
+    return status not in ("discarded", "cancelled", "undone")
+
+
+def _kept(options: Options) -> list[tuple[str, str]]:
+    own = str(options.keep_last or "")
+    more = [] if any(value == own for value, _ in KEPT) else [(own, f"At least the last {own}")]
+    return [*KEPT, *more]
+
+
+def _planned(store: Store, session: Session, options: Options) -> tuple[PlanShown | None, str, str]:
+    """The plan, or why there can be none here, or why there is none just now."""
+    with open_store(store) as reader:
+        refusal = planning.refusal(reader, session.id)
+    if refusal is not None:
+        return None, refusal.message, ""
+    try:
+        return shown_plan(planning.draft(store, session.id, options)), "", ""
+    except compaction.CompactionError as problem:
+        return None, "", problem.reason
+    except StoreError as problem:
+        return None, "", problem.message
+
+
+def shown_plan(draft: Draft) -> PlanShown:
+    """A draft in the words of the panel."""
+    plan = draft.plan
+    parts = _parts(draft)
+    saved = plan.tokens_before - plan.tokens_after_estimate
+    return PlanShown(
+        parts=parts,
+        bar_words="; ".join(f"{part.label}: {part.tokens}" for part in parts),
+        after=formats.number(plan.tokens_after_estimate, "tokens"),
+        saved=formats.number(max(0, saved), "tokens"),
+        reasons=plan.reasons,
+        busy=_busy(draft),
+        slow=_slow(draft.lock_seconds),
+        pick_up=draft.pick_up,
+        estimate=draft.estimate,
+        question=(
+            f"Replace {formats.counted(len(plan.middle), 'message')} ({formats.thin(plan.middle_tokens)} tokens) by a "
+            f"summary of at most {formats.thin(plan.summary_budget)}? They stay in the database and in History. "
+            "You can undo this."
+        ),
+    )
+
+
+def _parts(draft: Draft) -> tuple[Part, ...]:
+    plan = draft.plan
+    lifted = plan.tokens_before - plan.head_tokens - plan.middle_tokens - plan.tail_tokens if plan.lifted else 0
+    found = [
+        ("start", f"Start, kept, {len(plan.head):,}", plan.head_tokens, bool(plan.head)),
+        ("earlier", "Earlier summary, folded in", lifted, bool(plan.lifted)),
+        ("sum", f"To summarise, {formats.counted(len(plan.middle), 'message')}", plan.middle_tokens, True),
+        ("recent", f"Recent, kept, {len(plan.tail):,}", plan.tail_tokens, bool(plan.tail)),
+    ]
+    total = sum(tokens for _, _, tokens, _ in found) or 1
+    parts, x = [], 0.0
+    for kind, label, tokens, present in found:
+        width = BAR * tokens / total
+        if present:
+            parts.append(
+                Part(kind, label, formats.number(tokens, "tokens"), f"{x:.2f}", f"{max(width - 0.6, 0.4):.2f}")
+            )
+        x += width
+    return tuple(parts)
+
+
+def _busy(draft: Draft) -> tuple[str, ...]:
+    """Who stands in the way just now, as sentences."""
+    sentences = [planning.busy_sentence(draft.lock)] if draft.lock else []
+    if draft.lease:
+        sentences.append(
+            format_html(
+                "A turn has been running since {}; the result is written when it ends.",
+                formats.moment(draft.lease.since),
+            )
+        )
+    return tuple(sentences)
+
+
+def _slow(seconds: float) -> str:
+    if seconds < SLOW_SECONDS:
+        return ""
+    more = " That is long enough for it to report an error." if seconds > TOO_SLOW_SECONDS else ""
+    return f"Writing will hold up the agent for about {formats.seconds(seconds)}: its search index is slow.{more}"
+
+
+# -- the pages -------------------------------------------------------------------------------------------------------
+
+
+def options_from(query: QueryDict) -> Options:
+    """What the form says; what it cannot mean is left out."""
+    keep = query.get("keep", "")
+    summarizer = query.get("summarizer", "")
+    return Options(
+        focus=line(query.get("focus", ""), FOCUS_LIMIT),
+        keep_last=int(keep) if keep.isascii() and keep.isdigit() and 0 < len(keep) < 7 and int(keep) else None,
+        summarizer=summarizer if summarizer in SUMMARIZERS else Options().summarizer,
+    )
+
+
+@require_safe
+@shows_refusals
+def plan(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
+    """The panel alone, planned with what the form says; `confirm` asks the question before *Compact now*."""
+    found = get_store(store)
+    with open_store(found) as reader:
+        session = get_session(reader, session_id)
+    data = panel(found, session, options_from(request.GET), now=True)
+    data = replace(data, confirming="confirm" in request.GET)
+    return page(request, "session/_plan.html" if is_fragment(request) else "session/plan.html", data)
+
+
+@require_POST
+@shows_refusals
+def start(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
+    """Start a run: a preview, or with `apply` one that goes through."""
+    run = life.start(get_store(store), session_id, options_from(request.POST), apply=request.POST.get("apply") == "1")
+    if is_fragment(request):
+        return page(request, "runs/_card.html", run_card(run))
+    return redirect("pages:run", run.pk)
+
+
+def query_of(options: Options) -> str:
+    """The form's values as a query, to come back to the same plan."""
+    pairs = {"focus": options.focus, "keep": options.keep_last or "", "summarizer": options.summarizer}
+    return urlencode({name: value for name, value in pairs.items() if value})

@@ -1,0 +1,139 @@
+"""What the model sees: the live rows in order under the system prompt, each row's handoff told apart from its live
+text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from django.http import HttpRequest, HttpResponse
+from django.utils.safestring import SafeString
+from django.views.decorators.http import require_safe
+
+import compaction
+from compaction import messages as engine
+from viewer.store import counting, reading
+from viewer.store.codec import StoredMessage
+from viewer.store.sessions import get_session, system_prompt
+from viewer.store.stores import get_store, open_store
+
+from . import blocks, formats
+from .addresses import Place
+from .answers import is_fragment, page, shows_refusals
+from .boundary import Summary, summary_text
+from .header import Header, header
+from .messages import Message, Reading, Said, shown, who
+
+WINDOW = 80
+
+
+@dataclass(frozen=True, slots=True)
+class ShownHandoff:
+    """A compaction summary as it stands in the context, in the role of the row that carries it."""
+
+    template: ClassVar[str] = "session/_handoff_row.html"
+    id: int
+    who: str
+    merged: bool
+    tokens: SafeString
+    summary: Summary
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """The system prompt, which is kept beside the rows."""
+
+    block: blocks.Block
+    tokens: SafeString
+
+
+@dataclass(frozen=True, slots=True)
+class ContextPage:
+    """A stretch of the context from row `start` on. `next` and `previous` are addresses, "" at the ends."""
+
+    header: Header
+    prompt: Prompt | None
+    items: tuple[Message | ShownHandoff, ...]
+    next: str
+    left: int
+    previous: str
+    newest: str
+    kept_for_itself: int
+
+
+@require_safe
+@shows_refusals
+def context(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
+    with open_store(get_store(store)) as reader:
+        session = get_session(reader, session_id)
+        live = reading.live_context(reader, session_id)
+        prompt = system_prompt(reader, session_id)
+        top = header(reader, session, "context")
+    rows = reading.for_model(live)
+    start = _start(request, rows)
+    stop = _stop(rows, start)
+    count = counting.counter_for(session.model)
+    told = Reading(top.place, count, newest=rows[-1].id if rows else None)
+    data = ContextPage(
+        header=top,
+        prompt=_prompt(prompt, count, top.place) if prompt.strip() and not start else None,
+        items=tuple(_parts(rows[start:stop], told)),
+        next=top.place.view("context", start=stop) if stop < len(rows) else "",
+        left=len(rows) - stop,
+        previous=top.place.view("context", start=max(0, start - WINDOW) or "") if start else "",
+        newest=top.place.view("context", start=max(0, len(rows) - WINDOW)) if stop < len(rows) else "",
+        kept_for_itself=len(live) - len(rows),
+    )
+    return page(request, "session/_context.html" if is_fragment(request) and start else "session/context.html", data)
+
+
+def _start(request: HttpRequest, rows: Sequence[StoredMessage]) -> int:
+    """Where the query asks to begin; a result does not begin a stretch, its call does."""
+    text = request.GET.get("start", "")
+    start = min(int(text), len(rows)) if text.isascii() and text.isdigit() and len(text) < 10 else 0
+    while 0 < start < len(rows) and rows[start].role in engine.RESULT_ROLES:
+        start -= 1
+    return start
+
+
+def _stop(rows: Sequence[StoredMessage], start: int) -> int:
+    """The end of a stretch, grown so that results stay with their call."""
+    stop = min(start + WINDOW, len(rows))
+    while stop < len(rows) and rows[stop].role in engine.RESULT_ROLES:
+        stop += 1
+    return stop
+
+
+def _prompt(text: str, count: compaction.Counter, place: Place) -> Prompt:
+    return Prompt(blocks.plain(text, place.view("context/prompt")), formats.number(count(text), "tokens"))
+
+
+def _parts(rows: Sequence[StoredMessage], told: Reading) -> Iterator[Message | ShownHandoff]:
+    """Messages in order; where a row carries a handoff, that comes as a block of its own on its side of the live
+    text.
+    """
+    run: list[Said] = []
+    for row in rows:
+        parts = compaction.split(row.content, flagged=row.flagged)
+        summaries = [part for part in parts if part.kind == "summary"]
+        own = Said(row.id, replace(row, content=reading.live_content(row)), "live")
+        speaks = bool(row.tool_calls) or any(part.kind != "summary" for part in parts)
+        if summaries:
+            first = parts[0].kind == "prior"
+            run += [own] if first else []
+            yield from shown(run, told)
+            yield _handoff(row, summaries, merged=speaks, told=told)
+            run = [own] if speaks and not first else []
+        else:
+            run.append(own)
+    yield from shown(run, told)
+
+
+def _handoff(row: StoredMessage, parts: Sequence[compaction.Part], *, merged: bool, told: Reading) -> ShownHandoff:
+    text = "\n\n".join(part.text for part in parts)
+    directive = "\n\n".join(part.directive for part in parts if part.directive)
+    return ShownHandoff(
+        row.id, who(row.role), merged, formats.number(told.count(text), "tokens"), summary_text(text, directive)
+    )

@@ -1,0 +1,107 @@
+"""Numbers, sizes and times as pages write them: short, with the exact value on hover."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+_UNITS = ((1_000_000, "M"), (1_000, "k"))
+_AGES = ((86_400 * 365, "y"), (86_400 * 30, "mo"), (86_400, "d"), (3_600, "h"), (60, "min"))
+
+
+def thin(number: int) -> str:
+    """31204 -> "31.2k"; below a thousand the number itself."""
+    for unit, letter in _UNITS:
+        if number >= unit:
+            return f"{number / unit:.1f}".removesuffix(".0") + letter
+    return str(number)
+
+
+def exact(value: int) -> str:
+    """1246 -> "1,246"."""
+    return f"{value:,}"
+
+
+def number(value: int, unit: str = "") -> SafeString:
+    """A thin number with the exact one on hover where the two differ: `<span title="31,204 tokens">31.2k</span>`."""
+    if value < 1_000:
+        return format_html("{}", value)
+    return format_html('<span title="{}">{}</span>', f"{value:,} {unit}".strip(), thin(value))
+
+
+def of_window(tokens: int, window: int, *, about: bool = False) -> SafeString:
+    """ "31.2k of 128k tokens", exact on hover."""
+    exact = f"{'about ' if about else ''}{tokens:,} of {window:,} tokens"
+    return format_html(
+        '<span title="{}">{}{} of {} tokens</span>', exact, "about " if about else "", thin(tokens), thin(window)
+    )
+
+
+def counted(value: int, noun: str, plural: str = "") -> str:
+    """ "1 message", "1,246 messages"."""
+    return f"{value:,} {noun if value == 1 else plural or noun + 's'}"
+
+
+def size(octets: int) -> str:
+    """8933376 -> "8.9 MB"."""
+    for unit, letters in ((1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB")):
+        if octets >= unit:
+            return f"{octets / unit:.1f}".removesuffix(".0") + f" {letters}"
+    return f"{octets} bytes"
+
+
+def seconds(value: float) -> str:
+    """A duration: "0.8 s", "12 s", "3 min"."""
+    if value < 10:
+        return f"{value:.1f} s"
+    return f"{value:.0f} s" if value < 120 else f"{value / 60:.0f} min"
+
+
+def moment(epoch: float) -> SafeString:
+    """A time in this site's zone, "14 Jul 06:12", with the exact and the relative one on hover."""
+    at = _local(epoch)
+    if at is None:
+        return format_html('<span title="no time is stored">no time</span>')
+    now = timezone.localtime()
+    text = f"{at.day} {at:%b %H:%M}" if at.year == now.year else f"{at.day} {at:%b %Y %H:%M}"
+    return _time(at, text, f"{at:%Y-%m-%d %H:%M:%S %Z}, {ago_text(at, now)}")
+
+
+def ago(epoch: float) -> SafeString:
+    """A relative time, "2 h ago", with the exact one on hover."""
+    at = _local(epoch)
+    if at is None:
+        return format_html('<span title="no time is stored">no time</span>')
+    return _time(at, ago_text(at, timezone.localtime()), f"{at:%Y-%m-%d %H:%M:%S %Z}")
+
+
+def clock(at: datetime) -> SafeString:
+    """A time of our own database, as `moment`."""
+    return moment(at.timestamp())
+
+
+def ago_text(at: datetime, now: datetime) -> str:
+    passed = (now - at).total_seconds()
+    for unit, letters in _AGES:
+        if passed >= unit:
+            return f"{int(passed // unit)} {letters} ago"
+    if passed >= 0:
+        return "just now"
+    return "in the future"
+
+
+def _time(at: datetime, text: str, title: str) -> SafeString:
+    return format_html('<time datetime="{}" title="{}">{}</time>', at.isoformat(timespec="seconds"), title, text)
+
+
+def _local(epoch: float) -> datetime | None:
+    """None for the 0 that stands for "unknown" and for what no calendar holds."""
+    try:
+        return (
+            timezone.localtime(datetime.fromtimestamp(epoch, tz=timezone.get_current_timezone())) if epoch > 0 else None
+        )
+    except (ValueError, OverflowError, OSError):
+        return None

@@ -1,0 +1,26 @@
+"""*Practise on a copy*: copy a session into the demo store and go there."""
+
+from __future__ import annotations
+
+import time
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST
+
+from viewer.store.demo.practice import copy_session
+from viewer.store.sessions import get_session
+from viewer.store.stores import get_store, open_store
+
+from .addresses import Place
+from .answers import shows_refusals
+
+
+@require_POST
+@shows_refusals
+def practise(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
+    with open_store(get_store(store)) as reader:
+        get_session(reader, session_id)
+        copy_id = copy_session(reader.con, session_id, settings.DEMO_STORE, now=time.time())
+    return redirect(Place("demo", copy_id).href)

@@ -1,0 +1,198 @@
+"""Runs: one run's card (on the session page and alone), applying, discarding, cancelling, and the list of all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.safestring import SafeString
+from django.views.decorators.http import require_POST, require_safe
+
+from viewer.runs import life
+from viewer.runs.models import Run
+from viewer.runs.summarizers import SUMMARIZERS
+from viewer.store.errors import StoreError
+from viewer.store.sessions import get_session
+from viewer.store.stores import get_store, open_store
+
+from . import formats
+from .addresses import Place
+from .answers import is_fragment, page, shows_refusals
+from .texts import clean, line
+
+# What a status is called on pages. Progress sentences come from the run itself.
+STATUS = {
+    "queued": "Waiting for a worker", "planning": "Planning", "summarizing": "Summarising",
+    "ready": "Ready for you to look at", "waiting": "Waiting to be written", "applying": "Writing",
+    "applied": "Compacted", "undone": "Undone", "discarded": "Discarded",
+    "cancelled": "Cancelled", "failed": "Failed", "conflict": "Conflict",
+}  # fmt: skip
+STEPS = ("queued", "planning", "summarizing", "waiting", "applying")
+SUMMARY_LIMIT = 400_000  # characters taken from the form
+QUIET_SECONDS = 120  # without a heartbeat before the card says that no worker seems to be there
+
+
+@dataclass(frozen=True, slots=True)
+class RunCard:
+    """A run as both its page and the session page show it."""
+
+    id: int
+    href: str
+    place: Place
+    status: str
+    label: str
+    sentence: str
+    open: bool
+    cancellable: bool
+    step: int
+    steps: int
+    messages_before: str
+    messages_after: str
+    tokens_before: SafeString
+    tokens_after: SafeString
+    summary: str
+    kept: str
+    shortened: int
+    summarised: str
+    remarks: tuple[str, ...]
+    error: str
+    stalled: bool
+    boundary: str
+    handoff_id: int | None
+    pick_up: str
+    picked_up: SafeString
+    facts: tuple[tuple[str, str | SafeString], ...]
+    just_applied: bool = False
+
+    @property
+    def poll(self) -> str:
+        """The address that says how it goes; `seen` lets it tell what is new."""
+        return f"{self.href}?seen={self.status}"
+
+
+def run_card(run: Run, *, seen: str = "") -> RunCard:
+    """The card's data."""
+    place = Place(run.store, run.session_id)
+    report = run.report or {}
+    waiting, picked_up = _pick_up(run)
+    return RunCard(
+        id=run.pk,
+        href=reverse("pages:run", args=[run.pk]),
+        place=place,
+        status=run.status,
+        label=STATUS.get(run.status, run.status),
+        sentence=clean(str(run.progress.get("sentence", ""))),
+        open=run.is_open,
+        cancellable=run.status in life.CANCELLABLE,
+        step=STEPS.index(run.status) if run.status in STEPS else 0,
+        steps=len(STEPS),
+        messages_before=formats.exact(run.messages_before or 0),
+        messages_after=formats.exact(run.messages_after or 0),
+        tokens_before=formats.number(run.tokens_before or 0, "tokens"),
+        tokens_after=formats.number(run.tokens_after or 0, "tokens"),
+        summary=clean(run.summary),
+        kept=formats.exact(len(report.get("kept", ()))),
+        shortened=len(report.get("shortened", ())),
+        summarised=formats.exact(len(report.get("summarised", ()))),
+        remarks=tuple(clean(str(remark)) for remark in (*report.get("repairs", ()), *report.get("notes", ()))),
+        error=clean(run.error_message),
+        stalled=run.is_open and (timezone.now() - run.heartbeat_at).total_seconds() > QUIET_SECONDS,
+        boundary=place.boundary(run.handoff_id) if run.handoff_id else "",
+        handoff_id=run.handoff_id,
+        pick_up=waiting,
+        picked_up=picked_up,
+        facts=_facts(run),
+        just_applied=run.status == "applied" and seen not in ("", "applied"),
+    )
+
+
+def _pick_up(run: Run) -> tuple[str, SafeString]:
+    """What is known of the agent since the commit: a sentence, and the time at which it went on ("" while it did
+    not).
+    """
+    if run.status != "applied":
+        return "", SafeString()
+    try:
+        with open_store(get_store(run.store)) as reader:
+            found = life.pick_up(run, reader)
+    except StoreError as problem:
+        return problem.message, SafeString()
+    return found.sentence, formats.moment(found.noticed_at) if found.noticed_at else SafeString()
+
+
+def _facts(run: Run) -> tuple[tuple[str, str | SafeString], ...]:
+    summarizer = SUMMARIZERS.get(run.summarizer)
+    facts: list[tuple[str, str | SafeString]] = [
+        ("Summary by", summarizer.label if summarizer else run.summarizer),
+        ("Started", formats.clock(run.created_at)),
+    ]
+    if run.focus:
+        facts.append(("Focus", clean(run.focus)))
+    if run.keep_last:
+        facts.append(("Keep", f"at least the last {run.keep_last}"))
+    if run.finished_at:
+        facts.append(("Took", formats.seconds((run.finished_at - run.created_at).total_seconds())))
+    return tuple(facts)
+
+
+# -- the pages -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class RunPage:
+    """One run; `session` is its session's name."""
+
+    card: RunCard
+    session: str
+
+
+@require_safe
+@shows_refusals
+def run(request: HttpRequest, run_id: int) -> HttpResponse:
+    """A run's page; for htmx its card alone."""
+    found = life.get_run(run_id)
+    card = run_card(found, seen=request.GET.get("seen", ""))
+    if is_fragment(request):
+        return page(request, "runs/_card.html", card)
+    return page(request, "runs/run.html", RunPage(card, session_name(found)))
+
+
+def session_name(run: Run) -> str:
+    """The name of a run's session, its id while the store cannot be read."""
+    try:
+        with open_store(get_store(run.store)) as reader:
+            return line(get_session(reader, run.session_id).name, 120)
+    except StoreError:
+        return line(run.session_id, 120)
+
+
+@require_POST
+@shows_refusals
+def apply(request: HttpRequest, run_id: int) -> HttpResponse:
+    """Have the candidate written, with the text as edited in the form."""
+    found = life.get_run(run_id)
+    text = request.POST.get("summary")
+    edited = None if text is None else text[:SUMMARY_LIMIT].replace("\r\n", "\n")
+    unchanged = edited is not None and edited.strip() == clean(found.summary).strip()
+    return _answer(request, life.apply(found, None if unchanged else edited))
+
+
+@require_POST
+@shows_refusals
+def discard(request: HttpRequest, run_id: int) -> HttpResponse:
+    return _answer(request, life.discard(life.get_run(run_id)))
+
+
+@require_POST
+@shows_refusals
+def cancel(request: HttpRequest, run_id: int) -> HttpResponse:
+    return _answer(request, life.cancel(life.get_run(run_id)))
+
+
+def _answer(request: HttpRequest, run: Run) -> HttpResponse:
+    if is_fragment(request):
+        return page(request, "runs/_card.html", run_card(run))
+    return redirect("pages:run", run.pk)

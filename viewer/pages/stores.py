@@ -1,0 +1,97 @@
+"""The stores page: what is open, what it can do and why not, and what was found but cannot be read yet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.http import require_safe
+
+from viewer.store.errors import StoreError
+from viewer.store.stores import Capabilities, Store, all_stores, capabilities, open_store, unread_homes
+
+from . import formats
+from .answers import page
+from .sessions import why_open
+
+
+@dataclass(frozen=True, slots=True)
+class Ability:
+    """One thing a store can do, or why it cannot."""
+
+    name: str
+    can: bool
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShownStore:
+    """One store. `problem` says why it cannot be opened; nothing else is known of it then."""
+
+    name: str
+    path: str
+    why: str
+    ours: bool
+    problem: str = ""
+    schema: str = ""
+    size: str = ""
+    sessions: str = ""
+    abilities: tuple[Ability, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StoresPage:
+    """`homes` are (agent, directory) of other agents that are here and cannot be read yet."""
+
+    stores: tuple[ShownStore, ...]
+    homes: tuple[tuple[str, str], ...]
+
+
+@require_safe
+def stores(request: HttpRequest) -> HttpResponse:
+    data = StoresPage(
+        stores=tuple(_shown(store) for store in all_stores()),
+        homes=tuple((agent, str(path)) for agent, path in unread_homes()),
+    )
+    return page(request, "stores/stores.html", data)
+
+
+def _shown(store: Store) -> ShownStore:
+    path = str(store.path) if store.url.startswith("sqlite:") else store.url.split("@")[-1]
+    try:
+        with open_store(store) as reader:
+            found = capabilities(reader)
+    except StoreError as problem:
+        return ShownStore(store.name, path, why_open(store), store.ours, problem=problem.message)
+    return ShownStore(
+        name=store.name,
+        path=path,
+        why=why_open(store),
+        ours=store.ours,
+        schema=f"schema {found.schema}" if found.schema is not None else "schema unknown",
+        size=formats.size(found.size),
+        sessions=formats.counted(found.sessions, "session"),
+        abilities=_abilities(found),
+    )
+
+
+def _abilities(found: Capabilities) -> tuple[Ability, ...]:
+    return (
+        Ability("Read sessions, History and what the model sees", True, ""),
+        Ability("Compact and undo", found.can_compact, found.compact_reason),
+        Ability(
+            "Search index", found.search, "" if found.search else "This store has no full-text index of its messages."
+        ),
+        Ability(
+            "Summaries are marked",
+            found.summary_flag,
+            ""
+            if found.summary_flag
+            else "There is no column for the mark; summaries are recognised by their first words.",
+        ),
+        Ability(
+            "Running turns are seen",
+            found.turn_leases,
+            "" if found.turn_leases else "This agent does not say when a turn is running; compact while it rests.",
+        ),
+    )

@@ -1,0 +1,136 @@
+"""The context timeline: tokens in context over the session's messages, as SVG drawn here, with the same in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.http import require_safe
+
+from viewer.store.history import Boundary, History
+from viewer.store.reading import live_context, read_history
+from viewer.store.sessions import get_session
+from viewer.store.stores import get_store, open_store
+
+from . import formats
+from .answers import is_fragment, page, shows_refusals
+from .gauge import context_gauge, weights
+from .header import Header, header
+
+WIDTH, HEIGHT, TOP = 720.0, 64.0, 12.0
+POINTS = 360  # at most, so that a long session is a small drawing
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A number on the drawing. `anchor` is SVG's text-anchor."""
+
+    x: str
+    y: str
+    text: str
+    anchor: str
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """`line` and `area` are path data; `half` the height of half the window where that lies within the drawing."""
+
+    line: str
+    area: str
+    labels: tuple[Label, ...]
+    half: str
+    half_label: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class TimelinePage:
+    header: Header
+    timeline: Timeline
+
+
+@require_safe
+@shows_refusals
+def timeline(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
+    with open_store(get_store(store)) as reader:
+        session = get_session(reader, session_id)
+        history = read_history(reader, session_id)
+        live = [row.id for row in live_context(reader, session_id)]
+        series = rises(history, live, weights(reader, session))
+        data = drawn(series, context_gauge(reader, session).window)
+        if is_fragment(request):
+            return page(request, "session/_timeline.html", data)
+        top = header(reader, session)
+    return page(request, "session/timeline.html", TimelinePage(top, data))
+
+
+def rises(history: History, live: Sequence[int], weights: dict[int, int]) -> list[list[int]]:
+    """For each stretch between compactions the tokens in context after each of its messages; it starts with the block
+    as a whole.
+    """
+    series: list[list[int]] = []
+    block: Boundary | None = None
+    for boundary in history.boundaries:
+        series.append(_rise(block, boundary.before_ids, weights))
+        block = boundary
+    series.append(_rise(block, live, weights))
+    return [stretch for stretch in series if stretch]
+
+
+def _rise(block: Boundary | None, ids: Iterable[int], weights: dict[int, int]) -> list[int]:
+    held = set(block.block_ids) if block else set()
+    total = sum(weights.get(row_id, 0) for row_id in held)
+    stretch = [total] if block else []
+    for row_id in ids:
+        if row_id not in held:
+            total += weights.get(row_id, 0)
+            stretch.append(total)
+    return stretch
+
+
+def drawn(series: list[list[int]], window: int) -> Timeline:
+    """The drawing of a series, scaled to its highest point."""
+    steps = max(1, sum(len(stretch) for stretch in series) - 1)
+    top = max((max(stretch) for stretch in series), default=0) or 1
+    points: list[tuple[float, float]] = []
+    labels: list[Label] = []
+    at = 0
+    for number, stretch in enumerate(series):
+        every = max(1, len(stretch) * len(series) // POINTS)
+        for index in sorted({*range(0, len(stretch), every), len(stretch) - 1}):
+            points.append(((at + index) / steps * WIDTH, HEIGHT - 2 - stretch[index] / top * (HEIGHT - TOP - 2)))
+        at += len(stretch)
+        labels.append(_label(points[-1], stretch[-1], last=number == len(series) - 1))
+    path = " ".join(f"{x:.1f} {y:.1f}" for x, y in points)
+    half = window / 2
+    return Timeline(
+        line=f"M{path}",
+        area=f"M0 {HEIGHT:.0f} L{path} L{points[-1][0] if points else 0:.1f} {HEIGHT:.0f}Z",
+        labels=tuple(labels),
+        half=f"{HEIGHT - 2 - half / top * (HEIGHT - TOP - 2):.1f}" if half <= top else "",
+        half_label=f"half of the window, {formats.thin(int(half))}",
+        words=in_words(series),
+    )
+
+
+def _label(point: tuple[float, float], tokens: int, *, last: bool) -> Label:
+    x, y = point
+    near_edge = last or x > WIDTH - 40
+    return Label(
+        f"{x if near_edge else x + 4:.1f}",
+        f"{max(10.0, y - 3):.1f}",
+        formats.thin(tokens),
+        "end" if near_edge else "start",
+    )
+
+
+def in_words(series: list[list[int]]) -> str:
+    """The drawing as a sentence: peaks, drops, now."""
+    if not series:
+        return "Nothing is in context."
+    parts = [
+        f"{formats.thin(before[-1])} before compaction {number}, {formats.thin(after[0])} after it"
+        for number, (before, after) in enumerate(zip(series, series[1:], strict=False), 1)
+    ]
+    return "Tokens in context over the session: " + ", ".join([*parts, f"{formats.thin(series[-1][-1])} now"]) + "."

@@ -1,0 +1,89 @@
+"""Undoing a compaction: what it will do, then doing it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils.safestring import SafeString
+from django.views.decorators.http import require_http_methods
+
+from viewer.runs import life
+from viewer.runs.undoing import UndoOutlook
+from viewer.store import reading
+from viewer.store.sessions import get_session
+from viewer.store.stores import Store, get_store, open_store
+
+from . import formats
+from .addresses import Place
+from .answers import is_fragment, page, shows_refusals
+from .boundary import find
+from .texts import line
+
+
+@dataclass(frozen=True, slots=True)
+class UndoPage:
+    """What undoing would do. `refusal` says why it cannot be done."""
+
+    name: str
+    address: str
+    back: str
+    handoff_id: int
+    refusal: str
+    messages_before: str
+    messages_after: str
+    tokens_before: SafeString
+    tokens_after: SafeString
+    later: str
+    warning: str
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """What undoing did. `reading` is the address of History where the boundary stood."""
+
+    place: Place
+    reading: str
+    sentence: str
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@shows_refusals
+def undo(request: HttpRequest, store: str, session_id: str, handoff_id: int) -> HttpResponse:
+    found, place = get_store(store), Place(store, session_id)
+    outlook = life.outlook(found, session_id, handoff_id)
+    if request.method != "POST":
+        data = _page(found, place, handoff_id, outlook)
+        return page(request, "session/_undo.html" if is_fragment(request) else "session/undo.html", data)
+    back = _message_there(found, place, handoff_id)
+    life.undo(found, session_id, handoff_id)
+    if is_fragment(request):
+        sentence = f"Undone. {formats.counted(outlook.context_messages_after, 'message')} in context again."
+        return page(request, "session/_undone.html", Undone(place, back, sentence))
+    return redirect(back)
+
+
+def _page(store: Store, place: Place, handoff_id: int, outlook: UndoOutlook) -> UndoPage:
+    with open_store(store) as reader:
+        name = get_session(reader, place.session).name
+    return UndoPage(
+        name=line(name, 120),
+        address=place.listed(handoff_id, "undo"),
+        back=place.boundary(handoff_id),
+        handoff_id=handoff_id,
+        refusal=outlook.refusal,
+        messages_before=formats.exact(outlook.context_messages_before),
+        messages_after=formats.exact(outlook.context_messages_after),
+        tokens_before=formats.number(outlook.context_tokens_before, "tokens"),
+        tokens_after=formats.number(outlook.context_tokens_after, "tokens"),
+        later=formats.counted(outlook.later_messages, "later message") if outlook.later_messages else "",
+        warning=outlook.warning,
+    )
+
+
+def _message_there(store: Store, place: Place, handoff_id: int) -> str:
+    """The address of the message before which the boundary stands: where the reader is."""
+    with open_store(store) as reader:
+        boundary = find(reading.read_history(reader, place.session), handoff_id)
+    return place.message(boundary.cut_id) if boundary.cut_id else place.view()

@@ -1,0 +1,30 @@
+"""Addresses of the pages."""
+
+from django.urls import path
+
+from . import boundary, compact, compactions, context, practice, rows, runs, session, sessions, stores, timeline, undo
+
+app_name = "pages"
+_SESSION = "stores/<str:store>/sessions/<str:session_id>"
+
+urlpatterns = [
+    path("", sessions.sessions, name="sessions"),
+    path("stores", stores.stores, name="stores"),
+    path("compactions", compactions.compactions, name="compactions"),
+    path("runs/<int:run_id>", runs.run, name="run"),
+    path("runs/<int:run_id>/apply", runs.apply, name="apply"),
+    path("runs/<int:run_id>/discard", runs.discard, name="discard"),
+    path("runs/<int:run_id>/cancel", runs.cancel, name="cancel"),
+    path(_SESSION, session.session, name="session"),
+    path(f"{_SESSION}/context", context.context, name="context"),
+    path(f"{_SESSION}/context/prompt", rows.prompt, name="prompt"),
+    path(f"{_SESSION}/rows", rows.rows, name="rows"),
+    path(f"{_SESSION}/messages/<int:row_id>", rows.whole, name="whole"),
+    path(f"{_SESSION}/timeline", timeline.timeline, name="timeline"),
+    path(f"{_SESSION}/plan", compact.plan, name="plan"),
+    path(f"{_SESSION}/compact", compact.start, name="compact"),
+    path(f"{_SESSION}/practise", practice.practise, name="practise"),
+    path(f"{_SESSION}/boundaries/<int:handoff_id>/summarised", boundary.summarised, name="summarised"),
+    path(f"{_SESSION}/boundaries/<int:handoff_id>/kept", boundary.kept, name="kept"),
+    path(f"{_SESSION}/boundaries/<int:handoff_id>/undo", undo.undo, name="undo"),
+]
