@@ -32,7 +32,8 @@ class Desk:
     def live(self) -> list[tuple[Any, ...]]:
         """What the model is sent: role, content, calls and call id of the live rows, in order."""
         return self.rows(
-            "SELECT role, content, tool_calls, tool_call_id FROM messages WHERE session_id = ? AND active = 1 ORDER BY id",
+            "SELECT role, content, tool_calls, tool_call_id FROM messages "
+            "WHERE session_id = ? AND active = 1 ORDER BY id",
             self.session_id,
         )
 
@@ -49,17 +50,21 @@ class Desk:
     def take_back_newest(self) -> None:
         """The agent undoes its newest message."""
         self.rows(
-            "UPDATE messages SET active = 0 WHERE id = (SELECT MAX(id) FROM messages WHERE session_id = ? AND active = 1)",
+            "UPDATE messages SET active = 0 "
+            "WHERE id = (SELECT MAX(id) FROM messages WHERE session_id = ? AND active = 1)",
             self.session_id,
         )
 
     def holders(self, table: str) -> list[str]:
-        return [row[0] for row in self.rows(f"SELECT holder FROM {table}")]
+        """Who holds locks or leases; nobody in a store that has no such table."""
+        exists = self.rows("SELECT 1 FROM sqlite_master WHERE name = ?", table)
+        return [row[0] for row in self.rows(f"SELECT holder FROM {table}")] if exists else []
 
     def start_turn(self) -> None:
         """Another process runs a turn of this session."""
         self.rows(
-            "INSERT INTO session_turn_leases VALUES (?, 'pid=1:turn=9:platform=telegram', unixepoch(), unixepoch() + 300)",
+            "INSERT INTO session_turn_leases "
+            "VALUES (?, 'pid=1:turn=9:platform=telegram', unixepoch(), unixepoch() + 300)",
             self.session_id,
         )
 

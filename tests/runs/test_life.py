@@ -2,23 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import pytest
+from django.db import connection
+from pytest_django import Settings
 
-from tests.runs.desk import Desk
-from viewer.runs import life
+import compaction
+from tests.runs.desk import QUEUED, Desk
+from viewer.runs import job, life, planning, summarizers
+from viewer.runs.errors import BadSummary, NothingToDo, SessionEnded, UnknownChoice, WrongStatus
+from viewer.runs.models import Run
 from viewer.runs.planning import Options
+from viewer.store import guards
+from viewer.store.errors import CompactionConflict, NotFound, NotUndoable, SessionBusy, StoreReadOnly
 from viewer.store.stores import open_store
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
+EDITED = "## Goal\nThe customer wants a window seat – café, 航班, “quotes”.\n\n- PNR `QX7-119`"
+
+
+def ready(desk: Desk, **options: str) -> Run:
+    """A candidate."""
+    run = life.start(desk.store, desk.session_id, Options(**options), apply=False)  # type: ignore[arg-type]
+    assert (run.status, run.error_message) == ("ready", "")
+    return run
+
+
+@contextmanager
+def in_worker(run: Run) -> Iterator[threading.Thread]:
+    """The run's job in another thread, as in another process."""
+
+    def work() -> None:
+        try:
+            job.compact.call(run.pk)
+        finally:
+            connection.close()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    yield thread
+    thread.join(20)
+    assert not thread.is_alive()
+    run.refresh_from_db()
+
+
+def until(run: Run, *statuses: str) -> Run:
+    """Wait for a status."""
+    for _ in range(200):
+        run.refresh_from_db()
+        if run.status in statuses:
+            return run
+        time.sleep(0.05)
+    raise AssertionError(f"still {run.status}: {run.progress}")
 
 
 @pytest.mark.parametrize("version", [21, 31])
 def test_it_works(open_desk: Callable[[int], Desk], version: int) -> None:
     desk = open_desk(version)
     before = desk.live()
-    sessions = desk.rows("SELECT COUNT(*) FROM sessions")
+    others = desk.rows("SELECT * FROM messages WHERE session_id <> ?", desk.session_id)
+    sessions = desk.rows("SELECT id FROM sessions")
 
     run = life.start(desk.store, desk.session_id, Options(), apply=True)
 
@@ -26,16 +73,291 @@ def test_it_works(open_desk: Callable[[int], Desk], version: int) -> None:
     assert run.tokens_before and run.tokens_after and run.tokens_after < run.tokens_before
     assert run.messages_before == len(before)
     assert run.messages_after == len(desk.live()) == len(run.block_ids)
-    assert any(row[1] and run.summary in row[1] for row in desk.live())
-    assert desk.rows("SELECT COUNT(*) FROM sessions") == sessions
-    assert desk.holders("compression_locks") == []
+    assert [row[1] for row in desk.live() if run.summary in (row[1] or "")] != []
+    assert desk.rows("SELECT id FROM sessions") == sessions
+    assert desk.rows("SELECT * FROM messages WHERE session_id <> ?", desk.session_id) == others
+    assert desk.holders("compression_locks") == desk.holders("session_turn_leases") == []
     with open_store(desk.store) as reader:
         newest = life.compactions(reader, desk.session_id)[-1]
     assert (newest.by, newest.run, newest.undoable) == ("by you, here", run.pk, True)
     assert newest.summary == run.summary
+    assert newest.messages_after == run.messages_after
 
     life.undo(desk.store, desk.session_id, newest.handoff_id)
 
     assert desk.live() == before
     run.refresh_from_db()
     assert run.status == "undone"
+    assert desk.holders("compression_locks") == desk.holders("session_turn_leases") == []
+
+
+def test_a_preview_holds_nothing_and_changes_nothing(desk: Desk) -> None:
+    before = desk.live()
+    run = ready(desk)
+    assert desk.live() == before
+    assert desk.holders("compression_locks") == []
+    assert run.summary and run.finished_at
+    assert len(run.report["summarised"]) + len(run.report["kept"]) + len(run.report["shortened"]) == len(before)
+
+
+def test_exactly_the_edited_summary_is_written_and_later_messages_stay(desk: Desk) -> None:
+    before = desk.live()
+    run = ready(desk)
+    late = desk.append("And the refund?")
+
+    life.apply(run, EDITED)
+
+    assert (run.status, run.summary) == ("applied", EDITED)
+    (handoff,) = desk.rows("SELECT content FROM messages WHERE id = ?", run.handoff_id)
+    parts = compaction.split(handoff[0], flagged=True)
+    assert [part.text for part in parts if part.kind == "summary"] == [EDITED]
+    assert desk.live()[-1][:2] == ("user", "And the refund?")
+    assert str(late) in run.copies
+
+    life.undo_run(run)
+
+    assert desk.live() == [*before, ("user", "And the refund?", None, None)]
+
+
+def test_an_unusable_text_is_refused_and_the_candidate_stays(desk: Desk) -> None:
+    run = ready(desk)
+    with pytest.raises(BadSummary):
+        life.apply(run, "   ")
+    with pytest.raises(BadSummary, match="would not shrink"):
+        life.apply(run, "word " * 40_000)
+    run.refresh_from_db()
+    assert run.status == "ready" and run.summary.strip()
+
+
+def test_a_new_run_discards_an_older_candidate(desk: Desk) -> None:
+    first, second = ready(desk), ready(desk, focus="refunds")
+    first.refresh_from_db()
+    assert (first.status, second.status) == ("discarded", "ready")
+    assert life.latest(desk.store, desk.session_id) == second
+    assert life.runs_of(desk.store, desk.session_id) == [second, first]
+    life.discard(second)
+    assert second.status == "discarded"
+    with pytest.raises(WrongStatus):
+        life.apply(second)
+
+
+def test_planned_messages_that_changed_are_a_conflict(desk: Desk) -> None:
+    run = ready(desk)
+    desk.take_back_newest()
+    before = desk.live()
+    with pytest.raises(CompactionConflict):
+        life.apply(run)
+    run.refresh_from_db()
+    assert (run.status, run.error_code) == ("conflict", "compaction_conflict")
+    assert run.summary
+    assert desk.live() == before
+    assert life.start(desk.store, desk.session_id, Options(), apply=True).status == "applied"
+
+
+# -- the agent's turn --------------------------------------------------------------------------------------------------
+
+
+def test_it_waits_for_the_turn_and_keeps_what_the_turn_wrote(desk: Desk, settings: Settings) -> None:
+    settings.TASKS = QUEUED
+    desk.start_turn()
+    run = life.start(desk.store, desk.session_id, Options(), apply=True)
+    with in_worker(run):
+        until(run, "waiting")
+        while "holder" not in run.progress:
+            time.sleep(0.05)
+            run.refresh_from_db()
+        assert run.progress["holder"] == "pid=1:turn=9:platform=telegram"
+        assert "platform=telegram" in run.progress["sentence"] and run.progress["until"].endswith("Z")
+        desk.append("Done, your seat is 4A.", "assistant")
+        desk.end_turn()
+    assert run.status == "applied"
+    assert desk.live()[-1][:2] == ("assistant", "Done, your seat is 4A.")
+
+
+def test_a_turn_that_does_not_end_leaves_a_candidate(desk: Desk, settings: Settings) -> None:
+    settings.WAIT_SECONDS = 0
+    before = desk.live()
+    desk.start_turn()
+    run = life.start(desk.store, desk.session_id, Options(), apply=True)
+    assert (run.status, run.error_code) == ("ready", "session_busy")
+    assert "platform=telegram" in run.error_message and "summary is kept" in run.error_message
+    assert desk.live() == before
+    assert desk.holders("compression_locks") == []
+    desk.end_turn()
+    assert life.apply(run).status == "applied"
+    assert run.error_code == ""
+
+
+def test_cancelled_while_it_waits(desk: Desk, settings: Settings) -> None:
+    settings.TASKS = QUEUED
+    before = desk.live()
+    desk.start_turn()
+    run = life.start(desk.store, desk.session_id, Options(), apply=True)
+    with in_worker(run):
+        life.cancel(until(run, "waiting"))
+        desk.end_turn()
+    assert run.status == "cancelled"
+    assert desk.live() == before
+    assert desk.holders("compression_locks") == desk.holders("session_turn_leases") == []
+    with pytest.raises(WrongStatus):
+        life.cancel(run)
+
+
+def test_cancelled_before_a_worker_had_it(desk: Desk, settings: Settings) -> None:
+    settings.TASKS = QUEUED
+    before = desk.live()
+    run = life.start(desk.store, desk.session_id, Options(), apply=True)
+    assert life.cancel(run).status == "cancelled"
+    job.compact.call(run.pk)
+    run.refresh_from_db()
+    assert run.status == "cancelled" and desk.live() == before
+
+
+def test_messages_taken_back_during_the_wait_are_a_conflict(desk: Desk, settings: Settings) -> None:
+    settings.TASKS = QUEUED
+    desk.start_turn()
+    run = life.start(desk.store, desk.session_id, Options(), apply=True)
+    with in_worker(run):
+        until(run, "waiting")
+        desk.take_back_newest()
+        before = desk.live()
+        desk.end_turn()
+    assert (run.status, run.error_code) == ("conflict", "compaction_conflict")
+    assert run.summary and desk.live() == before
+
+
+# -- refusals ----------------------------------------------------------------------------------------------------------
+
+
+def test_two_starts_at_once_make_one_run(desk: Desk, settings: Settings) -> None:
+    settings.TASKS = QUEUED
+    together, outcomes = threading.Barrier(4), []
+
+    def click() -> None:
+        try:
+            together.wait()
+            outcomes.append(life.start(desk.store, desk.session_id, Options(), apply=True).status)
+        except SessionBusy as busy:
+            outcomes.append(busy.message)
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=click) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    run = Run.objects.get()
+    assert sorted(outcomes, key=len)[0] == "queued"
+    assert [f"run {run.pk}, queued" in said for said in sorted(outcomes, key=len)[1:]] == [True, True, True]
+
+
+def test_somebody_elses_lock_is_named(desk: Desk) -> None:
+    desk.rows(
+        "INSERT INTO compression_locks VALUES (?, 'pid=1:tid=2:agent=ab:nonce=cd', unixepoch(), unixepoch() + 300)",
+        desk.session_id,
+    )
+    with pytest.raises(SessionBusy, match=r"pid=1:tid=2:agent=ab:nonce=cd\) is compacting this session since \d\d:"):
+        life.start(desk.store, desk.session_id, Options(), apply=True)
+    assert not Run.objects.exists()
+
+
+def test_a_lock_taken_after_the_start_fails_the_run(desk: Desk, settings: Settings) -> None:
+    settings.TASKS = QUEUED
+    run = life.start(desk.store, desk.session_id, Options(), apply=True)
+    guards.take_lock(desk.store, desk.session_id, "pid=1:tid=2:agent=ab:nonce=cd")
+    job.compact.call(run.pk)
+    run.refresh_from_db()
+    assert (run.status, run.error_code) == ("failed", "session_busy")
+    assert desk.holders("compression_locks") == ["pid=1:tid=2:agent=ab:nonce=cd"]
+
+
+def test_what_cannot_be_compacted_says_why(open_desk: Callable[..., Desk]) -> None:
+    old = open_desk(16, "Airline desk, week 30")
+    with pytest.raises(StoreReadOnly, match="schema 16"):
+        life.start(old.store, old.session_id, Options(), apply=True)
+    desk = open_desk(31)
+    with pytest.raises(NothingToDo):
+        life.start(desk.store, desk.session_id, Options(keep_last=5000), apply=True)
+    with pytest.raises(UnknownChoice, match="There is: offline"):
+        life.start(desk.store, desk.session_id, Options(summarizer="oracle"), apply=True)
+    with pytest.raises(NotFound):
+        life.start(desk.store, "nobody", Options(), apply=True)
+    desk.rows("UPDATE sessions SET end_reason = 'compression', ended_at = 1 WHERE id = ?", desk.session_id)
+    with pytest.raises(SessionEnded):
+        life.start(desk.store, desk.session_id, Options(), apply=True)
+    assert not Run.objects.exists()
+
+
+def test_a_summariser_that_fails_leaves_everything(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(request: compaction.SummaryRequest) -> str:
+        raise ConnectionError("no route")
+
+    before = desk.live()
+    monkeypatch.setitem(summarizers.SUMMARIZERS, "broken", summarizers.Summarizer("broken", "Broken", fails))
+    run = life.start(desk.store, desk.session_id, Options(summarizer="broken"), apply=True)
+    assert (run.status, run.error_code) == ("failed", "unexpected")
+    assert "ConnectionError" in run.error_message
+    assert desk.live() == before and desk.holders("compression_locks") == []
+
+
+# -- undo, pick-up, plan -----------------------------------------------------------------------------------------------
+
+
+def test_the_agents_own_compaction_is_undone(desk: Desk) -> None:
+    with open_store(desk.store) as reader:
+        newest = life.compactions(reader, desk.session_id)[-1]
+    assert (newest.by, newest.messages_before) == ("by Hermes", 359)
+    seen = life.outlook(desk.store, desk.session_id, newest.handoff_id)
+    assert seen.refusal == ""
+    life.undo(desk.store, desk.session_id, newest.handoff_id)
+    assert len(desk.live()) == seen.context_messages_after == 359 + seen.later_messages
+    with open_store(desk.store) as reader:
+        assert len(life.compactions(reader, desk.session_id)) == 1
+
+
+def test_only_the_newest_compaction_is_undone(desk: Desk) -> None:
+    first = life.start(desk.store, desk.session_id, Options(), apply=True)
+    second = life.start(desk.store, desk.session_id, Options(), apply=True)
+    assert (life.is_undoable(first), life.is_undoable(second)) == (False, True)
+    with pytest.raises(NotUndoable, match="later compaction"):
+        life.undo_run(first)
+    life.undo_run(second)
+    assert life.is_undoable(first)
+    life.undo_run(first)
+    with pytest.raises(NotUndoable, match="undone"):
+        life.undo_run(first)
+
+
+def test_undo_says_what_it_will_do_and_waits_for_no_turn(desk: Desk) -> None:
+    run = life.start(desk.store, desk.session_id, Options(), apply=True)
+    desk.append("one more")
+    assert run.handoff_id
+    seen = life.outlook(desk.store, desk.session_id, run.handoff_id)
+    assert (seen.context_messages_before, seen.later_messages) == (len(desk.live()), 1)
+    assert seen.context_messages_after == (run.messages_before or 0) + 1
+    assert seen.context_tokens_before < seen.context_tokens_after
+    desk.start_turn()
+    with pytest.raises(SessionBusy, match="running a turn"):
+        life.undo_run(run)
+    assert desk.holders("compression_locks") == []
+
+
+def test_pick_up_is_waited_for_and_seen(desk: Desk) -> None:
+    run = life.start(desk.store, desk.session_id, Options(), apply=True)
+    with open_store(desk.store) as reader:
+        assert life.pick_up(run, reader).noticed_at is None
+    desk.append("hello again")
+    with open_store(desk.store) as reader:
+        assert (life.pick_up(run, reader).noticed_at or 0) > time.time() - 60
+
+
+def test_a_plan_writes_nothing_and_names_who_is_busy(desk: Desk) -> None:
+    desk.start_turn()
+    rows = desk.rows("SELECT * FROM messages")
+    draft = planning.draft(desk.store, desk.session_id, Options())
+    assert [*draft.head_ids, *draft.lifted_ids, *draft.middle_ids, *draft.tail_ids] and draft.lock is None
+    assert sorted([*draft.head_ids, *draft.lifted_ids, *draft.middle_ids, *draft.tail_ids]) == sorted(draft.ids)
+    assert draft.lease and "telegram" in draft.lease.holder
+    assert draft.tokens_after_estimate < draft.tokens_before
+    assert desk.rows("SELECT * FROM messages") == rows and not Run.objects.exists()

@@ -9,7 +9,6 @@ from viewer.runs import life
 from viewer.runs.errors import WrongStatus
 from viewer.runs.models import Run
 from viewer.runs.planning import Options
-from viewer.store.errors import NotUndoable
 from viewer.store.stores import get_store
 
 from . import cursors, shapes
@@ -83,7 +82,5 @@ def cancel(request: HttpRequest, run_id: int) -> RunOut:
 def undo(request: HttpRequest, run_id: int) -> RunOut:
     """The messages from before return to the context; those written since stay."""
     found = life.get_run(run_id)
-    if found.status != "applied" or found.handoff_id is None:
-        raise NotUndoable(f"Run {run_id} is {found.status}: only one that was applied can be undone.")
-    life.undo(get_store(found.store), found.session_id, found.handoff_id)
-    return shapes.run(life.get_run(run_id))
+    life.undo_run(found)
+    return shapes.run(found)

@@ -19,7 +19,7 @@ from .models import OPEN_STATUSES, Run
 from .past import CompactionView, compactions
 from .pickup import PickUp, pick_up
 from .planning import Options
-from .undoing import UndoOutlook, is_undoable, outlook, undo
+from .undoing import UndoOutlook, is_undoable, outlook, undo, undo_run
 
 __all__ = [
     "CompactionView",
@@ -34,9 +34,11 @@ __all__ = [
     "latest",
     "outlook",
     "pick_up",
+    "prepare",
     "runs_of",
     "start",
     "undo",
+    "undo_run",
 ]
 
 CANCELLABLE = ("queued", "planning", "summarizing", "waiting")
@@ -48,6 +50,14 @@ def start(store: Store, session_id: str, options: Options, apply: bool) -> Run:
     Raises NotFound, StoreUnavailable, StoreReadOnly, SessionEnded, SessionBusy, NothingToDo or UnknownChoice; then no
     run is made.
     """
+    run = prepare(store, session_id, options, apply)
+    job.enqueue(run)
+    run.refresh_from_db()
+    return run
+
+
+def prepare(store: Store, session_id: str, options: Options, apply: bool) -> Run:
+    """`start` without a worker: the run is `queued`, and who calls has it done. Raises what `start` raises."""
     _require_none_open(store, session_id)
     try:
         drafted = planning.draft(store, session_id, options)
@@ -55,10 +65,7 @@ def start(store: Store, session_id: str, options: Options, apply: bool) -> Run:
         raise NothingToDo(problem.reason) from problem
     if drafted.lock is not None:
         raise SessionBusy(planning.busy_sentence(drafted.lock))
-    run = _create(store, session_id, options, apply)
-    job.enqueue(run)
-    run.refresh_from_db()
-    return run
+    return _create(store, session_id, options, apply)
 
 
 def _create(store: Store, session_id: str, options: Options, apply: bool) -> Run:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 from datetime import timedelta
 
 from django.db import DatabaseError, connection
@@ -32,22 +31,22 @@ MOST_ATTEMPTS = 3  # a run that kills its worker each time must end
 logger = logging.getLogger(__name__)
 
 
-def watch(every: float = SWEEP_SECONDS) -> threading.Thread:
-    """Sweep now and every `every` seconds, in a daemon thread of a worker."""
-    thread = threading.Thread(target=_watch, args=(every,), name="recovery of runs", daemon=True)
-    thread.start()
-    return thread
+def watch(every: float = SWEEP_SECONDS) -> threading.Event:
+    """Sweep now and every `every` seconds in a daemon thread of a worker, until the returned event is set."""
+    ended = threading.Event()
+    threading.Thread(target=_watch, args=(every, ended), name="recovery of runs", daemon=True).start()
+    return ended
 
 
-def _watch(every: float) -> None:
-    while True:
+def _watch(every: float, ended: threading.Event) -> None:
+    while not ended.is_set():
         try:
             sweep()
         except DatabaseError as problem:
             logger.warning("Looking for lost runs: %s", problem)
         finally:
             connection.close()
-        time.sleep(every)
+        ended.wait(every)
 
 
 def sweep(older_than: float = STALE_SECONDS) -> list[Run]:

@@ -63,12 +63,13 @@ def outlook(store: Store, session_id: str, handoff_id: int) -> UndoOutlook:
 def undo(store: Store, session_id: str, handoff_id: int) -> None:
     """Take the compaction back, under lock and lease.
 
-    Raises NotFound, NotUndoable, SessionBusy, StoreReadOnly, StoreUnavailable.
+    Raises NotFound, NotUndoable, SessionBusy, SessionEnded, StoreReadOnly or StoreUnavailable; nothing is written then.
     """
     with open_store(store) as reader:
-        history = reading.read_history(reader, session_id)
-        undoing = _undoing(reader, session_id, handoff_id, history)
-        if refusal := refusal_to_undo(reader, session_id, handoff_id, history):
+        if (problem := planning.refusal(reader, session_id)) is not None:
+            raise problem
+        undoing = _undoing(reader, session_id, handoff_id, reading.read_history(reader, session_id))
+        if refusal := check_undo(reader, undoing).refusal:
             raise NotUndoable(refusal)
     holder = guards.new_holder()
     guards.take_lock(store, session_id, holder)
@@ -81,6 +82,15 @@ def undo(store: Store, session_id: str, handoff_id: int) -> None:
     _applied(store, session_id, handoff_id).update(
         status="undone", finished_at=timezone.now(), progress={"sentence": "Undone."}
     )
+
+
+def undo_run(run: Run) -> None:
+    """Take this run's compaction back. Raises what `undo` raises, and NotUndoable for a run that is not applied."""
+    run.refresh_from_db()
+    if run.status != "applied" or run.handoff_id is None:
+        raise NotUndoable(f"Run {run.pk} is {run.status}: only one that was applied can be undone.")
+    undo(get_store(run.store), run.session_id, run.handoff_id)
+    run.refresh_from_db()
 
 
 def refusal_to_undo(reader: Reader, session_id: str, handoff_id: int, history: History) -> str:

@@ -1,0 +1,76 @@
+"""Runs carried out by real worker processes, one of them killed in the middle."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from django.db import connection
+
+from tests.runs.desk import Desk
+from viewer.runs import life, recovery
+from viewer.runs.models import Run
+from viewer.runs.planning import Options
+
+pytestmark = pytest.mark.django_db(transaction=True)
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def worker(desk: Desk) -> Iterator[Callable[[], subprocess.Popen[bytes]]]:
+    """A function that starts `manage.py db_worker` on the test's own database and store."""
+    started: list[subprocess.Popen[bytes]] = []
+    environment = os.environ | {
+        "PALIMPSEST_DATABASE_URL": f"sqlite:///{connection.settings_dict['NAME']}",
+        "PALIMPSEST_STORES": f"hermes={desk.store.url}",
+    }
+
+    def start() -> subprocess.Popen[bytes]:
+        command = [sys.executable, "manage.py", "db_worker", "--interval", "0.1", "--no-startup-delay", "--no-reload"]
+        process = subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.DEVNULL)
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.wait()
+
+
+def until(run: Run, *statuses: str) -> None:
+    """Wait for a status."""
+    deadline = time.monotonic() + 20
+    while run.status not in statuses:
+        assert time.monotonic() < deadline, f"still {run.status}: {run.progress} {run.error_message}"
+        time.sleep(0.1)
+        run.refresh_from_db()
+
+
+def test_killed_while_it_waited_it_is_written_once(desk: Desk, worker: Callable[[], subprocess.Popen[bytes]]) -> None:
+    boundaries = desk.rows("SELECT COUNT(*) FROM messages WHERE _compressed_summary = 1")[0][0]
+    desk.start_turn()
+    run = life.start(desk.store, desk.session_id, Options(), apply=True)
+    first = worker()
+    until(run, "waiting")
+    assert len(desk.holders("compression_locks")) == 1
+    first.send_signal(signal.SIGKILL)
+    first.wait()
+    time.sleep(0.2)
+
+    assert recovery.sweep(older_than=0.1) == [run]
+    run.refresh_from_db()
+    assert (run.status, run.holder, desk.holders("compression_locks")) == ("waiting", "", [])
+    worker()
+    until(run, "waiting")
+    desk.end_turn()
+    until(run, "applied")
+
+    assert (run.attempts, run.messages_after) == (2, len(desk.live()))
+    assert desk.rows("SELECT COUNT(*) FROM messages WHERE _compressed_summary = 1")[0][0] == boundaries + 1
+    assert desk.holders("compression_locks") == desk.holders("session_turn_leases") == []

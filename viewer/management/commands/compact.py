@@ -1,0 +1,88 @@
+"""`manage.py compact STORE SESSION`: plan, or compact in place, from a terminal; no worker is needed."""
+
+import sys
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+import compaction
+from viewer.api import shapes
+from viewer.api.schemas import ErrorOut, ProblemOut
+from viewer.runs import job, life, outcomes, planning
+from viewer.runs.models import Run
+from viewer.runs.planning import Draft, Options
+from viewer.runs.summarizers import SUMMARIZERS
+from viewer.store.errors import StoreError
+from viewer.store.stores import Store, get_store
+
+
+class Command(BaseCommand):
+    """Compact one session in place, or show what that would do."""
+
+    help = (
+        "Compact a session in place: the older messages leave the agent's context for a summary. `undo` takes it back."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("store", help="name of the store (`manage.py stores`)")
+        parser.add_argument("session", help="id of the session")
+        parser.add_argument("--plan", action="store_true", help="only show what would be kept and summarised")
+        parser.add_argument("--focus", default="", help="what the summary should not lose")
+        parser.add_argument("--keep-last", type=int, metavar="N", help="keep at least the last N messages")
+        parser.add_argument("--summarizer", default="offline", help=f"one of: {', '.join(SUMMARIZERS)}")
+        parser.add_argument("--json", action="store_true", help="answer in the shapes of the JSON API")
+
+    def handle(self, *args: Any, json: bool, plan: bool, **options: Any) -> None:
+        chosen = Options(focus=options["focus"], keep_last=options["keep_last"], summarizer=options["summarizer"])
+        try:
+            store = get_store(options["store"])
+            if plan:
+                self._show_plan(planning.draft(store, options["session"], chosen), json)
+            else:
+                self._show_run(_done(store, options["session"], chosen), json)
+        except (StoreError, compaction.CompactionError) as problem:
+            self._refuse(*outcomes.refusal_of(problem), json)
+
+    def _show_plan(self, draft: Draft, json: bool) -> None:
+        if json:
+            self.stdout.write(shapes.plan(draft).model_dump_json(indent=2))
+            return
+        made = draft.plan
+        for name, ids, tokens in [
+            ("start, kept", draft.head_ids, made.head_tokens),
+            ("to summarise", draft.middle_ids, made.middle_tokens),
+            ("recent, kept", draft.tail_ids, made.tail_tokens),
+        ]:
+            self.stdout.write(f"{name:<13} {len(ids):>6,} messages {tokens:>9,} tokens")
+        self.stdout.write(f"context       {draft.tokens_before:,} -> about {draft.tokens_after_estimate:,} tokens")
+        for reason in made.reasons:
+            self.stdout.write(reason)
+
+    def _show_run(self, run: Run, json: bool) -> None:
+        if json:
+            self.stdout.write(shapes.run(run).model_dump_json(indent=2))
+        elif run.status == "applied":
+            self.stdout.write(
+                f"Compacted: {run.messages_before:,} -> {run.messages_after:,} messages, "
+                f"{run.tokens_before:,} -> {run.tokens_after:,} tokens. Take it back with: manage.py undo {run.pk}"
+            )
+        if run.status != "applied":
+            sys.exit(run.error_message or f"Run {run.pk} is {run.status}.")
+
+    def _refuse(self, code: str, message: str, json: bool) -> None:
+        if json:
+            refused = ProblemOut(error=ErrorOut(code=code, message=message))
+            self.stdout.write(refused.model_dump_json(indent=2))
+        sys.exit(message)
+
+
+def _done(store: Store, session_id: str, options: Options) -> Run:
+    """The run, carried out in this process; Ctrl-C cancels it."""
+    run = life.prepare(store, session_id, options, apply=True)
+    try:
+        job.compact.call(run.pk)
+    except KeyboardInterrupt:
+        life.cancel(life.get_run(run.pk))
+        sys.exit("Cancelled; nothing was written.")
+    return life.get_run(run.pk)

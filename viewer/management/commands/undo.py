@@ -1,0 +1,26 @@
+"""`manage.py undo RUN_ID`: take back a compaction that was made here."""
+
+import sys
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from viewer.runs import life
+from viewer.store.errors import StoreError
+
+
+class Command(BaseCommand):
+    """Undo one run."""
+
+    help = "Take a compaction back: the messages from before return to the agent's context, later ones stay."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("run", type=int, help="number of the run, as `compact` and the pages name it")
+
+    def handle(self, *args: Any, run: int, **options: Any) -> None:
+        try:
+            life.undo_run(life.get_run(run))
+        except StoreError as problem:
+            sys.exit(problem.message)
+        self.stdout.write(f"Undone: run {run} is taken back.")
