@@ -12,12 +12,12 @@ METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 
 
 class Api(NinjaAPI):
-    """django-ninja's API with JSON for every error, 405 included."""
+    """django-ninja's API with JSON for every error."""
 
     @property
     def urls(self) -> tuple[list[URLResolver | URLPattern], str, str]:
         patterns, app_name, namespace = super().urls
-        return errors.methods_in_json(patterns), app_name, namespace
+        return errors.all_in_json(patterns), app_name, namespace
 
 
 api = Api(

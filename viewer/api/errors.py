@@ -85,8 +85,8 @@ def _unexpected(request: HttpRequest, failure: Exception) -> HttpResponse:
     return problem(500, "internal", "Something unexpected went wrong; the log of the site says what.")
 
 
-def methods_in_json(patterns: list[URLResolver | URLPattern]) -> list[URLResolver | URLPattern]:
-    """The same addresses, with the 405 that django-ninja answers in plain text turned into JSON."""
+def all_in_json(patterns: list[URLResolver | URLPattern]) -> list[URLResolver | URLPattern]:
+    """The same addresses with JSON for what django-ninja leaves out: the 405, and the 404 of the bare /api/v1/."""
     return [_in_json(pattern) if isinstance(pattern, URLPattern) else pattern for pattern in patterns]
 
 
@@ -95,7 +95,10 @@ def _in_json(pattern: URLPattern) -> URLPattern:
 
     @wraps(view)
     def answer(request: HttpRequest, *args: Any, **values: Any) -> HttpResponseBase:
-        response = view(request, *args, **values)
+        try:
+            response = view(request, *args, **values)
+        except Http404 as missing:
+            return _unknown(request, missing)
         if response.status_code != 405:
             return response
         refused = problem(405, "method_not_allowed", f"This call does not take {request.method}.")

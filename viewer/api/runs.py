@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.http import HttpRequest
 from ninja import Router
+from ninja.responses import Status
 
 from viewer.runs import life
 from viewer.runs.errors import WrongStatus
@@ -25,10 +26,10 @@ router = Router(tags=["runs"])
     response=answers(RunOut, 202),
     summary="Compact a session",
 )
-def start(request: HttpRequest, store: str, session_id: str, body: RunIn) -> tuple[int, RunOut]:
+def start(request: HttpRequest, store: str, session_id: str, body: RunIn) -> Status[RunOut]:
     """Hand a compaction to a worker: with `apply` it is written, without it stops as a candidate to look at."""
     options = Options(body.strategy, body.focus, body.keep_last, body.summarizer)
-    return 202, shapes.run(life.start(get_store(store), session_id, options, apply=body.apply))
+    return Status(202, shapes.run(life.start(get_store(store), session_id, options, apply=body.apply)))
 
 
 @router.get("/runs", auth=READ, response=answers(RunsOut), summary="Runs")
@@ -61,9 +62,9 @@ def report(request: HttpRequest, run_id: int) -> ReportOut:
 
 
 @router.post("/runs/{int:run_id}/apply", auth=COMPACT, response=answers(RunOut, 202), summary="Write a candidate")
-def apply(request: HttpRequest, run_id: int, body: ApplyIn | None = None) -> tuple[int, RunOut]:
+def apply(request: HttpRequest, run_id: int, body: ApplyIn | None = None) -> Status[RunOut]:
     """Hand a ready candidate to a worker, with the text given or as it is."""
-    return 202, shapes.run(life.apply(life.get_run(run_id), body.summary if body else None))
+    return Status(202, shapes.run(life.apply(life.get_run(run_id), body.summary if body else None)))
 
 
 @router.post("/runs/{int:run_id}/discard", auth=COMPACT, response=answers(RunOut), summary="Give up a candidate")

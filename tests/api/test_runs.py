@@ -1,0 +1,113 @@
+"""A compaction by another program: plan, run, apply, undo, and every refusal."""
+
+from __future__ import annotations
+
+import pytest
+from pytest_django import Settings
+
+from tests.api.tool import Tool, session_path
+from tests.runs.desk import QUEUED, Desk
+from viewer.runs.models import Run
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
+
+RUN_FIELDS = {
+    "id", "store", "session_id", "status", "strategy", "summarizer", "focus", "keep_last", "apply", "progress",
+    "tokens_before", "tokens_after", "messages_before", "messages_after", "summary", "error", "undoable", "created_at",
+    "finished_at",
+}  # fmt: skip
+PLAN_FIELDS = {
+    "head", "middle", "tail", "lifted", "reasons", "tokens_before", "tokens_after_estimate", "recompaction",
+    "lock_seconds_estimate", "context_window", "tokens_are_estimates", "pick_up", "busy",
+}  # fmt: skip
+
+
+def test_the_whole_life(desk: Desk, tool: Tool) -> None:
+    path, before = session_path(desk), desk.live()
+
+    status, plan = tool.call("POST", f"{path}/plan", {"focus": "refunds"})
+    assert (status, set(plan)) == (200, PLAN_FIELDS)
+    assert plan["busy"] is None and plan["reasons"]
+    parts = [plan[part] for part in ("head", "middle", "tail")]
+    assert [part["count"] == len(part["ids"]) for part in parts] == [True, True, True]
+    assert sum(part["count"] for part in parts) + len(plan["lifted"]) == len(before)
+    assert not Run.objects.exists() and desk.live() == before
+
+    status, run = tool.call("POST", f"{path}/runs", {"apply": False, "focus": "refunds"})
+    assert (status, set(run)) == (202, RUN_FIELDS)
+    run = tool.get(f"/runs/{run['id']}")
+    assert (run["status"], run["focus"], run["error"], run["undoable"]) == ("ready", "refunds", None, False)
+    assert run["messages_before"] == len(before) and run["summary"]
+    report = tool.get(f"/runs/{run['id']}/report")
+    assert report["summarised"] == sorted([*plan["middle"]["ids"], *plan["lifted"]])
+
+    text = "## Goal\nWritten by a person."
+    status, run = tool.call("POST", f"/runs/{run['id']}/apply", {"summary": text})
+    assert (status, run["status"], run["summary"], run["undoable"]) == (202, "applied", text, True)
+    newest = tool.get(f"{path}/compactions")["items"][-1]
+    assert (newest["run"], newest["by"], newest["summary"], newest["undoable"]) == (
+        run["id"],
+        "by you, here",
+        text,
+        True,
+    )
+    assert text in [message["content"] for message in tool.get(f"{path}/context")["messages"]][0]
+    assert tool.get(path)["compactions"] == 3
+
+    status, run = tool.call("POST", f"/runs/{run['id']}/undo")
+    assert (status, run["status"], run["undoable"]) == (200, "undone", False)
+    assert desk.live() == before
+    assert [item["id"] for item in tool.get("/runs", status="undone")["items"]] == [run["id"]]
+    assert tool.get("/runs", status="applied")["items"] == []
+
+
+def test_compact_at_once_and_list_runs(desk: Desk, tool: Tool) -> None:
+    path = session_path(desk)
+    made = [tool.call("POST", f"{path}/runs", {"apply": True})[1] for _ in range(2)]
+    made.append(tool.call("POST", f"{path}/runs", {"apply": False, "keep_last": 4})[1])
+    assert [run["status"] for run in made] == ["applied", "applied", "ready"]
+    page = tool.get("/runs", store="hermes", session_id=desk.session_id, limit=2)
+    assert [run["id"] for run in page["items"]] == [made[2]["id"], made[1]["id"]]
+    rest = tool.get("/runs", store="hermes", session_id=desk.session_id, limit=2, cursor=page["next"])
+    assert ([run["id"] for run in rest["items"]], rest["next"]) == ([made[0]["id"]], None)
+    assert [run["undoable"] for run in (*page["items"], *rest["items"])] == [False, True, False]
+    assert tool.call("POST", f"/runs/{made[2]['id']}/discard")[1]["status"] == "discarded"
+
+
+def test_refusals(desk: Desk, tool: Tool, settings: Settings) -> None:
+    path = session_path(desk)
+
+    def refused(method: str, address: str, body: object = None) -> tuple[int, str]:
+        status, answer = tool.call(method, address, body)
+        assert set(answer) == {"error"} and set(answer["error"]) == {"code", "message"} and answer["error"]["message"]
+        return status, answer["error"]["code"]
+
+    assert refused("POST", f"{path}/plan", {"keep_last": 5000}) == (409, "nothing_to_compact")
+    assert refused("POST", f"{path}/runs", {"keep_last": 5000}) == (409, "nothing_to_compact")
+    assert refused("POST", f"{path}/runs", {"summarizer": "oracle"}) == (422, "unknown_choice")
+    assert refused("POST", f"{path}/runs", {"keep_last": 0}) == (422, "invalid")
+    assert refused("POST", "/stores/hermes/sessions/nobody/runs") == (404, "not_found")
+    assert refused("POST", "/stores/nowhere/sessions/nobody/runs") == (404, "not_found")
+    assert refused("GET", "/runs/99999") == (404, "not_found")
+
+    ready = tool.call("POST", f"{path}/runs", {"apply": False})[1]["id"]
+    assert refused("POST", f"/runs/{ready}/apply", {"summary": " "}) == (422, "summary_rejected")
+    assert refused("POST", f"/runs/{ready}/undo") == (409, "not_undoable")
+    assert refused("POST", f"/runs/{ready}/cancel") == (409, "wrong_status")
+    desk.take_back_newest()
+    assert refused("POST", f"/runs/{ready}/apply") == (409, "compaction_conflict")
+    assert tool.get(f"/runs/{ready}")["error"]["code"] == "compaction_conflict"
+
+    settings.TASKS = QUEUED
+    status, run = tool.call("POST", f"{path}/runs", {"apply": True})
+    assert (status, run["status"], run["finished_at"]) == (202, "queued", None)
+    assert refused("POST", f"{path}/runs", {"apply": True}) == (409, "session_busy")
+    assert refused("GET", f"/runs/{run['id']}/report") == (409, "wrong_status")
+    assert tool.call("POST", f"/runs/{run['id']}/cancel")[1]["status"] == "cancelled"
+
+
+def test_a_plan_names_who_is_busy(desk: Desk, tool: Tool) -> None:
+    desk.start_turn()
+    busy = tool.call("POST", f"{session_path(desk)}/plan")[1]["busy"]
+    assert busy["lock"] is None
+    assert busy["turn"]["holder"] == "pid=1:turn=9:platform=telegram" and busy["turn"]["since"].endswith("Z")

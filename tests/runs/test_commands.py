@@ -1,0 +1,61 @@
+"""`manage.py compact` and `manage.py undo`."""
+
+from __future__ import annotations
+
+import json
+from io import StringIO
+
+import pytest
+from django.core.management import call_command
+from pytest_django import Settings
+
+from tests.runs.desk import QUEUED, Desk
+from viewer.runs.models import Run
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def run(*arguments: str) -> str:
+    """What the command prints."""
+    out = StringIO()
+    call_command(*arguments, stdout=out)
+    return out.getvalue()
+
+
+def test_plan_compact_undo_without_a_worker(desk: Desk, settings: Settings) -> None:
+    settings.TASKS = QUEUED
+    before = desk.live()
+    said = run("compact", "hermes", desk.session_id, "--plan")
+    assert "to summarise" in said and "tokens" in said
+    plan = json.loads(run("compact", "hermes", desk.session_id, "--plan", "--json"))
+    assert desk.live() == before and not Run.objects.exists()
+
+    said = run("compact", "hermes", desk.session_id, "--focus", "refunds")
+    made = Run.objects.get()
+    assert (made.status, made.focus) == ("applied", "refunds")
+    assert f"manage.py undo {made.pk}" in said and f"{len(before):,} -> {len(desk.live()):,} messages" in said
+    assert (
+        made.messages_before
+        == len(before)
+        == sum(plan[part]["count"] for part in ("head", "middle", "tail")) + len(plan["lifted"])
+    )
+
+    assert "Undone" in run("undo", str(made.pk))
+    assert desk.live() == before
+    answer = json.loads(run("compact", "hermes", desk.session_id, "--keep-last", "100", "--json"))
+    assert (answer["status"], answer["keep_last"], answer["undoable"]) == ("applied", 100, True)
+
+
+def test_refusals_are_one_line_and_exit_1(desk: Desk) -> None:
+    with pytest.raises(SystemExit, match="no session 'nobody'"):
+        run("compact", "hermes", "nobody")
+    with pytest.raises(SystemExit, match="no store named"):
+        run("compact", "elsewhere", "nobody", "--plan")
+    with pytest.raises(SystemExit, match="You asked to keep"):
+        run("compact", "hermes", desk.session_id, "--keep-last", "5000")
+    with pytest.raises(SystemExit, match="no run 77"):
+        run("undo", "77")
+    out = StringIO()
+    with pytest.raises(SystemExit):
+        call_command("compact", "hermes", "nobody", "--json", stdout=out)
+    assert json.loads(out.getvalue())["error"]["code"] == "not_found"
