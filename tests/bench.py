@@ -1,0 +1,209 @@
+"""`make bench`: how long the slow things take, printed; nothing is asserted.
+
+Stores: the demo store; ../shared/data where present; and, where ../shared/tools/fill_store.py is present, a store of 2,000
+sessions and about 220,000 messages with one session of 20,000, made once under the cache directory.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+SHARED = ROOT.parent / "shared"
+CACHE = Path(os.environ.get("PALIMPSEST_CACHE_DIR") or Path.home() / ".cache" / "palimpsest")
+REPEATS = 5
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory(prefix="palimpsest-bench-") as place:
+        data = Path(place)
+        found = dict(_stores(data))
+        os.environ["PALIMPSEST_DATA_DIR"] = str(data / "own")
+        os.environ["PALIMPSEST_STORES"] = ",".join(f"{name}=sqlite:///{path}" for name, path in found.items())
+        os.environ["DJANGO_SETTINGS_MODULE"] = "viewer.settings"
+        _set_up()
+        print(f"{'what':58} {'median':>9} {'worst':>9}  of {REPEATS}")
+        for name in [*found, "demo"]:
+            _measure(name)
+        print(f"\npeak memory of this process: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
+
+
+def _set_up() -> None:
+    import django
+    from django.conf import settings
+    from django.core.management import call_command
+
+    from viewer.store.demo import ensure_demo
+
+    django.setup()
+    plain = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
+    settings.STORAGES = {**settings.STORAGES, "staticfiles": plain}
+    settings.ALLOWED_HOSTS = [*settings.ALLOWED_HOSTS, "testserver"]
+    call_command("migrate", verbosity=0)
+    ensure_demo(settings.DEMO_STORE)
+
+
+def _stores(data: Path) -> Iterator[tuple[str, Path]]:
+    """Fresh copies to work on: (name, path)."""
+    for version in (21, 31):
+        source = SHARED / "data" / f"hermes-v{version}.db"
+        if source.exists():
+            yield f"hermes-v{version}", Path(shutil.copyfile(source, data / source.name))
+    if (SHARED / "tools" / "fill_store.py").exists():
+        yield "filled", Path(shutil.copyfile(_filled(), data / "filled.db"))
+
+
+def _filled() -> Path:
+    path = CACHE / "filled-2000.db"
+    if not path.exists():
+        sys.path.insert(0, str(ROOT))
+        from viewer.store import schema
+
+        path.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = path.with_suffix(".unfinished")
+        unfinished.unlink(missing_ok=True)
+        schema.create(unfinished)
+        print("Filling a store of 220,000 messages, once ...", flush=True)
+        subprocess.run(
+            [sys.executable, SHARED / "tools" / "fill_store.py", unfinished, "2000", "100", "20000"], check=True
+        )
+        with sqlite3.connect(unfinished) as con:
+            con.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        con.close()
+        unfinished.rename(path)
+    return path
+
+
+def _measure(name: str) -> None:
+    from viewer.store import sessions
+    from viewer.store.stores import get_store, open_store
+
+    store = get_store(name)
+    with open_store(store) as reader:
+        largest = sessions.list_sessions(reader, sessions.SessionFilter(order="messages"), 1)[0]
+        if name.startswith("hermes"):
+            largest = sessions.list_sessions(reader, sessions.SessionFilter(q="week 29"), 1)[0]
+    print(f"\n{name}: “{largest.name}”, {largest.rows:,} rows, {largest.live:,} in context")
+    _pages(name, largest.id)
+    _reading(store, largest.id)
+    _engine(store, largest)
+    _write(store, largest.id)
+
+
+def _pages(name: str, session_id: str) -> None:
+    from django.test import Client
+
+    client = Client()
+    session = client.session
+    session["signed_in"] = True
+    session.save()
+    client.cookies["palimpsest"] = session.session_key or ""
+    page = f"/stores/{name}/sessions/{session_id}"
+    for what, url in [
+        ("sessions list", "/"),
+        ("session, newest window", page),
+        ("what the model sees", f"{page}?view=live"),
+    ]:
+        sizes: list[int] = []
+
+        def get(url: str = url, sizes: list[int] = sizes) -> None:
+            answer = client.get(url)
+            assert answer.status_code == 200, (url, answer.status_code)
+            sizes.append(len(answer.content))
+
+        _time(f"  page: {what}", get, lambda sizes=sizes: f"{sizes[-1] / 1000:,.0f} kB")
+
+
+def _reading(store: Any, session_id: str) -> None:
+    from viewer.store import reading
+    from viewer.store.stores import open_store
+
+    def history() -> None:
+        with open_store(store) as reader:
+            reading.read_history(reader, session_id)
+
+    _time("  History from rows", history)
+
+
+def _engine(store: Any, session: Any) -> None:
+    import compaction
+    from viewer.store import counting, reading
+    from viewer.store.codec import message_of
+    from viewer.store.stores import open_store
+
+    with open_store(store) as reader:
+        messages = [message_of(row) for row in reading.for_model(reading.live_context(reader, session.id))]
+    count = counting.counter_for(session.model)
+    policy = compaction.Policy(context_window=counting.context_window(session.model))
+    made: list[Any] = []
+    _time("  engine: plan", lambda: made.append(compaction.plan(messages, policy, count)))
+    plan = made[-1]
+    _time("  engine: offline summary", lambda: made.append(compaction.summarize(plan, compaction.offline.summarize)))
+    summary = made[-1]
+    _time("  engine: apply", lambda: made.append(compaction.apply(plan, summary)))
+    result = made[-1]
+    print(f"    {len(messages):,} messages, {plan.tokens_before:,} -> {result.tokens_after:,} tokens")
+
+
+def _write(store: Any, session_id: str) -> None:
+    from viewer.store import guards, reading, writing
+    from viewer.store.stores import open_store
+    from viewer.store.undoing import Undoing
+
+    def commit_and_undo() -> tuple[float, float]:
+        holder = guards.new_holder()
+        with open_store(store) as reader:
+            snapshot = writing.snapshot(reader, session_id)
+            ids = [row.id for row in reading.live_context(reader, session_id)]
+        handoff = {"role": "user", "content": "[CONTEXT SUMMARY]: measured", "_compressed_summary": True}
+        steps: list[writing.Step] = [writing.New(handoff), *map(writing.Clone, ids[-len(ids) // 5 :])]
+        guards.take_lock(store, session_id, holder)
+        guards.take_lease(store, session_id, holder)
+        done = writing.commit(store, snapshot, steps, lock_holder=holder, lease_holder=holder, now=time.time())
+        originals: dict[int, int | None] = {row_id: done.copies.get(row_id) for row_id in ids}
+        started = time.perf_counter()
+        what = Undoing(session_id, done.handoff_id, done.block_ids, originals)
+        writing.undo(store, what, lock_holder=holder, lease_holder=holder)
+        undo_seconds = time.perf_counter() - started
+        guards.release_lease(store, session_id, holder)
+        guards.release_lock(store, session_id, holder)
+        return done.seconds, undo_seconds
+
+    times = [commit_and_undo() for _ in range(REPEATS)]
+    for what, taken in zip(("  commit: write lock held", "  undo"), zip(*times, strict=True), strict=True):
+        _print(what, list(taken))
+
+
+def _time(what: str, do: Callable[[], object], note: Callable[[], str] = lambda: "") -> None:
+    taken = []
+    for _ in range(REPEATS):
+        with _clock(taken):
+            do()
+    _print(what, taken, note())
+
+
+@contextmanager
+def _clock(taken: list[float]) -> Iterator[None]:
+    started = time.perf_counter()
+    yield
+    taken.append(time.perf_counter() - started)
+
+
+def _print(what: str, taken: list[float], note: str = "") -> None:
+    print(f"{what:58} {median(taken) * 1000:7.1f}ms {max(taken) * 1000:7.1f}ms  {note}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
