@@ -19,11 +19,7 @@ CONTEXT_WINDOW = 64_000  # the smallest window Hermes accepts (agent/model_metad
 
 
 class HermesError(Exception):
-    """What Hermes raised, by the name of its exception class."""
-
-    def __init__(self, kind: str, message: str) -> None:
-        super().__init__(f"{kind}: {message}")
-        self.kind = kind
+    """What Hermes raised: the name of its exception class and its message."""
 
 
 def environment(requirement: str) -> Path:
@@ -91,7 +87,7 @@ class Hermes:
             raise RuntimeError(f"Hermes ended\n{self.log.read_text()[-4000:]}")
         answer = json.loads(line)
         if "error" in answer:
-            raise HermesError(answer["error"], answer["message"])
+            raise HermesError(f"{answer['error']}: {answer['message']}")
         return answer["ok"]
 
     def ask(self, do: str, **arguments: Any) -> Any:
@@ -164,6 +160,11 @@ class Hermes:
     def resume(self, session_id: str) -> list[dict[str, Any]]:
         """Open the session in an agent; the transcript it now holds in memory."""
         history: list[dict[str, Any]] = self.ask("resume", session_id=session_id)
+        return history
+
+    def reload(self) -> list[dict[str, Any]]:
+        """Read the transcript again, as a gateway does before every turn."""
+        history: list[dict[str, Any]] = self.ask("reload")
         return history
 
     def turn(self, text: str) -> str:

@@ -49,11 +49,6 @@ class Driver:
         index, body = self._compressor()._find_latest_context_summary(messages, 0, len(messages))
         return {"index": index, "body": body}
 
-    def lock_holder(self) -> str:
-        """A compression lock holder as Hermes itself writes it, in this process's name."""
-        module = importlib.import_module("agent.conversation_compression")
-        return str(module._compression_lock_holder(self))
-
     def resume(self, session_id: str) -> list[dict[str, Any]]:
         """Open the session as `hermes --resume` does: a new agent, its transcript read once from the database."""
         config = json.loads(os.environ["HERMES_DRIVER_MODEL"])

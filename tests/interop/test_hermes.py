@@ -17,7 +17,7 @@ from viewer.store.undoing import undoing_from_history
 
 from . import ours
 from .conversations import words, write_session
-from .hermes import Hermes
+from .hermes import Hermes, HermesError
 from .model import Model
 
 
@@ -122,16 +122,19 @@ def test_it_compacts_on_top_and_carries_our_summary(hermes: Hermes, model: Model
     assert len(history.boundaries) == 2
 
 
-def test_it_goes_on_from_memory_where_it_had_the_session_open(hermes: Hermes, model: Model, database: Path) -> None:
-    """A terminal does not notice: its next turn sends the old context, and lands behind ours."""
+def test_it_goes_on_from_memory_until_it_reads_again(hermes: Hermes, model: Model, database: Path) -> None:
+    """A terminal does not notice: its next turn sends the old context, and lands behind ours. A gateway reads again."""
     said = write_session(hermes, "open", distinct_ids=True)
-    before = len(hermes.resume("open"))
+    hermes.resume("open")
     done = ours.compact(database, "open")
     model.reply = "From memory."
     hermes.turn("And now?")
-    assert len(model.requests[-1]["messages"]) == before + 2  # system prompt and question
+    assert len(model.requests[-1]["messages"]) == len(said) + 2  # system prompt and question
     assert [row["content"] for row in live(hermes, "open")[len(done.messages) :]] == ["And now?", "From memory."]
-    assert len(ours.history_of(database, "open").entries) == len(said) + 2
+    hermes.reload()
+    hermes.turn("And then?")
+    assert len(model.requests[-1]["messages"]) == len(done.messages) + 4
+    assert len(ours.history_of(database, "open").entries) == len(said) + 4
 
 
 # -- undo --------------------------------------------------------------------------------------------------------------
@@ -264,6 +267,16 @@ def test_it_sits_out_while_we_compact(hermes: Hermes, model: Model, database: Pa
     hermes.compact()
     assert model.requests == []
     assert states(hermes, "our turn") == before
+
+
+@only(31)
+def test_it_takes_nothing_back_while_we_compact(hermes: Hermes, database: Path) -> None:
+    write_session(hermes, "held")
+    planned = ours.plan(database, "held")
+    before = states(hermes, "held")
+    with pytest.raises(HermesError, match="being compressed by another writer"):
+        hermes.take_back("held", planned.basis.rows[-5].id)
+    assert states(hermes, "held") == before
 
 
 @only(31)
