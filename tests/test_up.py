@@ -254,6 +254,13 @@ def _fetch_static(site: Site) -> None:
     assert "immutable" in answer.headers["Cache-Control"]
 
 
+def test_own_database_on_postgres(start: Callable[..., Site], postgres: str) -> None:
+    site = start(PALIMPSEST_DATABASE_URL=postgres).ready()
+    site.enqueue(seconds=0)
+    until(site.done.exists, "the task's end")
+    _sign_in(site)
+
+
 def test_stores_command_says_what_works_and_why_not(
     hermes_copy: Callable[[int], Path], capsys: pytest.CaptureFixture[str], settings: object
 ) -> None:
