@@ -21,12 +21,19 @@
     const current = document.querySelector(".focus");
     if (current && found.includes(current) && Math.abs(current.getBoundingClientRect().top - line) < innerHeight) at = found.indexOf(current) + direction;
     const next = found[at];
-    if (!next) return;
+    if (!next) return selector === "[data-boundary]" && beyond(direction);
     current?.classList.remove("focus");
     next.classList.add("focus");
     if (!next.hasAttribute("tabindex")) next.tabIndex = -1;
     next.focus({ preventScroll: true });
     next.scrollIntoView({ block: "start", behavior: "instant" });
+  }
+  // A boundary outside the window: its line in the table of contents leads there.
+  function beyond(direction) {
+    const items = all(".toc li");
+    const shown = items.map((item) => item.classList.contains("shown"));
+    const rest = direction > 0 ? items.slice(shown.lastIndexOf(true) + 1) : items.slice(0, Math.max(0, shown.indexOf(true))).reverse();
+    rest.find((item) => item.classList.contains("cut"))?.querySelector("a").click();
   }
   let pending = "";
   addEventListener("keydown", (event) => {
@@ -98,6 +105,7 @@
     target.setAttribute("aria-current", "true");
   });
   document.addEventListener("click", (event) => {
+    event.target.closest?.("[data-dismiss]")?.parentElement.remove();
     const side = document.getElementById("side");
     const opener = event.target.closest?.("[data-sheet]");
     if (opener && side) {
@@ -123,5 +131,6 @@
   addEventListener("DOMContentLoaded", () => {
     reveal(targetOf(location.hash) || document.querySelector(".turn.marked, .out.marked, .boundary.marked"));
     settle();
+    if (matchMedia("(max-width: 600px)").matches) for (const fold of all(".filters:not(.narrowed)")) fold.open = false;
   });
 })();

@@ -58,8 +58,8 @@ class PlanShown:
 
     parts: tuple[Part, ...]
     bar_words: str
+    before: SafeString
     after: SafeString
-    saved: SafeString
     reasons: tuple[str, ...]
     busy: tuple[str, ...]
     slow: str
@@ -145,12 +145,11 @@ def shown_plan(draft: Draft) -> PlanShown:
     """A draft in the words of the panel."""
     plan = draft.plan
     parts = _parts(draft)
-    saved = plan.tokens_before - plan.tokens_after_estimate
     return PlanShown(
         parts=parts,
         bar_words="; ".join(f"{part.label}: {part.tokens}" for part in parts),
+        before=formats.number(plan.tokens_before, "tokens"),
         after=formats.number(plan.tokens_after_estimate, "tokens"),
-        saved=formats.number(max(0, saved), "tokens"),
         reasons=plan.reasons,
         busy=_busy(draft),
         slow=_slow(draft.lock_seconds),

@@ -12,7 +12,7 @@ from viewer.store.sessions import Session, chain
 from viewer.store.stores import Reader, identity
 
 T = TypeVar("T")
-SAMPLE = 200  # rows; where many sessions are listed a longer one is estimated from its newest rows
+SAMPLE = 400  # rows; where many sessions are listed a longer one is estimated from its newest rows
 ALL_ROWS = 2**31
 
 

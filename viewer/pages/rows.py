@@ -84,9 +84,13 @@ def _row(row: StoredMessage, place: Place) -> Row:
         state=STATES[row.state],
         handoff=row.flagged,
         time=formats.moment(row.timestamp),
-        size=formats.counted(len(text), "character"),
+        size=formats.counted(len(text), "character") + _called(row),
         columns=tuple(_columns(row, place)),
     )
+
+
+def _called(row: StoredMessage) -> str:
+    return f", {formats.counted(len(row.tool_calls), 'call')}" if row.tool_calls else ""
 
 
 def _columns(row: StoredMessage, place: Place) -> Iterator[Column]:

@@ -57,6 +57,7 @@ class RunCard:
     kept: str
     shortened: int
     summarised: str
+    folded: int
     remarks: tuple[str, ...]
     error: str
     stalled: bool
@@ -96,7 +97,8 @@ def run_card(run: Run, *, seen: str = "") -> RunCard:
         summary=clean(run.summary),
         kept=formats.exact(len(report.get("kept", ()))),
         shortened=len(report.get("shortened", ())),
-        summarised=formats.exact(len(report.get("summarised", ()))),
+        summarised=formats.exact(len(run.plan.get("middle", ()))),
+        folded=len(run.plan.get("lifted", ())),
         remarks=tuple(clean(str(remark)) for remark in (*report.get("repairs", ()), *report.get("notes", ()))),
         error=clean(run.error_message),
         stalled=run.is_open and (timezone.now() - run.heartbeat_at).total_seconds() > QUIET_SECONDS,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, cast, get_args
 from urllib.parse import urlencode
@@ -102,7 +102,7 @@ def sessions(request: HttpRequest) -> HttpResponse:
     stores = all_stores()
     if asked.store and asked.store not in {store.name for store in stores}:
         raise NotFound(f"There is no store named {asked.store!r}.")
-    found = [_of_store(store, asked) for store in stores if asked.store in ("", store.name)]
+    found = [find(store, asked) for store in stores if asked.store in ("", store.name)]
     lines, more = merged(found, asked)
     data = SessionsPage(
         q=asked.filter.q,
@@ -162,7 +162,7 @@ def query_of(asked: Asked, **changes: str) -> list[tuple[str, str]]:
     return [(name, value) for name, value in {**pairs, **changes}.items() if value]
 
 
-def _groups(asked: Asked, stores: Sequence[Store], found: Sequence[_Found]) -> Iterator[Group]:
+def _groups(asked: Asked, stores: Sequence[Store], found: Sequence[Found]) -> Iterator[Group]:
     sources = sorted({source for each in found for source in each.sources})
     models = sorted({model for each in found for model in each.models})
     current = dict(query_of(asked))
@@ -184,33 +184,34 @@ def _link(asked: Asked, name: str, value: str, label: str) -> Link:
     return Link(line(label, 40), f"?{query}" if query else "?", chosen == value)
 
 
-# -- the stores ------------------------------------------------------------------------------------------------------
+# -- the stores --------------------------------------------------------------------------------------------------------
+
+Key = tuple[float, str, str]  # sort value, session id, store
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
-    """What one store gave: its next sessions as lines with their keys, or why it gave none."""
+class Found:
+    """What one store gave: its next sessions, its sources and models, or why it gave none."""
 
     store: Store
-    lines: tuple[tuple[tuple[float, str, str], Line], ...] = ()
+    sessions: tuple[Session, ...] = ()
     sources: tuple[str, ...] = ()
     models: tuple[str, ...] = ()
     problem: str = ""
 
 
-def _of_store(store: Store, asked: Asked) -> _Found:
+def find(store: Store, asked: Asked) -> Found:
     """The next sessions of one store. A store that cannot be read must not hide the others."""
     try:
         with open_store(store) as reader:
             listed = list_sessions(reader, asked.filter, PAGE + 1, _after(store, asked.after))
-            lines = tuple(((*sort_key(each, asked.filter.order), store.name), _line(reader, each)) for each in listed)
             sources, models = choices(reader)
     except StoreError as problem:
-        return _Found(store, problem=problem.message)
-    return _Found(store, lines, tuple(sources), tuple(models))
+        return Found(store, problem=problem.message)
+    return Found(store, tuple(listed), tuple(sources), tuple(models))
 
 
-def _after(store: Store, after: tuple[float, str, str] | None) -> tuple[float, str] | None:
+def _after(store: Store, after: Key | None) -> tuple[float, str] | None:
     """The key behind which this store goes on. Copies of one database hold equal keys: the name decides."""
     if after is None:
         return None
@@ -218,14 +219,34 @@ def _after(store: Store, after: tuple[float, str, str] | None) -> tuple[float, s
     return (value, session_id + _NEXT) if store.name < last_store else (value, session_id)
 
 
-def merged(found: Iterable[_Found], asked: Asked) -> tuple[list[Line], str]:
-    """One page of the lines of all stores in one order, and the address of the next."""
-    keyed = sorted((pair for each in found for pair in each.lines), key=lambda pair: pair[0], reverse=True)
-    if len(keyed) <= PAGE:
-        return [shown for _, shown in keyed], ""
-    value, session_id, store = keyed[PAGE - 1][0]
-    query = urlencode([*query_of(asked), ("after", f"{value!r}~{store}~{session_id}")])
-    return [shown for _, shown in keyed[:PAGE]], f"?{query}"
+def merged(found: Sequence[Found], asked: Asked) -> tuple[list[Line], str]:
+    """One page of the sessions of all stores in one order, and the address of the next."""
+    keyed = [
+        ((*sort_key(session, asked.filter.order), each.store.name), session)
+        for each in found
+        for session in each.sessions
+    ]
+    keyed.sort(key=lambda pair: pair[0], reverse=True)
+    shown = keyed[:PAGE]
+    lines: dict[Key, Line] = {}
+    for each in found:
+        lines |= _lines(each.store, [pair for pair in shown if pair[0][2] == each.store.name])
+    more = ""
+    if len(keyed) > PAGE:
+        value, session_id, store = shown[-1][0]
+        more = f"?{urlencode([*query_of(asked), ('after', f'{value!r}~{store}~{session_id}')])}"
+    return [lines[key] for key, _ in shown if key in lines], more
+
+
+def _lines(store: Store, sessions: Sequence[tuple[Key, Session]]) -> dict[Key, Line]:
+    """The lines of one store's sessions; none when the store went away since they were listed."""
+    if not sessions:
+        return {}
+    try:
+        with open_store(store) as reader:
+            return {key: _line(reader, session) for key, session in sessions}
+    except StoreError:
+        return {}
 
 
 def _line(reader: Reader, session: Session) -> Line:

@@ -18,7 +18,7 @@ from .answers import is_fragment, page, shows_refusals
 from .gauge import context_gauge, weights
 from .header import Header, header
 
-WIDTH, HEIGHT, TOP = 720.0, 64.0, 12.0
+WIDTH, HEIGHT, TOP = 680.0, 64.0, 12.0  # of the drawing; 40 more to the right are for the last number
 POINTS = 360  # at most, so that a long session is a small drawing
 
 
@@ -34,11 +34,14 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """`line` and `area` are path data; `half` the height of half the window where that lies within the drawing."""
+    """`line` and `area` are path data; `cuts` the places of compactions; `half` the height of half the window where
+    that lies within the drawing.
+    """
 
     line: str
     area: str
     labels: tuple[Label, ...]
+    cuts: tuple[str, ...]
     half: str
     half_label: str
     words: str
@@ -91,16 +94,18 @@ def _rise(block: Boundary | None, ids: Iterable[int], weights: dict[int, int]) -
 
 def drawn(series: list[list[int]], window: int) -> Timeline:
     """The drawing of a series, scaled to its highest point."""
-    steps = max(1, sum(len(stretch) for stretch in series) - 1)
+    steps = max(1, sum(len(stretch) - 1 for stretch in series))  # a drop is upright: both its ends share a place
     top = max((max(stretch) for stretch in series), default=0) or 1
     points: list[tuple[float, float]] = []
     labels: list[Label] = []
+    cuts: list[str] = []
     at = 0
     for number, stretch in enumerate(series):
         every = max(1, len(stretch) * len(series) // POINTS)
         for index in sorted({*range(0, len(stretch), every), len(stretch) - 1}):
             points.append(((at + index) / steps * WIDTH, HEIGHT - 2 - stretch[index] / top * (HEIGHT - TOP - 2)))
-        at += len(stretch)
+        at += len(stretch) - 1
+        cuts += [f"{points[-1][0]:.1f}"] if number < len(series) - 1 else []
         labels.append(_label(points[-1], stretch[-1], last=number == len(series) - 1))
     path = " ".join(f"{x:.1f} {y:.1f}" for x, y in points)
     half = window / 2
@@ -108,6 +113,7 @@ def drawn(series: list[list[int]], window: int) -> Timeline:
         line=f"M{path}",
         area=f"M0 {HEIGHT:.0f} L{path} L{points[-1][0] if points else 0:.1f} {HEIGHT:.0f}Z",
         labels=tuple(labels),
+        cuts=tuple(cuts),
         half=f"{HEIGHT - 2 - half / top * (HEIGHT - TOP - 2):.1f}" if half <= top else "",
         half_label=f"half of the window, {formats.thin(int(half))}",
         words=in_words(series),
@@ -115,13 +121,13 @@ def drawn(series: list[list[int]], window: int) -> Timeline:
 
 
 def _label(point: tuple[float, float], tokens: int, *, last: bool) -> Label:
+    """The number at a peak: right of its drop, or left of it where that would run into the last number."""
     x, y = point
-    near_edge = last or x > WIDTH - 40
+    if last:
+        return Label(f"{x + 4:.1f}", f"{min(y + 4, HEIGHT - 4):.1f}", formats.thin(tokens), "start")
+    left = x > WIDTH - 60
     return Label(
-        f"{x if near_edge else x + 4:.1f}",
-        f"{max(10.0, y - 3):.1f}",
-        formats.thin(tokens),
-        "end" if near_edge else "start",
+        f"{x - 4 if left else x + 4:.1f}", f"{max(10.0, y - 3):.1f}", formats.thin(tokens), "end" if left else "start"
     )
 
 
