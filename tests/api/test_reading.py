@@ -158,8 +158,29 @@ def test_rename_and_archive(desk: Desk, tool: Tool) -> None:
     assert (status, session["title"], session["archived"]) == (200, "Refunds", True)
     assert desk.rows("SELECT title, archived FROM sessions WHERE id = ?", desk.session_id) == [("Refunds", 1)]
     assert session["id"] not in [item["id"] for item in tool.get("/stores/hermes/sessions", limit=100)["items"]]
-    assert tool.call("PATCH", session_path(desk), {"title": "Merged carrier (user)" * 9})[0] == 422
+    assert tool.call("PATCH", session_path(desk), {"title": "much too long " * 9})[0] == 422
+    (taken,) = desk.rows("SELECT title FROM sessions WHERE title LIKE 'Merged%' LIMIT 1")
+    status, answer = tool.call("PATCH", session_path(desk), {"title": taken[0]})
+    assert (status, set(answer)) == (409, {"error"})
 
 
 def test_health_needs_no_token(db: None) -> None:
     assert Client().get("/api/v1/health").json()["status"] == "ok"
+
+
+@pytest.mark.parametrize("version", [21, 31])
+@pytest.mark.parametrize("view", ["history", "live"])
+def test_a_merged_carrier_is_a_handoff_and_a_message(
+    open_desk: Callable[[int], Desk], tool: Tool, version: int, view: str
+) -> None:
+    desk = open_desk(version)
+    carriers = tool.get("/stores/hermes/sessions", q="merged carrier")["items"]
+    assert len(carriers) == 2
+    for session in carriers:
+        items = walk(tool, f"/stores/hermes/sessions/{session['id']}/messages", view=view)
+        (handoff,) = [item for item in items if item["kind"] == "handoff"]
+        (stored,) = desk.rows("SELECT role, tool_calls FROM messages WHERE id = ?", handoff["id"])
+        live = next(item for item in items if item["kind"] == "message" and handoff["id"] in item["rows"])
+        assert live["role"] == stored[0] and bool(live["tool_calls"]) == bool(stored[1])
+        assert live["content"] or live["tool_calls"]
+        assert handoff["summary"] and handoff["summary"] not in str(live["content"])

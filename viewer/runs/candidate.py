@@ -57,7 +57,9 @@ def check_holds(reader: Reader, run: Run) -> None:
     planned = snapshot(run)
     now = writing.snapshot(reader, run.session_id)
     kept = tuple(row for row in now.rows if row[0] <= planned.watermark)
-    if now.file != planned.file or kept != planned.rows:
+    if now.file != planned.file:
+        raise CompactionConflict("The store's file was replaced since this summary was made. Plan again.")
+    if kept != planned.rows:
         raise CompactionConflict(
             "Messages this summary was made from were changed or taken back since. Nothing was written and the summary "
             "is kept. Plan again."

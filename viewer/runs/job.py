@@ -107,24 +107,27 @@ def _wait_for_turn(hold: Hold) -> None:
     """
     until = time.time() + settings.WAIT_SECONDS
     while True:
-        try:
-            guards.take_lease(hold.store, hold.run.session_id, hold.holder)
+        with open_store(hold.store) as reader:  # looking does not take the write lock from the agent, trying would
+            lease = guards.lease_of(reader, hold.run.session_id)
+        if lease is None and _took_lease(hold):
             return
-        except SessionBusy as busy:
-            if time.time() >= until:
-                raise SessionBusy(
-                    f"{busy.message} It did not end within {settings.WAIT_SECONDS} s; nothing was written and the "
-                    "summary is kept. Apply it again when the agent rests."
-                ) from busy
-            hold.step(f"Waiting for the agent's turn to end. {busy.message}", **_waiting_for(hold, until))
+        sentence = planning.busy_sentence(lease, "running a turn") if lease else "A turn has just begun."
+        if time.time() >= until:
+            raise SessionBusy(
+                f"{sentence} It did not end within {settings.WAIT_SECONDS} s; nothing was written and the summary is "
+                "kept. Apply it again when the agent rests."
+            )
+        holder = {"holder": lease.holder, "since": _iso(lease.since)} if lease else {}
+        hold.step(f"Waiting for the agent's turn to end. {sentence}", until=_iso(until), **holder)
         time.sleep(POLL_SECONDS)
 
 
-def _waiting_for(hold: Hold, until: float) -> dict[str, str]:
-    with open_store(hold.store) as reader:
-        lease = guards.lease_of(reader, hold.run.session_id)
-    waiting = {"until": _iso(until)}
-    return waiting | {"holder": lease.holder, "since": _iso(lease.since)} if lease else waiting
+def _took_lease(hold: Hold) -> bool:
+    try:
+        guards.take_lease(hold.store, hold.run.session_id, hold.holder)
+    except SessionBusy:
+        return False
+    return True
 
 
 def _iso(seconds: float) -> str:

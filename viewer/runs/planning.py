@@ -117,11 +117,11 @@ def draft(store: Store, session_id: str, options: Options) -> Draft:
     )
 
 
-def busy_sentence(lock: Held) -> str:
-    """Who is compacting a session, and since when."""
-    who = "Palimpsest" if lock.ours else f"Another process ({lock.holder})"
-    since = timezone.localtime(datetime.fromtimestamp(lock.since, UTC))
-    return f"{who} is compacting this session since {since:%H:%M:%S}."
+def busy_sentence(held: Held, doing: str = "compacting this session") -> str:
+    """Who holds a lock or a turn, and since when."""
+    who = "Palimpsest" if held.ours else f"Another process ({held.holder})"
+    since = timezone.localtime(datetime.fromtimestamp(held.since, UTC))
+    return f"{who} is {doing} since {since:%H:%M:%S}."
 
 
 def check_options(options: Options) -> None:

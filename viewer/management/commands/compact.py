@@ -10,6 +10,7 @@ import compaction
 from viewer.api import shapes
 from viewer.api.schemas import ErrorOut, ProblemOut
 from viewer.runs import job, life, outcomes, planning
+from viewer.runs.errors import WrongStatus
 from viewer.runs.models import Run
 from viewer.runs.planning import Draft, Options
 from viewer.runs.summarizers import SUMMARIZERS
@@ -83,6 +84,9 @@ def _done(store: Store, session_id: str, options: Options) -> Run:
     try:
         job.compact.call(run.pk)
     except KeyboardInterrupt:
-        life.cancel(life.get_run(run.pk))
+        try:
+            life.cancel(life.get_run(run.pk))
+        except WrongStatus as late:
+            sys.exit(late.message)
         sys.exit("Cancelled; nothing was written.")
     return life.get_run(run.pk)
