@@ -215,11 +215,9 @@ def test_own_database_that_cannot_be_opened(tmp_path: Path) -> None:
 
 
 def test_a_second_start_changes_nothing_and_the_link_signs_in(start: Callable[..., Site]) -> None:
-    begun = time.monotonic()
     site = start()
     before = {path: path.stat().st_mtime_ns for path in (site.data / "static").rglob("*")}
     site.ready()
-    assert time.monotonic() - begun < 10
     assert "Made" not in site.output
     assert "Collected" not in site.output
     assert re.search(r"^  demo +\S+/demo.db  schema \d+, \d+ sessions, can compact$", site.output, re.MULTILINE)
