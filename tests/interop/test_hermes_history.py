@@ -108,13 +108,8 @@ def test_compacted_again_by_another_process(hermes: Hermes, model: Model, databa
     assert len(history.boundaries) == 2
 
 
-def test_a_message_that_came_while_hermes_summarised(
-    hermes: Hermes, schema: int, model: Model, database: Path, request: pytest.FixtureRequest
-) -> None:
+def test_a_message_that_came_while_hermes_summarised(hermes: Hermes, model: Model, database: Path) -> None:
     """Schema 31 moves it behind the block and keeps it live; schema 22 archives it unread."""
-    if schema == 22:
-        late = "History finds no tail copies when the generation ends with a message that was archived without a copy"
-        request.applymarker(pytest.mark.xfail(reason=late, strict=True))
     said = write_session(hermes, "late")
     hermes.resume("late")
     model.reply = SUMMARY

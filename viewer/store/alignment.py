@@ -114,10 +114,28 @@ def tail_run(sources: list[LightRow], candidates: list[LightRow]) -> list[tuple[
     copies = [row for row in candidates if not row.scaffold]
     best: list[tuple[LightRow, LightRow]] = []
     for first in _starts(sources, copies):
-        pairs = _line_up(sources, first, copies)
+        pairs = _to_the_end(sources, first, copies)
         if len(pairs) >= len(best) and 2 * sum(_sure(copy, source) for copy, source in pairs) >= len(pairs):
             best = pairs
     return best
+
+
+def _to_the_end(sources: list[LightRow], first: int, copies: list[LightRow]) -> list[Pair]:
+    """The pairs from `sources[first]` to the end, but for rows that came while the summary was made.
+
+    Schemas 21 and 22 archive such rows with the others and copy none of them (seen with the real client): they end the
+    generation without a copy, and a later message of the same role must not be taken for one.
+    """
+    for late in range(_LATE + 1):
+        if late and (first >= len(sources) - late or sources[-late].state != "under"):
+            return []
+        pairs = _line_up(sources[: len(sources) - late], first, copies)
+        if pairs and _related(*pairs[-1]):
+            return pairs
+    return []
+
+
+_LATE = 8  # rows appended during one summary that may be passed over
 
 
 _PROBES = 8  # the first copies may be stubs with a lost time; one of the first eight is surely recognisable in practice
