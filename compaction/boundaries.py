@@ -8,7 +8,7 @@ corrections can be made one after another. All costs grow with the rows walked o
 from __future__ import annotations
 
 from collections import Counter as Tally
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from . import messages as m
@@ -33,11 +33,11 @@ class Sizes:
             size = self.known[index] = message_tokens(self.messages[index], self.count)
         return size
 
-    def total(self, indices: Sequence[int]) -> int:
+    def total(self, indices: Iterable[int]) -> int:
         """Tokens of these messages together."""
         return sum(self[i] for i in indices)
 
-    def reach(self, indices: Sequence[int], limit: int) -> bool:
+    def reach(self, indices: Iterable[int], limit: int) -> bool:
         """Whether these messages have at least `limit` tokens; counts no more of them than that needs."""
         left = limit
         for i in indices:
@@ -194,21 +194,27 @@ def find_tail(messages: Sequence[Message], head_end: int, policy: Policy, sizes:
 
 def _walk(messages: Sequence[Message], head_end: int, policy: Policy, sizes: Sizes) -> tuple[int, str]:
     """Back from the end while the budget lasts; a few messages stay beyond it, inside the soft ceiling."""
-    rows = [i for i in range(len(messages) - 1, head_end - 1, -1) if not m.is_standalone_handoff(messages[i])]
+    back = range(len(messages) - 1, head_end - 1, -1)
+
+    def own() -> Iterator[int]:
+        return (i for i in back if not m.is_standalone_handoff(messages[i]))
+
     budget, fewest, why = policy.tail_budget, policy.fewest_tail, "of {budget:,} tokens for recent messages"
-    if not sizes.reach(rows, policy.soft_ceiling + 1):
+    if not sizes.reach(own(), policy.soft_ceiling + 1):
         # All of it would fit, and nothing would be won: cut a small context in the proportions of a large one.
+        rows = list(own())
         budget = int(sizes.total(rows) * policy.target_ratio)
         fewest = max(protocol.FEWEST_TAIL, min(fewest, len(rows) // 2))
         why = "of {budget:,} tokens, the recent share of so small a context"
     used = kept = 0
-    for i in rows:
+    start = len(messages)
+    for i in own():
         limit = policy.soft_ceiling if kept < fewest else budget
         if kept >= max(policy.keep_last or 0, 1) and used + sizes[i] > limit:
             break
         used += sizes[i]
         kept += 1
-    start = rows[kept - 1] if kept else len(messages)
+        start = i
     held = f"The last {plural(kept, 'message')} ({used:,} tokens)"
     if policy.keep_last and kept <= policy.keep_last and used > budget:
         return start, f"{held} stay because you asked for at least {policy.keep_last}."

@@ -1,7 +1,7 @@
 """What a stretch of transcript says, as plain lines: requests, constraints, actions, errors, questions, identifiers.
 
-Every line is taken from the transcript or counted; nothing is phrased anew, so any language works. Lines are single,
-redacted and clipped. Lists are oldest first.
+Every line is taken from the transcript or counted; nothing is phrased anew, so any language works. Lines are single and
+clipped. Lists are oldest first.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from dataclasses import dataclass, field
 
 from . import messages as m
 from .messages import Call, Message
-from .secrets import redact
 
 SCANNED = 8_000  # characters of one message that are read; the middle of a longer one is skipped
 QUOTE, LINE, DETAIL = 1_500, 300, 120  # characters of the active task, of a line, of an argument or outcome
 
 # Words that bind, in the languages agents are used in most. Chinese, Japanese, Korean and Russian forms need no \b.
 _BINDING = re.compile(
-    r"(?i)\b(?:must|mustn't|never|only|always|do not|don't|cannot|can't|should not|shouldn't|at most|at least"
+    r"(?i)\b(?:must|mustn't|never|only|always|(?:do not|don't)(?! (?:have|know|remember|see|think|understand))"
+    r"|cannot|can't|should not|shouldn't|at most|at least"
     r"|no more than|avoid|without|forbidden|required|make sure|be sure"
     r"|muss|müssen|darf|dürfen|nie|niemals|nur|immer|kein|keine|keinen|nicht|höchstens|mindestens"
     r"|jamais|toujours|seulement|uniquement|doit|doivent|ne pas|interdit|sans"
@@ -31,29 +31,32 @@ _BINDING = re.compile(
     r"|必须|必須|不要|不得|不能|不可|只能|只要|仅|禁止|务必|務必|永远|总是|切勿|必ず|絶対|ないで|てはいけ|てはなら|のみ|だけ"
     r"|반드시|절대|하지 마|항상|오직|금지"
 )
-_TROUBLE = re.compile(
-    r"(?i)\b(?:\w*error|\w*exception|traceback|failed|failure|fatal|denied|refused|not found|no such|timed out|timeout"
-    r"|panic|cannot|could not|unable|invalid|aborted|conflict)\b|错误|失败|エラー|失敗|오류|실패|ошибка"
+# Signs of trouble in a tool's output, looked for as they stand: a regular expression would cost ten times as much.
+_TROUBLE = (
+    *("error", "exception", "traceback", "fail", "fatal", "denied", "refused", "not found", "no such", "timed out"),
+    *("timeout", "panic", "cannot", "could not", "unable", "invalid", "abort", "conflict"),
+    *("错误", "失败", "エラー", "失敗", "오류", "실패", "ошибка"),
 )
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
-_IDENTIFIERS = {
-    "URLs": re.compile(r"\bhttps?://[^\s<>\"'`)\]}]+[^\s<>\"'`)\]}.,;:!?]"),
-    "Files": re.compile(
-        r"(?<![\w/.:@-])(?:~|\.{1,2})?(?:/[\w.@+-]+){2,}/?"
-        r"|(?<![\w/.@-])[\w-]+(?:/[\w.@+-]+)*\.[A-Za-z][A-Za-z0-9]{0,5}\b(?![\w(])"
-    ),
-    "Identifiers": re.compile(
-        r"\b[\w.+-]+@[\w-]+\.[\w.]+\b"  # mail address
-        r"|\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b"
-        r"|\b(?=[A-Z0-9]*[A-Z])(?=[A-Z0-9]*\d)[A-Z0-9]{5,12}\b|(?<![\w#])#\d+\b|\b[A-Z]{2,10}-\d+\b"
-        r"|\b[A-Za-z]+(?:_[A-Za-z]+)*_\d{2,}\b|\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,40}\b"
-    ),
-    "Amounts": re.compile(
-        r"(?<![\w.])[$€£¥]\s?\d[\d,]*(?:\.\d+)?\b"
-        r"|(?<![\w.,])\d[\d,]*(?:\.\d+)?\s?(?:%|ms|s|min|h|kB|KB|MB|GB|TB|tokens|USD|EUR)(?!\w)"
-        r"|\b\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2})?)?\b"
-    ),
-}
+
+# Identifiers are found in words, each distinct word being looked at once.
+_WORD = re.compile(r"[^\s\"'`;()\[\]{}<>|]+")
+_PIECE = re.compile(r"[=,](?!\d{3}\b)|:(?!//|\d+$|\\)")  # "path=a/b.py", "id:X1", but neither "$7,222" nor a URL
+_EDGES = ".,:!?*#\\"
+_IDENTIFIERS = tuple(
+    re.compile(pattern)
+    for pattern in (
+        r"https?://\S{4,}",
+        r"[\w.+-]+@[\w-]+\.[\w.]+",  # mail address
+        r"(?:~|\.{1,2})?(?:/[\w.@+-]+){2,}/?(?::\d+)?",  # path
+        r"(?!\w\.\w$)[\w@-]+(?:/[\w.@+-]+)*\.[A-Za-z][A-Za-z0-9]{0,5}(?::\d+)?",  # file
+        r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}",
+        r"(?=.*[A-Z])(?=.*\d)[A-Z0-9]{5,12}|[A-Z]{2,10}-\d+",  # XEHM4B, ABC-123
+        r"[A-Za-z]+(?:_[A-Za-z]+)*_\d{2,}|(?=.*\d)(?=.*[a-f])[0-9a-f]{7,40}",  # credit_card_4421486, a hash
+        r"[$€£¥]\d[\d,]*(?:\.\d+)?|\d[\d,]*(?:\.\d+)?(?:%|ms|s|min|h|kB|KB|MB|GB|TB|USD|EUR)",
+        r"\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2})?Z?)?",
+    )
+)
 _SPOKEN_WEIGHT, _ARGUMENT_WEIGHT = 4.0, 2.0  # what people say and what calls are made with is needed more than output
 _PREFERRED = ("command", "cmd", "path", "file_path", "filename", "url", "query", "pattern", "code")
 
@@ -69,7 +72,7 @@ class Action:
 
 @dataclass(slots=True)
 class Facts:
-    """Lines by kind, oldest first; identifiers by class with a weight."""
+    """Lines by kind, oldest first; identifiers with a weight."""
 
     requests: list[str] = field(default_factory=list)
     constraints: list[str] = field(default_factory=list)
@@ -77,7 +80,8 @@ class Facts:
     errors: list[str] = field(default_factory=list)
     replies: list[str] = field(default_factory=list)
     questions: list[str] = field(default_factory=list)
-    identifiers: dict[str, dict[str, float]] = field(default_factory=lambda: {name: {} for name in _IDENTIFIERS})
+    identifiers: dict[str, float] = field(default_factory=dict)
+    words: dict[str, tuple[str, ...]] = field(default_factory=dict)  # what each word met so far names
     tools: Tally[str] = field(default_factory=Tally)
     roles: Tally[str] = field(default_factory=Tally)
 
@@ -128,13 +132,20 @@ def _call(facts: Facts, call: Call, open_actions: dict[str, Action], recent: flo
 def _result(facts: Facts, action: Action | None, text: str, recent: float) -> None:
     _identify(facts, text, recent)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    trouble = next((line for line in lines if _TROUBLE.search(line[:LINE])), "")
+    trouble = _trouble(lines, text)
     if trouble:
         where = f"{action.call.partition('(')[0]}: " if action else ""
         facts.errors.append(f"{where}{clip(trouble, LINE)}")
     if action:
         size = f" ({len(lines):,} lines)" if len(lines) > 1 else ""
         action.outcome = clip(trouble or (lines[0] if lines else "no output"), DETAIL) + size
+
+
+def _trouble(lines: list[str], text: str) -> str:
+    """The first line that speaks of trouble."""
+    lowered = text.lower()
+    signs = [sign for sign in _TROUBLE if sign in lowered]
+    return next((line for line in lines if any(sign in line.lower() for sign in signs)), "") if signs else ""
 
 
 def _arguments(arguments: str) -> str:
@@ -150,17 +161,27 @@ def _arguments(arguments: str) -> str:
 
 
 def _identify(facts: Facts, text: str, weight: float) -> None:
-    for name, pattern in _IDENTIFIERS.items():
-        for found in set(pattern.findall(text)):
-            if len(found) <= DETAIL:
-                facts.identifiers[name][found] = facts.identifiers[name].get(found, 0.0) + weight
+    for word in set(_WORD.findall(text)):
+        if word.isalpha():
+            continue
+        names = facts.words.get(word)
+        if names is None:
+            names = facts.words[word] = identifiers(word)
+        for name in names:
+            facts.identifiers[name] = facts.identifiers.get(name, 0.0) + weight
+
+
+def identifiers(word: str) -> tuple[str, ...]:
+    """The exact things a word without white space names: URLs, paths, files, ids, hashes, amounts, dates."""
+    url = word.find("http") if "://" in word else -1
+    parts = _PIECE.split(word) if url < 0 else [*_PIECE.split(word[:url]), word[url:]]
+    pieces = (piece.strip(_EDGES) for piece in parts)
+    return tuple(p for p in pieces if len(p) <= DETAIL and any(known.fullmatch(p) for known in _IDENTIFIERS))
 
 
 def scanned(text: str) -> str:
-    """The part of a text that is read, redacted: all of it, or its start and end if it is long."""
-    if len(text) > SCANNED:
-        text = f"{text[: SCANNED // 2]}\n…\n{text[-SCANNED // 2 :]}"
-    return redact(text)
+    """The part of a text that is read: all of it, or its start and end if it is long."""
+    return text if len(text) <= SCANNED else f"{text[: SCANNED // 2]}\n…\n{text[-SCANNED // 2 :]}"
 
 
 def sentences(text: str) -> Iterator[str]:

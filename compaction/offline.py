@@ -23,10 +23,10 @@ SECTIONS = (
     ("Goal", 0.12, ("goal", "request", "user messages", "user asks")),
     ("Constraints", 0.14, ("constraint", "preference", "rule")),
     ("Actions done", 0.24, ("action", "completed", "session log", "done")),
-    ("Current state", 0.10, ("state", "context", "decision", "remaining", "next", "")),
+    ("Current state", 0.10, ("state", "context", "decision", "remaining", "next")),
     ("Errors and blockers", 0.08, ("error", "block", "failure")),
     ("Open questions", 0.05, ("question", "pending")),
-    ("Files and identifiers", 0.15, ("identifier", "file", "anchor", "relevant")),
+    ("Files and identifiers", 0.15, ("identifier", "file", "anchor")),
 )
 NOTHING = "(none)"
 _TALLY = "Extracted without a model"  # first words of the counts above the sections: stale in a later summary
@@ -72,7 +72,7 @@ def summarize(request: SummaryRequest) -> str:
         over = request.count(text) - request.budget_tokens
     if over <= 0:
         return text
-    task = " ".join(found.requests[-1:] or earlier["Active task"]) or NOTHING
+    task = redact(" ".join(found.requests[-1:] or earlier["Active task"])) or NOTHING
     return _fitting(f"## Active task\n{task}", request.budget_tokens, request.count)
 
 
@@ -91,13 +91,15 @@ def read_back(summary: str) -> dict[str, list[str]]:
 
 def _section_of(heading: str) -> str:
     heading = heading.casefold()
-    return next(title for title, _, words in SECTIONS if any(word in heading for word in words))
+    known = (title for title, _, words in SECTIONS if any(word in heading for word in words))
+    return next(known, "Current state")
 
 
 def _sections(found: Facts, earlier: dict[str, list[str]]) -> list[_Section]:
     sections = {title: _Section(title, share) for title, share, _ in SECTIONS}
     task = found.requests[-1:] or [" ".join(earlier["Active task"])]
     before = [*earlier["Goal"], *(earlier["Active task"] if found.requests else []), *found.requests[:-1]]
+    before = [line for line in before if line not in task]
     actions = [
         f"{a.call}{f' ({a.times} times)' if a.times > 1 else ''}{' -> ' + a.outcome if a.outcome else ''}"
         for a in found.actions.values()
@@ -120,9 +122,8 @@ def _bullets(lines: Iterable[str]) -> list[str]:
 def _identifiers(found: Facts, earlier: list[str]) -> list[str]:
     """One identifier a line, the most needed last; those of an earlier summary weigh as if met once."""
     weights: dict[str, float] = dict.fromkeys(earlier, 1.0)
-    for known in found.identifiers.values():
-        for name, weight in known.items():
-            weights[name] = weights.get(name, 0.0) + weight
+    for name, weight in found.identifiers.items():
+        weights[name] = weights.get(name, 0.0) + weight
     return sorted(weights, key=lambda name: (weights[name], name))
 
 
@@ -130,7 +131,7 @@ def _tally(found: Facts, request: SummaryRequest) -> str:
     roles = ", ".join(f"{n:,} {role or 'other'}" for role, n in found.roles.most_common())
     tools = ", ".join(f"{name or '?'} {n:,}" for name, n in found.tools.most_common(8))
     when = f" on {request.today.isoformat()}" if request.today else ""
-    focus = f" Focus: {clip(request.focus, f.LINE)}." if request.focus.strip() else ""
+    focus = f" Focus: {redact(clip(request.focus, f.LINE))}." if request.focus.strip() else ""
     calls = f" Tool calls: {tools}." if tools else ""
     read = f"{_TALLY}{when} from {len(request.turns):,} messages ({roles})."
     return f"{read}{calls}{focus} Newer messages outrank all of it."
@@ -142,7 +143,7 @@ def _fill(sections: list[_Section], head: str, request: SummaryRequest) -> None:
     task = sections[0]
     if task.lines and total > 0:
         at, line = task.lines.pop()
-        task.taken = [(at, _fitting(line, total // 2, request.count))]
+        task.taken = [(at, _fitting(redact(line), total // 2, request.count))]
         left -= request.count(task.taken[0][1]) + 1
     for share in (True, False):
         for section in sections:
@@ -158,6 +159,7 @@ def _take(section: _Section, room: int, count: Counter) -> int:
         if misses == 3 or used >= room:
             waiting += section.lines[at:]
             break
+        line = line[0], redact(line[1])
         cost = count(line[1]) + 1
         if used + cost <= room:
             used += cost

@@ -101,7 +101,10 @@ def is_handoff(message: Any) -> bool:
     """Whether a message is, or contains, a compaction summary (flag or content); a tool result never is."""
     if not isinstance(message, dict) or message.get("role") in ("tool", "function"):
         return False
-    return any(part.kind == "summary" for part in split(message.get("content"), flag_of(message)))
+    content, flagged = message.get("content"), flag_of(message)
+    if isinstance(content, str) and not flagged and MERGE_DELIMITER not in content:
+        return content.lstrip().startswith(HEADERS)
+    return any(part.kind == "summary" for part in split(content, flagged))
 
 
 def flag_of(message: dict[str, Any]) -> bool:

@@ -75,7 +75,9 @@ def test_exactly_one_handoff_and_it_reads_back(messages: list[Message], policy: 
     if plan.role is None:
         [merged] = [e for e in result.edits if isinstance(e, Rewrite) and e.why == "merged"]
         assert "api_content" not in carriers[0]
-        assert m.live_content(carriers[0]) or m.calls(carriers[0]) or not m.text(messages[merged.index]["content"]).strip()
+        assert (
+            m.live_content(carriers[0]) or m.calls(carriers[0]) or not m.text(messages[merged.index]["content"]).strip()
+        )
 
 
 @SETTINGS
@@ -83,8 +85,7 @@ def test_exactly_one_handoff_and_it_reads_back(messages: list[Message], policy: 
 def test_no_live_text_is_lost_or_doubled(messages: list[Message], policy: Policy) -> None:
     plan, result = run(messages, policy)
     assume(not result.report.repairs and not result.report.shortened)
-    kept = [i for i in (*plan.head, *plan.tail)]
-    expected = [m.text(m.live_content(messages[i])).strip() for i in kept]
+    expected = [m.text(m.live_content(messages[i])).strip() for i in (*plan.head, *plan.tail)]
     if m.is_system(messages[0]):
         expected[0] = m.text(result.messages[0]["content"]).strip()  # the note may stand in it
     assert [m.text(content).strip() for content in live(result)] == expected
@@ -119,7 +120,9 @@ def test_a_recompaction_keeps_the_system_prompt_alone(messages: list[Message], p
 
 @SETTINGS
 @given(transcripts, policies)
-def test_the_result_is_smaller_and_the_offline_summary_within_its_budget(messages: list[Message], policy: Policy) -> None:
+def test_the_result_is_smaller_and_the_offline_summary_within_its_budget(
+    messages: list[Message], policy: Policy
+) -> None:
     plan, result = run(messages, policy)
     assert result.tokens_before == sum(compaction.message_tokens(row, count) for row in messages)
     assert result.tokens_after == sum(compaction.message_tokens(row, count) for row in result.messages)

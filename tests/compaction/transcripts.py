@@ -70,7 +70,9 @@ def handoff(body: str = "What was done before.", role: str = "user", live: str =
 SENTENCES = ("Please fix the login.", "It must never delete rows.", "Done: see /srv/app/main.py.", "Which one?", "")
 plain = st.one_of(st.sampled_from(SENTENCES), st.text(max_size=60), st.integers(1, 120).map(words))
 ids = st.sampled_from([f"c{i}" for i in range(5)])  # few, so that they repeat
-junk = st.one_of(st.none(), st.integers(), st.just({}), st.just([None, 3, {"type": 7}]), st.binary(max_size=3))
+junk: st.SearchStrategy[Any] = st.one_of(
+    st.none(), st.integers(), st.just({}), st.just([None, 3, {"type": 7}]), st.binary(max_size=3)
+)
 parts = st.lists(
     st.one_of(
         plain.map(lambda t: {"type": "text", "text": t}),
@@ -107,9 +109,13 @@ def anthropic_groups(draw: st.DrawFn) -> list[Message]:
     return [reply([{"type": "tool_use", "id": name, "name": "look", "input": {"q": 1}}]), user([answer, *rest])]
 
 
-handoffs = st.builds(handoff, st.sampled_from(["Earlier work.", "## Goal\n- ship it"]), st.sampled_from(["user", "assistant"]))
+handoffs = st.builds(
+    handoff, st.sampled_from(["Earlier work.", "## Goal\n- ship it"]), st.sampled_from(["user", "assistant"])
+)
 merged = st.builds(
-    lambda live, role: handoff("Earlier work.", role, live), st.sampled_from(SENTENCES[:4]), st.sampled_from(["user", "assistant"])
+    lambda live, role: handoff("Earlier work.", role, live),
+    st.sampled_from(SENTENCES[:4]),
+    st.sampled_from(["user", "assistant"]),
 )
 rows = st.one_of(
     st.builds(lambda c: [user(c)], content),
@@ -118,7 +124,9 @@ rows = st.one_of(
     tool_groups(),
     anthropic_groups(),
     st.builds(lambda m: [m], st.one_of(handoffs, merged)),
-    st.builds(lambda r, c: [{"role": r, "content": c, "extra": 1}], st.sampled_from(["system", "session_meta", 7]), content),
+    st.builds(
+        lambda r, c: [{"role": r, "content": c, "extra": 1}], st.sampled_from(["system", "session_meta", 7]), content
+    ),
 )
 transcripts = st.builds(
     lambda lead, groups: [*lead, *(row for group in groups for row in group)],

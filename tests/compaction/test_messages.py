@@ -1,0 +1,132 @@
+"""Reading a message in every shape the engine meets."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from compaction import messages as m
+from compaction import protocol
+from tests.compaction.transcripts import call, handoff, image, reply, result, user
+
+ANTHROPIC_USE = {"type": "tool_use", "id": "t1", "name": "look", "input": {"q": "ä"}}
+ANTHROPIC_RESULT = {"type": "tool_result", "tool_use_id": "t1", "content": [{"type": "text", "text": "found"}, image()]}
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ("hi", "hi"),
+        (None, ""),
+        (7, "7"),
+        ([], ""),
+        ([{"type": "text", "text": "a"}, "b", {"type": "input_text", "text": "c"}, image()], "a\nb\nc"),
+        ({"type": "text", "text": "one block"}, "one block"),
+        ([{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "said"}], "said"),
+        ([ANTHROPIC_USE], ""),
+        ([ANTHROPIC_RESULT], "found"),
+        ([{"type": "tool_result", "tool_use_id": "t1", "content": "plain"}], "plain"),
+        ([None, 3, {"text": 5}], ""),
+    ],
+)
+def test_text_of_any_content(content: Any, text: str) -> None:
+    assert m.text(content) == text
+
+
+def test_said_leaves_tool_results_out() -> None:
+    assert m.said([ANTHROPIC_RESULT, {"type": "text", "text": "and go on"}]) == "and go on"
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        (reply("", "c1"), [(("c1",), "read_file", '{"path": "a.txt"}')]),
+        ({"tool_calls": json.dumps([call("c1")])}, [(("c1",), "read_file", '{"path": "a.txt"}')]),
+        (
+            {"tool_calls": [{"id": "fc_1", "call_id": "c1", "name": "f", "arguments": "{}"}]},
+            [(("c1", "fc_1"), "f", "{}")],
+        ),
+        ({"tool_calls": [{"id": "c1", "function": {"name": "f", "arguments": {"a": 1}}}]}, [(("c1",), "f", '{"a":1}')]),
+        ({"content": [ANTHROPIC_USE]}, [(("t1",), "look", '{"q":"ä"}')]),
+        ({"tool_calls": "not json"}, []),
+        ({"tool_calls": {"id": "c1"}}, []),
+        ({"tool_calls": [None, 3]}, []),
+        ({"tool_calls": [{}]}, [(("",), "", "")]),
+        ({"tool_calls": "[" * 100_000}, []),
+    ],
+)
+def test_calls_of_every_shape(message: m.Message, expected: list[Any]) -> None:
+    assert [tuple(found) for found in m.calls(message)] == expected
+
+
+@pytest.mark.parametrize(
+    ("message", "ids"),
+    [
+        (result("c1"), ("c1",)),
+        ({"role": "tool", "call_id": "c1"}, ("c1",)),
+        ({"role": "tool", "content": "x"}, ("",)),
+        ({"role": "tool", "tool_call_id": 7}, ("",)),
+        ({"role": "user", "content": [ANTHROPIC_RESULT, {"type": "text", "text": "hi"}]}, ("t1",)),
+        ({"role": "assistant", "content": [ANTHROPIC_RESULT]}, ()),
+        (user("hi"), ()),
+    ],
+)
+def test_answers(message: m.Message, ids: tuple[str, ...]) -> None:
+    assert m.answers(message) == ids
+
+
+def test_images_in_three_shapes_and_inside_results() -> None:
+    anthropic = {"type": "image", "source": {"type": "base64", "data": "AAAA"}}
+    assert m.image_count([image(), {"type": "input_image", "image_url": "x"}, anthropic, ANTHROPIC_RESULT]) == 4
+    assert m.image_count("an image") == m.image_count(None) == 0
+
+
+@pytest.mark.parametrize(
+    ("message", "is_user", "typed"),
+    [
+        (user("hi"), True, True),
+        (user([image()]), True, True),
+        (user("[System: the process ended]"), True, False),
+        ({"role": "user", "content": "hi", "display_kind": "hidden"}, True, False),
+        ({"role": "user", "content": "hi", "display_kind": "steer"}, True, True),
+        (handoff(), False, False),
+        (handoff(live="And now?"), True, True),
+        (user([ANTHROPIC_RESULT]), False, False),
+        (user([ANTHROPIC_RESULT, {"type": "text", "text": "and go on"}]), True, True),
+        (reply("hi"), False, False),
+    ],
+)
+def test_who_wrote_a_user_row(message: m.Message, is_user: bool, typed: bool) -> None:
+    assert (m.is_user_message(message), m.is_typed(message)) == (is_user, typed)
+
+
+@pytest.mark.parametrize(
+    ("message", "readable"),
+    [
+        (reply("Done."), True),
+        (reply("Let me look.", "c1"), True),
+        (reply("", "c1"), False),
+        (reply(" \n", "c1"), False),
+        (reply(None), False),
+        (reply([{"type": "thinking", "thinking": "hm"}, ANTHROPIC_USE]), False),
+        (handoff(role="assistant"), False),
+        (handoff(role="assistant", live="Done."), True),
+        (user("Done."), False),
+    ],
+)
+def test_a_reply_a_person_could_read(message: m.Message, readable: bool) -> None:
+    assert m.is_readable_reply(message) is readable
+
+
+def test_a_handoff_with_calls_is_not_standalone() -> None:
+    assert m.is_standalone_handoff(handoff(role="assistant"))
+    assert not m.is_standalone_handoff({**handoff(role="assistant"), "tool_calls": [call("c1")]})
+    assert m.live_content({**handoff(role="assistant"), "tool_calls": [call("c1")]}) == ""
+
+
+def test_live_content_of_both_layouts_is_put_together() -> None:
+    prior = f"{protocol.PRIOR_HEADER}\nOld.\n\n{protocol.MERGE_DELIMITER}\n\n{protocol.handoff_text('Body')}\n\nNew."
+    assert m.live_content(user(prior)) == "Old.\n\nNew."
+    assert m.live_content(user("plain")) == "plain"

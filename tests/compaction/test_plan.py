@@ -1,0 +1,181 @@
+"""The plan: who goes where, and the sentence for each cut."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from compaction import BadTranscript, Message, NothingToCompact, Policy, plan, protocol, tail_start
+from tests.compaction.transcripts import SMALL, count, exchange, handoff, reply, result, system, tool_turn, user, words
+
+TOOLS = [row for i in range(12) for row in tool_turn(i)]
+
+
+def refused(messages: Any, policy: Policy = SMALL) -> NothingToCompact:
+    with pytest.raises(NothingToCompact) as caught:
+        plan(messages, policy, count)
+    return caught.value
+
+
+def test_a_first_compaction_keeps_the_first_exchange_and_the_recent_messages() -> None:
+    messages = [system(), *exchange(30)]
+    made = plan(messages, SMALL, count)
+    assert made.head == (0, 1, 2)
+    assert made.middle == tuple(range(3, made.tail[0])) and made.tail[-1] == 60
+    assert (made.role, made.lifted, made.previous_summary, made.recompaction) == ("user", (), "", False)
+    assert messages[made.tail[0]]["role"] == "assistant"
+    assert made.tokens_before == made.head_tokens + made.middle_tokens + made.tail_tokens
+    assert made.reasons[0] == "The first 3 messages stay as the start."
+    assert "fit the budget of 400 tokens for recent messages" in made.reasons[1]
+
+
+def test_earlier_handoffs_are_lifted_out_wherever_they_stand() -> None:
+    messages = [
+        system(),
+        handoff("first", "assistant"),
+        *exchange(10),
+        handoff("second"),
+        *exchange(10),
+        handoff("third", "assistant"),
+        *exchange(1),
+    ]
+    made = plan(messages, SMALL, count)
+    assert made.recompaction and made.head == (0,)
+    assert made.lifted == (1, 22, 43)
+    assert made.previous_summary == "first\n\nsecond\n\nthird"
+    assert not {*made.lifted} & {*made.head, *made.middle, *made.tail}
+    assert "3 earlier summaries will be folded into the new one." in made.reasons
+    assert made.reasons[0].startswith("Compacted before, so only the system prompt stays")
+
+
+def test_a_merged_handoff_keeps_its_place_and_gives_its_body() -> None:
+    messages = [*exchange(2), handoff("older", live="a question"), *exchange(12)[1:], handoff("newer", live="last one")]
+    made = plan(messages, SMALL, count)
+    assert made.lifted == ()
+    assert 4 in made.middle and made.tail[-1] == len(messages) - 1
+    assert made.previous_summary == "older\n\nnewer"
+
+
+def test_a_leading_handoff_is_a_user_message_and_the_tail_starts_at_an_assistant() -> None:
+    messages = [system(), handoff(), *exchange(30)[1:], user("last")]
+    made = plan(messages, SMALL, count)
+    assert made.head == (0,) and made.role == "user"
+    assert messages[made.tail[0]]["role"] == "assistant"
+
+
+def test_the_cut_moves_back_to_an_assistant_message_when_no_role_fits() -> None:
+    messages = [handoff("x", "assistant"), *exchange(30)[1:], user("last")]
+    assert messages[tail_start(messages, 0, SMALL, count)]["role"] == "user"
+    made = plan(messages, SMALL, count)
+    assert made.role == "user" and messages[made.tail[0]]["role"] == "assistant"
+    assert "The cut moved back 1 message so that the summary can stand as a message of its own." in made.reasons
+
+
+def test_it_is_merged_when_no_better_cut_lies_inside_the_soft_ceiling() -> None:
+    messages = [handoff(), *exchange(20), reply("long " + words(900)), user("last question " + words(300)), reply("ok")]
+    made = plan(messages, SMALL, count)
+    assert made.role is None and messages[made.tail[0]]["content"].startswith("last question")
+    assert made.reasons[-2].startswith("The summary will stand in front of the text of the first recent message")
+
+
+def test_after_a_tool_result_the_handoff_answers_to_the_next_message() -> None:
+    head = [system(), user("go"), reply("", "a"), result("a")]
+    at_user = [*head, *exchange(30)]
+    made = plan(at_user, Policy(context_window=4_000, keep_last=10), count)
+    assert at_user[made.tail[0]]["role"] == "user" and made.role == "assistant"
+    made = plan(at_user, Policy(context_window=4_000, keep_last=11), count)
+    assert at_user[made.tail[0]]["role"] == "assistant" and made.role == "user"
+
+
+def test_the_head_takes_whole_groups() -> None:
+    made = plan([system(), user("go"), reply("", "a", "b"), result("a"), result("b"), *TOOLS], SMALL, count)
+    assert made.head == (0, 1, 2, 3, 4)
+    assert "The start grew by 2 messages to keep tool results with their calls." in made.reasons
+
+
+def test_the_anchors_are_said() -> None:
+    quiet = [row for i in range(30) for row in (reply("", f"c{i}"), result(f"c{i}", words(60)))]
+    messages = [system(), *exchange(4), user("the task"), reply("On it."), *quiet]
+    made = plan(messages, SMALL, count)
+    assert made.tail[0] == 9
+    assert any("to keep the last user message" in reason for reason in made.reasons)
+
+
+def test_the_summary_budget_stays_below_what_is_replaced() -> None:
+    made = plan([system(), *exchange(30)], SMALL, count)
+    assert made.summary_budget == SMALL.summary_limit(made.middle_tokens) == 200
+    made = plan([system(), *exchange(6, size=30)], Policy(), count)
+    assert 0 < made.summary_budget < made.middle_tokens
+    assert made.tokens_after_estimate <= made.tokens_before
+
+
+@pytest.mark.parametrize(
+    ("messages", "code"),
+    [
+        ([], "too_few"),
+        ([system(), *exchange(2)], "too_few"),
+        ([system(), *exchange(3)], "too_few"),
+        ([system(), handoff(), *exchange(2)], "too_few"),  # counted after the head in effect, summaries left out
+        ([system(), *exchange(4, size=1)], "too_small"),
+    ],
+)
+def test_too_little_to_compact_is_refused(messages: list[Message], code: str) -> None:
+    assert refused(messages, Policy()).code == code
+
+
+def test_one_running_turn_is_refused_in_words() -> None:
+    run = [row for i in range(30) for row in (reply("", f"c{i}"), result(f"c{i}", words(60)))]
+    refusal = refused([system(), handoff(), user("the task"), reply("On it."), *run])
+    assert refusal.code == "only_summaries"
+    refusal = refused([system(protocol.NOTE), user("the task"), reply("On it."), *run])
+    assert refusal.code == "turn_in_progress" and "last user message" in refusal.reason
+
+
+def test_the_gate_uses_the_head_in_effect() -> None:
+    policy = Policy(context_window=4_000, protect_first_n=20)
+    assert refused([system(), *exchange(11)], policy).code == "too_few"
+    assert plan([system(), handoff(), *exchange(11)], policy, count).head == (0,)
+
+
+def test_keeping_more_than_there_is_is_refused() -> None:
+    refusal = refused([system(), *exchange(20)], Policy(context_window=4_000, keep_last=38))
+    assert refusal.code == "keep_last" and "38" in refusal.reason
+
+
+@pytest.mark.parametrize("messages", [None, 7, "text", ["text"], [None], [system(), ["user", "hi"]], {"role": "user"}])
+def test_what_is_not_a_transcript_is_refused(messages: Any) -> None:
+    with pytest.raises(BadTranscript) as caught:
+        plan(messages, SMALL, count)
+    assert caught.value.code == "not_messages" and caught.value.reason.endswith(".")
+
+
+def test_rows_of_unknown_roles_and_shapes_are_carried_through() -> None:
+    odd: list[Message] = [{}, {"role": None}, {"role": "session_meta", "content": 7}, {"content": [None]}]
+    made = plan([*exchange(10), *odd, *exchange(10), *odd, *exchange(2)], SMALL, count)
+    assert len(made.head) + len(made.middle) + len(made.tail) == 52
+
+
+def test_the_plan_counts_the_session_only_when_asked() -> None:
+    counted = 0
+
+    def counting(text: str) -> int:
+        nonlocal counted
+        counted += 1
+        return count(text)
+
+    made = plan(exchange(500), SMALL, counting)
+    assert counted < 60
+    assert made.tokens_before > 0 and counted > 1_000
+
+
+def test_policy_values_are_clamped_or_refused() -> None:
+    assert Policy(target_ratio=0.01).target_ratio == 0.10 and Policy(target_ratio=3).target_ratio == 0.80
+    policy = Policy()
+    assert (policy.tail_budget, policy.soft_ceiling, policy.fewest_tail) == (20_000, 30_000, 8)
+    assert [policy.summary_limit(n) for n in (0, 20_000, 10**6)] == [2_000, 4_000, 10_000]
+    assert Policy(context_window=1_000_000).summary_limit(10**6) == 12_000
+    assert Policy(protect_last_n=1).fewest_tail == 3 and Policy(protect_last_n=5).fewest_tail == 5
+    for wrong in ({"context_window": 0}, {"threshold": 0}, {"protect_first_n": -1}, {"keep_last": -1}):
+        with pytest.raises(ValueError, match="must"):
+            Policy(**wrong)  # type: ignore[arg-type]
