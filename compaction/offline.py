@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from . import facts as f
+from . import protocol
 from .digest import SummaryRequest
 from .facts import Facts, clip, distinct
 from .secrets import redact
@@ -29,7 +30,8 @@ SECTIONS = (
     ("Files and identifiers", 0.15, ("identifier", "file", "anchor")),
 )
 NOTHING = "(none)"
-_TALLY = "Extracted without a model"  # first words of the counts above the sections: stale in a later summary
+_TALLY = "Extracted without a model"  # first words of the counts above the sections
+_STALE = (_TALLY, protocol.FRAMING)  # what a later summary leaves out (Hermes keeps the framing line in the body)
 _HEADING = re.compile(r"^#{1,4}\s+(.*)$")
 _BULLET = re.compile(r"^(?:[-*•]|\d+[.)])\s+|^>\s?")
 
@@ -73,7 +75,8 @@ def summarize(request: SummaryRequest) -> str:
     if over <= 0:
         return text
     task = redact(" ".join(found.requests[-1:] or earlier["Active task"])) or NOTHING
-    return _fitting(f"## Active task\n{task}", request.budget_tokens, request.count)
+    heading = "## Active task\n" if request.budget_tokens >= protocol.SMALLEST_BODY_TOKENS else ""
+    return _fitting(f"{heading}> {task}", request.budget_tokens, request.count)
 
 
 def read_back(summary: str) -> dict[str, list[str]]:
@@ -84,7 +87,7 @@ def read_back(summary: str) -> dict[str, list[str]]:
         heading = _HEADING.match(line.strip())
         if heading:
             title = _section_of(heading[1])
-        elif (words := _BULLET.sub("", line.strip())) and words != NOTHING and not words.startswith(_TALLY):
+        elif (words := _BULLET.sub("", line.strip())) and words != NOTHING and not words.startswith(_STALE):
             found[title].append(clip(words, f.QUOTE))
     return found
 
@@ -111,7 +114,8 @@ def _sections(found: Facts, earlier: dict[str, list[str]]) -> list[_Section]:
     sections["Current state"].offer(_bullets(found.replies[-3:] or earlier["Current state"]))
     sections["Errors and blockers"].offer(_bullets([*earlier["Errors and blockers"], *found.errors]))
     sections["Open questions"].offer(_bullets(found.questions or earlier["Open questions"]))
-    sections["Files and identifiers"].offer(_bullets(_identifiers(found, earlier["Files and identifiers"])))
+    known = _identifiers(found, [line.rstrip(" ,([") for line in earlier["Files and identifiers"]])
+    sections["Files and identifiers"].offer(_bullets(known))
     return list(sections.values())
 
 
@@ -183,11 +187,11 @@ def _text(head: str, sections: list[_Section]) -> str:
 
 
 def _fitting(text: str, budget: int, count: Counter) -> str:
-    """The longest start of the text that is within the budget, never less than one character."""
-    least, most = 1, len(text)
+    """The longest start of the text that is within the budget, never less than one character, ending as a text may."""
     if count(text) <= budget:
         return text
+    least, most = 1, len(text)
     while least < most:
         middle = (least + most + 1) // 2
         least, most = (middle, most) if count(text[:middle]) <= budget else (least, middle - 1)
-    return text[:least]
+    return text[:least].rstrip(" ,([") or text[:1]

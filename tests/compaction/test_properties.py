@@ -12,7 +12,18 @@ import compaction
 from compaction import Message, NothingToCompact, Plan, Policy, Result, Rewrite, offline, protocol
 from compaction import messages as m
 from compaction.pairs import loose_ends
-from tests.compaction.transcripts import count, junk, policies, reply, system, transcripts, user, words
+from tests.compaction.transcripts import (
+    count,
+    exchange,
+    handoff,
+    junk,
+    policies,
+    reply,
+    system,
+    transcripts,
+    user,
+    words,
+)
 
 SETTINGS = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
@@ -140,6 +151,16 @@ def test_garbage_is_refused_with_a_reason_and_never_another_error(messages: Any)
         compaction.plan(messages, Policy(context_window=1_000), count)
     except (NothingToCompact, compaction.BadTranscript) as refusal:
         assert refusal.code.isidentifier() and refusal.reason.endswith(".")
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.text(), st.text(), st.sampled_from([100, 400, 4_000]))
+def test_the_offline_summary_of_any_text_is_accepted(earlier: str, task: str, window: int) -> None:
+    messages = [handoff(f"## Files\n- {earlier}"), *exchange(10)[1:], user(f"{task}, ({words(30)},"), *exchange(10)[1:]]
+    plan = compaction.plan(messages, Policy(context_window=window), count)
+    summary = compaction.summarize(plan, offline.summarize)
+    assert count(summary) <= plan.summary_budget
+    compaction.apply(plan, summary)
 
 
 @settings(max_examples=30, deadline=None)
