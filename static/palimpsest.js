@@ -131,6 +131,6 @@
   addEventListener("DOMContentLoaded", () => {
     reveal(targetOf(location.hash) || document.querySelector(".turn.marked, .out.marked, .boundary.marked"));
     settle();
-    if (matchMedia("(max-width: 600px)").matches) for (const fold of all(".filters:not(.narrowed)")) fold.open = false;
+    if (matchMedia("(max-width: 600px)").matches) for (const fold of all(".closes")) fold.open = false;
   });
 })();

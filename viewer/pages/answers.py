@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec
 
@@ -12,10 +13,20 @@ from django_htmx.middleware import HtmxDetails
 
 from viewer.store.errors import StoreError
 
+from .texts import without_password
+
 P = ParamSpec("P")
 View = Callable[Concatenate[HttpRequest, P], HttpResponse]
 
 STATUS = {"not_found": 404, "store_unavailable": 503}  # every other refusal is a conflict with what is stored: 409
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """What a page says about a refusal: its stable code and its sentence."""
+
+    code: str
+    message: str
 
 
 def page(request: HttpRequest, template: str, data: Any, *, status: int = 200) -> HttpResponse:
@@ -48,6 +59,7 @@ def shows_refusals(view: View[P]) -> View[P]:
 
 def refused(request: HttpRequest, refusal: StoreError) -> HttpResponse:
     """The page of a refusal. htmx swaps only answers of status 200, so a fragment says it there."""
+    said = Refusal(refusal.code, without_password(refusal.message))
     if is_fragment(request):
-        return page(request, "_refusal.html", refusal)
-    return page(request, "refusal.html", refusal, status=STATUS.get(refusal.code, 409))
+        return page(request, "_refusal.html", said)
+    return page(request, "refusal.html", said, status=STATUS.get(refusal.code, 409))

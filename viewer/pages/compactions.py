@@ -19,7 +19,7 @@ from . import formats
 from .addresses import Place
 from .answers import page
 from .runs import STATUS
-from .texts import line
+from .texts import line, without_password
 
 RUNS = 50
 SESSIONS = 50  # compacted sessions whose boundaries are listed, the newest of each store
@@ -83,7 +83,7 @@ def compactions(request: HttpRequest) -> HttpResponse:
                     boundaries += _boundaries(reader, session)
                 names |= _names(reader, store, runs)
         except StoreError as problem:
-            problems.append((store.name, problem.message))
+            problems.append((store.name, without_password(problem.message)))
     boundaries.sort(key=lambda each: each.at, reverse=True)
     data = CompactionsPage(tuple(_run(each, names) for each in runs), tuple(boundaries), tuple(problems), cut)
     return page(request, "compactions/compactions.html", data)

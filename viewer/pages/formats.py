@@ -6,8 +6,9 @@ from datetime import datetime
 
 from django.utils import timezone
 from django.utils.html import format_html
-from django.utils.safestring import SafeString
+from django.utils.safestring import SafeString, mark_safe
 
+NO_TIME = mark_safe('<span title="no time is stored">no time</span>')
 _UNITS = ((1_000_000, "M"), (1_000, "k"))
 _AGES = ((86_400 * 365, "y"), (86_400 * 30, "mo"), (86_400, "d"), (3_600, "h"), (60, "min"))
 
@@ -64,7 +65,7 @@ def moment(epoch: float) -> SafeString:
     """A time in this site's zone, "14 Jul 06:12", with the exact and the relative one on hover."""
     at = _local(epoch)
     if at is None:
-        return format_html('<span title="no time is stored">no time</span>')
+        return NO_TIME
     now = timezone.localtime()
     text = f"{at.day} {at:%b %H:%M}" if at.year == now.year else f"{at.day} {at:%b %Y %H:%M}"
     return _time(at, text, f"{at:%Y-%m-%d %H:%M:%S %Z}, {ago_text(at, now)}")
@@ -74,7 +75,7 @@ def ago(epoch: float) -> SafeString:
     """A relative time, "2 h ago", with the exact one on hover."""
     at = _local(epoch)
     if at is None:
-        return format_html('<span title="no time is stored">no time</span>')
+        return NO_TIME
     return _time(at, ago_text(at, timezone.localtime()), f"{at:%Y-%m-%d %H:%M:%S %Z}")
 
 

@@ -13,6 +13,7 @@ from viewer.store.stores import Capabilities, Store, all_stores, capabilities, o
 from . import formats
 from .answers import page
 from .sessions import why_open
+from .texts import without_password
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,7 @@ def _shown(store: Store) -> ShownStore:
         with open_store(store) as reader:
             found = capabilities(reader)
     except StoreError as problem:
-        return ShownStore(store.name, path, why_open(store), store.ours, problem=problem.message)
+        return ShownStore(store.name, path, why_open(store), store.ours, problem=without_password(problem.message))
     return ShownStore(
         name=store.name,
         path=path,

@@ -1,0 +1,103 @@
+"""Stores for the pages' tests: copies of real databases, the demo store, and one written row by row."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pytest_django import Settings
+
+from tests.runs.desk import at_once, open_desk
+
+__all__ = ["at_once", "open_desk"]
+
+PRESENT = 1_790_000_000.0  # a time within the past of whoever runs the tests
+
+
+@dataclass(frozen=True)
+class Book:
+    """The store `own`: an empty one in which a test writes what it is about."""
+
+    path: Path
+
+    def session(self, session_id: str, **columns: Any) -> str:
+        """A new session; returns the address of its page."""
+        values = {"id": session_id, "source": "cli", "model": "gpt-4o", "started_at": PRESENT, **columns}
+        self._insert("sessions", values)
+        return f"/stores/own/sessions/{session_id}"
+
+    def say(self, session_id: str, role: str, content: Any, **columns: Any) -> int:
+        """One more row; a list or an object is stored as Hermes does. Returns its id."""
+        stored = content if isinstance(content, str | None) else "\x00json:" + json.dumps(content)
+        calls = columns.get("tool_calls")
+        if isinstance(calls, list):
+            columns["tool_calls"] = json.dumps(calls)
+        values = {"session_id": session_id, "role": role, "content": stored, "timestamp": PRESENT, **columns}
+        return self._insert("messages", values)
+
+    def call(self, name: str, call_id: str, **arguments: Any) -> dict[str, Any]:
+        """A tool call in OpenAI's shape."""
+        return {"id": call_id, "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
+
+    def _insert(self, table: str, values: dict[str, Any]) -> int:
+        names, marks = ", ".join(values), ", ".join("?" * len(values))
+        with closing(sqlite3.connect(self.path)) as con, con:
+            made = con.execute(f"INSERT INTO {table} ({names}) VALUES ({marks})", list(values.values())).lastrowid
+        return made or 0
+
+
+@pytest.fixture
+def book(tmp_path: Path, settings: Settings) -> Book:
+    from viewer.store import schema
+
+    path = tmp_path / "own.db"
+    schema.create(path)
+    settings.STORES = {"own": f"sqlite:///{path}"}
+    return Book(path)
+
+
+@pytest.fixture(scope="session")
+def demo_original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from viewer.store.demo import ensure_demo
+
+    path = tmp_path_factory.mktemp("demo") / "demo.db"
+    ensure_demo(path)
+    return path
+
+
+@pytest.fixture
+def demo(demo_original: Path, tmp_path: Path, settings: Settings) -> Callable[[str], str]:
+    """The demo store alone; a function from a session's title to the address of its page."""
+    path = tmp_path / "demo.db"
+    shutil.copyfile(demo_original, path)
+    settings.STORES = {}
+    settings.DEMO_STORE = path
+
+    def address(title: str) -> str:
+        with closing(sqlite3.connect(path)) as con:
+            found = con.execute("SELECT id FROM sessions WHERE title = ?", [title]).fetchone()
+        return f"/stores/demo/sessions/{found[0]}"
+
+    return address
+
+
+@pytest.fixture
+def statements(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """Every SQL statement that is run on a store from now on."""
+    seen: list[str] = []
+    plain = sqlite3.connect
+
+    def traced(*args: Any, **kwargs: Any) -> sqlite3.Connection:
+        con = plain(*args, **kwargs)
+        con.set_trace_callback(seen.append)
+        return con
+
+    monkeypatch.setattr(sqlite3, "connect", traced)
+    yield seen

@@ -1,0 +1,114 @@
+"""Boundaries: their lists, and undoing a compaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from django.test import Client
+
+from tests.pages.conftest import Book
+from tests.pages.html import message_ids, read
+from tests.runs.desk import Desk
+
+FRAGMENT = {"HX-Request": "true"}
+
+
+def lists(desk: Desk, handoff: int) -> str:
+    return f"/stores/hermes/sessions/{desk.session_id}/boundaries/{handoff}"
+
+
+def test_the_lists_work_as_pages_and_as_fragments(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
+    desk = open_desk(21)
+    for which, count in (("summarised", 808), ("kept", 194)):
+        page = read(signed_in.get(f"{lists(desk, 1948)}/{which}"))
+        assert page.one("h1").text.startswith(f"{count} messages")
+        fragment = read(signed_in.get(f"{lists(desk, 1948)}/{which}", headers=FRAGMENT))
+        assert not fragment.all("html")
+        assert len(fragment.all("li")) == count
+        assert fragment.one("ol").text == page.one("main").one("ol").text
+
+
+def test_every_listed_message_is_a_permalink(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
+    desk = open_desk(21)
+    items = read(signed_in.get(f"{lists(desk, 1948)}/kept")).one("main").all("li")
+    assert sum("shortened" in item.text for item in items) == 11
+    href = items[-1].one("a").attributes["href"]
+    target = int(href.split("#m")[1])
+    assert target in message_ids(read(signed_in.get(href.split("#")[0])))
+
+
+def test_a_message_that_is_no_boundary_is_a_404(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
+    desk = open_desk(21)
+    for which in ("summarised", "kept", "undo"):
+        assert "not the handoff" in read(signed_in.get(f"{lists(desk, 5)}/{which}"), 404).one("main").text
+
+
+def test_only_the_newest_can_be_undone_and_the_others_say_why(
+    signed_in: Client, open_desk: Callable[..., Desk]
+) -> None:
+    desk = open_desk(21)
+    session = f"/stores/hermes/sessions/{desk.session_id}"
+    older = read(signed_in.get(f"{session}?around=1948")).one(id="b1948-undo")
+    assert older.one("button").attributes.keys() >= {"disabled"}
+    assert "Undo the later one first." in older.text
+    newer = read(signed_in.get(f"{session}?around=2341")).one(id="b2341-undo")
+    assert newer.one("a").attributes["href"] == f"{lists(desk, 2341)}/undo"
+    assert "later compaction" in read(signed_in.get(f"{lists(desk, 1948)}/undo")).one("main").text
+
+
+def test_undo_says_what_it_will_do_and_then_does_it(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
+    desk = open_desk(21)
+    asked = read(signed_in.get(f"{lists(desk, 2341)}/undo", headers=FRAGMENT))
+    assert "240 → 439 messages; 46 later messages stay" in asked.one("form").text
+    assert len(desk.live()) == 240
+    done = read(signed_in.post(f"{lists(desk, 2341)}/undo", headers=FRAGMENT))
+    assert "439 messages in context again" in done.one(id="said").text
+    assert len(desk.live()) == 439
+    page = read(signed_in.get(done.one("p", "note").attributes["hx-get"].split("#")[0]))
+    assert not page.all("section", "boundary")
+
+
+def test_undo_works_without_htmx(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
+    desk = open_desk(31)
+    newest = desk.rows(
+        "SELECT MAX(id) FROM messages WHERE session_id = ? AND _compressed_summary = 1", desk.session_id
+    )[0][0]
+    form = read(signed_in.get(f"{lists(desk, newest)}/undo")).one("main").one("form")
+    answer = signed_in.post(form.attributes["action"])
+    assert answer.status_code == 302
+    assert read(signed_in.get(answer["Location"].split("#")[0])).one("h1").text == "Airline desk, week 29"
+
+
+def test_a_refused_undo_is_said_in_place(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
+    desk = open_desk(21)
+    answer = read(signed_in.post(f"{lists(desk, 1948)}/undo", headers=FRAGMENT))
+    assert "Undo the later one first" in answer.one(role="alert").text
+    assert read(signed_in.post(f"{lists(desk, 1948)}/undo"), 409).one("h1")
+
+
+def test_boundaries_of_split_sessions_cannot_be_undone(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
+    desk = open_desk(16, "Airline desk, week 30 #4")
+    session = f"/stores/hermes/sessions/{desk.session_id}"
+    toc = read(signed_in.get(session)).one("nav", "toc").all("li", "cut")
+    assert len(toc) == 3
+    newest = toc[-1].one("a").attributes["href"].split("#b")[1]
+    page = read(signed_in.get(f"{session}?around={newest}"))
+    assert "schema 16" in page.one(id=f"b{newest}-undo").text
+
+
+def test_a_handoff_shows_its_directive_folded_and_its_text_as_text(signed_in: Client, book: Book) -> None:
+    href = book.session("s")
+    for number in range(6):
+        book.say("s", ("user", "assistant")[number % 2], f"message {number}", active=0, compacted=1)
+    row = book.say(
+        "s",
+        "user",
+        "[CONTEXT SUMMARY]: ## Goal\n- <b>bold</b> & brave\n\n"
+        "--- END OF CONTEXT SUMMARY — respond to the message below, not the summary above ---",
+        _compressed_summary=1,
+    )
+    book.say("s", "assistant", "going on")
+    section = read(signed_in.get(href)).one("section", id=f"b{row}")
+    assert "<b>bold</b> & brave" in section.one(cls="body").text
+    assert "[CONTEXT SUMMARY]" not in section.one(cls="body").text
+    assert "[CONTEXT SUMMARY]:" in section.one("details", "directive").text

@@ -1,0 +1,175 @@
+"""The compact panel and runs: plan, preview, apply, refusals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from django.test import Client
+
+from tests.pages.conftest import Book
+from tests.pages.html import read
+from tests.runs.desk import Desk
+from viewer.runs.models import Run
+
+FRAGMENT = {"HX-Request": "true"}
+
+
+def address(desk: Desk) -> str:
+    return f"/stores/hermes/sessions/{desk.session_id}"
+
+
+def test_the_plan_stands_on_the_page_before_anything_runs(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
+    panel = read(signed_in.get(address(open_desk(31)))).one("section", id="plan")
+    for part in ("To summarise, ", "Recent, kept, ", "Together now", "After, at most", "No turn is running"):
+        assert part in panel.text
+    assert panel.one("svg").attributes["aria-label"].startswith("To summarise")
+    assert panel.all("li")
+    widths = [float(bar.attributes["width"]) for bar in panel.one("svg").all("rect") if "x" in bar.attributes]
+    assert 97 < sum(widths) <= 100
+    assert not Run.objects.exists()
+
+
+def test_a_change_plans_again(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
+    href = f"{address(open_desk(31))}/plan"
+    usual = read(signed_in.get(href, headers=FRAGMENT))
+    assert not usual.all("html")
+    more = read(signed_in.get(f"{href}?keep=170&focus=<b>refund</b>&summarizer=nobody", headers=FRAGMENT))
+    assert "Recent, kept, 17" in more.text
+    assert more.one("dl").text != usual.one("dl").text
+    assert more.one("input", id="focus").attributes["value"] == "<b>refund</b>"
+    assert more.one("option", selected="", value="170").text == "At least the last 170"
+
+
+def test_compact_now_asks_once_in_numbers(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
+    desk = open_desk(31)
+    button = read(signed_in.get(address(desk))).one("button", name="confirm")
+    asked = read(signed_in.get(f"{button.attributes['formaction']}?confirm=1"))
+    assert "They stay in the database and in History. You can undo this." in asked.one(cls="confirm").text
+    assert asked.one(cls="confirm").one("button").attributes["value"] == "1"
+
+
+@pytest.mark.parametrize("version", [21, 31])
+def test_preview_then_apply_then_undo(
+    signed_in: Client, open_desk: Callable[..., Desk], at_once: None, version: int
+) -> None:
+    desk = open_desk(version)
+    before = desk.live()
+    card = read(signed_in.post(f"{address(desk)}/compact", {"apply": "0"}, headers=FRAGMENT)).one("section", "card")
+    assert "ready" in card.classes
+    assert desk.live() == before
+    summary = "".join(item for item in card.one("textarea").inside if isinstance(item, str))
+    run = Run.objects.get()
+    assert summary.strip() == run.summary
+    done = read(
+        signed_in.post(
+            f"/runs/{run.pk}/apply", {"summary": f"{summary}\r\n\r\nAdded <b>by hand</b>."}, headers=FRAGMENT
+        )
+    )
+    assert "applied" in done.one("section", "card").classes
+    assert "Waiting for the agent." in done.text
+    run.refresh_from_db()
+    page = read(signed_in.get(f"{address(desk)}?around={run.handoff_id}"))
+    section = page.one("section", id=f"b{run.handoff_id}")
+    assert "by you, here" in section.one(cls="line").text
+    assert "Added <b>by hand</b>." in section.text
+    assert section.one("a", "btn").text == "Undo this compaction…"
+    desk.append("and on it goes")
+    picked_up = read(signed_in.get(f"/runs/{run.pk}", headers=FRAGMENT))
+    assert "Picked up" in picked_up.text
+    signed_in.post(section.one("a", "btn").attributes["href"])
+    assert [row[1] for row in desk.live()] == [row[1] for row in before] + ["and on it goes"]
+    assert not read(signed_in.get(address(desk))).one(id="run").all("section")
+
+
+def test_the_boundary_comes_without_a_reload(signed_in: Client, open_desk: Callable[..., Desk], at_once: None) -> None:
+    desk = open_desk(31)
+    signed_in.post(f"{address(desk)}/compact", {"apply": "1"})
+    run = Run.objects.get()
+    assert run.status == "applied"
+    loads = read(signed_in.get(f"/runs/{run.pk}?seen=applying", headers=FRAGMENT)).all(**{"hx-trigger": "load"})
+    assert [load.attributes["hx-get"] for load in loads] == [
+        f"{address(desk)}?around={run.handoff_id}#b{run.handoff_id}"
+    ]
+    assert not read(signed_in.get(f"/runs/{run.pk}?seen=applied", headers=FRAGMENT)).all(**{"hx-trigger": "load"})
+
+
+def test_without_htmx_a_run_has_its_own_page(signed_in: Client, open_desk: Callable[..., Desk], at_once: None) -> None:
+    desk = open_desk(31)
+    answer = signed_in.post(f"{address(desk)}/compact", {"apply": "0", "focus": "gift cards", "keep": "20"})
+    run = Run.objects.get()
+    assert answer["Location"] == f"/runs/{run.pk}"
+    assert (run.focus, run.keep_last) == ("gift cards", 20)
+    page = read(signed_in.get(answer["Location"]))
+    assert "gift cards" in page.one("dl", "facts").text
+    discard = page.one("main").one("button", formaction=f"/runs/{run.pk}/discard")
+    assert signed_in.post(discard.attributes["formaction"])["Location"] == f"/runs/{run.pk}"
+    assert "Discarded" in read(signed_in.get(f"/runs/{run.pk}")).one("section", "card").text
+
+
+def test_an_open_run_is_polled_and_can_be_cancelled(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
+    desk = open_desk(31)
+    card = read(signed_in.post(f"{address(desk)}/compact", {"apply": "1"}, headers=FRAGMENT)).one("section", "card")
+    run = Run.objects.get()
+    assert card.attributes["hx-get"] == f"/runs/{run.pk}?seen=queued"
+    assert card.one("progress").attributes["aria-label"]
+    again = read(signed_in.post(f"{address(desk)}/compact", {"apply": "1"}, headers=FRAGMENT))
+    assert "already" in again.one(role="alert").text
+    assert read(signed_in.post(f"{address(desk)}/compact", {"apply": "1"}), 409).one("h1")
+    cancelled = read(signed_in.post(f"/runs/{run.pk}/cancel", headers=FRAGMENT)).one("section", "card")
+    assert "hx-get" not in cancelled.attributes
+    assert "cancelled" in cancelled.text.lower()
+
+
+def test_a_conflict_says_why_and_what_to_do(signed_in: Client, open_desk: Callable[..., Desk], at_once: None) -> None:
+    desk = open_desk(31)
+    signed_in.post(f"{address(desk)}/compact", {"apply": "0"})
+    run = Run.objects.get()
+    desk.take_back_newest()
+    refused = read(signed_in.post(f"/runs/{run.pk}/apply", headers=FRAGMENT))
+    assert "taken back" in refused.one(role="alert").text
+    card = read(signed_in.get(address(desk))).one("section", "conflict")
+    assert "Nothing was written." in card.text
+    assert card.one("a", "btn").attributes["href"] == f"{address(desk)}/plan"
+
+
+def test_schema_16_says_why_it_cannot(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
+    desk = open_desk(16, "Airline desk, week 30 #4")
+    panel = read(signed_in.get(address(desk))).one("section", id="plan")
+    assert "schema 16" in panel.text
+    assert "disabled" in panel.all("button")[0].attributes
+    assert panel.all("button")[0].text == "Compact now…"
+    refused = read(signed_in.post(f"{address(desk)}/compact", {"apply": "1"}), 409)
+    assert "schema 16" in refused.one("main").text
+
+
+def test_too_little_to_compact_is_said(signed_in: Client, book: Book) -> None:
+    href = book.session("s")
+    book.say("s", "user", "hello")
+    panel = read(signed_in.get(href)).one("section", id="plan")
+    assert "too few messages" in panel.text
+    assert all("disabled" in button.attributes for button in panel.one(cls="actions").all("button"))
+
+
+def test_who_stands_in_the_way_is_said(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
+    desk = open_desk(31)
+    desk.start_turn()
+    assert "A turn has been running since" in read(signed_in.get(f"{address(desk)}/plan")).text
+    desk.rows(
+        "INSERT INTO compression_locks VALUES (?, 'pid=1:agent=other', unixepoch(), unixepoch() + 300)", desk.session_id
+    )
+    assert "is compacting this session" in read(signed_in.get(f"{address(desk)}/plan")).text
+
+
+def test_a_long_context_is_planned_after_the_page(signed_in: Client, demo: Callable[[str], str]) -> None:
+    href = demo("Support desk, the long thread")
+    panel = read(signed_in.get(href)).one("section", id="plan")
+    assert panel.one("a", "btn").attributes["href"] == f"{href}/plan"
+    assert "To summarise" in read(signed_in.get(f"{href}/plan")).text
+
+
+def test_no_run_of_this_number(signed_in: Client, db: None) -> None:
+    assert "no run 7" in read(signed_in.get("/runs/7"), 404).one("main").text
+    for action in ("apply", "discard", "cancel"):
+        assert signed_in.get(f"/runs/7/{action}").status_code == 405
+        assert signed_in.post(f"/runs/7/{action}").status_code == 404

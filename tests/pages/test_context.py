@@ -1,0 +1,112 @@
+"""What the model sees, and raw rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from django.test import Client
+
+from tests.pages.conftest import Book
+from tests.pages.html import message_ids, read
+from tests.runs.desk import Desk
+
+FRAGMENT = {"HX-Request": "true"}
+
+
+def test_the_live_rows_in_order_under_the_system_prompt(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
+    desk = open_desk(21)
+    page = read(signed_in.get(f"/stores/hermes/sessions/{desk.session_id}/context"))
+    assert page.one("details", "prompt")
+    shown = message_ids(page)
+    rows = [element.attributes["id"] for element in page.all() if element.attributes.get("id", "")[:1] in ("m", "h")]
+    while links := page.all("a", "later"):
+        page = read(signed_in.get(links[0].attributes["hx-get"], headers=FRAGMENT))
+        assert not page.all("details", "prompt")
+        shown += message_ids(page)
+    live = [row[0] for row in desk.rows("SELECT id FROM messages WHERE session_id = ? AND active = 1", desk.session_id)]
+    assert sorted([*shown, 2341]) == sorted(live)
+    assert "h2341" in rows
+
+
+def test_a_handoff_is_nobodys_words(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
+    desk = open_desk(21)
+    page = read(signed_in.get(f"/stores/hermes/sessions/{desk.session_id}/context"))
+    section = page.one("section", "handoff", id="h2341")
+    assert "sent in the role of assistant" in section.text
+    assert not [article for article in page.all("article") if "CONTEXT" in article.text]
+
+
+def test_records_the_agent_keeps_for_itself_are_counted_not_shown(signed_in: Client, book: Book) -> None:
+    href = book.session("s", system_prompt="Be <i>kind</i>.")
+    book.say("s", "session_meta", "secret bookkeeping")
+    book.say("s", "user", "hello")
+    page = read(signed_in.get(f"{href}/context"))
+    assert "1 record the agent keeps for itself is left out" in page.one("main").text
+    assert "secret bookkeeping" not in page.one("main").text
+    assert "Be <i>kind</i>." in page.one("details", "prompt").text
+
+
+def test_an_empty_context_says_so(signed_in: Client, book: Book) -> None:
+    href = book.session("s")
+    assert "Nothing is in context." in read(signed_in.get(f"{href}/context")).one("main").text
+
+
+def test_raw_rows_show_every_column_but_what_may_hold_memory(signed_in: Client, book: Book) -> None:
+    href = book.session("s")
+    book.say(
+        "s",
+        "user",
+        [{"type": "text", "text": "<u>hi</u>"}],
+        api_content="INJECTED MEMORY",
+        display_metadata='{"reactions": ["+1"]}',
+        active=0,
+        message_uid="uid-7",
+    )
+    page = read(signed_in.get(f"{href}/rows"))
+    text = page.one("details", "raw").text
+    assert "superseded or taken back" in text
+    assert "uid-7" in text
+    assert '"<u>hi</u>"' in text
+    assert '"reactions"' in text
+    assert "INJECTED MEMORY" not in page.text
+
+
+def test_raw_rows_load_in_windows(signed_in: Client, book: Book) -> None:
+    href = book.session("s")
+    ids = [book.say("s", "user", f"row {number}") for number in range(70)]
+    page = read(signed_in.get(f"{href}/rows"))
+    seen = [int(row.attributes["id"][1:]) for row in page.all("details", "raw")]
+    fragment = read(signed_in.get(page.one("a", "earlier").attributes["hx-get"], headers=FRAGMENT))
+    assert not fragment.all("html")
+    assert [int(row.attributes["id"][1:]) for row in fragment.all("details", "raw")] + seen == ids
+    assert not fragment.all("a", "earlier")
+
+
+def test_one_text_uncut(signed_in: Client, book: Book) -> None:
+    href = book.session("s", system_prompt="prompt " * 50_000)
+    row = book.say("s", "assistant", "x", tool_calls=[book.call("f", "1", a="<b>")], reasoning="thought <i>")
+    other = book.say(book.session("t").rsplit("/", 1)[1], "user", "of another session")
+    assert '"<b>' in read(signed_in.get(f"{href}/messages/{row}?part=calls")).one("pre").text.replace("\\", "")
+    assert read(signed_in.get(f"{href}/messages/{row}?part=reasoning")).one("pre").text == "thought <i>"
+    assert not read(signed_in.get(f"{href}/messages/{row}", headers=FRAGMENT)).all("html")
+    assert read(signed_in.get(f"{href}/messages/{other}"), 404).one("h1")
+    first = read(signed_in.get(f"{href}/context/prompt"))
+    second = read(signed_in.get(first.one("p", "rest").one("a").attributes["href"]))
+    assert len(first.one("pre").text) + len(second.one("pre").text) == len("prompt " * 50_000) - 1
+
+
+def test_the_timeline_says_in_words_what_it_draws(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
+    href = f"/stores/hermes/sessions/{open_desk(21).session_id}/timeline"
+    words = read(signed_in.get(href)).one("svg").attributes["aria-label"]
+    assert words == (
+        "Tokens in context over the session: 94.5k before compaction 1, 16k after it, "
+        "34.8k before compaction 2, 15.8k after it, 19.1k now."
+    )
+    fragment = read(signed_in.get(href, headers=FRAGMENT))
+    assert not fragment.all("html")
+    assert fragment.one("svg").attributes["aria-label"] == words
+
+
+def test_the_timeline_of_an_empty_session(signed_in: Client, book: Book) -> None:
+    page = read(signed_in.get(f"{book.session('s')}/timeline"))
+    assert page.one("svg").attributes["aria-label"] == "Nothing is in context."

@@ -1,0 +1,275 @@
+"""The session page: History in windows."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+
+import pytest
+from django.test import Client
+
+from tests.pages.conftest import Book
+from tests.pages.html import message_ids, read
+from tests.runs.desk import Desk
+
+FRAGMENT = {"HX-Request": "true"}
+
+
+def address(desk: Desk) -> str:
+    return f"/stores/hermes/sessions/{desk.session_id}"
+
+
+def every_window(client: Client, first: str) -> tuple[list[int], list[str], list[str]]:
+    """Message ids, boundary lines and texts of messages over all windows, walked by the links for earlier ones."""
+    ids: list[int] = []
+    lines: list[str] = []
+    texts: list[str] = []
+    href, headers = first, {}
+    while href:
+        page = read(client.get(href, headers=headers))
+        ids = message_ids(page) + ids
+        lines = [section.one(cls="line").text for section in page.all("section", "boundary")] + lines
+        texts += [article.text for article in page.all("article")]
+        links = page.all("a", "earlier")
+        href, headers = (links[0].attributes["hx-get"] if links else ""), FRAGMENT
+    return ids, lines, texts
+
+
+def test_works(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
+    page = read(signed_in.get(address(open_desk(21))))
+    assert page.one("h1").text == "Airline desk, week 29"
+    assert "239 of 1,246 messages in context" in page.one(cls="meta").text
+    assert len(message_ids(page)) >= 60
+    assert page.one("nav", "toc").all("li", "cut")
+    assert page.one("a", "earlier").text == "1,186 earlier messages"
+
+
+@pytest.mark.parametrize(
+    ("version", "first", "second"),
+    [(21, "1,002 → 195 messages", "393 → 194 messages"), (31, "1,002 → 161 messages", "359 → 151 messages")],
+)
+def test_each_message_once_over_all_windows(
+    signed_in: Client, open_desk: Callable[..., Desk], version: int, first: str, second: str
+) -> None:
+    ids, lines, texts = every_window(signed_in, address(open_desk(version)))
+    assert len(ids) == len(set(ids)) == 1246
+    assert ids == sorted(ids)
+    assert len(lines) == 2
+    assert first in lines[0]
+    assert second in lines[1]
+    assert all("by Hermes" in line for line in lines)
+    assert not [text for text in texts if "CONTEXT COMPACTION" in text or "END OF CONTEXT SUMMARY" in text]
+
+
+def test_windows_downwards_join_those_upwards(signed_in: Client, demo: Callable[[str], str]) -> None:
+    first = demo("Stocktaking, ten warehouses")
+    upwards, _, _ = every_window(signed_in, first)
+    page = read(signed_in.get(f"{first}?around={upwards[100]}"))
+    downwards = message_ids(page)
+    assert page.all("a", "earlier")
+    while links := page.all("a", "later"):
+        page = read(signed_in.get(links[0].attributes["hx-get"], headers=FRAGMENT))
+        assert not page.all("html")
+        downwards += message_ids(page)
+    assert downwards == upwards[upwards.index(downwards[0]) :]
+
+
+def test_results_stay_with_their_calls_at_every_edge(signed_in: Client, demo: Callable[[str], str]) -> None:
+    href = demo("Stocktaking, ten warehouses")
+    headers: dict[str, str] = {}
+    while href:
+        page = read(signed_in.get(href, headers=headers))
+        assert not page.all("article", "tool")
+        links = page.all("a", "earlier")
+        href, headers = (links[0].attributes["hx-get"] if links else ""), FRAGMENT
+
+
+def test_a_permalink_opens_its_window_and_marks_the_message(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
+    page = read(signed_in.get(f"{address(open_desk(21))}?around=500"))
+    assert [element.attributes["id"] for element in page.all(cls="marked")] == ["m500"]
+    assert page.all("a", "earlier")
+    assert page.all("a", "later")
+
+
+def test_any_row_of_a_message_leads_to_it(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
+    desk = open_desk(21)
+    copy = desk.rows("SELECT MAX(id) FROM messages WHERE session_id = ? AND id < 2338", desk.session_id)[0][0]
+    answer = signed_in.get(f"{address(desk)}?around=1946")  # a copy of the head, before the first handoff
+    assert answer.status_code == 302
+    assert answer["Location"] == f"{address(desk)}?around=2#m2"
+    assert read(signed_in.get(f"{address(desk)}?around={copy}")).one("h1")
+
+
+def test_a_boundary_stands_directly_before_the_first_message_it_kept(
+    signed_in: Client, open_desk: Callable[..., Desk]
+) -> None:
+    desk = open_desk(21)
+    page = read(signed_in.get(f"{address(desk)}?around=1948"))
+    section = page.one("section", "boundary", id="b1948")
+    assert "marked" in section.classes
+    history = page.one(cls="history")
+    order = [item for item in history.walk() if item.tag in ("article", "section") and "id" in item.attributes]
+    following = order[order.index(section) + 1]
+    kept = read(signed_in.get(f"{address(desk)}/boundaries/1948/kept", headers=FRAGMENT))
+    ids = [int(item.one("a").text[1:]) for item in kept.all("li")]
+    assert int(following.attributes["id"][1:]) in ids
+    assert f"#{order[order.index(section) - 1].attributes['id'][1:]}" not in [i.one("a").text for i in kept.all("li")]
+
+
+def test_messages_summarised_away_say_so(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
+    page = read(signed_in.get(f"{address(open_desk(21))}?around=300"))
+    articles = page.all("article")
+    assert all("away" in article.classes for article in articles)
+    assert all("summarised away" in article.attributes["aria-label"] for article in articles)
+
+
+def test_a_part_of_a_chain_opens_its_newest(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
+    first = open_desk(16, "Airline desk, week 30")
+    newest = first.rows("SELECT id FROM sessions WHERE title = 'Airline desk, week 30 #4'")[0][0]
+    answer = signed_in.get(f"{address(first)}?around=1100")
+    assert answer.status_code == 302
+    assert answer["Location"] == f"/stores/hermes/sessions/{newest}?around=1100#m1100"
+    page = read(signed_in.get(answer["Location"].split("#")[0]))
+    assert "4 parts" in page.one(cls="meta").text
+    ids, lines, texts = every_window(signed_in, f"/stores/hermes/sessions/{newest}")
+    assert len(ids) == len(set(ids))
+    assert [line.split(" tokens, ")[1].split(" messages")[0] for line in lines] == [
+        "416 → 126",
+        "234 → 121",
+        "246 → 77",
+    ]
+    assert not [text for text in texts if "[CONTEXT COMPACTION" in text]
+
+
+@pytest.mark.parametrize("title", ["Merged carrier 92", "Merged carrier 98"])
+@pytest.mark.parametrize("version", [21, 31])
+def test_a_merged_row_is_a_boundary_and_a_message(
+    signed_in: Client, open_desk: Callable[..., Desk], version: int, title: str
+) -> None:
+    desk = open_desk(version, title)
+    page = read(signed_in.get(address(desk)))
+    section = page.one("section", "boundary")
+    carrier = int(section.attributes["id"][1:])
+    role = desk.rows("SELECT role FROM messages WHERE id = ?", carrier)[0][0]
+    read_as = read(signed_in.get(f"{address(desk)}/context"))
+    handoff = read_as.one("section", "handoff", id=f"h{carrier}")
+    assert f"in the role of {role}" in handoff.text
+    assert read_as.one("article", role, id=f"m{carrier}")
+    for view in (page, read_as):
+        assert not [article for article in view.all("article") if "CONTEXT" in article.text]
+
+
+def test_more_messages_mean_no_more_queries(signed_in: Client, book: Book, statements: list[str]) -> None:
+    counts = []
+    for name, size in (("small", 30), ("large", 900)):
+        href = book.session(name)
+        for number in range(size):
+            book.say(name, ("user", "assistant")[number % 2], f"{name} {number}")
+        statements.clear()
+        read(signed_in.get(href))
+        counts.append(len(statements))
+    assert counts[0] == counts[1] > 0
+
+
+def test_session_text_is_shown_as_text(signed_in: Client, book: Book) -> None:
+    hostile = "<script>alert(1)</script><img src=x onerror=alert(2)> </div></main> [x](javascript:alert(3))"
+    href = book.session("hostile", title=hostile[:90])
+    calls = [book.call(hostile, "c1", path=hostile)]
+    book.say("hostile", "user", hostile)
+    book.say("hostile", "assistant", hostile, reasoning=hostile, tool_calls=calls)
+    book.say("hostile", "tool", hostile, tool_call_id="c1", tool_name=hostile)
+    book.say("hostile", hostile, hostile)
+    page = read(signed_in.get(href))
+    assert not page.all("img")
+    assert [script.attributes.get("src", "")[:8] for script in page.all("script")] == ["/static/"] * 2
+    assert not [e for e in page.walk() if any(name.startswith("on") or name == "style" for name in e.attributes)]
+    assert not [link for link in page.all("a") if link.attributes.get("href", "").startswith("javascript")]
+    assert page.one("main").text.count("<script>alert(1)</script>") >= 5
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "\x00json:{broken",
+        "a\x00b\x1b[31mred\x1b[0m",
+        ["\ud800", {"type": "text", "text": "\udfff"}],
+        {"a": {}},
+        [],
+        None,
+        7,
+        [[]],
+        "",
+    ],
+)
+def test_no_content_breaks_the_page(signed_in: Client, book: Book, content: object) -> None:
+    href = book.session("odd")
+    for role in ("user", "assistant", "tool", "system", "session_meta", "oracle"):
+        book.say("odd", role, content)
+    assert len(message_ids(read(signed_in.get(href)))) == 6
+    assert read(signed_in.get(f"{href}/context")).one("h1")
+    assert read(signed_in.get(f"{href}/rows")).one("h1")
+
+
+def test_ten_megabytes_are_cut_and_can_be_read_on(signed_in: Client, book: Book) -> None:
+    href = book.session("huge")
+    row = book.say("huge", "tool", "line of output\n" * 700_000, tool_name="terminal")
+    answer = signed_in.get(href)
+    assert len(answer.content) < 100_000
+    link = read(answer).one("p", "rest").one("a")
+    assert link.attributes["href"] == f"{href}/messages/{row}?part=content"
+    whole = read(signed_in.get(link.attributes["href"]))
+    assert len(whole.one("pre").text) > 150_000
+    assert "from=200000" in whole.one("p", "rest").one("a").attributes["href"]
+
+
+def test_an_empty_session_says_so(signed_in: Client, book: Book) -> None:
+    assert "No messages yet." in read(signed_in.get(book.session("empty"))).one("main").text
+
+
+def test_a_message_that_was_taken_back_is_not_shown(signed_in: Client, book: Book) -> None:
+    href = book.session("s")
+    book.say("s", "user", "stays")
+    gone = book.say("s", "user", "goes", active=0)
+    assert "goes" not in read(signed_in.get(href)).one("main").text
+    refusal = read(signed_in.get(f"{href}?around={gone}"), 404)
+    assert "taken back" in refusal.one("main").text
+
+
+@pytest.mark.parametrize(
+    "href", ["/stores/own/sessions/none", "/stores/none/sessions/s", "/stores/own/sessions/s?around=99"]
+)
+def test_what_does_not_exist_is_a_designed_404(signed_in: Client, book: Book, href: str) -> None:
+    book.session("s")
+    page = read(signed_in.get(href), 404)
+    assert page.one("h1").text == "Not found"
+    assert page.one("header", "top")
+
+
+def test_a_missing_file_is_a_designed_503(signed_in: Client, book: Book) -> None:
+    href = book.session("s")
+    book.path.unlink()
+    page = read(signed_in.get(href), 503)
+    assert "cannot be read" in page.one("main").text
+
+
+def test_a_query_that_means_nothing_is_left_out(signed_in: Client, book: Book) -> None:
+    href = book.session("s")
+    book.say("s", "user", "hello")
+    for query in ("around=abc", "before=-1", "after=99999999999999999999999", "around=１"):
+        assert message_ids(read(signed_in.get(f"{href}?{query}"))) == [1]
+
+
+def test_pages_need_a_signed_in_browser(client: Client, db: None) -> None:
+    for href in ("/", "/stores", "/compactions", "/stores/demo/sessions/x", "/runs/1"):
+        assert client.get(href)["Location"] == "/sign-in/"
+
+
+def test_reading_leaves_the_store_as_it_is(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
+    desk = open_desk(31)
+    with closing(sqlite3.connect(desk.path)) as con:
+        before = list(con.iterdump())
+    for view in ("", "/context", "/rows", "/timeline", "/plan", "?around=500"):
+        assert signed_in.get(address(desk) + view).status_code == 200
+    with closing(sqlite3.connect(desk.path)) as con:
+        assert list(con.iterdump()) == before

@@ -1,0 +1,170 @@
+"""The list of sessions."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from django.test import Client
+from pytest_django import Settings
+
+from tests.pages.conftest import PRESENT, Book
+from tests.pages.html import Element, read
+from viewer.pages import sessions
+from viewer.store import schema
+
+FRAGMENT = {"HX-Request": "true"}
+
+
+def links(page: Element) -> list[str]:
+    return [line.one(cls="title").one("a").attributes["href"] for line in page.all("li", "session")]
+
+
+def walk(client: Client, href: str) -> list[str]:
+    """The addresses of all sessions of a list, over all its pages."""
+    page = read(client.get(href))
+    found = links(page)
+    while more := page.all("a", "neighbour"):
+        page = read(client.get("/" + more[0].attributes["hx-get"], headers=FRAGMENT))
+        assert not page.all("html")
+        found += links(page)
+    return found
+
+
+def test_works(signed_in: Client, hermes_copy: Callable[[int], Path], settings: Settings) -> None:
+    settings.STORES = {f"v{version}": f"sqlite:///{hermes_copy(version)}" for version in (16, 21, 31)}
+    page = read(signed_in.get("/"))
+    assert page.one("h1").text == "Sessions"
+    for name in ("v16", "v21", "v31"):
+        assert f"{name} named in PALIMPSEST_STORES" in page.one("ul", "stores").text
+    line = next(line for line in page.all("li", "session") if "v21" in line.text and "week 29" in line.text)
+    for part in ("telegram", "gpt-4o", "19.1k of 128k tokens", "239 of 1,246 messages in context", "compacted twice"):
+        assert part in line.text
+    assert line.one("rect", "used").attributes["width"] == "14.9"
+
+
+def test_a_chain_is_one_line(signed_in: Client, hermes_copy: Callable[[int], Path], settings: Settings) -> None:
+    settings.STORES = {"v16": f"sqlite:///{hermes_copy(16)}"}
+    lines = read(signed_in.get("/?q=week+30")).all("li", "session")
+    assert len(lines) == 1
+    assert "4 parts" in lines[0].text
+    assert "compacted 3 times" in lines[0].text
+
+
+def test_pages_of_several_stores_hold_each_session_once(
+    signed_in: Client,
+    hermes_copy: Callable[[int], Path],
+    tmp_path: Path,
+    settings: Settings,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    original = hermes_copy(21)
+    settings.STORES = {name: f"sqlite:///{shutil.copyfile(original, tmp_path / name)}" for name in ("b", "a", "c")}
+    monkeypatch.setattr(sessions, "PAGE", 7)
+    found = walk(signed_in, "/")
+    assert len(found) == len(set(found)) == 3 * 26
+    assert walk(signed_in, "/?order=messages") != found
+    assert sorted(walk(signed_in, "/?order=messages")) == sorted(walk(signed_in, "/?order=created")) == sorted(found)
+
+
+def test_filters_are_links_and_narrow(signed_in: Client, book: Book) -> None:
+    book.session("a", source="cli", model="m1", title="Alpha")
+    book.session("b", source="telegram", model="m2", title="Beta", ended_at=PRESENT, end_reason="x")
+    book.session("c", source="cli", model="m2", title="Gamma", archived=1)
+    page = read(signed_in.get("/?store=own"))
+    hrefs = {link.text: link.attributes["href"] for link in page.one("details", "filters").all("a")}
+    for label, names in (
+        ("telegram", "b"),
+        ("m1", "a"),
+        ("ended", "b"),
+        ("archived", "c"),
+        ("open", "a"),
+        ("no", "ba"),
+    ):
+        found = links(read(signed_in.get("/" + hrefs[label])))
+        assert {href[-1] for href in found} == set(names), label
+    chosen = read(signed_in.get("/" + hrefs["telegram"])).one("details", "filters")
+    current = [link.text for link in chosen.all("a") if "aria-current" in link.attributes]
+    assert current[:2] == ["own", "telegram"]
+    assert links(read(signed_in.get("/?q=beta"))) == ["/stores/own/sessions/b"]
+
+
+def test_no_match_says_what_to_do(signed_in: Client, book: Book) -> None:
+    book.session("a")
+    page = read(signed_in.get("/?q=nothing+like+it"))
+    assert "No session matches." in page.one("main").text
+    assert page.one("main").one(cls="empty").one("a").attributes["href"] == "/"
+
+
+def test_a_first_visit_to_empty_stores(signed_in: Client, book: Book) -> None:
+    page = read(signed_in.get("/?order=created"))
+    assert "There are no sessions yet." in page.one("main").text
+
+
+def test_a_store_that_cannot_be_read_does_not_hide_the_others(
+    signed_in: Client, book: Book, tmp_path: Path, settings: Settings
+) -> None:
+    (tmp_path / "text.db").write_text("no database at all, but long enough to look at")
+    settings.STORES = {
+        **settings.STORES,
+        "gone": "sqlite:////nowhere/state.db",
+        "text": f"sqlite:///{tmp_path / 'text.db'}",
+        "pg": "postgres://user:secret@host/db",
+    }
+    book.session("a")
+    page = read(signed_in.get("/"))
+    assert links(page) == ["/stores/own/sessions/a"]
+    for name in ("gone", "text", "pg"):
+        assert f"{name} cannot be read: " in page.one("ul", "stores").text
+    assert "secret" not in page.text
+
+
+def test_an_unknown_store_is_a_404(signed_in: Client, book: Book) -> None:
+    assert "no store named" in read(signed_in.get("/?store=other"), 404).one("main").text
+
+
+@pytest.mark.parametrize("after", ["x", "1~own", "nan~~", "1e400~own~a", "~~~"])
+def test_a_broken_cursor_breaks_nothing(signed_in: Client, book: Book, after: str) -> None:
+    book.session("a")
+    assert signed_in.get("/", {"after": after}).status_code == 200
+
+
+def test_titles_are_shown_as_text(signed_in: Client, demo: Callable[[str], str]) -> None:
+    page = read(signed_in.get("/?q=alert"))
+    assert page.one("li", "session").one(cls="title").text.startswith('<script>alert("title")</script>')
+
+
+def test_what_is_active_now_says_so_in_words(
+    signed_in: Client, demo_original: Path, tmp_path: Path, settings: Settings
+) -> None:
+    from viewer.store.demo import ensure_demo
+
+    settings.DEMO_STORE = tmp_path / "fresh.db"
+    ensure_demo(settings.DEMO_STORE)
+    line = read(signed_in.get("/")).all("li", "session")[0]
+    assert "active now" in line.text
+    assert line.one("span", "dot")
+
+
+def test_more_messages_mean_no_more_queries(
+    signed_in: Client, tmp_path: Path, settings: Settings, statements: list[str]
+) -> None:
+    counts = []
+    for size in (10, 600):
+        path = tmp_path / f"{size}.db"
+        schema.create(path)
+        with closing(sqlite3.connect(path)) as con, con:
+            con.execute("INSERT INTO sessions (id, source, started_at) VALUES ('s', 'cli', 1)")
+            con.executemany(
+                "INSERT INTO messages (session_id, role, content, timestamp) VALUES ('s', 'user', 'hello', ?)",
+                [(number,) for number in range(size)],
+            )
+        settings.STORES = {f"of{size}": f"sqlite:///{path}"}
+        statements.clear()
+        read(signed_in.get("/"))
+        counts.append(len(statements))
+    assert counts[0] == counts[1] > 0

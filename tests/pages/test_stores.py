@@ -1,0 +1,86 @@
+"""The pages of stores and of all compactions, and practising on a copy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from django.test import Client
+from pytest_django import Settings
+
+from tests.pages.conftest import Book
+from tests.pages.html import message_ids, read
+from tests.runs.desk import Desk
+
+
+def test_stores_say_what_works_and_why_not(
+    signed_in: Client, hermes_copy: Callable[[int], Path], settings: Settings
+) -> None:
+    settings.STORES = {
+        **{f"v{version}": f"sqlite:///{hermes_copy(version)}" for version in (16, 31)},
+        "gone": "sqlite:////nowhere/state.db",
+    }
+    page = read(signed_in.get("/stores"))
+    by_name = {section.one("h2").text: section for section in page.all("section", "store")}
+    assert "schema 31" in by_name["v31"].text
+    assert "26 sessions" in by_name["v31"].text
+    assert not by_name["v31"].all("li", "cannot")
+    assert any("“compacted” column" in item.text for item in by_name["v16"].all("li", "cannot"))
+    assert "cannot be read" in by_name["gone"].text
+    assert "Practise on a copy" in page.text or "demo" in by_name
+
+
+def test_other_agents_homes_are_named(signed_in: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / ".codex" / "sessions").mkdir(parents=True)
+    page = read(signed_in.get("/stores"))
+    assert f"Codex {tmp_path}/.codex/sessions" in page.text
+
+
+def test_no_password_of_a_url_is_shown(signed_in: Client, settings: Settings) -> None:
+    settings.STORES = {"pg": "postgres://user:secret@db.example/state"}
+    page = read(signed_in.get("/stores"))
+    assert "db.example/state" in page.text
+    assert "secret" not in page.text
+
+
+def test_compactions_lists_runs_and_boundaries(
+    signed_in: Client, open_desk: Callable[..., Desk], at_once: None
+) -> None:
+    desk = open_desk(21)
+    empty = read(signed_in.get("/compactions"))
+    assert "No run yet." in empty.text
+    signed_in.post(f"/stores/hermes/sessions/{desk.session_id}/compact", {"apply": "1"})
+    page = read(signed_in.get("/compactions"))
+    runs, boundaries = page.all("table")
+    assert "Airline desk, week 29" in runs.all("tr")[1].text
+    assert "Compacted" in runs.all("tr")[1].text
+    week = [row for row in boundaries.all("tr") if "week 29" in row.text]
+    assert ["by you, here" in row.text for row in week].count(True) == 1
+    assert any("1,002 → 195" in row.text for row in week)
+    href = week[0].one("a").attributes["href"].split("#")[0]
+    assert read(signed_in.get(href)).all("section", "boundary")
+
+
+def test_compactions_of_a_store_that_cannot_be_read(signed_in: Client, book: Book) -> None:
+    book.path.unlink()
+    assert "own cannot be read" in read(signed_in.get("/compactions")).text
+
+
+def test_practise_on_a_copy(
+    signed_in: Client, open_desk: Callable[..., Desk], demo_original: Path, settings: Settings
+) -> None:
+    desk = open_desk(16, "Airline request 24/2")
+    settings.DEMO_STORE = desk.path.with_name("demo.db")
+    settings.DEMO_STORE.write_bytes(demo_original.read_bytes())
+    session = f"/stores/hermes/sessions/{desk.session_id}"
+    form = read(signed_in.get(session)).one("main").one("form")
+    answer = signed_in.post(form.attributes["action"])
+    assert answer["Location"].startswith("/stores/demo/sessions/")
+    copy = read(signed_in.get(answer["Location"]))
+    assert copy.one("h1").text == "Airline request 24/2 (practice copy)"
+    assert len(message_ids(copy)) == len(message_ids(read(signed_in.get(session)))) == 29
+    assert copy.one("section", id="plan").one("form")
+    assert signed_in.get(f"{session}/practise").status_code == 405
+    assert read(signed_in.post("/stores/hermes/sessions/none/practise"), 404).one("h1")
