@@ -163,16 +163,12 @@ class _Rewrites:
         head, tail = ([self.now(i) for i in part] for part in (self.plan.head, self.plan.tail))
         for at, changes in sorted(repairs(head, tail).items()):
             index = self.kept[at]
+            is_result = m.answers(self.plan.messages[index])
+            what = "a tool result without its call" if is_result else "a tool call without a result"
             if changes is None:
                 self.gone.add(index)
-                self.repairs.append(f"Message {index + 1}: a tool result without its call was left out.")
-                continue
-            what = (
-                "a tool result without its call"
-                if m.answers(head[at] if at < len(head) else tail[at - len(head)])
-                else "a tool call without a result"
-            )
-            self.change(index, changes, "shortened")
+            else:
+                self.change(index, changes, "shortened")
             self.repairs.append(f"Message {index + 1}: {what} was left out.")
 
     def merge(self, handoff: str) -> None:

@@ -105,6 +105,15 @@ def test_only_the_nearest_parent_is_taken_when_ids_repeat() -> None:
     assert align_end(messages, 5) == 4
 
 
+def test_a_complete_group_between_a_call_and_its_late_result_is_passed_over() -> None:
+    messages = [reply("", "x"), reply("", "x"), result("x"), user("wait"), result("x")]
+    assert align_end(messages, 4) == 0
+
+
+def test_a_group_that_is_taken_along_takes_along_what_reaches_into_it() -> None:
+    assert align_end([reply("", "a"), reply("", "b"), result("a"), result("b")], 3) == 0
+
+
 def test_an_interjection_does_not_part_a_result_from_its_call() -> None:
     messages = [user("go"), reply("", "a", "b"), result("a"), user("hurry"), result("b"), reply("Done.")]
     assert align_end(messages, 3) == align_end(messages, 4) == 1
