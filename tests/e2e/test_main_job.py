@@ -1,0 +1,147 @@
+"""The main job as a person does it: the processes of `make run`, a real browser, an agent that writes beside us."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.test_up import Site
+
+WEEK_29 = "20260714_043320_a80629"
+PATIENCE = 20_000  # milliseconds: the worker looks for tasks once a second, on a machine with other work
+
+# pytest-playwright's own base_url fixture warns of a pytest to come, and warnings are errors here
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestRemovedIn10Warning")
+
+
+def query(path: Path, sql: str, *values: Any) -> list[tuple[Any, ...]]:
+    with closing(sqlite3.connect(path, isolation_level=None, timeout=10)) as con:
+        return con.execute(sql, values).fetchall()
+
+
+def live(path: Path, session_id: str) -> list[tuple[Any, ...]]:
+    columns = "id, role, content, tool_calls, tool_call_id, timestamp"
+    return query(path, f"SELECT {columns} FROM messages WHERE session_id = ? AND active = 1 ORDER BY id", session_id)
+
+
+@pytest.fixture
+def serve(tmp_path: Path) -> Iterator[Callable[[Path | None], Site]]:
+    """Start the whole site on one store, or on the demo store alone."""
+    sites: list[Site] = []
+
+    def start(path: Path | None) -> Site:
+        stores = {"PALIMPSEST_STORES": f"hermes=sqlite:///{path}"} if path else {}
+        sites.append(Site(tmp_path / "data", **stores).ready())
+        return sites[-1]
+
+    yield start
+    for site in sites:
+        site.cut_down()
+
+
+def sign_in(page: Page, site: Site) -> None:
+    page.goto(site.link)
+    page.get_by_role("button", name="Continue").click()
+    expect(page.get_by_role("heading", name="Sessions", level=1)).to_be_visible()
+
+
+def compact_now(page: Page) -> None:
+    page.get_by_role("button", name="Compact now…").click()
+    question = page.get_by_role("group", name="Confirm")
+    expect(question).to_contain_text("You can undo this.")
+    question.get_by_role("button", name="Compact").click()
+
+
+def test_read_compact_and_undo_week_29(
+    page: Page, serve: Callable[[Path | None], Site], hermes_copy: Callable[[int], Path]
+) -> None:
+    path = hermes_copy(21)
+    before = live(path, WEEK_29)
+    problems: list[str] = []
+    page.on("pageerror", lambda problem: problems.append(str(problem)))
+    page.on("console", lambda said: problems.append(said.text) if said.type == "error" else None)
+    site = serve(path)
+    sign_in(page, site)
+
+    page.get_by_role("link", name="Airline desk, week 29").click()
+    contents = page.locator("#contents")
+    expect(contents).to_contain_text("1,002 → 195")
+    expect(contents).to_contain_text("393 → 194")
+    expect(page.locator("[data-turn]").last).to_be_visible()
+
+    page.evaluate("document.documentElement.dataset.sameDocument = 'yes'")
+    compact_now(page)
+    receipt = page.locator("[data-run=applied]")
+    expect(receipt).to_contain_text("240 → ", timeout=PATIENCE)
+    handoff = query(path, "SELECT MIN(id) FROM messages WHERE session_id = ? AND active = 1", WEEK_29)[0][0]
+    boundary = page.locator(f"#b{handoff}")
+    expect(boundary).to_be_visible(timeout=PATIENCE)
+    expect(boundary).to_contain_text("240 → 53 messages")
+    expect(boundary).to_contain_text("by you, here")
+    expect(boundary.locator("+ [data-turn]")).to_be_visible()
+    assert page.evaluate("document.documentElement.dataset.sameDocument") == "yes", "the page was loaded again"
+    after = live(path, WEEK_29)
+    assert [row[1:] for row in after[1:]] == [row[1:] for row in before[-52:]]
+    assert query(path, "SELECT COUNT(*) FROM sessions") == [(26,)]
+
+    insert = (
+        "INSERT INTO messages (session_id, role, content, timestamp) VALUES (?, 'user', 'and the return flight?', ?)"
+    )
+    query(path, insert, WEEK_29, time.time())
+    page.reload()
+    expect(page.locator("[data-run=applied]")).to_contain_text("Picked up")
+
+    page.locator(f"#b{handoff}").get_by_role("button", name="Undo this compaction").click()
+    outlook = page.locator(f"#b{handoff}-undo")
+    expect(outlook).to_contain_text("1 later message stay")
+    outlook.get_by_role("button", name="Undo", exact=True).click()
+    expect(page.locator(f"#b{handoff}")).to_have_count(0, timeout=PATIENCE)
+    expect(page.locator("#contents")).to_contain_text("393 → 194")
+    restored = live(path, WEEK_29)
+    assert restored[:-1] == before
+    assert restored[-1][2] == "and the return flight?"
+    assert not problems
+
+
+def test_preview_edit_apply_in_the_demo_store(page: Page, serve: Callable[[Path | None], Site], tmp_path: Path) -> None:
+    site = serve(None)
+    path = tmp_path / "data" / "demo.db"
+    sign_in(page, site)
+    page.get_by_role("link", name="Stocktaking, ten warehouses").click()
+    page.get_by_role("button", name="Preview").click()
+    summary = page.get_by_label("The summary, yours to edit")
+    expect(summary).to_be_visible(timeout=PATIENCE)
+    session_id = page.url.rpartition("/")[2]
+    count = len(live(path, session_id))
+    summary.fill("## Goal\nCount everything twice, says the tangerine clerk.")
+    page.get_by_role("button", name="Apply").click()
+    expect(page.locator("[data-run=applied]")).to_be_visible(timeout=PATIENCE)
+    assert len(live(path, session_id)) < count
+    assert any("tangerine clerk" in str(row[2]) for row in live(path, session_id))
+    expect(page.locator("#reading")).to_contain_text("tangerine clerk", timeout=PATIENCE)
+
+
+def test_a_store_without_a_compacted_column_offers_a_copy_to_practise_on(
+    page: Page, serve: Callable[[Path | None], Site], hermes_copy: Callable[[int], Path]
+) -> None:
+    path = hermes_copy(16)
+    untouched = path.read_bytes()
+    site = serve(path)
+    sign_in(page, site)
+    line = page.get_by_role("link", name="Airline desk, week 30")
+    expect(line).to_have_count(1)
+    line.click()
+    expect(page.get_by_role("button", name="Compact now…")).to_be_disabled()
+    expect(page.locator("#plan")).to_contain_text("schema 16")
+    page.get_by_role("button", name="Practise on a copy").click()
+    expect(page).to_have_url(re.compile("/stores/demo/sessions/"))
+    expect(page.get_by_role("button", name="Preview")).to_be_enabled()
+    assert path.read_bytes() == untouched
