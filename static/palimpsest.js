@@ -98,6 +98,17 @@
     here?.parentElement.classList.add("here");
   }, { rootMargin: "-15% 0px -60% 0px" });
 
+  // An answer that cannot be swapped in must not pass in silence.
+  function complain(sentence) {
+    const place = document.getElementById("said");
+    if (!place) return;
+    const note = Object.assign(document.createElement("p"), { className: "done", textContent: `${sentence} ` });
+    note.append(Object.assign(document.createElement("a"), { href: location.href, textContent: "Load the page again" }));
+    place.replaceChildren(note);
+  }
+  document.addEventListener("htmx:responseError", ({ detail }) => complain(`The site refused that (${detail.xhr.status}).`));
+  document.addEventListener("htmx:sendError", () => complain("The site does not answer."));
+
   // Tabs of a boundary, the sheet on small screens.
   document.addEventListener("htmx:beforeRequest", ({ target }) => {
     if (!target.closest?.(".tabs")) return;

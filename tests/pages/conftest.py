@@ -42,6 +42,14 @@ class Book:
         values = {"session_id": session_id, "role": role, "content": stored, "timestamp": PRESENT, **columns}
         return self._insert("messages", values)
 
+    def chat(self, session_id: str, count: int) -> list[int]:
+        """`count` messages of a user and an assistant in turns. Returns their ids."""
+        rows = [(session_id, ("user", "assistant")[at % 2], f"{session_id} {at}", PRESENT + at) for at in range(count)]
+        with closing(sqlite3.connect(self.path)) as con, con:
+            con.executemany("INSERT INTO messages (session_id, role, content, timestamp) VALUES (?, ?, ?, ?)", rows)
+            found = con.execute("SELECT id FROM messages WHERE session_id = ? ORDER BY id", [session_id]).fetchall()
+        return [row[0] for row in found]
+
     def call(self, name: str, call_id: str, **arguments: Any) -> dict[str, Any]:
         """A tool call in OpenAI's shape."""
         return {"id": call_id, "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
@@ -95,7 +103,7 @@ def statements(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     plain = sqlite3.connect
 
     def traced(*args: Any, **kwargs: Any) -> sqlite3.Connection:
-        con = plain(*args, **kwargs)
+        con: sqlite3.Connection = plain(*args, **kwargs)
         con.set_trace_callback(seen.append)
         return con
 

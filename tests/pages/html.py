@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
-
-from django.http import HttpResponse
+from typing import Protocol
 
 VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr"}
 SHAPES = {"path", "rect", "line"}  # SVG elements that templates close themselves
@@ -80,7 +79,16 @@ class _Reader(HTMLParser):
         self.stack[-1].inside.append(data)
 
 
-def read(response: HttpResponse, status: int = 200) -> Element:
+class Answer(Protocol):
+    """What a test client's answer has, whatever class it patched together."""
+
+    status_code: int
+
+    @property
+    def content(self) -> bytes: ...
+
+
+def read(response: Answer, status: int = 200) -> Element:
     """The tree of an answer of this status; asserts that its tags nest."""
     assert response.status_code == status, response.content[:500]
     reader = _Reader()

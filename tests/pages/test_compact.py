@@ -87,11 +87,13 @@ def test_the_boundary_comes_without_a_reload(signed_in: Client, open_desk: Calla
     signed_in.post(f"{address(desk)}/compact", {"apply": "1"})
     run = Run.objects.get()
     assert run.status == "applied"
-    loads = read(signed_in.get(f"/runs/{run.pk}?seen=applying", headers=FRAGMENT)).all(**{"hx-trigger": "load"})
+    here = FRAGMENT | {"HX-Current-URL": f"http://testserver{address(desk)}?around=3"}
+    loads = read(signed_in.get(f"/runs/{run.pk}?seen=applying", headers=here)).all(**{"hx-trigger": "load"})
     assert [load.attributes["hx-get"] for load in loads] == [
         f"{address(desk)}?around={run.handoff_id}#b{run.handoff_id}"
     ]
-    assert not read(signed_in.get(f"/runs/{run.pk}?seen=applied", headers=FRAGMENT)).all(**{"hx-trigger": "load"})
+    for href, headers in ((f"/runs/{run.pk}?seen=applied", here), (f"/runs/{run.pk}?seen=applying", FRAGMENT)):
+        assert not read(signed_in.get(href, headers=headers)).all(**{"hx-trigger": "load"})
 
 
 def test_without_htmx_a_run_has_its_own_page(signed_in: Client, open_desk: Callable[..., Desk], at_once: None) -> None:
@@ -111,7 +113,11 @@ def test_an_open_run_is_polled_and_can_be_cancelled(signed_in: Client, open_desk
     desk = open_desk(31)
     card = read(signed_in.post(f"{address(desk)}/compact", {"apply": "1"}, headers=FRAGMENT)).one("section", "card")
     run = Run.objects.get()
-    assert card.attributes["hx-get"] == f"/runs/{run.pk}?seen=queued"
+    poll = card.attributes["hx-get"]
+    assert poll.startswith(f"/runs/{run.pk}?seen=queued&mark=")
+    assert signed_in.get(poll, headers=FRAGMENT).status_code == 204
+    Run.objects.update(progress={"sentence": "News."})
+    assert "News." in read(signed_in.get(poll, headers=FRAGMENT)).text
     assert card.one("progress").attributes["aria-label"]
     again = read(signed_in.post(f"{address(desk)}/compact", {"apply": "1"}, headers=FRAGMENT))
     assert "already" in again.one(role="alert").text

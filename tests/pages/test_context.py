@@ -73,7 +73,7 @@ def test_raw_rows_show_every_column_but_what_may_hold_memory(signed_in: Client, 
 
 def test_raw_rows_load_in_windows(signed_in: Client, book: Book) -> None:
     href = book.session("s")
-    ids = [book.say("s", "user", f"row {number}") for number in range(70)]
+    ids = book.chat("s", 70)
     page = read(signed_in.get(f"{href}/rows"))
     seen = [int(row.attributes["id"][1:]) for row in page.all("details", "raw")]
     fragment = read(signed_in.get(page.one("a", "earlier").attributes["hx-get"], headers=FRAGMENT))

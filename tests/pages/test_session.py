@@ -25,7 +25,7 @@ def every_window(client: Client, first: str) -> tuple[list[int], list[str], list
     ids: list[int] = []
     lines: list[str] = []
     texts: list[str] = []
-    href, headers = first, {}
+    href, headers = first, dict[str, str]()
     while href:
         page = read(client.get(href, headers=headers))
         ids = message_ids(page) + ids
@@ -164,8 +164,7 @@ def test_more_messages_mean_no_more_queries(signed_in: Client, book: Book, state
     counts = []
     for name, size in (("small", 30), ("large", 900)):
         href = book.session(name)
-        for number in range(size):
-            book.say(name, ("user", "assistant")[number % 2], f"{name} {number}")
+        book.chat(name, size)
         statements.clear()
         read(signed_in.get(href))
         counts.append(len(statements))

@@ -84,3 +84,9 @@ def test_practise_on_a_copy(
     assert copy.one("section", id="plan").one("form")
     assert signed_in.get(f"{session}/practise").status_code == 405
     assert read(signed_in.post("/stores/hermes/sessions/none/practise"), 404).one("h1")
+
+
+def test_an_address_that_does_not_exist(signed_in: Client, db: None) -> None:
+    page = read(signed_in.get("/nothing/here"), 404)
+    assert page.one("h1").text == "There is no page here"
+    assert page.one("link", rel="stylesheet")

@@ -26,6 +26,8 @@ from .texts import clean, line
 
 CLAMP, CLAMP_LINES = 900, 16  # a handoff longer than this is clamped until "Show all"
 FIRST_WORDS = 160
+KEPT = "These stayed in context when this compaction was made."
+SUMMARISED = "The summary stands for these. They stay in the database, in History and in search."
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,9 +169,7 @@ def _list(request: HttpRequest, place: Place, handoff_id: int, *, kept: bool) ->
         name=line(name, 120),
         back=place.boundary(handoff_id),
         heading=f"{formats.counted(len(ids), 'message')} {'kept' if kept else 'summarised away'}",
-        explained="The model still sees these."
-        if kept
-        else "The model sees only the summary. They stay in the database, in History and in search.",
+        explained=KEPT if kept else SUMMARISED,
         items=tuple(_listed(ids, {row.id: row for row in rows}, set(found.shortened_ids) if kept else set(), place)),
     )
     return page(request, "session/_list.html" if is_fragment(request) else "session/list.html", data)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect
@@ -22,7 +21,7 @@ from viewer.store.stores import Store, get_store, open_store
 from . import formats
 from .addresses import Place
 from .answers import is_fragment, page, shows_refusals
-from .runs import RunCard, run_card
+from .runs import RunCard, matters, run_card
 from .texts import line
 
 FOCUS_LIMIT = 500  # characters
@@ -111,14 +110,9 @@ def panel(store: Store, session: Session, options: Options | None = None, *, now
         reason=reason,
         nothing=nothing,
         later=later,
-        run=run_card(newest) if newest is not None and matters(newest.status) else None,
+        run=run_card(newest) if newest is not None and matters(newest) else None,
         name=line(session.name, 120),
     )
-
-
-def matters(status: str) -> bool:
-    """Whether a session page still has to show a run: not once it was given up or taken back."""
-    return status not in ("discarded", "cancelled", "undone")
 
 
 def _kept(options: Options) -> list[tuple[str, str]]:
@@ -238,9 +232,3 @@ def start(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
     if is_fragment(request):
         return page(request, "runs/_card.html", run_card(run))
     return redirect("pages:run", run.pk)
-
-
-def query_of(options: Options) -> str:
-    """The form's values as a query, to come back to the same plan."""
-    pairs = {"focus": options.focus, "keep": options.keep_last or "", "summarizer": options.summarizer}
-    return urlencode({name: value for name, value in pairs.items() if value})

@@ -70,7 +70,7 @@ _HEADING = re.compile(r"<(/?)h([1-6])>")
 _BOX = re.compile(r'<input type="checkbox"( checked="")? disabled="" />')
 
 
-@lru_cache(maxsize=2_000)
+@lru_cache(maxsize=500)
 def markdown(text: str) -> SafeString:
     """A Markdown text as sanitised HTML."""
     rendered = comrak.render_markdown(clean(text), extension_options=_EXTENSIONS, render_options=_RENDERING)
@@ -97,6 +97,7 @@ def _image(found: re.Match[str]) -> str:
 # -- code ------------------------------------------------------------------------------------------------------------
 
 
+@lru_cache(maxsize=500)
 def code(text: str, language: str) -> SafeString:
     """A piece of code as a `<pre>` with Pygments' classes."""
     return _sanitised(_highlighted(clean(text), language))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from urllib.parse import urlsplit
+from zlib import crc32
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -32,6 +35,7 @@ STATUS = {
 }  # fmt: skip
 STEPS = ("queued", "planning", "summarizing", "waiting", "applying")
 SUMMARY_LIMIT = 400_000  # characters taken from the form
+SHOWN_FOR = timedelta(days=1)
 QUIET_SECONDS = 120  # without a heartbeat before the card says that no worker seems to be there
 
 
@@ -69,12 +73,18 @@ class RunCard:
     just_applied: bool = False
 
     @property
+    def mark(self) -> str:
+        """Changes when the card has something new to say."""
+        told = (self.status, self.sentence, self.stalled, self.pick_up, self.picked_up)
+        return f"{crc32(repr(told).encode()):08x}"
+
+    @property
     def poll(self) -> str:
-        """The address that says how it goes; `seen` lets it tell what is new."""
-        return f"{self.href}?seen={self.status}"
+        """The address that says how it goes. It answers only what is new: the card stands in a live region."""
+        return f"{self.href}?seen={self.status}&mark={self.mark}"
 
 
-def run_card(run: Run, *, seen: str = "") -> RunCard:
+def run_card(run: Run) -> RunCard:
     """The card's data."""
     place = Place(run.store, run.session_id)
     report = run.report or {}
@@ -107,7 +117,6 @@ def run_card(run: Run, *, seen: str = "") -> RunCard:
         pick_up=waiting,
         picked_up=picked_up,
         facts=_facts(run),
-        just_applied=run.status == "applied" and seen not in ("", "applied"),
     )
 
 
@@ -140,6 +149,14 @@ def _facts(run: Run) -> tuple[tuple[str, str | SafeString], ...]:
     return tuple(facts)
 
 
+def matters(run: Run) -> bool:
+    """Whether the session's page still has to show a run: while something is to be done, and a day after it ended."""
+    if run.is_open or run.status == "ready":
+        return True
+    ended = run.finished_at or run.created_at
+    return run.status in ("applied", "failed", "conflict") and timezone.now() - ended < SHOWN_FOR
+
+
 # -- the pages -------------------------------------------------------------------------------------------------------
 
 
@@ -156,10 +173,18 @@ class RunPage:
 def run(request: HttpRequest, run_id: int) -> HttpResponse:
     """A run's page; for htmx its card alone."""
     found = life.get_run(run_id)
-    card = run_card(found, seen=request.GET.get("seen", ""))
+    card = run_card(found)
     if is_fragment(request):
-        return page(request, "runs/_card.html", card)
+        if request.GET.get("mark") == card.mark:
+            return HttpResponse(status=204)
+        return page(request, "runs/_card.html", replace(card, just_applied=_just_applied(request, card)))
     return page(request, "runs/run.html", RunPage(card, session_name(found)))
+
+
+def _just_applied(request: HttpRequest, card: RunCard) -> bool:
+    """Whether the card tells a session page for the first time that its session was compacted."""
+    here = urlsplit(request.headers.get("HX-Current-URL", "")).path
+    return card.status == "applied" and request.GET.get("seen", "") not in ("", "applied") and here == card.place.href
 
 
 def session_name(run: Run) -> str:
