@@ -76,7 +76,7 @@ def summarize(request: SummaryRequest) -> str:
         return text
     task = redact(" ".join(found.requests[-1:] or earlier["Active task"])) or NOTHING
     heading = "## Active task\n" if request.budget_tokens >= protocol.SMALLEST_BODY_TOKENS else ""
-    return _fitting(f"{heading}> {task}", request.budget_tokens, request.count)
+    return _fitting(f"{heading}> {task}", request.budget_tokens, request.count).rstrip(" ,([")
 
 
 def read_back(summary: str) -> dict[str, list[str]]:
@@ -114,7 +114,9 @@ def _sections(found: Facts, earlier: dict[str, list[str]]) -> list[_Section]:
     sections["Current state"].offer(_bullets(found.replies[-3:] or earlier["Current state"]))
     sections["Errors and blockers"].offer(_bullets([*earlier["Errors and blockers"], *found.errors]))
     sections["Open questions"].offer(_bullets(found.questions or earlier["Open questions"]))
-    known = _identifiers(found, [line.rstrip(" ,([") for line in earlier["Files and identifiers"]])
+    known = _identifiers(
+        found, [line.rstrip(" ,([") for line in earlier["Files and identifiers"] if line.strip(" ,([")]
+    )
     sections["Files and identifiers"].offer(_bullets(known))
     return list(sections.values())
 
@@ -187,11 +189,11 @@ def _text(head: str, sections: list[_Section]) -> str:
 
 
 def _fitting(text: str, budget: int, count: Counter) -> str:
-    """The longest start of the text that is within the budget, never less than one character, ending as a text may."""
+    """The longest start of the text that is within the budget, never less than one character."""
     if count(text) <= budget:
         return text
     least, most = 1, len(text)
     while least < most:
         middle = (least + most + 1) // 2
         least, most = (middle, most) if count(text[:middle]) <= budget else (least, middle - 1)
-    return text[:least].rstrip(" ,([") or text[:1]
+    return text[:least]

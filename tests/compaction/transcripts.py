@@ -131,7 +131,7 @@ rows = st.one_of(
 transcripts = st.builds(
     lambda lead, groups: [*lead, *(row for group in groups for row in group)],
     st.sampled_from([[], [system()], [{"role": "system", "content": [{"type": "text", "text": "Be kind."}]}]]),
-    st.lists(rows, max_size=30),
+    st.lists(rows, min_size=8, max_size=30),
 )
 policies = st.builds(
     Policy,
