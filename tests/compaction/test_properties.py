@@ -27,7 +27,7 @@ from tests.compaction.transcripts import (
 
 # Half of the transcripts have nothing to compact and are passed over.
 SLOW = [HealthCheck.too_slow, HealthCheck.filter_too_much]
-SETTINGS = settings(max_examples=150, deadline=None, suppress_health_check=SLOW)
+SETTINGS = settings(max_examples=90, deadline=None, suppress_health_check=SLOW)
 
 
 def run(messages: list[Message], policy: Policy) -> tuple[Plan, Result]:
