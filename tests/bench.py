@@ -1,7 +1,7 @@
 """`make bench`: how long the slow things take, printed; nothing is asserted.
 
-Stores: the demo store; ../shared/data where present; and, where ../shared/tools/fill_store.py is present, a store of 2,000
-sessions and about 220,000 messages with one session of 20,000, made once under the cache directory.
+Stores: the demo store; ../shared/data where present; and, where ../shared/tools/fill_store.py is present, a store of
+2,000 sessions and about 220,000 messages with one session of 20,000, made once under the cache directory.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -114,16 +113,15 @@ def _pages(name: str, session_id: str) -> None:
     for what, url in [
         ("sessions list", "/"),
         ("session, newest window", page),
-        ("what the model sees", f"{page}?view=live"),
+        ("what the model sees", f"{page}/context"),
     ]:
-        sizes: list[int] = []
 
-        def get(url: str = url, sizes: list[int] = sizes) -> None:
+        def get(url: str = url) -> str:
             answer = client.get(url)
             assert answer.status_code == 200, (url, answer.status_code)
-            sizes.append(len(answer.content))
+            return f"{len(answer.content) / 1000:,.0f} kB"
 
-        _time(f"  page: {what}", get, lambda sizes=sizes: f"{sizes[-1] / 1000:,.0f} kB")
+        _time(f"  page: {what}", get)
 
 
 def _reading(store: Any, session_id: str) -> None:
@@ -186,19 +184,14 @@ def _write(store: Any, session_id: str) -> None:
         _print(what, list(taken))
 
 
-def _time(what: str, do: Callable[[], object], note: Callable[[], str] = lambda: "") -> None:
-    taken = []
+def _time(what: str, do: Callable[[], object]) -> None:
+    """Do it `REPEATS` times; a text it returns is printed as a note."""
+    taken: list[float] = []
     for _ in range(REPEATS):
-        with _clock(taken):
-            do()
-    _print(what, taken, note())
-
-
-@contextmanager
-def _clock(taken: list[float]) -> Iterator[None]:
-    started = time.perf_counter()
-    yield
-    taken.append(time.perf_counter() - started)
+        started = time.perf_counter()
+        done = do()
+        taken.append(time.perf_counter() - started)
+    _print(what, taken, done if isinstance(done, str) else "")
 
 
 def _print(what: str, taken: list[float], note: str = "") -> None:

@@ -38,8 +38,8 @@ def serve(tmp_path: Path) -> Iterator[Callable[[Path | None], Site]]:
     sites: list[Site] = []
 
     def start(path: Path | None) -> Site:
-        stores = {"PALIMPSEST_STORES": f"hermes=sqlite:///{path}"} if path else {}
-        sites.append(Site(tmp_path / "data", **stores).ready())
+        stores = f"hermes=sqlite:///{path}" if path else ""
+        sites.append(Site(tmp_path / "data", PALIMPSEST_STORES=stores).ready())
         return sites[-1]
 
     yield start

@@ -37,16 +37,16 @@ class Agent:
     def live(self) -> list[LightRow]:
         return [row for row in self.rows if row.state == "live"]
 
-    def set(self, ids: set[int], state: State) -> None:
+    def mark(self, ids: set[int], state: State) -> None:
         self.rows = [replace(row, state=state) if row.id in ids else row for row in self.rows]
 
     def compact(self, head: int, tail: int, *, oldest_way: bool = False, **copy: object) -> list[int]:
         """Head copies, a standalone handoff, tail copies; kept originals end at (0,1) in the oldest builds."""
         live = self.live()
         kept = [*live[:head], *live[len(live) - tail :]]
-        self.set({row.id for row in live}, "under")
+        self.mark({row.id for row in live}, "under")
         if not oldest_way:
-            self.set({row.id for row in kept}, "out")
+            self.mark({row.id for row in kept}, "out")
         first = len(self.rows)
         for row in kept[:head]:
             self.rows.append(replace(row, id=len(self.rows) + 1, state="live", **copy))  # type: ignore[arg-type]
@@ -56,8 +56,8 @@ class Agent:
         return [row.id for row in self.rows[first:]]
 
     def undo(self, block: list[int], before: set[int]) -> None:
-        self.set(set(block), "out")
-        self.set(before, "live")
+        self.mark(set(block), "out")
+        self.mark(before, "live")
 
 
 def texts(history: History, rows: list[LightRow]) -> list[str]:
@@ -167,7 +167,7 @@ def test_equal_texts_do_not_confuse_the_alignment() -> None:
 def test_rows_taken_back_before_a_compaction_are_not_shown_and_do_not_break_it() -> None:
     agent = Agent()
     agent.turns(10)
-    agent.set({5, 6, 9, 10}, "out")
+    agent.mark({5, 6, 9, 10}, "out")
     agent.compact(1, 4)
     history = build(agent.rows)
     assert [entry.id for entry in history.entries] == [1, 2, 3, 4, 7, 8]
@@ -178,7 +178,7 @@ def test_a_copy_taken_back_after_a_compaction_takes_its_message_along() -> None:
     agent = Agent()
     agent.turns(10)
     block = agent.compact(1, 4)
-    agent.set({block[-1]}, "out")
+    agent.mark({block[-1]}, "out")
     history = build(agent.rows)
     assert [entry.id for entry in history.entries] == list(range(1, 10))
     assert len(history.boundaries) == 1
@@ -227,7 +227,7 @@ def test_an_agent_that_compacts_from_memory_reaches_back_behind_the_last_boundar
     agent.compact(2, 4)
     agent.turns(2, "later")
     whole = [row for row in agent.rows if row.id <= 20] + [row for row in agent.live() if row.text.startswith("later")]
-    agent.set({row.id for row in agent.live()}, "under")
+    agent.mark({row.id for row in agent.live()}, "under")
     agent.say("assistant", "", handoff="standalone", handoff_key="from memory")
     for row in whole[-10:]:
         agent.rows.append(replace(row, id=len(agent.rows) + 1, state="live"))
@@ -291,7 +291,7 @@ def test_pruning_without_a_handoff_shows_each_message_once() -> None:
     agent = Agent()
     agent.turns(8)
     live = agent.live()
-    agent.set({row.id for row in live}, "under")
+    agent.mark({row.id for row in live}, "under")
     for row in live:
         agent.rows.append(replace(row, id=len(agent.rows) + 1))
     agent.turns(2, "later")

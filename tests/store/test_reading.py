@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -42,7 +43,7 @@ def empty(tmp_path: Path) -> Path:
     return path
 
 
-def add_session(path: Path, session_id: str = "s1", **columns: object) -> None:
+def add_session(path: Path, session_id: str = "s1", **columns: Any) -> None:
     values = {"id": session_id, "source": "cli", "started_at": 1.0, **columns}
     with sqlite3.connect(path) as con:
         names, marks = ", ".join(values), ", ".join("?" * len(values))
@@ -50,7 +51,7 @@ def add_session(path: Path, session_id: str = "s1", **columns: object) -> None:
     con.close()
 
 
-def add_row(path: Path, session_id: str = "s1", **columns: object) -> int:
+def add_row(path: Path, session_id: str = "s1", **columns: Any) -> int:
     values = {"session_id": session_id, "role": "user", "timestamp": 2.0, **columns}
     with sqlite3.connect(path) as con:
         names, marks = ", ".join(f'"{name}"' for name in values), ", ".join("?" * len(values))
@@ -198,7 +199,7 @@ def test_the_window_of_an_empty_history_is_empty() -> None:
 
 def test_odd_rows_are_read_and_nothing_is_lost(empty: Path) -> None:
     add_session(empty)
-    odd: list[dict[str, object]] = [
+    odd: list[dict[str, Any]] = [
         {"content": JSON_MARK + "{broken"},
         {"content": "a\x00b"},
         {"content": None},

@@ -78,7 +78,7 @@ def undone(path: Path, what: undoing.Undoing) -> undoing.Outlook:
 
 def map_of(snapshot: writing.Snapshot, commit: writing.Commit) -> undoing.Undoing:
     originals = {row[0]: commit.copies.get(row[0]) for row in snapshot.rows} | dict(commit.copies)
-    return undoing.Undoing(snapshot.session_id, commit.handoff_id, commit.block_ids, originals)  # type: ignore[arg-type]
+    return undoing.Undoing(snapshot.session_id, commit.handoff_id, commit.block_ids, originals)
 
 
 def everything_else(path: Path) -> dict[str, list[tuple[Any, ...]]]:
@@ -167,7 +167,7 @@ def test_a_changed_clone_drops_what_was_derived_from_its_text(small: Path) -> No
     snapshot = planned(small, "s1")
     ids = [row[0] for row in snapshot.rows]
     changes = {"content": [{"type": "text", "text": "stub"}], "_compressed_summary": True, "no_such_column": 1}
-    steps = [
+    steps: list[writing.Step] = [
         writing.New(HANDOFF),
         writing.CloneChanged(ids[6], changes, "under"),
         writing.CloneChanged(ids[7], {"content": "merged"}, "out", is_handoff=True),
