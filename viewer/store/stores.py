@@ -233,7 +233,7 @@ def compact_reason(reader: Reader) -> str:
             f"This store has schema {_schema(reader) or 'unknown'}, whose messages have no “compacted” column: "
             "its agent can only split a session in two. Update the agent to compact in place."
         )
-    if "compression_locks" not in columns.tables or "message_count" not in columns.sessions:
+    if "compression_locks" not in columns.tables or not {"message_count", "end_reason"} <= set(columns.sessions):
         return "This store lacks the compression lock that its agent and this site would share."
     if any("messages_fts_cjk" in name for name, _ in columns.triggers):
         return "This store's search index needs the cjk_unicode61 tokenizer, which is not here; writing would fail."
