@@ -124,7 +124,7 @@
       side.classList.add("up");
       side.tabIndex = -1;
       side.focus();
-    } else if (side?.classList.contains("up") && !side.contains(event.target)) side.classList.remove("up");
+    } else if (side?.classList.contains("up") && (!side.contains(event.target) || event.target.closest("[data-sheet-close]"))) side.classList.remove("up");
     for (const menu of all("details.menu[open]")) if (!menu.contains(event.target)) menu.open = false;
   });
   addEventListener("keydown", (event) => {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 
@@ -102,6 +103,10 @@ def test_outputs_are_laid_out_by_what_they_are() -> None:
     (made,) = blocks.of_output('{"a": [1, 2]}', "/whole")
     assert isinstance(made, blocks.Code)
     assert '<span class="nt">"a"</span>' in made.html
+    short, long = blocks.of_output('{"exit_code": 0, "diff": ' + json.dumps(diff) + "}", "/whole")
+    assert isinstance(short, blocks.Code)
+    assert isinstance(long, blocks.Diff)
+    assert long.label == "diff"
     (made,) = blocks.of_output("{broken", "/whole")
     assert isinstance(made, blocks.Plain)
     (made,) = blocks.of_output("x" * 50_000, "/whole")
@@ -208,7 +213,7 @@ def test_the_demo_stores_sessions_all_open(signed_in: Client, demo: Callable[[st
     hrefs = [line.one(cls="title").one("a").attributes["href"] for line in page.all("li", "session")]
     assert len(hrefs) > 25
     for href in hrefs:
-        for view in ("", "/context", "/rows", "/timeline"):
+        for view in ("", "/context"):
             read(signed_in.get(href + view))
 
 

@@ -61,7 +61,8 @@ def test_undo_says_what_it_will_do_and_then_does_it(signed_in: Client, open_desk
     asked = read(signed_in.get(f"{lists(desk, 2341)}/undo", headers=FRAGMENT))
     assert "240 → 439 messages; 46 later messages stay" in asked.one("form").text
     assert len(desk.live()) == 240
-    done = read(signed_in.post(f"{lists(desk, 2341)}/undo", headers=FRAGMENT))
+    here = FRAGMENT | {"HX-Current-URL": f"http://testserver/stores/hermes/sessions/{desk.session_id}?around=3"}
+    done = read(signed_in.post(f"{lists(desk, 2341)}/undo", headers=here))
     assert "439 messages in context again" in done.one(id="said").text
     assert len(desk.live()) == 439
     page = read(signed_in.get(done.one("p", "note").attributes["hx-get"].split("#")[0]))
@@ -76,7 +77,15 @@ def test_undo_works_without_htmx(signed_in: Client, open_desk: Callable[..., Des
     form = read(signed_in.get(f"{lists(desk, newest)}/undo")).one("main").one("form")
     answer = signed_in.post(form.attributes["action"])
     assert answer.status_code == 302
+    assert "HX-Redirect" not in answer
     assert read(signed_in.get(answer["Location"].split("#")[0])).one("h1").text == "Airline desk, week 29"
+
+
+def test_undo_from_its_own_page_leads_back_to_the_session(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
+    desk = open_desk(21)
+    href = f"{lists(desk, 2341)}/undo"
+    answer = signed_in.post(href, headers=FRAGMENT | {"HX-Current-URL": f"http://testserver{href}"})
+    assert answer["HX-Redirect"].startswith(f"/stores/hermes/sessions/{desk.session_id}?around=")
 
 
 def test_a_refused_undo_is_said_in_place(signed_in: Client, open_desk: Callable[..., Desk]) -> None:

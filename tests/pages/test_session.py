@@ -62,8 +62,9 @@ def test_each_message_once_over_all_windows(
     assert not [text for text in texts if "CONTEXT COMPACTION" in text or "END OF CONTEXT SUMMARY" in text]
 
 
-def test_windows_downwards_join_those_upwards(signed_in: Client, demo: Callable[[str], str]) -> None:
-    first = demo("Stocktaking, ten warehouses")
+def test_windows_downwards_join_those_upwards(signed_in: Client, book: Book) -> None:
+    first = book.session("s")
+    book.chat("s", 250)
     upwards, _, _ = every_window(signed_in, first)
     page = read(signed_in.get(f"{first}?around={upwards[100]}"))
     downwards = message_ids(page)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec
+from urllib.parse import urlsplit
 
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
@@ -13,6 +14,7 @@ from django_htmx.middleware import HtmxDetails
 
 from viewer.store.errors import StoreError
 
+from .addresses import Place
 from .texts import without_password
 
 P = ParamSpec("P")
@@ -42,6 +44,11 @@ def is_fragment(request: HttpRequest) -> bool:
     """Whether htmx asks for a part of a page, and not for a page to go back to."""
     found: HtmxDetails = request.htmx  # type: ignore[attr-defined]  # set by django-htmx's middleware
     return bool(found) and not found.history_restore_request and not found.boosted
+
+
+def on_page_of(request: HttpRequest, place: Place) -> bool:
+    """Whether htmx asks from a session's own page, where its History can be brought up to date."""
+    return urlsplit(request.headers.get("HX-Current-URL", "")).path == place.href
 
 
 def shows_refusals(view: View[P]) -> View[P]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from django.utils.safestring import SafeString
@@ -45,6 +45,7 @@ class Plain:
     template: ClassVar[str] = "blocks/plain.html"
     text: str
     rest: Rest | None = None
+    label: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,7 @@ class Diff:
     added: int
     removed: int
     rest: Rest | None = None
+    label: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,19 +164,32 @@ def _of_output_part(part: Any, whole: str) -> Iterator[Block]:
     if isinstance(text, str) and (isinstance(part, str) or part.get("type") in ("text", "input_text", "output_text")):
         yield from _output(text, whole)
     elif isinstance(part, dict) and "type" not in part:  # a result that is an object
-        yield code(pretty(part), "json", whole)
+        yield from _fields(part, whole)
     else:
         yield from _of_part(part, whole)
 
 
 def _output(text: str, whole: str) -> Iterator[Block]:
     value = json_value(text)
-    if value is not None:
+    if isinstance(value, dict):
+        yield from _fields(value, whole)
+    elif value is not None:
         yield code(pretty(value), "json", whole)
     elif is_diff(text):
         yield diff(text, whole)
     elif text.strip():
         yield plain(text, whole)
+
+
+def _fields(value: dict[str, Any], whole: str) -> Iterator[Block]:
+    """An object as JSON, but its texts of several lines each as the text or diff they are, under their names."""
+    texts = {name: text for name, text in value.items() if isinstance(text, str) and text.count("\n") > 1}
+    rest = {name: each for name, each in value.items() if name not in texts}
+    if rest or not texts:
+        yield code(pretty(rest), "json", whole)
+    for name, text in texts.items():
+        made = diff(text, whole) if is_diff(text) else plain(text, whole)
+        yield replace(made, label=line(name, 60))
 
 
 # -- one block of each kind ------------------------------------------------------------------------------------------

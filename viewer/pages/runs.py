@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from urllib.parse import urlsplit
 from zlib import crc32
 
 from django.http import HttpRequest, HttpResponse
@@ -23,7 +22,7 @@ from viewer.store.stores import get_store, open_store
 
 from . import formats
 from .addresses import Place
-from .answers import is_fragment, page, shows_refusals
+from .answers import is_fragment, on_page_of, page, shows_refusals
 from .texts import clean, line
 
 # What a status is called on pages. Progress sentences come from the run itself.
@@ -182,9 +181,9 @@ def run(request: HttpRequest, run_id: int) -> HttpResponse:
 
 
 def _just_applied(request: HttpRequest, card: RunCard) -> bool:
-    """Whether the card tells a session page for the first time that its session was compacted."""
-    here = urlsplit(request.headers.get("HX-Current-URL", "")).path
-    return card.status == "applied" and request.GET.get("seen", "") not in ("", "applied") and here == card.place.href
+    """Whether the card tells a session's page for the first time that the session was compacted."""
+    news = card.status == "applied" and request.GET.get("seen", "") not in ("", "applied")
+    return news and on_page_of(request, card.place)
 
 
 def session_name(run: Run) -> str:

@@ -8,6 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_http_methods
+from django_htmx.http import HttpResponseClientRedirect
 
 from viewer.runs import life
 from viewer.runs.undoing import UndoOutlook
@@ -17,7 +18,7 @@ from viewer.store.stores import Store, get_store, open_store
 
 from . import formats
 from .addresses import Place
-from .answers import is_fragment, page, shows_refusals
+from .answers import is_fragment, on_page_of, page, shows_refusals
 from .boundary import find
 from .texts import line
 
@@ -58,10 +59,10 @@ def undo(request: HttpRequest, store: str, session_id: str, handoff_id: int) -> 
         return page(request, "session/_undo.html" if is_fragment(request) else "session/undo.html", data)
     back = _message_there(found, place, handoff_id)
     life.undo(found, session_id, handoff_id)
-    if is_fragment(request):
+    if is_fragment(request) and on_page_of(request, place):
         sentence = f"Undone. {formats.counted(outlook.context_messages_after, 'message')} in context again."
         return page(request, "session/_undone.html", Undone(place, back, sentence))
-    return redirect(back)
+    return HttpResponseClientRedirect(back) if is_fragment(request) else redirect(back)
 
 
 def _page(store: Store, place: Place, handoff_id: int, outlook: UndoOutlook) -> UndoPage:
