@@ -138,7 +138,9 @@ def test_no_handoff_text_is_part_of_any_message(hermes_copy: Copies, version: in
 def test_a_chain_of_split_sessions_is_one_line_and_one_history(hermes_copy: Copies) -> None:
     with reader_of(hermes_copy(16)) as reader:
         listed = sessions.list_sessions(reader, sessions.SessionFilter(q="week 30"), 10)
-        assert [(session.id, session.parts) for session in listed] == [(WEEK_30_TIP, 4)]
+        assert [(session.id, session.parts, session.name) for session in listed] == [
+            (WEEK_30_TIP, 4, "Airline desk, week 30")
+        ]
         first = sessions.chain(reader, WEEK_30_TIP)[0]
         assert sessions.tip(reader, first) == WEEK_30_TIP
         assert sessions.lease_key(reader, WEEK_30_TIP) == first

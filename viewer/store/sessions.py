@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ from .stores import Reader
 Order = Literal["recent", "created", "messages"]
 CHAIN_LIMIT = 1000  # the owner's own cap on resuming along a chain
 FORKS = ("_branched_from", "_delegate_from", "_reset_from")  # in a child's model_config: it continues nobody
+
+_PART_NUMBER = re.compile(r" #\d+$")  # the owner's way of naming the part it splits off
 
 _WANTED = {
     "id": "NULL", "source": "''", "model": "NULL", "title": "NULL", "parent_session_id": "NULL", "started_at": "0",
@@ -49,7 +52,9 @@ class Session:
 
     @property
     def name(self) -> str:
-        return self.title or self.first_words or self.id
+        """What people call it; of a conversation in parts, its name without the number of the newest part."""
+        title = _PART_NUMBER.sub("", self.title) if self.parts > 1 else self.title
+        return title or self.first_words or self.id
 
 
 @dataclass(frozen=True, slots=True)
