@@ -39,6 +39,17 @@ QUIET_SECONDS = 120  # without a heartbeat before the card says that no worker s
 
 
 @dataclass(frozen=True, slots=True)
+class Report:
+    """What a summary replaces: messages summarised and kept, earlier summaries folded in, what else was done."""
+
+    kept: str
+    shortened: int
+    summarised: str
+    folded: int
+    remarks: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class RunCard:
     """A run as both its page and the session page show it."""
 
@@ -57,11 +68,7 @@ class RunCard:
     tokens_before: SafeString
     tokens_after: SafeString
     summary: str
-    kept: str
-    shortened: int
-    summarised: str
-    folded: int
-    remarks: tuple[str, ...]
+    report: Report
     error: str
     stalled: bool
     boundary: str
@@ -86,7 +93,6 @@ class RunCard:
 def run_card(run: Run) -> RunCard:
     """The card's data."""
     place = Place(run.store, run.session_id)
-    report = run.report or {}
     waiting, picked_up = _pick_up(run)
     return RunCard(
         id=run.pk,
@@ -104,11 +110,7 @@ def run_card(run: Run) -> RunCard:
         tokens_before=formats.number(run.tokens_before or 0, "tokens"),
         tokens_after=formats.number(run.tokens_after or 0, "tokens"),
         summary=clean(run.summary),
-        kept=formats.exact(len(report.get("kept", ()))),
-        shortened=len(report.get("shortened", ())),
-        summarised=formats.exact(len(run.plan.get("middle", ()))),
-        folded=len(run.plan.get("lifted", ())),
-        remarks=tuple(clean(str(remark)) for remark in (*report.get("repairs", ()), *report.get("notes", ()))),
+        report=_report(run),
         error=clean(run.error_message),
         stalled=run.is_open and (timezone.now() - run.heartbeat_at).total_seconds() > QUIET_SECONDS,
         boundary=place.boundary(run.handoff_id) if run.handoff_id else "",
@@ -116,6 +118,17 @@ def run_card(run: Run) -> RunCard:
         pick_up=waiting,
         picked_up=picked_up,
         facts=_facts(run),
+    )
+
+
+def _report(run: Run) -> Report:
+    found = run.report or {}
+    return Report(
+        kept=formats.exact(len(found.get("kept", ()))),
+        shortened=len(found.get("shortened", ())),
+        summarised=formats.exact(len(run.plan.get("middle", ()))),
+        folded=len(run.plan.get("lifted", ())),
+        remarks=tuple(clean(str(remark)) for remark in (*found.get("repairs", ()), *found.get("notes", ()))),
     )
 
 
