@@ -101,7 +101,7 @@ def test_read_compact_and_undo_week_29(
 
     page.locator(f"#b{handoff}").get_by_role("button", name="Undo this compaction").click()
     outlook = page.locator(f"#b{handoff}-undo")
-    expect(outlook).to_contain_text("1 later message stay")
+    expect(outlook).to_contain_text("1 later message stays.")
     outlook.get_by_role("button", name="Undo", exact=True).click()
     expect(page.locator(f"#b{handoff}")).to_have_count(0, timeout=PATIENCE)
     expect(page.locator("#contents")).to_contain_text("393 → 194")

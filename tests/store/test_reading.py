@@ -273,6 +273,14 @@ def test_a_missing_file_and_a_file_that_is_no_store_are_named(tmp_path: Path) ->
             pass
 
 
+def test_a_store_that_is_no_file_is_refused_without_its_password() -> None:
+    store = stores.Store("far", "postgres://ana:secret@db.example/hermes", "configured")
+    assert store.place == "db.example/hermes"
+    with pytest.raises(StoreUnavailable, match="only SQLite") as refused, stores.open_store(store):
+        pass
+    assert "secret" not in str(refused.value)
+
+
 def test_reading_a_store_goes_on_while_another_writes_and_never_holds_it_up(hermes_copy: Copies) -> None:
     path = hermes_copy(21)
     writer = sqlite3.connect(path, isolation_level=None, timeout=0.1)

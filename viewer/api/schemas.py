@@ -125,7 +125,7 @@ class ContextOut(Schema):
 class CompactionOut(Schema):
     """`boundary_message_id` is the first message that was kept: the boundary stands before it."""
 
-    at: datetime
+    at: datetime | None
     by: str
     messages_before: int
     messages_after: int

@@ -61,7 +61,7 @@ def session(reader: Reader, found: Session) -> SessionOut:
 
 def compaction(view: CompactionView) -> CompactionOut:
     return CompactionOut(
-        at=moment(view.at),
+        at=moment(view.at) if view.at else None,
         by=view.by,
         messages_before=view.messages_before,
         messages_after=view.messages_after,

@@ -15,7 +15,6 @@ from django_htmx.middleware import HtmxDetails
 from viewer.store.errors import StoreError
 
 from .addresses import Place
-from .texts import without_password
 
 P = ParamSpec("P")
 View = Callable[Concatenate[HttpRequest, P], HttpResponse]
@@ -66,7 +65,7 @@ def shows_refusals(view: View[P]) -> View[P]:
 
 def refused(request: HttpRequest, refusal: StoreError) -> HttpResponse:
     """The page of a refusal. htmx swaps only answers of status 200, so a fragment says it there."""
-    said = Refusal(refusal.code, without_password(refusal.message))
+    said = Refusal(refusal.code, refusal.message)
     if is_fragment(request):
         return page(request, "_refusal.html", said)
     return page(request, "refusal.html", said, status=STATUS.get(refusal.code, 409))

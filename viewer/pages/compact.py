@@ -29,6 +29,11 @@ BAR = 100.0  # width of the plan's bar in its own units
 SLOW_SECONDS = 1.0  # a commit that keeps the agent from writing for longer says so
 TOO_SLOW_SECONDS = 10.0  # `interop/hermes.md` section 9: never exceed about 10 s without saying so first
 LIVE_LIMIT = 2_000  # messages in context up to which the plan is made with the page; above, htmx or a click asks for it
+QUIET = "No turn is running and nobody else compacts this session (checked just now)."
+QUIET_BUT_BLIND = (
+    "Nobody else compacts this session (checked just now). This agent does not say when a turn is running: compact "
+    "while it rests."
+)
 KEPT = (
     ("", "As the rules say"),
     ("10", "At least the last 10"),
@@ -61,6 +66,7 @@ class PlanShown:
     after: SafeString
     reasons: tuple[str, ...]
     busy: tuple[str, ...]
+    quiet: str
     slow: str
     pick_up: str
     estimate: bool
@@ -146,6 +152,7 @@ def shown_plan(draft: Draft) -> PlanShown:
         after=formats.number(plan.tokens_after_estimate, "tokens"),
         reasons=plan.reasons,
         busy=_busy(draft),
+        quiet=QUIET if draft.sees_turns else QUIET_BUT_BLIND,
         slow=_slow(draft.lock_seconds),
         pick_up=draft.pick_up,
         estimate=draft.estimate,

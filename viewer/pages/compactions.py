@@ -19,7 +19,7 @@ from . import formats
 from .addresses import Place
 from .answers import page
 from .runs import STATUS
-from .texts import line, without_password
+from .texts import line
 
 RUNS = 50
 SESSIONS = 50  # compacted sessions whose boundaries are listed, the newest of each store
@@ -42,7 +42,7 @@ class RunLine:
 class BoundaryLine:
     """One compaction that stands in a store, ours or the agent's."""
 
-    at: float
+    at: float | None
     href: str
     session: str
     store: str
@@ -83,8 +83,8 @@ def compactions(request: HttpRequest) -> HttpResponse:
                     boundaries += _boundaries(reader, session)
                 names |= _names(reader, store, runs)
         except StoreError as problem:
-            problems.append((store.name, without_password(problem.message)))
-    boundaries.sort(key=lambda each: each.at, reverse=True)
+            problems.append((store.name, problem.message))
+    boundaries.sort(key=lambda each: each.at or 0.0, reverse=True)
     data = CompactionsPage(tuple(_run(each, names) for each in runs), tuple(boundaries), tuple(problems), cut)
     return page(request, "compactions/compactions.html", data)
 

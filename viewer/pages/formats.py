@@ -8,7 +8,7 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
-NO_TIME = mark_safe('<span title="no time is stored">no time</span>')
+NO_TIME = mark_safe('<span title="no time is stored for this">time unknown</span>')
 _UNITS = ((1_000_000, "M"), (1_000, "k"))
 _AGES = ((86_400 * 365, "y"), (86_400 * 30, "mo"), (86_400, "d"), (3_600, "h"), (60, "min"))
 
@@ -61,7 +61,7 @@ def seconds(value: float) -> str:
     return f"{value:.0f} s" if value < 120 else f"{value / 60:.0f} min"
 
 
-def moment(epoch: float) -> SafeString:
+def moment(epoch: float | None) -> SafeString:
     """A time in this site's zone, "14 Jul 06:12", with the exact and the relative one on hover."""
     at = _local(epoch)
     if at is None:
@@ -98,11 +98,13 @@ def _time(at: datetime, text: str, title: str) -> SafeString:
     return format_html('<time datetime="{}" title="{}">{}</time>', at.isoformat(timespec="seconds"), title, text)
 
 
-def _local(epoch: float) -> datetime | None:
-    """None for the 0 that stands for "unknown" and for what no calendar holds."""
+def _local(epoch: float | None) -> datetime | None:
+    """None for what is not known, for the 0 that stands for it, and for what no calendar holds."""
     try:
         return (
-            timezone.localtime(datetime.fromtimestamp(epoch, tz=timezone.get_current_timezone())) if epoch > 0 else None
+            timezone.localtime(datetime.fromtimestamp(epoch, tz=timezone.get_current_timezone()))
+            if epoch is not None and epoch > 0
+            else None
         )
     except (ValueError, OverflowError, OSError):
         return None

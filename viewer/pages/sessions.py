@@ -19,7 +19,7 @@ from . import formats, gauge
 from .addresses import Place
 from .answers import is_fragment, page, shows_refusals
 from .header import in_context, is_active, times
-from .texts import line, without_password
+from .texts import line
 
 PAGE = 40
 ORDERS = {"recent": "last active", "created": "started", "messages": "messages in context"}
@@ -207,7 +207,7 @@ def find(store: Store, asked: Asked) -> Found:
             listed = list_sessions(reader, asked.filter, PAGE + 1, _after(store, asked.after))
             sources, models = choices(reader)
     except StoreError as problem:
-        return Found(store, problem=without_password(problem.message))
+        return Found(store, problem=problem.message)
     return Found(store, tuple(listed), tuple(sources), tuple(models))
 
 
@@ -274,6 +274,6 @@ def why_open(store: Store) -> str:
     """Why this store is listed, for somebody who sees the site for the first time."""
     return {
         "configured": "named in PALIMPSEST_STORES",
-        "found": f"found at {store.path}",
+        "found": f"found at {store.place}",
         "demo": "examples written for this site; nothing in it is real",
     }[store.origin]

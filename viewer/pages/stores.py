@@ -13,7 +13,6 @@ from viewer.store.stores import Capabilities, Store, all_stores, capabilities, o
 from . import formats
 from .answers import page
 from .sessions import why_open
-from .texts import without_password
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +57,14 @@ def stores(request: HttpRequest) -> HttpResponse:
 
 
 def _shown(store: Store) -> ShownStore:
-    path = str(store.path) if store.url.startswith("sqlite:") else store.url.split("@")[-1]
     try:
         with open_store(store) as reader:
             found = capabilities(reader)
     except StoreError as problem:
-        return ShownStore(store.name, path, why_open(store), store.ours, problem=without_password(problem.message))
+        return ShownStore(store.name, store.place, why_open(store), store.ours, problem=problem.message)
     return ShownStore(
         name=store.name,
-        path=path,
+        path=store.place,
         why=why_open(store),
         ours=store.ours,
         schema=f"schema {found.schema}" if found.schema is not None else "schema unknown",

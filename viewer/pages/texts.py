@@ -21,11 +21,6 @@ def clean(text: str) -> str:
     return _SURROGATE.sub("\ufffd", text).translate(_PICTURES)
 
 
-def without_password(sentence: str) -> str:
-    """A store's sentence without the user and password of the URL it may quote."""
-    return re.sub(r":/{1,2}[^/@\s]+@", "://…@", sentence)
-
-
 def line(text: str, limit: int) -> str:
     """The text as one line of at most `limit` characters."""
     folded = " ".join(clean(text[: 4 * limit]).split())

@@ -78,7 +78,9 @@ def _page(store: Store, place: Place, handoff_id: int, outlook: UndoOutlook) -> 
         messages_after=formats.exact(outlook.context_messages_after),
         tokens_before=formats.number(outlook.context_tokens_before, "tokens"),
         tokens_after=formats.number(outlook.context_tokens_after, "tokens"),
-        later=formats.counted(outlook.later_messages, "later message") if outlook.later_messages else "",
+        later=formats.counted(outlook.later_messages, "later message stays", "later messages stay")
+        if outlook.later_messages
+        else "",
         warning=outlook.warning,
     )
 

@@ -86,7 +86,7 @@ def find_commit(run: Run) -> tuple[Commit, datetime] | None:
     for boundary in newer:
         row = rows.get(boundary.handoff_id)
         if row is not None and row.content == content:
-            at = datetime.fromtimestamp(boundary.time, UTC)
+            at = datetime.fromtimestamp(boundary.time, UTC) if boundary.time else timezone.now()
             return _commit_at(boundary, boundary.handoff_id - place, steps), at
     return None
 

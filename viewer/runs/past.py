@@ -25,7 +25,7 @@ class CompactionView:
     """
 
     handoff_id: int
-    at: float
+    at: float | None
     by: str
     messages_before: int
     messages_after: int

@@ -7,7 +7,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from viewer.store import reading
-from viewer.store.codec import StoredMessage
 from viewer.store.sessions import Session, get_session
 from viewer.store.stores import Reader
 
@@ -40,24 +39,9 @@ def pick_up(run: Run, reader: Reader) -> PickUp:
     """Whether anything was written to the session since this applied run's commit, and what that means."""
     session = get_session(reader, run.session_id)
     after = max(run.block_ids, default=0)
-    first = _first_row(reader, run.session_id, after)
+    first = reading.next_row(reader, run.session_id, after)
     if first is None:
         return PickUp(None, f"Waiting for the agent. {before_run(session)}")
     if session.source.lower() in HELD_IN_MEMORY:
         return PickUp(first.timestamp, f"The session went on. {before_run(session)}")
     return PickUp(first.timestamp, "The agent has gone on with the new context.")
-
-
-def _first_row(reader: Reader, session_id: str, after: int) -> StoredMessage | None:
-    """The session's first row above an id, by halving: a session may have gone on for thousands of rows since."""
-    first, low = None, after  # no row of the session lies in (after, low]
-    while first is None or first.id - low > 1:
-        bound = (low + first.id) // 2 + 1 if first else None
-        newest = reading.raw_rows(reader, session_id, before=bound, limit=1)
-        if newest and newest[0].id > after:
-            first = newest[0]
-        elif bound is None:
-            return None
-        else:
-            low = bound - 1
-    return first

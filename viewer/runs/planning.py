@@ -66,7 +66,8 @@ class Draft:
     """A dry run.
 
     Ids are rows; `estimate` says that the model's own tokens are not known exactly; `lock` is somebody compacting the
-    session now, `lease` somebody running a turn; `lock_seconds` how long the commit would keep the agent from writing.
+    session now, `lease` somebody running a turn, which only some stores tell (`sees_turns`); `lock_seconds` how long
+    the commit would keep the agent from writing.
     """
 
     plan: compaction.Plan
@@ -80,6 +81,7 @@ class Draft:
     estimate: bool
     lock: Held | None
     lease: Held | None
+    sees_turns: bool
     lock_seconds: float
     pick_up: str
     tokens_before: int
@@ -95,6 +97,7 @@ def draft(store: Store, session_id: str, options: Options) -> Draft:
     with open_store(store) as reader:
         basis = read_basis(reader, session_id)
         lock, lease = guards.lock_of(reader, session_id), guards.lease_of(reader, session_id)
+        sees_turns = guards.has_leases(reader)
         octets = sum(max(content, 0) + max(calls, 0) for _, content, calls in basis.snapshot.rows)
         lock_seconds = writing.lock_seconds_estimate(reader, octets)
     plan = plan_of(basis, options)
@@ -110,6 +113,7 @@ def draft(store: Store, session_id: str, options: Options) -> Draft:
         estimate=tokens.encoding_for(basis.session.model)[1],
         lock=lock,
         lease=lease,
+        sees_turns=sees_turns,
         lock_seconds=lock_seconds,
         pick_up=before_run(basis.session),
         tokens_before=plan.tokens_before,

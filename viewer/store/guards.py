@@ -59,9 +59,12 @@ def lock_of(reader: Reader, session_id: str) -> Held | None:
 
 def lease_of(reader: Reader, session_id: str) -> Held | None:
     """Who is running a turn of this conversation now, None when nobody or when the store has no leases."""
-    if _LEASE[0] not in reader.columns.tables:
-        return None
-    return _held(reader, _LEASE, lease_key(reader, session_id))
+    return _held(reader, _LEASE, lease_key(reader, session_id)) if has_leases(reader) else None
+
+
+def has_leases(reader: Reader) -> bool:
+    """Whether this store tells when a turn is running; older schemas do not."""
+    return _LEASE[0] in reader.columns.tables
 
 
 def take_lock(store: Store, session_id: str, holder: str) -> None:
@@ -128,7 +131,7 @@ def check_leased(con: sqlite3.Connection, key: str, holder: str) -> None:
 
 def _lease_key(store: Store, session_id: str) -> str | None:
     with open_store(store) as reader:
-        return lease_key(reader, session_id) if _LEASE[0] in reader.columns.tables else None
+        return lease_key(reader, session_id) if has_leases(reader) else None
 
 
 def _held(reader: Reader, guard: tuple[str, str], key: str) -> Held | None:

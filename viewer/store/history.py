@@ -30,11 +30,12 @@ class Boundary:
     """One compaction that stands: its block and what it did. Ids in `block_ids` and `before_ids` are rows, the others
     messages.
 
+    `time` (epoch seconds) is None for a merged handoff, whose row has the time of the message it was merged into.
     `cut_id` is the message directly before which the boundary is shown, None when the tail kept nothing.
     """
 
     handoff_id: int
-    time: float
+    time: float | None
     block_ids: tuple[int, ...]
     before_ids: tuple[int, ...]
     cut_id: int | None
@@ -185,7 +186,7 @@ class _Reading:
         self.boundaries.append(
             Boundary(
                 handoff_id=handoff.id,
-                time=self.stamps[handoff.id][1],
+                time=self.stamps[handoff.id][1] if handoff.handoff == "standalone" else None,
                 block_ids=tuple(row.id for row in block),
                 before_ids=tuple(row.id for row in before),
                 cut_id=self.root[tail[0][1].id] if tail else None,

@@ -155,6 +155,12 @@ def raw_rows(
     return _decoded(reader, where, [session_id, below, limit])[::-1]
 
 
+def next_row(reader: Reader, session_id: str, after: int) -> StoredMessage | None:
+    """The first row of the session above this id, None when there is none."""
+    rows = _decoded(reader, "session_id = ? AND id > ? ORDER BY id LIMIT 1", [session_id, after])
+    return rows[0] if rows else None
+
+
 def for_model(rows: Iterable[StoredMessage]) -> list[StoredMessage]:
     """Live rows without those an agent keeps for itself."""
     return [row for row in rows if row.role not in BOOKKEEPING_ROLES]

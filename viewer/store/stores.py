@@ -43,7 +43,18 @@ class Store:
 
     @property
     def path(self) -> Path:
+        """The file. Raises StoreUnavailable for a store that is none; its URL may hold a password and is not shown."""
+        if not self.url.startswith("sqlite:///"):
+            kind = self.url.partition(":")[0]
+            raise StoreUnavailable(f"Store {self.name}: only SQLite stores can be opened so far, not {kind}.")
         return Path(self.url.removeprefix("sqlite:///"))
+
+    @property
+    def place(self) -> str:
+        """Where it is, for people: the file, or the server and database without user and password."""
+        if self.url.startswith("sqlite:///"):
+            return str(self.path)
+        return self.url.partition("://")[2].rpartition("@")[2]
 
     @property
     def ours(self) -> bool:
@@ -159,10 +170,6 @@ def unavailable(store: Store, problem: sqlite3.Error) -> StoreUnavailable:
 
 
 def _connect(store: Store) -> sqlite3.Connection:
-    if not store.url.startswith("sqlite:///"):
-        raise StoreUnavailable(
-            f"Store {store.name}: only SQLite stores can be opened so far, not {store.url.split(':')[0]}."
-        )
     for attempt in range(OPEN_ATTEMPTS):
         try:
             return _open_read_only(store, "mode=ro")

@@ -52,8 +52,6 @@ def write(store: Store, seen: tuple[int, int] | None = None) -> Iterator[sqlite3
 
 
 def _open(store: Store) -> sqlite3.Connection:
-    if not store.url.startswith("sqlite:///"):
-        raise StoreReadOnly(f"Store {store.name}: only SQLite stores can be written so far.")
     try:
         con = sqlite3.connect(f"file:{quote(str(store.path))}?mode=rw", uri=True, timeout=1.0, isolation_level=None)
         con.execute("PRAGMA foreign_keys = ON")

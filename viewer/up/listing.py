@@ -11,7 +11,7 @@ def lines() -> Iterator[str]:
     stores = all_stores()
     width = max(len(store.name) for store in stores)
     for store in stores:
-        yield f"{store.name:<{width}}  {store.path}  {_state(store)}"
+        yield f"{store.name:<{width}}  {store.place}  {_state(store)}"
     for agent, path in unread_homes():
         yield f"{agent} at {path}: found, but not readable yet"
 
