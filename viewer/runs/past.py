@@ -11,7 +11,7 @@ from viewer.store.sessions import get_session
 from viewer.store.stores import Reader
 
 from .models import Run
-from .undoing import refusal_to_undo
+from .undoing import refusal_to_undo, wrote_handoff
 
 BY_US = "by you, here"
 BY_AGENT = "by Hermes"
@@ -78,10 +78,8 @@ def compactions(reader: Reader, session_id: str) -> list[CompactionView]:
 
 def runs_by_handoff(reader: Reader, session_id: str) -> dict[int, int]:
     """Handoff row -> our run, of this session's applied runs."""
-    applied = Run.objects.filter(store=reader.store.name, session_id=session_id, status="applied")
-    return {
-        handoff_id: run_id for handoff_id, run_id in applied.values_list("handoff_id", "pk") if handoff_id is not None
-    }
+    applied = Run.objects.filter(store=reader.store.name, session_id=session_id, status="applied").order_by("pk")
+    return {run.handoff_id: run.pk for run in applied if run.handoff_id is not None and wrote_handoff(reader, run)}
 
 
 def _tokens(reader: Reader, model: str, boundaries: Iterable[Boundary]) -> dict[int, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 
 from django.db import models
@@ -17,6 +18,9 @@ from viewer.store.undoing import Undoing, check_undo, undoing_from_history
 
 from . import candidate, planning
 from .models import Run
+from .steps import handoff_place
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +80,20 @@ def undo(store: Store, session_id: str, handoff_id: int) -> None:
     try:
         guards.take_lease(store, session_id, holder)
         writing.undo(store, undoing, lock_holder=holder, lease_holder=holder)
+        _applied(store, session_id, handoff_id).update(
+            status="undone", finished_at=timezone.now(), progress={"sentence": "Undone."}
+        )
     finally:
-        guards.release_lease(store, session_id, holder)
-        guards.release_lock(store, session_id, holder)
-    _applied(store, session_id, handoff_id).update(
-        status="undone", finished_at=timezone.now(), progress={"sentence": "Undone."}
-    )
+        _let_go(store, session_id, holder)
+
+
+def _let_go(store: Store, session_id: str, holder: str) -> None:
+    """Release lease and lock; what cannot be released now expires by itself, and must not hide what was done."""
+    for release in (guards.release_lease, guards.release_lock):
+        try:
+            release(store, session_id, holder)
+        except StoreError as refused:
+            logger.warning("Hold on %s not released: %s", session_id, refused.message)
 
 
 def undo_run(run: Run) -> None:
@@ -106,17 +118,25 @@ def is_undoable(run: Run) -> bool:
         return False
     try:
         with open_store(get_store(run.store)) as reader:
-            return planning.refusal(reader, run.session_id) is None and not check_undo(reader, _map_of(run)).refusal
+            if planning.refusal(reader, run.session_id) is not None or not wrote_handoff(reader, run):
+                return False
+            return not check_undo(reader, _map_of(run)).refusal
     except StoreError:
         return False
 
 
 def _undoing(reader: Reader, session_id: str, handoff_id: int, history: History) -> Undoing:
     """The map original -> copy: the one our run kept, or for the agent's compactions the one History found."""
-    run = _applied(reader.store, session_id, handoff_id).first()
-    if run is None:
+    run = _applied(reader.store, session_id, handoff_id).order_by("-pk").first()
+    if run is None or not wrote_handoff(reader, run):
         return undoing_from_history(session_id, history, handoff_id)
     return _map_of(run)
+
+
+def wrote_handoff(reader: Reader, run: Run) -> bool:
+    """Whether the row of this run's handoff is still ours: in a restored file another row may have its id."""
+    row = reading.read_rows(reader, [run.handoff_id or 0]).get(run.handoff_id or 0)
+    return row is not None and row.content == handoff_place(candidate.planned_steps(run))[1]
 
 
 def _map_of(run: Run) -> Undoing:

@@ -18,6 +18,7 @@ class LightRow:
     space folded; `calls` the ids of its tool calls; `size` the octets of its live content and calls. `handoff` says
     whether the row holds a compaction summary, alone ("standalone") or with live text ("merged"); `handoff_key` then
     identifies the summary's text. `scaffold` marks a user row that the agent wrote for itself around a compaction.
+    `uid` is the owner's name for the message, which copies keep (schema 31); "" where there is none.
     """
 
     id: int
@@ -31,6 +32,7 @@ class LightRow:
     handoff: Literal["", "standalone", "merged"] = ""
     handoff_key: str = ""
     scaffold: bool = False
+    uid: str = ""
 
 
 Pair = tuple[LightRow, LightRow]  # (copy, the row it was copied from)
@@ -38,13 +40,32 @@ Pair = tuple[LightRow, LightRow]  # (copy, the row it was copied from)
 
 def head_run(before: list[LightRow], pending: list[LightRow], handoff: LightRow) -> list[Pair]:
     """The longest run at the end of `before`, inside `pending`, that equals the beginning of `before` row for row."""
-    best = 0
+    best: list[Pair] = []
     for length in range(1, min(len(pending), len(before) // 2, _LONGEST_HEAD) + 1):
         if not _may_be_copy(before[-length], handoff):
             break
-        if all(_sure(copy, source) for copy, source in zip(before[-length:], before, strict=False)):
-            best = length
-    return list(zip(before[len(before) - best :], before, strict=False)) if best else []
+        pairs = _from_the_start(before[:-length], before[-length:])
+        best = pairs or best
+    return best
+
+
+def _may_be_passed(row: LightRow) -> bool:
+    return row.state == "out" or row.handoff == "standalone"
+
+
+def _from_the_start(sources: list[LightRow], copies: list[LightRow]) -> list[Pair]:
+    """Each copy with the row it equals, from the first row on; empty when they fall out of step.
+
+    Only rows at (0,0) may be passed over: they were taken back before, and so were not copied.
+    """
+    pairs: list[Pair] = []
+    following = iter(sources)
+    for copy in copies:
+        source = next((row for row in following if _sure(copy, row) or not _may_be_passed(row)), None)
+        if source is None or not _sure(copy, source):
+            return []
+        pairs.append((copy, source))
+    return pairs
 
 
 _LONGEST_HEAD = 64  # heads are `protect_first_n` rows and their tool results; a longer search would only cost time
@@ -93,18 +114,20 @@ def _related(a: LightRow, b: LightRow) -> bool:
         return False
     alike = a.text.startswith(b.text[:_ALIKE]) if b.text else not a.text
     alike = alike or bool(a.text and b.text.startswith(a.text[:_ALIKE]))
-    return alike or bool(a.tool_call_id or a.calls or b.calls)
+    return alike or bool(a.tool_call_id) or (a.calls == b.calls if a.calls and b.calls else bool(a.calls or b.calls))
 
 
 _ALIKE = 40  # characters
 
 
 def _sure(copy: LightRow, source: LightRow) -> bool:
-    """Whether these surely say one message: equal text and calls, or one time that only rows of one message have."""
+    """Whether these surely say one message: the same uid, equal text and calls, or a time that no other message has."""
     if _key(copy) != _key(source) or (copy.handoff == "standalone") != (source.handoff == "standalone"):
         return False
     if copy.handoff == "standalone":
         return copy.handoff_key == source.handoff_key
+    if copy.uid and copy.uid == source.uid:
+        return True
     told = bool(copy.text or copy.calls)
     return _same_time(copy, source) or (told and copy.text == source.text and copy.calls == source.calls)
 
@@ -130,12 +153,12 @@ def _to_the_end(sources: list[LightRow], first: int, copies: list[LightRow]) -> 
         if late and (first >= len(sources) - late or sources[-late].state != "under"):
             return []
         pairs = _line_up(sources[: len(sources) - late], first, copies)
-        if pairs and _related(*pairs[-1]):
+        if pairs and (_sure if late else _related)(*pairs[-1]):
             return pairs
     return []
 
 
-_LATE = 8  # rows appended during one summary that may be passed over
+_LATE = 64  # rows appended during one summary that may be passed over
 
 
 _PROBES = 8  # the first copies may be stubs with a lost time; one of the first eight is surely recognisable in practice
@@ -143,15 +166,22 @@ _PROBES = 8  # the first copies may be stubs with a lost time; one of the first 
 
 def _starts(sources: list[LightRow], copies: list[LightRow]) -> Iterator[int]:
     """Where in `sources` the first copy may come from, found through the first copies that are surely there."""
+    by_uid: dict[tuple[str, str, str], list[int]] = defaultdict(list)
     by_time: dict[tuple[str, str, float], list[int]] = defaultdict(list)
     by_text: dict[tuple[str, str, str, str], list[int]] = defaultdict(list)
     for index, row in enumerate(sources):
+        if row.uid:
+            by_uid[(*_key(row), row.uid)].append(index)
         by_time[(*_key(row), row.time)].append(index)
         if row.text or row.calls:
             by_text[(*_key(row), row.text, row.calls)].append(index)
     tried: set[int] = set()
     for probe, copy in enumerate(copies[:_PROBES]):
-        found = by_time[(*_key(copy), copy.time)] or by_text[(*_key(copy), copy.text, copy.calls)]
+        found = (
+            by_uid[(*_key(copy), copy.uid)]
+            or by_time[(*_key(copy), copy.time)]
+            or by_text[(*_key(copy), copy.text, copy.calls)]
+        )
         for index in found:
             start = _step_back(sources, index, copies[:probe])
             if start is not None and start not in tried:
@@ -190,13 +220,18 @@ def _line_up(sources: list[LightRow], first: int, copies: list[LightRow]) -> lis
     return pairs if all(row.state == "out" for row in sources[index:]) else []
 
 
+def _may_come_from(copy: LightRow, source: LightRow) -> bool:
+    """A row at (0,0) may have been taken back before: what was said since must not be taken for its copy."""
+    return source.state != "out" or copy.handoff == "merged" or _related(copy, source)
+
+
 def _next_source(sources: list[LightRow], index: int, copy: LightRow) -> int:
     """The next row `copy` can come from: this one, or a surer or fitting one behind rows that were taken back."""
     fitting: int | None = None
     while index < len(sources):
         if _sure(copy, sources[index]):
             return index
-        if fitting is None and _key(sources[index]) == _key(copy):
+        if fitting is None and _key(sources[index]) == _key(copy) and _may_come_from(copy, sources[index]):
             fitting = index
         if sources[index].state != "out":
             return index if fitting is None else fitting

@@ -122,4 +122,6 @@ def message_of(row: StoredMessage) -> compaction.Message:
         message["reasoning"] = row.reasoning
     if row.flagged:
         message["_compressed_summary"] = True
+    if row.extra.get("display_kind"):
+        message["display_kind"] = row.extra["display_kind"]
     return message

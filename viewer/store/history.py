@@ -112,7 +112,8 @@ def _openers(rows: Sequence[LightRow]) -> tuple[list[int], set[Stamp]]:
     for index, row in enumerate(rows):
         stamp = (row.handoff_key, row.time)
         if row.handoff and stamp in seen:
-            carried.add(stamp)
+            if row.state != "out":  # the block that carried it may have been undone since
+                carried.add(stamp)
         elif row.handoff:
             openers.append(index)
             seen.add(stamp)
@@ -120,6 +121,9 @@ def _openers(rows: Sequence[LightRow]) -> tuple[list[int], set[Stamp]]:
 
 
 # -- blocks ----------------------------------------------------------------------------------------------------------
+
+
+_ONE_WRITE = 1.0  # seconds: an agent that lost its copies' times stamps them all while it writes the block
 
 
 class _Reading:
@@ -145,7 +149,8 @@ class _Reading:
         self.pending = self.pending[: len(self.pending) - len(head)]
         self.settle()
         carrier = [handoff] if handoff.handoff == "merged" else []
-        tail = self._tail([*carrier, *(row for row in after if row.handoff != "standalone")])
+        told = [row for row in after if row.handoff != "standalone"]
+        tail = self._tail([*carrier, *self._until_new(handoff, told)])
         last = tail[-1][0].id if tail else handoff.id
         block = [*(copy for copy, _ in head), handoff, *(row for row in after if row.id <= last)]
         if self.stamps[handoff.id] in self.carried or any(row.state != "out" for row in block):
@@ -167,13 +172,24 @@ class _Reading:
         in_generation = head_run([*self.generation, *self.pending], self.pending, handoff)
         return in_generation or head_run([*self._messages(), *self.pending], self.pending, handoff)
 
-    def _tail(self, candidates: list[LightRow]) -> list[Pair]:
-        """Tail copies line up with the last messages. An agent that compacts from memory reaches back behind the last
-        boundary.
-        """
-        return tail_run(self._messages(), candidates) or tail_run(
-            [row for row in self.generation if row.handoff != "standalone"], candidates
+    def _until_new(self, handoff: LightRow, rows: list[LightRow]) -> list[LightRow]:
+        """The rows before the first one that was said after the compaction: it and what follows are nobody's copies."""
+        if handoff.handoff == "merged" or not handoff.time:
+            return rows
+        times = {row.time for row in (*self.generation, *self._messages())}
+        said = (
+            at
+            for at, row in enumerate(rows)
+            if row.time > handoff.time + _ONE_WRITE and row.time not in times and not row.scaffold
         )
+        return rows[: next(said, len(rows))]
+
+    def _tail(self, candidates: list[LightRow]) -> list[Pair]:
+        """Tail copies line up with the last rows of the generation, or with the last messages: an agent that compacts
+        from memory reaches back behind the last boundary. The longer of the two holds.
+        """
+        rows = [row for row in self.generation if row.handoff != "standalone"]
+        return max(tail_run(self._messages(), candidates), tail_run(rows, candidates), key=len)
 
     def _messages(self) -> list[LightRow]:
         return [chain[-1] for chain in self.chains.values()]

@@ -28,6 +28,7 @@ def light_rows(reader: Reader, session_id: str) -> list[LightRow]:
     wanted = {
         "id": "NULL", "session_id": "NULL", "role": "''", "timestamp": "0", "tool_call_id": "NULL",
         "tool_calls": "NULL", "active": "1", "compacted": "0", "_compressed_summary": "0", "display_kind": "NULL",
+        "message_uid": "NULL",
     }  # fmt: skip
     rows = reader.con.execute(
         f"SELECT {selection(reader.columns.messages, wanted)}, substr(CAST(content AS BLOB), 1, {START_OCTETS}), "
@@ -35,7 +36,7 @@ def light_rows(reader: Reader, session_id: str) -> list[LightRow]:
         f"FROM messages WHERE session_id IN ({marks(sessions)}) ORDER BY id",
         [protocol.MERGE_DELIMITER, *sessions],
     ).fetchall()
-    contents = _contents(reader, [row[0] for row in rows if row[8] or row[12] or _needs_decoding(row[10])])
+    contents = _contents(reader, [row[0] for row in rows if row[8] or row[13] or _needs_decoding(row[11])])
     return [_light_row(row, contents, session_id) for row in rows]
 
 
@@ -51,7 +52,7 @@ _CALL_ID = re.compile(r'"(?:call_id|id)":\s*"([^"]*)"')
 
 
 def _light_row(row: tuple[Any, ...], contents: dict[int, Any], session_id: str) -> LightRow:
-    row_id, part, role, time, tool_call_id, calls, active, compacted, flagged, display_kind, start, size, _ = row
+    row_id, part, role, time, tool_call_id, calls, active, compacted, flagged, display_kind, uid, start, size, _ = row
     text, summary = _folded((start or b"").decode("utf-8", "ignore")), None
     if row_id in contents:
         summary, live = _parted(contents[row_id], bool(flagged))
@@ -68,6 +69,7 @@ def _light_row(row: tuple[Any, ...], contents: dict[int, Any], session_id: str) 
         size=(size or 0) + len(calls_text),
         handoff="" if summary is None else "merged" if text or decode_calls(calls) else "standalone",
         handoff_key="" if summary is None else hashlib.blake2b(summary.encode("utf-8", "replace")).hexdigest(),
+        uid=str(uid or ""),
         scaffold=role == "user" and (display_kind == "hidden" or text.startswith(protocol.SYNTHETIC_USER_STARTS)),
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -15,7 +16,9 @@ from .stores import Reader
 
 Order = Literal["recent", "created", "messages"]
 CHAIN_LIMIT = 1000  # the owner's own cap on resuming along a chain
-FORKS = ("_branched_from", "_delegate_from", "_reset_from")  # in a child's model_config: it continues nobody
+# In a child's model_config, naming the parent: it continues nobody. A continuation inherits the whole model_config, so
+# a mark that names another session tells nothing (hermes_state_common._non_continuation_child_sql).
+FORKS = ("_branched_from", "_delegate_from", "_reset_from")
 
 _PART_NUMBER = re.compile(r" #\d+$")  # the owner's way of naming the part it splits off
 
@@ -162,12 +165,20 @@ def lease_key(reader: Reader, session_id: str) -> str:
     return chain(reader, session_id)[0]
 
 
+def _forked_from(model_config: Any) -> list[Any]:
+    try:
+        config = json.loads(model_config or "{}")
+    except (ValueError, TypeError, RecursionError):
+        return []
+    return [config.get(fork) for fork in FORKS] if isinstance(config, dict) else []
+
+
 def _continued_parent(reader: Reader, session_id: str) -> str:
     wanted = {"parent_session_id": "NULL", "model_config": "''"}
     row = reader.con.execute(
         f"SELECT {selection(reader.columns.sessions, wanted)} FROM sessions WHERE id = ?", [session_id]
     ).fetchone()
-    if row is None or not row[0] or any(fork in str(row[1] or "") for fork in FORKS):
+    if row is None or not row[0] or row[0] in _forked_from(row[1]):
         return ""
     parent = reader.con.execute(
         f"SELECT {selection(reader.columns.sessions, {'id': 'NULL', 'end_reason': 'NULL'})} FROM sessions WHERE id = ?",
@@ -180,7 +191,13 @@ def _continued_parent(reader: Reader, session_id: str) -> str:
 
 _LAST_ACTIVE = "COALESCE((SELECT MAX(m.timestamp) FROM messages m WHERE m.session_id = s.id), s.started_at)"
 _LIVE = "(SELECT COUNT(*) FROM messages m WHERE m.session_id = s.id AND {active})"
-_ORDER = {"recent": "s.last_active", "created": "s.started_at", "messages": "s.live"}
+# As `codec.number` reads it: a column holds any type, and a page must begin where the one before it ended.
+_NUMBER = "CASE WHEN typeof({0}) IN ('integer', 'real') THEN {0} ELSE 0.0 END"
+_ORDER = {
+    "recent": _NUMBER.format("s.last_active"),
+    "created": _NUMBER.format("s.started_at"),
+    "messages": "s.live",
+}
 
 
 def _query(reader: Reader, where: str, values: Sequence[Any], order: str, limit: int) -> list[Session]:
@@ -239,7 +256,9 @@ def _conditions(reader: Reader, wanted: SessionFilter) -> tuple[list[str], list[
 
 def _narrowing(reader: Reader, wanted: SessionFilter) -> Iterator[tuple[str, list[Any]]]:
     if {"parent_session_id", "end_reason"} <= set(reader.columns.sessions):
-        forked = " OR ".join(f"instr(COALESCE({_child_config(reader)}, ''), '{fork}') > 0" for fork in FORKS)
+        config = _child_config(reader)
+        valid = f"CASE WHEN json_valid({config}) THEN {config} ELSE '{{}}' END"
+        forked = " OR ".join(f"COALESCE(json_extract({valid}, '$.{fork}'), '') = s.id" for fork in FORKS)
         yield (
             "NOT (COALESCE(s.end_reason, '') = 'compression' AND EXISTS "
             f"(SELECT 1 FROM sessions c WHERE c.parent_session_id = s.id AND NOT ({forked})))",

@@ -327,7 +327,7 @@ def rename(store: Store, session_id: str, title: str) -> None:
     """Give a session another title (at most 100 characters, unique in the store; "" for none). Raises StoreError."""
     wanted = " ".join(title.split())[:100] or None
     try:
-        _set(store, session_id, "title", wanted)
+        _set(store, session_id, "title", wanted, title_source="user" if wanted else None)
     except StoreError as problem:
         if "UNIQUE" in str(problem):
             raise StoreError(f"Another session of this store is already named {wanted!r}.") from problem
@@ -339,9 +339,13 @@ def set_archived(store: Store, session_id: str, archived: bool) -> None:
     _set(store, session_id, "archived", int(archived))
 
 
-def _set(store: Store, session_id: str, column: str, value: Any) -> None:
+def _set(store: Store, session_id: str, column: str, value: Any, **beside: Any) -> None:
+    """Set one column, and `beside` it those that the store has."""
     with write(store) as con:
-        if column not in read_columns(con).sessions:
+        present = read_columns(con).sessions
+        if column not in present:
             raise StoreReadOnly(f"The sessions of store {store.name} have no “{column}”.")
-        if con.execute(f"UPDATE sessions SET {column} = ? WHERE id = ?", [value, session_id]).rowcount == 0:
+        values = {column: value} | {name: given for name, given in beside.items() if name in present}
+        assignments = ", ".join(f"{name} = ?" for name in values)
+        if con.execute(f"UPDATE sessions SET {assignments} WHERE id = ?", [*values.values(), session_id]).rowcount == 0:
             raise NotFound(f"Store {store.name} has no session {session_id!r}.")
