@@ -103,6 +103,9 @@ def test_boundaries_of_split_sessions_cannot_be_undone(signed_in: Client, open_d
     newest = toc[-1].one("a").attributes["href"].split("#b")[1]
     page = read(signed_in.get(f"{session}?around={newest}"))
     assert "schema 16" in page.one(id=f"b{newest}-undo").text
+    older = toc[0].one("a").attributes["href"].split("#b")[1]
+    reason = read(signed_in.get(f"{session}?around={older}")).one(id=f"b{older}-undo").text
+    assert reason.endswith("A later compaction stands on top of this one.")
 
 
 def test_a_handoff_shows_its_directive_folded_and_its_text_as_text(signed_in: Client, book: Book) -> None:

@@ -27,6 +27,8 @@ from .texts import clean, line
 CLAMP, CLAMP_LINES = 900, 16  # a handoff longer than this is clamped until "Show all"
 FIRST_WORDS = 160
 KEPT = "These stayed in context when this compaction was made."
+LATER_FIRST = "Undo the later one first."
+COVERED = "A later compaction stands on top of this one."
 SUMMARISED = "The summary stands for these. They stay in the database, in History and in search."
 
 
@@ -83,7 +85,8 @@ def shown_boundary(handoff: Handoff, place: Place, known: Compacted, marked: int
     """A boundary as the page shows it."""
     boundary = handoff.boundary
     run = known.runs.get(boundary.handoff_id)
-    no_undo = known.no_undo if boundary.handoff_id == known.newest else "Undo the later one first."
+    older = COVERED if known.no_undo else LATER_FIRST
+    no_undo = known.no_undo if boundary.handoff_id == known.newest else older
     return ShownBoundary(
         id=boundary.handoff_id,
         href=place.boundary(boundary.handoff_id),
