@@ -44,9 +44,44 @@ def test_a_change_plans_again(signed_in: Client, open_desk: Callable[..., Desk])
 def test_compact_now_asks_once_in_numbers(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
     desk = open_desk(31)
     button = read(signed_in.get(address(desk))).one("button", name="confirm")
-    asked = read(signed_in.get(f"{button.attributes['formaction']}?confirm=1"))
+    asked = read(signed_in.post(button.attributes["formaction"], {"confirm": "1", "keep": "20"}))
+    assert asked.one("select", id="keep").one("option", selected="").attributes["value"] == "20"
     assert "They stay in the database and in History. You can undo this." in asked.one(cls="confirm").text
     assert asked.one(cls="confirm").one("button").attributes["value"] == "1"
+
+
+def test_no_form_with_a_token_is_sent_in_an_address(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
+    href = address(open_desk(31))
+    for page in (read(signed_in.get(href)), read(signed_in.post(f"{href}/plan", {"confirm": "1"}))):
+        for form in page.all("form"):
+            if form.all("input", name="csrfmiddlewaretoken"):
+                assert form.attributes["method"] == "post"
+                assert all("formmethod" not in element.attributes for element in form.walk())
+        sent = [element.attributes for element in page.walk() if {"hx-get", "hx-include"} <= element.attributes.keys()]
+        assert sent
+        assert all(attributes["hx-params"] == "not csrfmiddlewaretoken" for attributes in sent)
+
+
+def test_a_plan_that_saves_much_leads_to_the_preview(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
+    worth = read(signed_in.get(address(open_desk(31)))).one("section", id="plan")
+    assert "save little" not in worth.text
+    assert "primary" in worth.one("button", name="apply").classes
+
+
+def test_a_plan_that_saves_little_says_so(signed_in: Client, book: Book) -> None:
+    href = book.session("s")
+    for at in range(24):
+        words = "of many words " * (25 if at < 15 else 280)
+        book.say("s", ("user", "assistant")[at % 2], f"number {at} {words}")
+    little = read(signed_in.get(href)).one("section", id="plan")
+    assert "This would save little: about " in little.text
+    assert "primary" not in little.one("button", name="apply").classes
+
+
+def test_it_is_said_that_nothing_leaves_the_machine(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
+    panel = read(signed_in.get(address(open_desk(31)))).one("section", id="plan")
+    note = panel.one("select", id="summarizer").attributes["aria-describedby"]
+    assert panel.one("p", id=note).text == "Nothing leaves this machine."
 
 
 @pytest.mark.parametrize("version", [21, 31])

@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_POST
 
 import compaction
 from viewer.runs import life, planning
@@ -28,6 +28,8 @@ FOCUS_LIMIT = 500  # characters
 BAR = 100.0  # width of the plan's bar in its own units
 SLOW_SECONDS = 1.0  # a commit that keeps the agent from writing for longer says so
 TOO_SLOW_SECONDS = 10.0  # `interop/hermes.md` section 9: never exceed about 10 s without saying so first
+LITTLE = 0.1  # of the context: a plan that saves less says so
+LOCAL = "offline"  # the summariser that sends nothing anywhere
 LIVE_LIMIT = 2_000  # messages in context up to which the plan is made with the page; above, htmx or a click asks for it
 QUIET = "No turn is running and nobody else compacts this session (checked just now)."
 QUIET_BUT_BLIND = (
@@ -35,7 +37,7 @@ QUIET_BUT_BLIND = (
     "while it rests."
 )
 KEPT = (
-    ("", "As the rules say"),
+    ("", "As many as the budget allows"),
     ("10", "At least the last 10"),
     ("20", "At least the last 20"),
     ("50", "At least the last 50"),
@@ -70,6 +72,7 @@ class PlanShown:
     slow: str
     pick_up: str
     estimate: bool
+    little: str
     question: str
 
 
@@ -83,13 +86,13 @@ class Choice:
 @dataclass(frozen=True, slots=True)
 class Panel:
     """The panel of one session. `reason` says why nothing can be compacted here at all, `nothing` why not just now;
-    `later` that the
-    plan is not made yet. `run` is the session's newest run while it matters."""
+    `later` that the plan is not made yet; `local` that the summariser sends nothing anywhere. `run` is the session's newest run while it matters."""
 
     place: Place
     focus: str
     keep: tuple[Choice, ...]
     summarizers: tuple[Choice, ...]
+    local: bool
     plan: PlanShown | None
     reason: str
     nothing: str
@@ -112,6 +115,7 @@ def panel(store: Store, session: Session, options: Options | None = None, *, now
         summarizers=tuple(
             Choice(each.name, each.label, each.name == options.summarizer) for each in SUMMARIZERS.values()
         ),
+        local=options.summarizer == LOCAL,
         plan=plan,
         reason=reason,
         nothing=nothing,
@@ -156,12 +160,21 @@ def shown_plan(draft: Draft) -> PlanShown:
         slow=_slow(draft.lock_seconds),
         pick_up=draft.pick_up,
         estimate=draft.estimate,
+        little=_little(plan),
         question=(
             f"Replace {formats.counted(len(plan.middle), 'message')} ({formats.thin(plan.middle_tokens)} tokens) by a "
             f"summary of at most {formats.thin(plan.summary_budget)}? They stay in the database and in History. "
             "You can undo this."
         ),
     )
+
+
+def _little(plan: compaction.Plan) -> str:
+    """What the plan saves, as a sentence, when it is hardly worth it."""
+    saved = max(plan.tokens_before - plan.tokens_after_estimate, 0)
+    if saved >= LITTLE * plan.tokens_before:
+        return ""
+    return f"This would save little: about {formats.thin(saved)} tokens of {formats.thin(plan.tokens_before)}."
 
 
 def _parts(draft: Draft) -> tuple[Part, ...]:
@@ -219,15 +232,19 @@ def options_from(query: QueryDict) -> Options:
     )
 
 
-@require_safe
+@require_http_methods(["GET", "HEAD", "POST"])
 @shows_refusals
 def plan(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
-    """The panel alone, planned with what the form says; `confirm` asks the question before *Compact now*."""
+    """The panel alone, planned with what the form says; `confirm` asks the question before *Compact now*.
+
+    The form is sent as POST, which changes nothing here: its token must not stand in an address.
+    """
+    said = request.POST if request.method == "POST" else request.GET
     found = get_store(store)
     with open_store(found) as reader:
         session = get_session(reader, session_id)
-    data = panel(found, session, options_from(request.GET), now=True)
-    data = replace(data, confirming="confirm" in request.GET)
+    data = panel(found, session, options_from(said), now=True)
+    data = replace(data, confirming="confirm" in said)
     return page(request, "session/_plan.html" if is_fragment(request) else "session/plan.html", data)
 
 
