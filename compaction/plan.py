@@ -53,22 +53,27 @@ class Plan:
     @cached_property
     def head_tokens(self) -> int:
         """Tokens of the head."""
-        return self._kept_tokens(self.head)
+        return self._tokens_without_handoffs(self.head)
 
     @cached_property
     def middle_tokens(self) -> int:
-        """Tokens of the messages that are summarised."""
-        return self.sizes.total(self.middle)
+        """Tokens of the messages that are summarised, earlier handoffs taken off."""
+        return self._tokens_without_handoffs(self.middle)
+
+    @property
+    def earlier_tokens(self) -> int:
+        """Tokens of all earlier handoffs, standalone or merged, which are folded into the new summary."""
+        return self.tokens_before - self.head_tokens - self.middle_tokens - self.tail_tokens
 
     @cached_property
     def tail_tokens(self) -> int:
         """Tokens of the tail, earlier handoffs taken off."""
-        return self._kept_tokens(self.tail)
+        return self._tokens_without_handoffs(self.tail)
 
     @cached_property
     def summary_budget(self) -> int:
         """Tokens the summary may take: the policy's limit, and always less than what it replaces."""
-        replaced = self.middle_tokens + self.sizes.total(self.lifted)
+        replaced = self.middle_tokens + self.earlier_tokens
         room = replaced - overhead(self.messages, self.count) - SLACK
         return max(min(self.policy.summary_limit(replaced), room), 1)
 
@@ -77,7 +82,7 @@ class Plan:
         """Tokens of the result if the summary uses its whole budget."""
         return self.head_tokens + self.tail_tokens + overhead(self.messages, self.count) + self.summary_budget
 
-    def _kept_tokens(self, indices: Iterable[int]) -> int:
+    def _tokens_without_handoffs(self, indices: Iterable[int]) -> int:
         total = 0
         for i in indices:
             message = self.messages[i]

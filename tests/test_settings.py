@@ -44,7 +44,7 @@ WRONG = [
     ("PALIMPSEST_STORES", "/path/state.db", "name of its own"),
     ("PALIMPSEST_STORES", "a=/path/state.db", "sqlite:////"),
     ("PALIMPSEST_STORES", "a=sqlite:///relative.db", "sqlite:////"),
-    ("PALIMPSEST_STORES", "a=sqlite:////x,a=sqlite:////y", "'a'"),
+    ("PALIMPSEST_STORES", "a=sqlite:////x,a=sqlite:////y", "'a=sqlite:////y'"),
     ("PALIMPSEST_STORES", "demo=sqlite:////x", "not demo"),
     ("PALIMPSEST_WAIT", "1.5", "1 to 86400"),
     ("HERMES_HOME", "hermes", "absolute"),

@@ -84,7 +84,8 @@ def _stores(name: str) -> dict[str, str]:
         store, _, url = (part.strip() for part in entry.partition("="))
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", store) or store == "demo" or store in stores:
             raise ImproperlyConfigured(
-                f"{name} needs a name of its own for each store (letters, digits, . _ -, and not demo), not {store!r}."
+                f"{name} must be name=sqlite:////absolute/path,... with a name of its own for each store "
+                f"(letters, digits, . _ -, and not demo), not {entry.strip()!r}."
             )
         if not re.match(r"(sqlite:////|postgres://|postgresql://).", url):
             raise ImproperlyConfigured(

@@ -17,7 +17,8 @@ RUN_FIELDS = {
     "finished_at",
 }  # fmt: skip
 PLAN_FIELDS = {
-    "head", "middle", "tail", "lifted", "reasons", "tokens_before", "tokens_after_estimate", "recompaction",
+    "head", "middle", "tail", "lifted", "earlier_tokens", "reasons", "tokens_before", "tokens_after_estimate",
+    "recompaction",
     "lock_seconds_estimate", "context_window", "tokens_are_estimates", "pick_up", "busy",
 }  # fmt: skip
 

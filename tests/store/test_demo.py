@@ -20,6 +20,7 @@ from viewer.store.columns import read_columns
 from viewer.store.demo import ensure_demo
 from viewer.store.demo.practice import copy_session
 from viewer.store.errors import NotFound, StoreUnavailable
+from viewer.store.sessions import get_session
 from viewer.store.stores import Reader, Store
 
 NOW = 1_795_300_000.0
@@ -316,16 +317,20 @@ def table(path: Path, query: str, *values: Any) -> list[dict[str, Any]]:
         return [dict(row) for row in connection.execute(query, values).fetchall()]
 
 
+def reading_from(connection: sqlite3.Connection) -> Reader:
+    return Reader(Store("source", "sqlite:///source.db", "configured"), connection, read_columns(connection))
+
+
 def copied(source: Path, session: str, own: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The session row and the message rows of a new copy."""
     with closing(sqlite3.connect(f"file:{source}?mode=ro", uri=True)) as connection:
-        copy = copy_session(connection, session, own, now=NOW)
+        copy = copy_session(reading_from(connection), session, own, now=NOW)
     (row,) = table(own, "SELECT * FROM sessions WHERE id = ?", copy)
     return row, table(own, "SELECT * FROM messages WHERE session_id = ? ORDER BY id", copy)
 
 
 @pytest.mark.parametrize(("version", "title"), [
-    (16, "Airline desk, week 30 #2"), (16, "Airline desk, week 29"), (21, "Airline desk, week 29"),
+    (16, "Airline desk, week 30"), (16, "Airline desk, week 29"), (21, "Airline desk, week 29"),
     (21, "Merged carrier 98"), (31, "Airline desk, week 29"), (31, "Merged carrier 92"),
 ])  # fmt: skip
 def test_a_copy_of_a_real_session_has_its_rows_flags_and_order(
@@ -376,13 +381,25 @@ def test_a_copy_has_the_history_of_its_original(path: Path, own: Path) -> None:
     assert [(boundary.messages_before, boundary.messages_after) for boundary in found] == BOUNDARIES[title]
 
 
+def test_a_copy_of_a_conversation_in_parts_has_all_its_parts(hermes_copy: Callable[[int], Path], own: Path) -> None:
+    source = hermes_copy(16)
+    (newest,) = table(source, "SELECT id FROM sessions WHERE title = 'Airline desk, week 30 #4'")
+    copy, _ = copied(source, newest["id"], own)
+    with closing(sqlite3.connect(own)) as connection:
+        reader = reading_from(connection)
+        session, history = get_session(reader, copy["id"]), reading.read_history(reader, copy["id"])
+    assert (session.name, session.parts, session.end_reason) == ("Airline desk, week 30 (practice copy)", 4, "")
+    assert [(b.messages_before, b.messages_after) for b in history.boundaries] == [(416, 126), (234, 121), (246, 77)]
+    assert len(history.entries) == 758
+
+
 def test_titles_of_copies_are_unique_and_short_enough(path: Path, own: Path) -> None:
     with closing(sqlite3.connect(own)) as connection, connection:
-        connection.execute("UPDATE sessions SET title = ? WHERE title LIKE 'Museum audio guide #2'", ("m" * 100,))
+        connection.execute("UPDATE sessions SET title = ? WHERE title = 'Nightly backup report'", ("m" * 100,))
     (session,) = table(own, "SELECT id FROM sessions WHERE title LIKE 'mmm%'")
     titles = [copied(own, session["id"], own)[0]["title"] for _ in range(3)]
     endings = [" (practice copy)", " (practice copy 2)", " (practice copy 3)"]
-    assert titles == ["m" * (100 - len(ending)) + ending for ending in endings]
+    assert titles == ["m" * (95 - len(ending)) + ending for ending in endings]
 
 
 def test_a_copied_sub_agent_has_no_parent_left(path: Path, own: Path) -> None:
@@ -394,8 +411,8 @@ def test_a_copied_sub_agent_has_no_parent_left(path: Path, own: Path) -> None:
 def test_an_unknown_session_and_a_missing_store_are_refused(path: Path, tmp_path: Path) -> None:
     with closing(sqlite3.connect(path)) as source:
         with pytest.raises(NotFound, match="no session nobody"):
-            copy_session(source, "nobody", tmp_path / "none.db", now=NOW)
+            copy_session(reading_from(source), "nobody", tmp_path / "none.db", now=NOW)
         (session,) = source.execute("SELECT id FROM sessions LIMIT 1").fetchone()
         with pytest.raises(StoreUnavailable, match="none.db is not there"):
-            copy_session(source, session, tmp_path / "none.db", now=NOW)
+            copy_session(reading_from(source), session, tmp_path / "none.db", now=NOW)
     assert not (tmp_path / "none.db").exists()

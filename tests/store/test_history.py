@@ -275,6 +275,73 @@ def test_a_compaction_undone_and_done_again_in_the_same_words_is_a_boundary() ->
     assert len(history.entries) == 12
 
 
+def test_what_is_said_after_a_take_back_and_a_compaction_is_not_taken_for_the_text_taken_back() -> None:
+    agent = Agent()
+    agent.turns(12)
+    agent.say("user", "wrong: drop the table")
+    agent.say("assistant", "dropped")
+    agent.mark({13, 14}, "out")
+    agent.compact(2, 5)
+    agent.say("user", "right: keep the table")
+    agent.say("assistant", "kept")
+    shown = texts(build(agent.rows), agent.rows)
+    assert shown[-2:] == ["right: keep the table", "kept"]
+    assert "wrong: drop the table" not in shown
+    assert shown.index("|") == 7
+
+
+@pytest.mark.parametrize("oldest_way", [True, False])
+def test_a_first_message_taken_back_does_not_hide_the_head_copies(oldest_way: bool) -> None:
+    agent = Agent()
+    agent.turns(2, "first try")
+    agent.mark({1, 2}, "out")
+    agent.turns(12)
+    agent.compact(3, 5, oldest_way=oldest_way)
+    history = build(agent.rows)
+    assert len(history.entries) == 12
+    assert history.boundaries[0].messages_after == 3 + 1 + 5
+    assert history.boundaries[0].cut_id == 10
+
+
+def test_a_handoff_carried_by_a_block_that_was_undone_is_undone_with_its_own_block() -> None:
+    agent = Agent()
+    agent.turns(12)
+    first = {row.id for row in agent.live()}
+    ours = agent.compact(0, 8)
+    second = {row.id for row in agent.live()}
+    agent.undo(agent.compact(3, 3, oldest_way=True), second)
+    agent.undo(ours, first)
+    history = build(agent.rows)
+    assert not history.boundaries
+    assert [entry.state for entry in history.entries] == ["live"] * 12
+
+
+@pytest.mark.parametrize("late", [2, 10])
+def test_rows_archived_without_a_copy_do_not_part_later_copies_from_their_messages(late: int) -> None:
+    """Schemas 21 and 22 archive what came while the agent summarised, unread."""
+    agent = Agent()
+    agent.turns(20)
+    agent.turns(late, "late")
+    unread = {row.id for row in agent.rows if row.text.startswith("late")}
+    agent.mark(unread, "out")
+    agent.compact(3, 6, oldest_way=True)
+    agent.mark(unread, "under")
+    agent.turns(2, "after")
+    agent.compact(3, 4, oldest_way=True)
+    agent.turns(2, "last")
+    assert len(build(agent.rows).entries) == 20 + late + 4
+
+
+def test_a_uid_tells_copies_that_neither_time_nor_text_tell() -> None:
+    agent = Agent()
+    agent.turns(10)
+    agent.rows = [replace(row, uid=f"u{row.id}") for row in agent.rows]
+    agent.compact(0, 4, time=0.0, text="stub", size=4)
+    history = build(agent.rows)
+    assert len(history.entries) == 10
+    assert len(history.boundaries[0].shortened_ids) == 4
+
+
 def test_originals_deleted_for_good_leave_a_boundary_at_its_handoff() -> None:
     agent = Agent()
     agent.turns(12)

@@ -255,6 +255,66 @@ def test_text_that_quotes_a_marker_is_no_handoff(empty: Path) -> None:
     assert len(history.boundaries) == 1
 
 
+def test_pages_of_sessions_reach_every_one_whatever_their_times_are(empty: Path) -> None:
+    for number in range(5):
+        add_session(empty, f"s{number}", started_at=float(number))
+    add_row(empty, "s2", content="x", timestamp="yesterday")
+    seen: list[str] = []
+    after = None
+    with reader_of(empty) as reader:
+        while found := sessions.list_sessions(reader, sessions.SessionFilter(), 1, after):
+            seen.append(found[0].id)
+            after = sessions.sort_key(found[0], "recent")
+            assert len(seen) <= 5
+    assert sorted(seen) == [f"s{number}" for number in range(5)]
+
+
+def test_a_continuation_of_a_branch_is_a_chain_although_it_inherits_the_mark(empty: Path) -> None:
+    mark = '{"_branched_from": "a"}'
+    add_session(empty, "a")
+    add_session(empty, "b", parent_session_id="a", model_config=mark, ended_at=2.0, end_reason="compression")
+    add_session(empty, "c", parent_session_id="b", model_config=mark)
+    with reader_of(empty) as reader:
+        assert sessions.chain(reader, "c") == ["b", "c"]
+        assert sessions.tip(reader, "b") == "c"
+        assert {s.id for s in sessions.list_sessions(reader, sessions.SessionFilter(), 10)} == {"a", "c"}
+
+
+def test_a_handoff_of_ours_is_no_activity(empty: Path) -> None:
+    add_session(empty)
+    add_row(empty, content="hello", timestamp=50.0)
+    add_row(empty, content="[CONTEXT SUMMARY]: and so on", timestamp=90.0)
+    with reader_of(empty) as reader:
+        assert sessions.get_session(reader, "s1").last_active == 50.0
+
+
+def test_lone_surrogates_in_json_are_replaced_and_pairs_kept(empty: Path) -> None:
+    add_session(empty)
+    calls = '[{"id": "c", "function": {"name": "x\\ud800", "arguments": "{}"}}]'
+    row_id = add_row(
+        empty,
+        role="assistant",
+        content=JSON_MARK + '[{"type": "text", "text": "a\\ud800 \\ud83d\\ude00"}]',
+        tool_calls=calls,
+    )
+    with reader_of(empty) as reader:
+        row = reading.read_rows(reader, [row_id, 10**30])[row_id]
+    assert row.content == [{"type": "text", "text": "a? \U0001f600"}]
+    assert row.tool_calls[0]["function"]["name"] == "x?"
+
+
+def test_rows_without_an_active_flag_are_shown_and_keep_the_store_from_being_compacted(hermes_copy: Copies) -> None:
+    path = hermes_copy(21)
+    with sqlite3.connect(path) as con:
+        con.execute("ALTER TABLE messages RENAME COLUMN active TO old")
+        con.execute("ALTER TABLE messages ADD COLUMN active INTEGER")
+        con.execute("UPDATE messages SET active = old WHERE id > 100")
+    con.close()
+    with reader_of(path) as reader:
+        assert "no “active” flag" in stores.compact_reason(reader)
+        assert len(reading.read_history(reader, WEEK_29).entries) >= 1246
+
+
 # -- files that are no good ------------------------------------------------------------------------------------------
 
 

@@ -366,6 +366,26 @@ def test_a_transcript_the_agent_rewrote_is_not_undone(small: Path, agent_does: s
     assert query(small, "SELECT * FROM messages") == before
 
 
+def test_an_undo_whose_copies_are_not_known_is_refused(small: Path) -> None:
+    """An agent that rewrote every kept message while it compacted: nothing tells which were kept."""
+    query(small, "UPDATE messages SET active = 0, compacted = 1")
+    add_row(small, role="assistant", content=HANDOFF["content"], timestamp=30.0)
+    add_row(small, role="user", content="something else altogether", timestamp=17.5)
+    with reader_of(small) as reader:
+        history = reading.read_history(reader, "s1")
+        what = undoing.undoing_from_history("s1", history, history.boundaries[0].handoff_id)
+        assert "cannot be told" in undoing.check_undo(reader, what).refusal
+
+
+def test_a_boundary_where_the_agent_split_the_session_says_so(hermes_copy: Callable[[int], Path]) -> None:
+    with reader_of(hermes_copy(16)) as reader:
+        tip = "20260715_063924_8490d0"
+        history = reading.read_history(reader, tip)
+        assert len(history.boundaries) == 3
+        what = undoing.undoing_from_history(tip, history, history.boundaries[-1].handoff_id)
+        assert undoing._exist_elsewhere(reader.con, what)
+
+
 def test_commit_undo_and_commit_again(path: Path) -> None:
     for _ in range(3):
         before, snapshot = said(path), planned(path)
@@ -446,11 +466,12 @@ def test_a_store_without_leases_needs_none(hermes_copy: Callable[[int], Path]) -
 def test_rename_and_archive(small: Path) -> None:
     add_session(small, "s2", title="taken")
     store: stores.Store = store_at(small)
-    writing.rename(store, "s1", "  a  new\nname ")
+    writing.rename(store, "s1", "  a\x00 new\n\u202ename ")
     writing.set_archived(store, "s1", True)
     with reader_of(small) as reader:
         session = sessions.get_session(reader, "s1")
     assert (session.title, session.archived) == ("a new name", True)
+    assert query(small, "SELECT title_source FROM sessions WHERE id = 's1'") == [("user",)]
     with pytest.raises(StoreError, match="already named"):
         writing.rename(store, "s1", "taken")
     with pytest.raises(StoreError, match="no session"):

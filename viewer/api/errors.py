@@ -67,7 +67,7 @@ def _invalid(request: HttpRequest, invalid: ValidationError) -> HttpResponse:
 
 
 def _unauthorized(request: HttpRequest, refused: AuthenticationError) -> HttpResponse:
-    response = problem(401, "unauthorized", "This call needs a token: Authorization: Bearer <token>.")
+    response = problem(401, "unauthorized", "This call needs a known token: Authorization: Bearer <token>.")
     response.headers["WWW-Authenticate"] = "Bearer"
     return response
 

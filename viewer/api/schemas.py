@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
 from ninja import Schema
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 Limit = Annotated[int, Field(ge=1, le=500)]
 
@@ -83,7 +83,13 @@ class SessionsOut(Schema):
     next: str | None
 
 
-class SessionIn(Schema):
+class Body(Schema):
+    """What a caller sends: an unknown field is an error, because a misspelt `apply` must not pass for a preview."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class SessionIn(Body):
     """What to change; a field that is left out stays."""
 
     title: Annotated[str, Field(max_length=100)] | None = None
@@ -146,7 +152,7 @@ class CompactionsOut(Schema):
     next: str | None = None
 
 
-class PlanIn(Schema):
+class PlanIn(Body):
     """The choices for one compaction."""
 
     strategy: str = "summary"
@@ -181,14 +187,15 @@ class BusyOut(Schema):
 
 
 class PlanOut(Schema):
-    """A dry run: `head` and `tail` stay, `middle` would be summarised, `lifted` are earlier handoffs folded into the
-    new one.
+    """A dry run: `head` and `tail` stay, `middle` would be summarised, earlier handoffs (`lifted`, and those merged
+    into kept rows; `earlier_tokens` together) are folded into the new one.
     """
 
     head: PartOut
     middle: PartOut
     tail: PartOut
     lifted: list[int]
+    earlier_tokens: int
     reasons: list[str]
     tokens_before: int
     tokens_after_estimate: int
@@ -229,7 +236,7 @@ class RunsOut(Schema):
     next: str | None
 
 
-class ApplyIn(Schema):
+class ApplyIn(Body):
     """`summary` replaces the candidate's text; it is written exactly as given."""
 
     summary: str | None = None

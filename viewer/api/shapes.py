@@ -86,6 +86,7 @@ def plan(draft: Draft) -> PlanOut:
         middle=_part(draft.middle_ids, made.middle_tokens),
         tail=_part(draft.tail_ids, made.tail_tokens),
         lifted=list(draft.lifted_ids),
+        earlier_tokens=made.earlier_tokens,
         reasons=list(made.reasons),
         tokens_before=draft.tokens_before,
         tokens_after_estimate=draft.tokens_after_estimate,

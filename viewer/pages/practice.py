@@ -22,5 +22,5 @@ from .answers import shows_refusals
 def practise(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
     with open_store(get_store(store)) as reader:
         get_session(reader, session_id)
-        copy_id = copy_session(reader.con, session_id, settings.DEMO_STORE, now=time.time())
+        copy_id = copy_session(reader, session_id, settings.DEMO_STORE, now=time.time())
     return redirect(Place("demo", copy_id).href)

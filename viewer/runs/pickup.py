@@ -7,6 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from viewer.store import reading
+from viewer.store.codec import StoredMessage
 from viewer.store.sessions import Session, get_session
 from viewer.store.stores import Reader
 
@@ -39,9 +40,19 @@ def pick_up(run: Run, reader: Reader) -> PickUp:
     """Whether anything was written to the session since this applied run's commit, and what that means."""
     session = get_session(reader, run.session_id)
     after = max(run.block_ids, default=0)
-    first = reading.next_row(reader, run.session_id, after)
+    first = _first_of_others(reader, run, after)
     if first is None:
         return PickUp(None, f"Waiting for the agent. {before_run(session)}")
     if session.source.lower() in HELD_IN_MEMORY:
         return PickUp(first.timestamp, f"The session went on. {before_run(session)}")
-    return PickUp(first.timestamp, "The agent has gone on with the new context.")
+    return PickUp(first.timestamp, "The session has gone on since the compaction.")
+
+
+def _first_of_others(reader: Reader, run: Run, after: int) -> StoredMessage | None:
+    """The first row above an id that no run of ours wrote: a second compaction of ours is no answer of the agent."""
+    runs = Run.objects.filter(store=run.store, session_id=run.session_id, status__in=("applied", "undone"))
+    ours = {row_id for block in runs.values_list("block_ids", flat=True) for row_id in block}
+    row = reading.next_row(reader, run.session_id, after)
+    while row is not None and row.id in ours:
+        row = reading.next_row(reader, run.session_id, row.id)
+    return row

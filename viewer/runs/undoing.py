@@ -81,7 +81,7 @@ def undo(store: Store, session_id: str, handoff_id: int) -> None:
         guards.take_lease(store, session_id, holder)
         writing.undo(store, undoing, lock_holder=holder, lease_holder=holder)
         _applied(store, session_id, handoff_id).update(
-            status="undone", finished_at=timezone.now(), progress={"sentence": "Undone."}
+            status="undone", progress={"sentence": f"Undone {timezone.localtime():%d %b %H:%M}."}
         )
     finally:
         _let_go(store, session_id, holder)

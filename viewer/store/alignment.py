@@ -112,6 +112,8 @@ def _related(a: LightRow, b: LightRow) -> bool:
     """Whether two rows may say one message, one of them shortened: alike at the start, or a stub for calls."""
     if _key(a) != _key(b):
         return False
+    if a.uid and a.uid == b.uid:
+        return True
     alike = a.text.startswith(b.text[:_ALIKE]) if b.text else not a.text
     alike = alike or bool(a.text and b.text.startswith(a.text[:_ALIKE]))
     return alike or bool(a.tool_call_id) or (a.calls == b.calls if a.calls and b.calls else bool(a.calls or b.calls))

@@ -48,7 +48,7 @@ def decode_content(stored: Any) -> Any:
     if not isinstance(stored, str) or not stored.startswith(JSON_MARK):
         return stored
     try:
-        return json.loads(stored[len(JSON_MARK) :])
+        return _loads(stored[len(JSON_MARK) :])
     except (ValueError, RecursionError):
         return stored
 
@@ -66,14 +66,23 @@ def decode_calls(stored: Any) -> list[dict[str, Any]]:
     if not stored:
         return []
     try:
-        calls = json.loads(stored)
+        calls = _loads(stored)
     except (ValueError, TypeError, RecursionError):
         return []
     return [call for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
 
 
+def _loads(text: str) -> Any:
+    """JSON with lone surrogates replaced, which no database and no encoder takes. Raises ValueError, RecursionError."""
+    value = json.loads(text)
+    if "\\ud" in text.lower():
+        return json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
+    return value
+
+
 def state_of(active: Any, compacted: Any) -> State:
-    if active:
+    """Live, under or out by the two flags; an unset `active` counts as 1, as the owner heals it at its next start."""
+    if active or active is None:
         return "live"
     return "under" if compacted else "out"
 

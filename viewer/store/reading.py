@@ -133,7 +133,7 @@ def handoff_of(boundary: Boundary, row: StoredMessage) -> Handoff:
 def read_rows(reader: Reader, ids: Sequence[int]) -> dict[int, StoredMessage]:
     """The rows of these ids, whole and decoded; ids that do not exist are absent."""
     found: dict[int, StoredMessage] = {}
-    for chunk in chunks(ids):
+    for chunk in chunks([row_id for row_id in ids if abs(row_id) < 2**63]):
         for row in _decoded(reader, f"id IN ({marks(chunk)})", chunk):
             found[row.id] = row
     return found

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from compaction import protocol
+
 from .codec import decode_content, number
 from .columns import selection
 from .errors import NotFound
@@ -20,7 +22,7 @@ CHAIN_LIMIT = 1000  # the owner's own cap on resuming along a chain
 # a mark that names another session tells nothing (hermes_state_common._non_continuation_child_sql).
 FORKS = ("_branched_from", "_delegate_from", "_reset_from")
 
-_PART_NUMBER = re.compile(r" #\d+$")  # the owner's way of naming the part it splits off
+PART_NUMBER = re.compile(r" #\d+$")  # the owner's way of naming the part it splits off
 
 _WANTED = {
     "id": "NULL", "source": "''", "model": "NULL", "title": "NULL", "parent_session_id": "NULL", "started_at": "0",
@@ -56,7 +58,7 @@ class Session:
     @property
     def name(self) -> str:
         """What people call it; of a conversation in parts, its name without the number of the newest part."""
-        title = _PART_NUMBER.sub("", self.title) if self.parts > 1 else self.title
+        title = PART_NUMBER.sub("", self.title) if self.parts > 1 else self.title
         return title or self.first_words or self.id
 
 
@@ -189,7 +191,12 @@ def _continued_parent(reader: Reader, session_id: str) -> str:
 
 # -- the query -------------------------------------------------------------------------------------------------------
 
-_LAST_ACTIVE = "COALESCE((SELECT MAX(m.timestamp) FROM messages m WHERE m.session_id = s.id), s.started_at)"
+# A handoff of ours is no activity of the agent's: it must not make a resting session look alive.
+_LAST_ACTIVE = (
+    "COALESCE((SELECT m.timestamp FROM messages m WHERE m.session_id = s.id AND "
+    f"substr(COALESCE(m.content, ''), 1, {len(protocol.LEGACY_HEADER)}) <> '{protocol.LEGACY_HEADER}' "
+    "ORDER BY m.timestamp DESC LIMIT 1), s.started_at)"
+)
 _LIVE = "(SELECT COUNT(*) FROM messages m WHERE m.session_id = s.id AND {active})"
 # As `codec.number` reads it: a column holds any type, and a page must begin where the one before it ended.
 _NUMBER = "CASE WHEN typeof({0}) IN ('integer', 'real') THEN {0} ELSE 0.0 END"

@@ -166,7 +166,7 @@ def unavailable(store: Store, problem: sqlite3.Error) -> StoreUnavailable:
         return StoreUnavailable(f"Store {store.name} is locked by another program just now. Try again in a moment.")
     if "not a database" in text or "malformed" in text:
         return StoreUnavailable(f"Store {store.name}: {store.path} is not a readable SQLite database ({text}).")
-    return StoreUnavailable(f"Store {store.name} cannot be read: {text}.")
+    return StoreUnavailable(f"Store {store.name}: SQLite reports: {text}.")
 
 
 def _connect(store: Store) -> sqlite3.Connection:
@@ -242,11 +242,21 @@ def compact_reason(reader: Reader) -> str:
         )
     if "compression_locks" not in columns.tables or not {"message_count", "end_reason"} <= set(columns.sessions):
         return "This store lacks the compression lock that its agent and this site would share."
+    if _has_unset_flags(reader):
+        return "Some messages of this store have no “active” flag yet: let its agent start once, which sets them."
     if any("messages_fts_cjk" in name for name, _ in columns.triggers):
         return "This store's search index needs the cjk_unicode61 tokenizer, which is not here; writing would fail."
     if not os.access(path, os.W_OK) or not os.access(path.parent, os.W_OK):
         return f"{path} cannot be written by this user."
     return ""
+
+
+def _has_unset_flags(reader: Reader) -> bool:
+    """Builds that made `active` nullable left it NULL in old rows; the owner reads NULL as 1 after its next start."""
+    column = next(row for row in reader.con.execute("PRAGMA table_info(messages)").fetchall() if row[1] == "active")
+    if column[3]:  # NOT NULL
+        return False
+    return reader.con.execute("SELECT 1 FROM messages WHERE active IS NULL LIMIT 1").fetchone() is not None
 
 
 def _schema(reader: Reader) -> int | None:

@@ -15,13 +15,14 @@ from .stores import Reader
 @dataclass(frozen=True, slots=True)
 class Undoing:
     """A compaction to take back: its block, and each row that was live before it with its copy in the block (None:
-    summarised).
+    summarised). `unmapped` says that the map is History's and that it found no copy in the block at all.
     """
 
     session_id: str
     handoff_id: int
     block_ids: tuple[int, ...]
     originals: dict[int, int | None]
+    unmapped: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ def undoing_from_history(session_id: str, history: History, handoff_id: int) -> 
         if boundary.handoff_id == handoff_id:
             sources: dict[int, int | None] = {source: copy for copy, source in boundary.copies}
             originals = {row_id: sources.get(row_id) for row_id in boundary.before_ids}
-            return Undoing(session_id, handoff_id, boundary.block_ids, originals)
+            return Undoing(session_id, handoff_id, boundary.block_ids, originals, unmapped=not boundary.copies)
     raise NotFound(f"Message {handoff_id} is not the handoff of a compaction of this session.")
 
 
@@ -79,8 +80,9 @@ def _refusal(
     block: dict[int, tuple[int, int]],
     originals: dict[int, tuple[int, int]],
 ) -> str:
-    if len(originals) < len(undoing.originals):
-        gone = len(undoing.originals) - len(originals)
+    if gone := len(undoing.originals) - len(originals):
+        if _exist_elsewhere(con, undoing):
+            return "The agent split the conversation into two sessions here; there is nothing in place to take back."
         return f"{gone} of the messages from before this compaction no longer exist: the agent rewrote its transcript."
     if len(block) < len(undoing.block_ids):
         return "The agent rewrote its transcript after this compaction; what it inserted no longer exists."
@@ -92,7 +94,18 @@ def _refusal(
     block_end = max(undoing.block_ids)
     if con.execute(_REWRITTEN, [json.dumps(list(undoing.block_ids)), undoing.session_id, block_end]).fetchone():
         return "The agent wrote its transcript anew after this compaction; undoing it would show messages twice."
+    if undoing.unmapped and con.execute(_OLDER, [undoing.handoff_id, undoing.session_id, block_end]).fetchone():
+        return "It cannot be told which messages this compaction kept: undoing might show some twice."
     return ""
+
+
+def _exist_elsewhere(con: sqlite3.Connection, undoing: Undoing) -> bool:
+    return bool(
+        con.execute(
+            "SELECT 1 FROM messages WHERE session_id <> ? AND id IN (SELECT value FROM json_each(?)) LIMIT 1",
+            [undoing.session_id, json.dumps(list(undoing.originals))],
+        ).fetchone()
+    )
 
 
 # A live row behind the block that says what a row of the block said: the agent rewrote its transcript, it did not go
@@ -102,6 +115,13 @@ _REWRITTEN = (
     "AND n.timestamp = b.timestamp AND n.content IS b.content AND n.tool_calls IS b.tool_calls "
     "AND n.tool_call_id IS b.tool_call_id WHERE b.id IN (SELECT value FROM json_each(?)) AND b.active = 0 "
     "AND n.session_id = ? AND n.id > ? AND n.active = 1 LIMIT 1"
+)
+
+
+# A live row behind the block that is older than the handoff: a copy that was not recognised.
+_OLDER = (
+    "SELECT 1 FROM messages h JOIN messages n ON n.session_id = h.session_id AND n.timestamp < h.timestamp "
+    "WHERE h.id = ? AND n.session_id = ? AND n.id > ? AND n.active = 1 LIMIT 1"
 )
 
 

@@ -325,7 +325,8 @@ def _set_active(con: sqlite3.Connection, session_id: str, ids: Sequence[int], ac
 
 def rename(store: Store, session_id: str, title: str) -> None:
     """Give a session another title (at most 100 characters, unique in the store; "" for none). Raises StoreError."""
-    wanted = " ".join(title.split())[:100] or None
+    printable = "".join(character if character.isprintable() else " " for character in title)
+    wanted = " ".join(printable.split())[:100] or None
     try:
         _set(store, session_id, "title", wanted, title_source="user" if wanted else None)
     except StoreError as problem:

@@ -52,11 +52,12 @@ class Command(BaseCommand):
         made = draft.plan
         for name, ids, tokens in [
             ("start, kept", draft.head_ids, made.head_tokens),
+            ("earlier summary", draft.lifted_ids, made.earlier_tokens),
             ("to summarise", draft.middle_ids, made.middle_tokens),
             ("recent, kept", draft.tail_ids, made.tail_tokens),
         ]:
-            self.stdout.write(f"{name:<13} {len(ids):>6,} messages {tokens:>9,} tokens")
-        self.stdout.write(f"context       {draft.tokens_before:,} -> about {draft.tokens_after_estimate:,} tokens")
+            self.stdout.write(f"{name:<15} {len(ids):>6,} messages {tokens:>9,} tokens")
+        self.stdout.write(f"context         {draft.tokens_before:,} -> about {draft.tokens_after_estimate:,} tokens")
         for reason in made.reasons:
             self.stdout.write(reason)
 

@@ -5,6 +5,7 @@ import secrets
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,10 @@ from urllib.parse import quote
 from viewer.store.columns import read_columns
 from viewer.store.demo.script import Row, insert, store_prompt
 from viewer.store.errors import NotFound, StoreUnavailable
+from viewer.store.sessions import PART_NUMBER, chain, system_prompt
+from viewer.store.stores import Reader
 
-TITLE_CHARACTERS = 100  # what Hermes accepts
+TITLE_CHARACTERS = 95  # Hermes accepts 100; the newer parts of a conversation have " #2" behind it
 BUSY_SECONDS = 5.0
 
 # What ties a session to its owner: parents, chats, keys into tables that are not copied, the end, cool-downs, places.
@@ -27,32 +30,54 @@ _LEFT_BEHIND = {
 _OF_THE_OLD_PLACE = {"id", "display_order"}  # of a message: row numbers of the source
 
 
-def copy_session(source: sqlite3.Connection, session_id: str, demo_path: Path, *, now: float) -> str:
-    """Copy one session with all its rows into the demo store; returns the id of the copy.
+def copy_session(source: Reader, session_id: str, demo_path: Path, *, now: float) -> str:
+    """Copy one session, with the parts it continues, into the demo store; returns the id of the copy.
 
-    `source` is any open store; it is only read. Columns that either side lacks are left out. Rows keep their order,
-    flags and times, so the copy has the same History. It is open, without parent, last active `now` (epoch seconds).
-    Raises NotFound for an unknown session and StoreUnavailable when there is no demo store.
+    Columns that either side lacks are left out. Rows keep their order, flags and times, so the copy has the same
+    History. Its newest part is open, last active `now` (epoch seconds). Raises NotFound for an unknown session and
+    StoreUnavailable when there is no demo store.
     """
-    found = _rows(source, "SELECT * FROM sessions WHERE id = ?", session_id)
-    if not found:
+    if not _rows(source.con, "SELECT id FROM sessions WHERE id = ?", session_id):
         raise NotFound(f"There is no session {session_id}.")
-    messages = _rows(source, "SELECT * FROM messages WHERE session_id = ? ORDER BY id", session_id)
-    prompt = _prompt(source, found[0])
-    copy_id = f"{datetime.fromtimestamp(now, UTC):%Y%m%d_%H%M%S}_{secrets.token_hex(3)}"
+    parts = [_Part.read(source, part) for part in chain(source, session_id)]
+    copy_id = None
     with _writable(demo_path) as demo:
-        columns = read_columns(demo)
-        session = _known(found[0], columns.sessions, _LEFT_BEHIND) | {
-            "id": copy_id,
-            "title": _title(demo, found[0].get("title")),
-            "model_config": _without_origins(found[0].get("model_config")),
-            "system_prompt_hash": store_prompt(demo, prompt),
-            "last_activity_at": now,
-            "message_count": sum(row.get("active", 1) == 1 for row in messages),
-        }
-        insert(demo, "sessions", session)
-        for row in messages:
-            insert(demo, "messages", _known(row, columns.messages, _OF_THE_OLD_PLACE) | {"session_id": copy_id})
+        title = _title(demo, PART_NUMBER.sub("", parts[-1].session.get("title") or ""))
+        for number, part in enumerate(parts, start=1):
+            own = {"title": title if number == 1 else f"{title} #{number}", "parent_session_id": copy_id}
+            if number < len(parts):
+                own |= {name: part.session.get(name) for name in ("ended_at", "end_reason")}
+            copy_id = _copy(demo, part, own, now)
+    assert copy_id is not None  # a chain has at least the session itself
+    return copy_id
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    session: Row
+    messages: list[Row]
+    prompt: str
+
+    @classmethod
+    def read(cls, source: Reader, session_id: str) -> "_Part":
+        (session,) = _rows(source.con, "SELECT * FROM sessions WHERE id = ?", session_id)
+        messages = _rows(source.con, "SELECT * FROM messages WHERE session_id = ? ORDER BY id", session_id)
+        return cls(session, messages, system_prompt(source, session_id))
+
+
+def _copy(demo: sqlite3.Connection, part: _Part, own: Row, now: float) -> str:
+    copy_id = f"{datetime.fromtimestamp(now, UTC):%Y%m%d_%H%M%S}_{secrets.token_hex(3)}"
+    columns = read_columns(demo)
+    session = _known(part.session, columns.sessions, _LEFT_BEHIND) | {
+        "id": copy_id,
+        "model_config": _without_origins(part.session.get("model_config")),
+        "system_prompt_hash": store_prompt(demo, part.prompt),
+        "last_activity_at": now,
+        "message_count": sum(row.get("active", 1) == 1 for row in part.messages),
+    }
+    insert(demo, "sessions", session | own)
+    for row in part.messages:
+        insert(demo, "messages", _known(row, columns.messages, _OF_THE_OLD_PLACE) | {"session_id": copy_id})
     return copy_id
 
 
@@ -60,14 +85,6 @@ def _rows(connection: sqlite3.Connection, query: str, value: str) -> list[Row]:
     cursor = connection.execute(query, (value,))
     names = [column[0] for column in cursor.description]
     return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
-
-
-def _prompt(source: sqlite3.Connection, session: Row) -> str:
-    if session.get("system_prompt_hash") and "system_prompts" in read_columns(source).tables:
-        query = "SELECT prompt FROM system_prompts WHERE hash = ?"
-        for row in _rows(source, query, session["system_prompt_hash"]):
-            return str(row["prompt"])
-    return str(session.get("system_prompt") or "")
 
 
 def _known(row: Row, columns: tuple[str, ...], left_behind: set[str]) -> Row:
@@ -86,7 +103,7 @@ def _without_origins(config: Any) -> str | None:
     return json.dumps({name: value for name, value in known.items() if not name.startswith("_")})
 
 
-def _title(demo: sqlite3.Connection, title: str | None) -> str:
+def _title(demo: sqlite3.Connection, title: str) -> str:
     taken = {name for (name,) in demo.execute("SELECT title FROM sessions WHERE title IS NOT NULL").fetchall()}
     number = 1
     while True:
