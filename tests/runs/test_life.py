@@ -18,7 +18,14 @@ from viewer.runs.errors import BadSummary, NothingToDo, SessionEnded, UnknownCho
 from viewer.runs.models import Run
 from viewer.runs.planning import Options
 from viewer.store import guards
-from viewer.store.errors import CompactionConflict, NotFound, NotUndoable, SessionBusy, StoreReadOnly
+from viewer.store.errors import (
+    CompactionConflict,
+    NotFound,
+    NotUndoable,
+    SessionBusy,
+    StoreReadOnly,
+    StoreUnavailable,
+)
 from viewer.store.stores import open_store
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
@@ -364,3 +371,49 @@ def test_a_plan_writes_nothing_and_names_who_is_busy(desk: Desk) -> None:
     assert draft.lease and "telegram" in draft.lease.holder
     assert draft.tokens_after_estimate < draft.tokens_before
     assert desk.rows("SELECT * FROM messages") == rows and not Run.objects.exists()
+
+
+def test_an_undo_counts_although_its_lease_could_not_be_released(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = desk.live()
+    run = life.start(desk.store, desk.session_id, Options(), apply=True)
+
+    def locked(*_: object) -> None:
+        raise StoreUnavailable("stayed locked")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(guards, "release_lease", locked)
+        life.undo_run(run)
+    run.refresh_from_db()
+    assert (run.status, desk.live()) == ("undone", before)
+    assert desk.holders("compression_locks") == []
+
+
+def test_a_second_compaction_of_ours_is_not_the_agent_noticing(desk: Desk) -> None:
+    first = life.start(desk.store, desk.session_id, Options(), apply=True)
+    life.start(desk.store, desk.session_id, Options(keep_last=10), apply=True)
+    with open_store(desk.store) as reader:
+        assert life.pick_up(first, reader).noticed_at is None
+    desk.append("hello again")
+    with open_store(desk.store) as reader:
+        assert life.pick_up(first, reader).noticed_at is not None
+
+
+def test_another_compaction_with_the_same_row_id_is_not_taken_for_ours(desk: Desk) -> None:
+    """A restored backup gives the ids of our rows to what the agent writes next."""
+    run = life.start(desk.store, desk.session_id, Options(), apply=True)
+    assert run.handoff_id is not None
+    desk.rows("UPDATE messages SET content = replace(content, 'Extracted', 'Told') WHERE id = ?", run.handoff_id)
+    with open_store(desk.store) as reader:
+        newest = life.compactions(reader, desk.session_id)[-1]
+    assert (newest.by, newest.run) == ("by Hermes", None)
+    assert not life.is_undoable(run)
+
+
+def test_a_notice_that_no_person_typed_does_not_stand_for_the_last_question(desk: Desk) -> None:
+    question = desk.append("THE REAL QUESTION")
+    for number in range(40):
+        desk.append(f"working on part {number}: " + "details " * 60, role="assistant")
+    notice = desk.append("Delegation finished.")
+    desk.rows("UPDATE messages SET display_kind = 'async_delegation_complete' WHERE id = ?", notice)
+    drafted = planning.draft(desk.store, desk.session_id, Options(keep_last=1))
+    assert question in drafted.tail_ids
