@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 
 from tests.pages.conftest import Book
-from tests.pages.html import read
+from tests.pages.html import Element, read
 from tests.runs.desk import Desk
 from viewer.runs.models import Run
 
@@ -23,11 +23,21 @@ def test_the_plan_stands_on_the_page_before_anything_runs(signed_in: Client, ope
     panel = read(signed_in.get(address(open_desk(31)))).one("section", id="plan")
     for part in ("To summarise, ", "Recent, kept, ", "Together now", "After, at most", "No turn is running"):
         assert part in panel.text
-    assert panel.one("svg").attributes["aria-label"].startswith("To summarise")
+    shares = panel.one("svg").attributes["aria-label"]
+    assert shares.startswith("Earlier summary, folded in: ")
+    assert "; To summarise, " in shares
+    exact = [_tokens(each) for each in panel.one("dl").all("dd")]
+    assert sum(exact[:-2]) == exact[-2]  # the parts are all there is now
     assert panel.all("li")
     widths = [float(bar.attributes["width"]) for bar in panel.one("svg").all("rect") if "x" in bar.attributes]
     assert 97 < sum(widths) <= 100
     assert not Run.objects.exists()
+
+
+def _tokens(value: Element) -> int:
+    """The exact number behind a thin one."""
+    titles = [span.attributes["title"] for span in value.all("span")]
+    return int((titles[0] if titles else value.text).removesuffix(" tokens").replace(",", ""))
 
 
 def test_a_change_plans_again(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
@@ -172,6 +182,23 @@ def test_a_conflict_says_why_and_what_to_do(signed_in: Client, open_desk: Callab
     card = read(signed_in.get(address(desk))).one("section", "conflict")
     assert "Nothing was written." in card.text
     assert card.one("a", "btn").attributes["href"] == f"{address(desk)}/plan"
+
+
+def test_a_text_that_cannot_be_applied_any_more_is_kept(
+    signed_in: Client, open_desk: Callable[..., Desk], at_once: None
+) -> None:
+    signed_in.post(f"{address(open_desk(31))}/compact", {"apply": "0"})
+    run = Run.objects.get()
+    signed_in.post(f"/runs/{run.pk}/discard")
+    typed = {"summary": "\r\nMy own words & <b>more</b>"}
+    fragment = read(signed_in.post(f"/runs/{run.pk}/apply", typed, headers=FRAGMENT)).one(role="alert")
+    whole = read(signed_in.post(f"/runs/{run.pk}/apply", typed), 409).one("main")
+    for answer in (fragment, whole):
+        kept = answer.one("textarea", readonly="")
+        assert kept.inside == ["\n\nMy own words & <b>more</b>"]  # a textarea swallows its first line feed
+        assert "not applied" in answer.one("label").text
+    unedited = read(signed_in.post(f"/runs/{run.pk}/apply", {"summary": run.summary}), 409)
+    assert not unedited.all("textarea")
 
 
 def test_schema_16_says_why_it_cannot(signed_in: Client, open_desk: Callable[..., Desk]) -> None:

@@ -24,10 +24,11 @@ STATUS = {"not_found": 404, "store_unavailable": 503}  # every other refusal is 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """What a page says about a refusal: its stable code and its sentence."""
+    """What a page says about a refusal: its stable code and its sentence; `kept` is text somebody typed for it."""
 
     code: str
     message: str
+    kept: str = ""
 
 
 def page(request: HttpRequest, template: str, data: Any, *, status: int = 200) -> HttpResponse:
@@ -63,9 +64,9 @@ def shows_refusals(view: View[P]) -> View[P]:
     return shown
 
 
-def refused(request: HttpRequest, refusal: StoreError) -> HttpResponse:
+def refused(request: HttpRequest, refusal: StoreError, kept: str = "") -> HttpResponse:
     """The page of a refusal. htmx swaps only answers of status 200, so a fragment says it there."""
-    said = Refusal(refusal.code, refusal.message)
+    said = Refusal(refusal.code, refusal.message, kept)
     if is_fragment(request):
         return page(request, "_refusal.html", said)
     return page(request, "refusal.html", said, status=STATUS.get(refusal.code, 409))

@@ -86,7 +86,9 @@ class Choice:
 @dataclass(frozen=True, slots=True)
 class Panel:
     """The panel of one session. `reason` says why nothing can be compacted here at all, `nothing` why not just now;
-    `later` that the plan is not made yet; `local` that the summariser sends nothing anywhere. `run` is the session's newest run while it matters."""
+    `later` that the plan is not made yet; `local` that the summariser sends nothing anywhere.
+    `run` is the session's newest run while it matters.
+    """
 
     place: Place
     focus: str
@@ -179,10 +181,9 @@ def _little(plan: compaction.Plan) -> str:
 
 def _parts(draft: Draft) -> tuple[Part, ...]:
     plan = draft.plan
-    lifted = plan.tokens_before - plan.head_tokens - plan.middle_tokens - plan.tail_tokens if plan.lifted else 0
     found = [
         ("start", f"Start, kept, {len(plan.head):,}", plan.head_tokens, bool(plan.head)),
-        ("earlier", "Earlier summary, folded in", lifted, bool(plan.lifted)),
+        ("earlier", "Earlier summary, folded in", plan.earlier_tokens, plan.earlier_tokens > 0),
         ("sum", f"To summarise, {formats.counted(len(plan.middle), 'message')}", plan.middle_tokens, True),
         ("recent", f"Recent, kept, {len(plan.tail):,}", plan.tail_tokens, bool(plan.tail)),
     ]

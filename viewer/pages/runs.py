@@ -22,7 +22,7 @@ from viewer.store.stores import get_store, open_store
 
 from . import formats
 from .addresses import Place
-from .answers import is_fragment, on_page_of, page, shows_refusals
+from .answers import is_fragment, on_page_of, page, refused, shows_refusals
 from .texts import clean, line
 
 # What a status is called on pages. Progress sentences come from the run itself.
@@ -216,7 +216,11 @@ def apply(request: HttpRequest, run_id: int) -> HttpResponse:
     text = request.POST.get("summary")
     edited = None if text is None else text[:SUMMARY_LIMIT].replace("\r\n", "\n")
     unchanged = edited is not None and edited.strip() == clean(found.summary).strip()
-    return _answer(request, life.apply(found, None if unchanged else edited))
+    typed = None if unchanged else edited
+    try:
+        return _answer(request, life.apply(found, typed))
+    except StoreError as refusal:
+        return refused(request, refusal, clean(typed or ""))
 
 
 @require_POST
