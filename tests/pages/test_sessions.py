@@ -96,8 +96,29 @@ def test_filters_are_links_and_narrow(signed_in: Client, book: Book) -> None:
 def test_no_match_says_what_to_do(signed_in: Client, book: Book) -> None:
     book.session("a")
     page = read(signed_in.get("/?q=nothing+like+it"))
-    assert "No session matches." in page.one("main").text
-    assert page.one("main").one(cls="empty").one("a").attributes["href"] == "/"
+    empty = page.one("main").one(cls="empty")
+    assert "No session matches “nothing like it ”." in empty.text
+    assert "Titles, ids and first requests are searched. Look for another word" in empty.text
+    assert empty.one("a").attributes["href"] == "/"
+    for query, said in (("?q=nothing&state=open", "Take a filter away"), ("?state=ended", "No session matches.")):
+        assert said in read(signed_in.get(f"/{query}")).one(cls="empty").text
+
+
+def test_a_first_visitor_reads_what_this_is_and_where_to_start(signed_in: Client, demo: Callable[[str], str]) -> None:
+    page = read(signed_in.get("/"))
+    assert page.one("p", "lead").text.startswith("See what your long-lived agents remember")
+    start = page.one("ul", "stores").one("a")
+    assert start.attributes["href"] == demo(start.text) == demo(sessions.FIRST)
+    assert not read(signed_in.get("/?q=lisbon")).all("p", "lead")
+
+
+def test_a_renamed_session_is_not_the_one_to_start_with(
+    signed_in: Client, demo: Callable[[str], str], settings: Settings
+) -> None:
+    demo(sessions.FIRST)
+    with closing(sqlite3.connect(settings.DEMO_STORE)) as con, con:
+        con.execute("UPDATE sessions SET title = 'Elsewhere' WHERE title = ?", [sessions.FIRST])
+    assert not read(signed_in.get("/")).one("ul", "stores").all("a")
 
 
 def test_a_first_visit_to_empty_stores(signed_in: Client, book: Book) -> None:

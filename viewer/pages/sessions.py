@@ -23,7 +23,8 @@ from .texts import line
 
 PAGE = 40
 ORDERS = {"recent": "last active", "created": "started", "messages": "messages in context"}
-STATES = {"": "any state", "open": "open", "ended": "ended", "archived": "archived"}
+STATES = {"": "not archived", "open": "open", "ended": "ended", "archived": "archived"}
+FIRST = "Lisbon in October, five people and a dog"  # a session of the demo store that shows most there is to see
 Compacted = Literal["", "yes", "no"]
 _NEXT = "\x01"  # the smallest text after an id: sorts directly behind it and before every longer one
 
@@ -74,16 +75,22 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class StoreLine:
-    """A store as the list introduces it: why it is open, or why it cannot be read."""
+    """A store as the list introduces it: why it is open, or why it cannot be read. `start` is the address of a good
+    first session, "" where there is none.
+    """
 
     name: str
     why: str
     problem: str
+    start: str = ""
+    start_name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class SessionsPage:
-    """`more` is the address of the next lines, "" at the end. `narrowed` says that a filter or words are set."""
+    """`more` is the address of the next lines, "" at the end. `narrowed` says that a filter or words are set,
+    `filtered` that a filter is.
+    """
 
     q: str
     hidden: tuple[tuple[str, str], ...]
@@ -92,6 +99,7 @@ class SessionsPage:
     lines: tuple[Line, ...]
     more: str
     narrowed: bool
+    filtered: bool
     several_stores: bool
 
 
@@ -108,10 +116,11 @@ def sessions(request: HttpRequest) -> HttpResponse:
         q=asked.filter.q,
         hidden=tuple(pair for pair in query_of(asked) if pair[0] != "q"),
         groups=tuple(_groups(asked, stores, found)),
-        stores=tuple(StoreLine(each.store.name, why_open(each.store), each.problem) for each in found),
+        stores=tuple(_store_line(each) for each in found),
         lines=tuple(lines),
         more=more,
-        narrowed=bool([pair for pair in query_of(asked) if pair[0] != "order"]),
+        narrowed=bool([name for name, _ in query_of(asked) if name != "order"]),
+        filtered=bool([name for name, _ in query_of(asked) if name not in ("order", "q")]),
         several_stores=len(stores) > 1,
     )
     return page(
@@ -191,13 +200,16 @@ Key = tuple[float, str, str]  # sort value, session id, store
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What one store gave: its next sessions, its sources and models, or why it gave none."""
+    """What one store gave: its next sessions, its sources and models, or why it gave none; of the demo store also the
+    session to start with.
+    """
 
     store: Store
     sessions: tuple[Session, ...] = ()
     sources: tuple[str, ...] = ()
     models: tuple[str, ...] = ()
     problem: str = ""
+    first: Session | None = None
 
 
 def find(store: Store, asked: Asked) -> Found:
@@ -206,9 +218,18 @@ def find(store: Store, asked: Asked) -> Found:
         with open_store(store) as reader:
             listed = list_sessions(reader, asked.filter, PAGE + 1, _after(store, asked.after))
             sources, models = choices(reader)
+            first = _first(reader)
     except StoreError as problem:
         return Found(store, problem=problem.message)
-    return Found(store, tuple(listed), tuple(sources), tuple(models))
+    return Found(store, tuple(listed), tuple(sources), tuple(models), first=first)
+
+
+def _first(reader: Reader) -> Session | None:
+    """The demo session that a visitor had best look at first; it may have been renamed."""
+    if reader.store.origin != "demo":
+        return None
+    named = list_sessions(reader, SessionFilter(q=FIRST), PAGE)
+    return next((session for session in named if session.name == FIRST), None)
 
 
 def _after(store: Store, after: Key | None) -> tuple[float, str] | None:
@@ -268,6 +289,12 @@ def _line(reader: Reader, session: Session) -> Line:
         ended=session.ended_at is not None,
         archived=session.archived,
     )
+
+
+def _store_line(found: Found) -> StoreLine:
+    store, first = found.store, found.first
+    start = Place(store.name, first.id).href if first else ""
+    return StoreLine(store.name, why_open(store), found.problem, start, first.name if first else "")
 
 
 def why_open(store: Store) -> str:
