@@ -10,6 +10,7 @@ from django.test import Client
 from playwright.sync_api import Browser, Page
 from pytest_django.live_server_helper import LiveServer
 
+from tests.pages.conftest import Book
 from tests.runs.desk import Desk
 
 WIDE, PHONE = (1500, 900, "light"), (360, 760, "dark")
@@ -46,6 +47,39 @@ def test_accessible_and_within_its_width(screen: Page, open_desk: Callable[..., 
         found = Axe().run(screen).response["violations"]
         assert [(each["id"], each["nodes"][0]["html"]) for each in found] == [], href
         assert screen.evaluate("document.documentElement.scrollWidth <= innerWidth"), href
+
+
+def test_no_address_carries_the_token(screen: Page, open_desk: Callable[..., Desk]) -> None:
+    asked: list[tuple[str, str]] = []
+    screen.on("request", lambda request: asked.append((request.method, request.url)))
+    screen.goto(f"/stores/hermes/sessions/{open_desk(21).session_id}")
+    screen.evaluate("document.getElementById('side').classList.add('up')")
+    for act in (
+        lambda: screen.locator("#keep").select_option("50"),
+        lambda: screen.get_by_role("button", name="Compact now…").click(),
+        lambda: screen.get_by_role("button", name="Cancel").click(),
+    ):
+        with screen.expect_response("**/plan*"):
+            act()
+        screen.wait_for_function("!document.querySelector('.htmx-request, .htmx-swapping, .htmx-settling')")
+        assert screen.locator("#keep").input_value() == "50"
+    assert [method for method, url in asked if "/plan" in url] == ["GET", "POST", "GET"]
+    assert not [url for _, url in asked if "csrf" in url]
+
+
+def test_each_block_of_a_message_has_its_own_direction(screen: Page, book: Book) -> None:
+    href = book.session("s")
+    book.say("s", "user", "Read this first.\n\nשלום, מה שלומך?\n\n- one\n- שתיים")
+    screen.goto(href)
+    sides = screen.evaluate(
+        """[...document.querySelectorAll('.md > p, .md li')].map(block => {
+            const text = document.createRange(), box = block.getBoundingClientRect();
+            text.selectNodeContents(block);
+            const words = text.getBoundingClientRect();
+            return words.left - box.left > box.right - words.right + 1 ? 'right' : 'left';
+        })"""
+    )
+    assert sides == ["left", "right", "left", "right"]
 
 
 def test_keys_and_neighbours(screen: Page, open_desk: Callable[..., Desk]) -> None:

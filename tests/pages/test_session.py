@@ -10,7 +10,7 @@ import pytest
 from django.test import Client
 
 from tests.pages.conftest import Book
-from tests.pages.html import message_ids, read
+from tests.pages.html import Element, message_ids, read
 from tests.runs.desk import Desk
 
 FRAGMENT = {"HX-Request": "true"}
@@ -60,6 +60,33 @@ def test_each_message_once_over_all_windows(
     assert second in lines[1]
     assert all("by Hermes" in line for line in lines)
     assert not [text for text in texts if "CONTEXT COMPACTION" in text or "END OF CONTEXT SUMMARY" in text]
+
+
+def test_a_long_history_leads_to_its_newest_message(signed_in: Client, book: Book) -> None:
+    href = book.session("s")
+    ids = book.chat("s", 250)
+
+    def jump(page: Element) -> str:
+        links = [link.attributes["href"] for link in page.all("a") if link.text == "Jump to the newest"]
+        return links[0] if links else ""
+
+    newest = read(signed_in.get(href))
+    assert jump(newest) == f"#m{ids[-1]}"
+    assert newest.one(id=f"m{ids[-1]}")
+    assert jump(read(signed_in.get(f"{href}?around={ids[0]}"))) == f"{href}?around={ids[-1]}#m{ids[-1]}"
+    short = book.session("t")
+    book.chat("t", 10)
+    assert not jump(read(signed_in.get(short)))
+
+
+def test_the_first_heading_is_the_session_and_the_timeline_needs_no_script(
+    signed_in: Client, open_desk: Callable[..., Desk]
+) -> None:
+    page = read(signed_in.get(address(open_desk(21))))
+    assert [element.tag for element in page.walk() if element.tag in ("h1", "h2")][0] == "h1"
+    assert page.one("nav", "toc").attributes["aria-label"] == "In this session"
+    drawing = page.one("figure", "timeline").one("noscript").one("a").attributes["href"]
+    assert read(signed_in.get(drawing)).one("figure", "timeline").one("svg")
 
 
 def test_windows_downwards_join_those_upwards(signed_in: Client, book: Book) -> None:

@@ -12,6 +12,7 @@ from pytest_django import Settings
 from tests.pages.conftest import Book
 from tests.pages.html import message_ids, read
 from tests.runs.desk import Desk
+from viewer.store import schema
 
 
 def test_stores_say_what_works_and_why_not(
@@ -61,6 +62,27 @@ def test_compactions_lists_runs_and_boundaries(
     assert any("1,002 → 195" in row.text for row in week)
     href = week[0].one("a").attributes["href"].split("#")[0]
     assert read(signed_in.get(href)).all("section", "boundary")
+
+
+def test_a_compaction_that_made_the_context_larger_is_said_to_have(signed_in: Client, book: Book) -> None:
+    book.session("s")
+    for number in range(6):
+        book.say("s", ("user", "assistant")[number % 2], f"short {number}", active=0, compacted=1)
+    book.say("s", "user", "[CONTEXT SUMMARY]: " + "a summary that goes on and on " * 400, _compressed_summary=1)
+    book.say("s", "assistant", "going on")
+    page = read(signed_in.get("/compactions"))
+    reclaimed = page.one("table").all("td")[-1].one("span")
+    assert reclaimed.text.startswith("−")
+    assert reclaimed.attributes["title"].startswith("−")
+
+
+@pytest.mark.parametrize("configured", [False, True], ids=["found", "configured"])
+def test_a_path_is_said_once(signed_in: Client, tmp_path: Path, settings: Settings, configured: bool) -> None:
+    path = tmp_path / "state.db"
+    schema.create(path)
+    settings.HERMES_HOME = tmp_path
+    settings.STORES = {"hermes": f"sqlite:///{path}"} if configured else {}
+    assert read(signed_in.get("/stores")).all("section", "store")[0].text.count(str(path)) == 1
 
 
 def test_compactions_of_a_store_that_cannot_be_read(signed_in: Client, book: Book) -> None:

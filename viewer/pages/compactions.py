@@ -40,7 +40,7 @@ class RunLine:
 
 @dataclass(frozen=True, slots=True)
 class BoundaryLine:
-    """One compaction that stands in a store, ours or the agent's."""
+    """One compaction that stands in a store, ours or the agent's. `reclaimed` is below zero when the context grew."""
 
     at: float | None
     href: str
@@ -106,7 +106,7 @@ def _boundary(each: CompactionView, place: Place, name: str) -> BoundaryLine:
         messages_after=formats.exact(each.messages_after),
         tokens_before=formats.number(each.tokens_before, "tokens"),
         tokens_after=formats.number(each.tokens_after, "tokens"),
-        reclaimed=formats.number(max(0, each.tokens_before - each.tokens_after), "tokens"),
+        reclaimed=formats.number(each.tokens_before - each.tokens_after, "tokens"),
     )
 
 

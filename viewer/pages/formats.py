@@ -14,7 +14,9 @@ _AGES = ((86_400 * 365, "y"), (86_400 * 30, "mo"), (86_400, "d"), (3_600, "h"), 
 
 
 def thin(number: int) -> str:
-    """31204 -> "31.2k"; below a thousand the number itself."""
+    """31204 -> "31.2k"; below a thousand the number itself; below zero with a minus."""
+    if number < 0:
+        return f"−{thin(-number)}"
     for unit, letter in _UNITS:
         if number >= unit:
             return f"{number / unit:.1f}".removesuffix(".0") + letter
@@ -28,9 +30,10 @@ def exact(value: int) -> str:
 
 def number(value: int, unit: str = "") -> SafeString:
     """A thin number with the exact one on hover where the two differ: `<span title="31,204 tokens">31.2k</span>`."""
-    if value < 1_000:
-        return format_html("{}", value)
-    return format_html('<span title="{}">{}</span>', f"{value:,} {unit}".strip(), thin(value))
+    if abs(value) < 1_000:
+        return format_html("{}", thin(value))
+    exactly = f"{value:,} {unit}".strip().replace("-", "−")
+    return format_html('<span title="{}">{}</span>', exactly, thin(value))
 
 
 def of_window(tokens: int, window: int, *, about: bool = False) -> SafeString:

@@ -53,13 +53,13 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class SessionPage:
-    """The whole page."""
+    """The whole page. `newest` is the address of the newest message, "" where History is short."""
 
     header: Header
     contents: Contents
     stretch: Stretch
     panel: compact.Panel | None
-    address: str
+    newest: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +92,9 @@ def session(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
             return page(request, side, stretch)
         top = header(reader, found)
         listed = contents(history, {row.id: row for row in rows}, window.items, top.place)
+    newest_href = _newest(history, window, top.place)
     panel = compact.panel(get_store(store), found)
-    return page(request, "session/session.html", SessionPage(top, listed, stretch, panel, request.get_full_path()))
+    return page(request, "session/session.html", SessionPage(top, listed, stretch, panel, newest_href))
 
 
 def _wanted(request: HttpRequest) -> Wanted:
@@ -107,6 +108,14 @@ def _number(text: str) -> int | None:
 
 def _elsewhere(place: Place, wanted: Wanted) -> str:
     return place.view() if wanted.around is None else place.message(wanted.around)
+
+
+def _newest(history: History, window: Window, place: Place) -> str:
+    """The address of the newest message where the page does not show all; within the page if it stands there."""
+    if not history.entries or not (window.earlier or window.later):
+        return ""
+    newest = history.entries[-1].id
+    return place.message(newest) if window.later else f"#m{newest}"
 
 
 # -- windows ---------------------------------------------------------------------------------------------------------
