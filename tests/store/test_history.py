@@ -201,6 +201,16 @@ def test_an_undone_block_is_no_boundary_and_hides_nothing() -> None:
     assert again.boundaries[0].messages_before == 12
 
 
+def test_a_block_that_was_taken_back_row_by_row_is_no_undone_one() -> None:
+    agent = Agent()
+    agent.turns(10)
+    block = agent.compact(0, 4, oldest_way=True)
+    agent.mark(set(block), "out")
+    history = build(agent.rows)
+    assert len(history.boundaries) == 1
+    assert [entry.id for entry in history.entries] == [1, 2, 3, 4, 5, 6]
+
+
 @pytest.mark.parametrize("live_text", ["turn 8", ""])
 def test_a_merged_carrier_is_the_handoff_and_a_copy_of_its_message(live_text: str) -> None:
     agent = Agent()

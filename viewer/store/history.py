@@ -91,7 +91,7 @@ def build(rows: Sequence[LightRow]) -> History:
     rows = with_telling_times(rows)
     reading.append(rows[: openers[0]] if openers else rows)
     for index, end in pairwise([*openers, len(rows)]):
-        reading.compaction(rows[index], rows[index + 1 : end])
+        reading.compaction(rows[index], rows[index + 1 : end], newest=end == len(rows))
     reading.settle()
     entries = [entry for chain in reading.chains.values() if (entry := _entry(chain)) is not None]
     message_of = {row_id: entry.id for entry in entries for row_id in entry.rows}
@@ -143,7 +143,7 @@ class _Reading:
     def append(self, rows: Sequence[LightRow]) -> None:
         self.pending.extend(rows)
 
-    def compaction(self, handoff: LightRow, after: Sequence[LightRow]) -> None:
+    def compaction(self, handoff: LightRow, after: Sequence[LightRow], *, newest: bool) -> None:
         """Take in a handoff and the rows up to the next one."""
         head = self._head(handoff)
         self.pending = self.pending[: len(self.pending) - len(head)]
@@ -153,9 +153,17 @@ class _Reading:
         tail = self._tail([*carrier, *self._until_new(handoff, told)])
         last = tail[-1][0].id if tail else handoff.id
         block = [*(copy for copy, _ in head), handoff, *(row for row in after if row.id <= last)]
-        if self.stamps[handoff.id] in self.carried or any(row.state != "out" for row in block):
+        if not self._undone(handoff, block, newest):
             self._stands(handoff, block, [*head, *tail], tail)
         self.append([row for row in after if row.id > last])
+
+    def _undone(self, handoff: LightRow, block: list[LightRow], newest: bool) -> bool:
+        """Whether a block was undone: it stands wholly at (0,0), nobody carried its handoff on, and (of the newest one
+        alone it can be told) it was not just taken back row by row, which brings nothing from before it into context.
+        """
+        if self.stamps[handoff.id] in self.carried or any(row.state != "out" for row in block):
+            return False
+        return not newest or any(row.state == "live" for row in self.generation)
 
     def settle(self) -> None:
         """Make the pending rows messages of the current generation, copies of a compaction without a handoff aside."""
