@@ -39,7 +39,7 @@ def screen(
 
 def test_accessible_and_within_its_width(screen: Page, open_desk: Callable[..., Desk]) -> None:
     session = f"/stores/hermes/sessions/{open_desk(21, 'Merged carrier 92').session_id}"
-    for href in ("/?compacted=yes", session, f"{session}/context"):
+    for href in ("/?compacted=yes", session, f"{session}/context", "/compactions"):
         screen.goto(href)
         if href == session:
             screen.wait_for_selector(".timeline svg")

@@ -50,6 +50,7 @@ def _sanitised(markup: str) -> SafeString:
         tags=_TAGS,
         attributes=_ATTRIBUTES,
         attribute_filter=_allowed,
+        set_tag_attribute_values={"blockquote": {"dir": "auto"}},  # its rule stands on the side it reads from
         url_schemes={"http", "https", "mailto", "data"},
         link_rel="noopener noreferrer nofollow",
     )
