@@ -8,7 +8,7 @@ the row's own role, in one of two layouts:
 
 In a list of content blocks the markers stand inside text blocks, and whole blocks may be live. `split()` therefore
 works on a list of blocks and a position (block, character); a plain string is a list of one.
-The marker strings are Hermes Agent's interchange format (interop notes, "Loading and recognising summaries").
+The marker strings are Hermes Agent's interchange format (`docs/hermes.md` section 4).
 """
 
 from __future__ import annotations

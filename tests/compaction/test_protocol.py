@@ -1,4 +1,4 @@
-"""Reading and writing the marker layouts of interop/hermes.md, section 4."""
+"""Reading and writing the marker layouts of docs/hermes.md, section 4."""
 
 from __future__ import annotations
 

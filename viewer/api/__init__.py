@@ -1,4 +1,4 @@
-"""The JSON API for other tools (`DESIGN.md`, "JSON API"): the same calls as the pages, under /api/v1/."""
+"""The JSON API for other tools: the same calls as the pages, under /api/v1/."""
 
 from __future__ import annotations
 

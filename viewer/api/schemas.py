@@ -1,4 +1,4 @@
-"""The shapes of the API's answers and requests (`DESIGN.md`, "JSON API").
+"""The shapes of the API's answers and requests.
 
 Times are ISO 8601 in UTC, ids of messages are rows.
 """

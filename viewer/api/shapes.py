@@ -25,7 +25,7 @@ from .schemas import (
     moment,
 )
 
-ACTIVE_SECONDS = 300.0  # without a message; the owner's dashboard calls a session active as long (interop/hermes.md 3)
+ACTIVE_SECONDS = 300.0  # without a message; the owner's dashboard calls a session active as long (docs/hermes.md 3)
 
 
 def session(reader: Reader, found: Session) -> SessionOut:

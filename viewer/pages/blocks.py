@@ -1,6 +1,6 @@
 """The pieces of a message's content, one class a kind; each names the template that renders it.
 
-Content has any shape (`interop/hermes.md` section 1): text, a list of parts in OpenAI's or Anthropic's words, an
+Content has any shape (`docs/hermes.md` section 1): text, a list of parts in OpenAI's or Anthropic's words, an
 object, nothing.
 What is not known is shown raw and labelled, never dropped.
 """

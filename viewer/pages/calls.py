@@ -1,7 +1,7 @@
 """Tool calls with their results: which result answers which call, and how one call is shown.
 
 Ids repeat within real sessions, so a result is first looked for directly behind its call, then by id
-(`interop/hermes.md` section 9).
+(`docs/hermes.md` section 1).
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ from .texts import line
 FOCUS_LIMIT = 500  # characters
 BAR = 100.0  # width of the plan's bar in its own units
 SLOW_SECONDS = 1.0  # a commit that keeps the agent from writing for longer says so
-TOO_SLOW_SECONDS = 10.0  # `interop/hermes.md` section 9: never exceed about 10 s without saying so first
+TOO_SLOW_SECONDS = 10.0  # `docs/hermes.md` section 5: never exceed about 10 s without saying so first
 LITTLE = 0.1  # of the context: a plan that saves less says so
 LOCAL = "offline"  # the summariser that sends nothing anywhere
 LIVE_LIMIT = 2_000  # messages in context up to which the plan is made with the page; above, htmx or a click asks for it

@@ -24,7 +24,7 @@ from .texts import as_text, clean, json_value, line, pretty
 
 WINDOW = 50
 SLICE = 200_000  # characters of a text shown uncut at once
-# May hold memory that the agent injected on the way to the provider (`interop/hermes.md` section 1): never rendered.
+# May hold memory that the agent injected on the way to the provider (`docs/hermes.md` section 1): never rendered.
 NOT_SHOWN = frozenset({"api_content"})
 STATES = {"live": "in context", "under": "summarised away", "out": "superseded or taken back"}
 

@@ -1,1 +1,1 @@
-"""Compactions asked for through this site: planned, previewed, applied, undone (`DESIGN.md`, "A run")."""
+"""Compactions asked for through this site: planned, previewed, applied, undone."""

@@ -1,4 +1,4 @@
-"""When the agent will notice a compaction or an undo, and whether it has (`interop/hermes.md` section 3, "Who
+"""When the agent will notice a compaction or an undo, and whether it has (`docs/hermes.md` section 3, "Who
 notices").
 """
 

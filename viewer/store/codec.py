@@ -1,6 +1,6 @@
 """A row of `messages` and the message it says: Hermes' NUL-json content form, tool calls, reasoning, flags.
 
-Formats: `interop/hermes.md` section 1. Decoding never fails: what cannot be decoded is kept as the text it is.
+Formats: `docs/hermes.md` section 1. Decoding never fails: what cannot be decoded is kept as the text it is.
 """
 
 from __future__ import annotations

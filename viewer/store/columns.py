@@ -1,5 +1,5 @@
-"""The columns a store has, read from the database: a version number may hold different columns (`interop/hermes.md`,
-heading).
+"""The columns a store has, read from the database: a version number may hold different columns (`docs/hermes.md`
+section 1).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Boundaries, generations and once-only History of one session, from light rows alone: a pure function.
 
-Theory (`interop/hermes.md` section 9, proven on databases Hermes wrote). A compaction inserts one *block* of rows:
+Theory (`docs/hermes.md` section 2, proven on databases Hermes wrote). A compaction inserts one *block* of rows:
 copies of the head, the handoff, copies of the tail. Nothing marks a copy as a copy, so copies are found by alignment:
 
 - head copies are the longest run just before the handoff that equals the first rows of the generation before it;

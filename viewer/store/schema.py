@@ -1,4 +1,4 @@
-"""An empty store of our own, in the newest layout Hermes Agent is known to have (`interop/hermes.md` section 1).
+"""An empty store of our own, in the newest layout Hermes Agent is known to have (`docs/hermes.md` section 1).
 
 Everything that reads a Hermes `state.db` reads such a file the same way, so the demo store needs no path of its own.
 The schema version is 31 because all columns of `sessions` and `messages` of that version are here, with the trigger

@@ -161,7 +161,7 @@ def tip(reader: Reader, session_id: str) -> str:
 
 
 def lease_key(reader: Reader, session_id: str) -> str:
-    """The id under which turns of this conversation are leased: the first part of its chain (`interop/hermes.md`
+    """The id under which turns of this conversation are leased: the first part of its chain (`docs/hermes.md`
     section 3).
     """
     return chain(reader, session_id)[0]

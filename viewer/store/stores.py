@@ -1,7 +1,7 @@
 """Which stores exist, how one is opened for reading, and what each can do.
 
 Nothing here writes. A store belongs to another program: it is opened read-only, for one request, and never as an
-ordinary file (`interop/hermes.md` section 2: closing a file handle would drop the locks of a connection in this
+ordinary file (`docs/hermes.md` section 2: closing a file handle would drop the locks of a connection in this
 process).
 """
 

@@ -1,6 +1,6 @@
 """One write transaction on a shared database: opened read-write, retried with the owner's patience, closed at once.
 
-No pragma is changed but `foreign_keys`; the journal mode, the WAL and the file stay the owner's (`interop/hermes.md`
+No pragma is changed but `foreign_keys`; the journal mode, the WAL and the file stay the owner's (`docs/hermes.md`
 section 2).
 """
 

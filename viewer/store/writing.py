@@ -1,10 +1,10 @@
 """The writes: commit a compaction, undo one, rename, archive. Each is one transaction; this module and `guards` alone
 write.
 
-The commit follows `interop/hermes.md` section 9 step by step: flag the originals, then insert clones of the head, the
-handoff, clones of the tail, clones of the rows that arrived meanwhile, so that a generation is one id range as in the
-agent's own compactions. Every column the table has travels with a clone, known here or not. Full-text tables are kept
-by the owner's triggers alone.
+The commit goes as `docs/how-it-works.md` tells: flag the originals, then insert clones of the head, the handoff, clones
+of the tail, clones of the rows that arrived meanwhile, so that a generation is one id range as in the agent's own
+compactions. Every column the table has travels with a clone, known here or not. Full-text tables are kept by the
+owner's triggers alone.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 The child's standard input is a pipe whose other end only the parent holds. One byte asks the child to end; end of file
 means the parent is gone, even by SIGKILL, which no handler of the parent would see. The child is leader of a session of
 its own, so that Ctrl-C in a terminal reaches the parent alone: a worker that gets a second signal kills its task
-(`interop/hermes.md` section 9, process traps).
+(`docs/hermes.md` section 5, process traps).
 """
 
 import os

@@ -1,4 +1,4 @@
-"""The text of handoffs in every form and layout that stores hold (`interop/hermes.md` section 4).
+"""The text of handoffs in every form and layout that stores hold (`docs/hermes.md` section 4).
 
 The markers come from `compaction.protocol`; the sentences between them are our own, because readers go by the markers.
 """

@@ -1,7 +1,7 @@
 """A session being written: messages with the flags, copies and counters a living agent would leave behind.
 
 Times are seconds on the conversation's own clock; only `write` knows what time it is, and sets the last message `ago`
-seconds before that. Compactions leave the rows that `interop/hermes.md` sections 2 and 9 describe.
+seconds before that. Compactions leave the rows that `docs/hermes.md` sections 2 and 5 describe.
 """
 
 import hashlib
