@@ -100,9 +100,7 @@ def session_messages(
 
 @router.get(f"{SESSION}/context", auth=READ, response=answers(ContextOut), summary="What a model should be sent now")
 def context(request: HttpRequest, store: str, session_id: str) -> ContextOut:
-    """The live context in OpenAI's chat shape, handoff included; the system prompt beside it where the agent keeps it
-    there.
-    """
+    """The live context in OpenAI's chat shape, handoff included; the system prompt kept beside it apart."""
     with open_store(get_store(store)) as reader:
         count = counting.counter_for(get_session(reader, session_id).model)
         rows = reading.for_model(reading.live_context(reader, session_id))

@@ -10,9 +10,7 @@ from django.urls import reverse
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A session of a store. `href` is its page; every other address is derived from it, so that a long page resolves
-    URLs once.
-    """
+    """A session of a store. Every address is derived from `href`, so that a long page resolves URLs once."""
 
     store: str
     session: str

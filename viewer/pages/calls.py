@@ -83,9 +83,7 @@ def pair(rows: Sequence[StoredMessage]) -> dict[tuple[int, int], int]:
 
 
 def _answered(open_calls: list[tuple[int, int, str]], call_id: str) -> int | None:
-    """Which of the open calls a result answers: in the newest row that calls, its first of that id; else the newest
-    of that id.
-    """
+    """Which open call a result answers: the first of its id in the newest row that calls, else the newest of it."""
     newest = open_calls[-1][0] if open_calls else -1
     near = [place for place, call in enumerate(open_calls) if call[0] == newest and (call[2] == call_id or not call_id)]
     if near:

@@ -47,9 +47,7 @@ KEPT = (
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One part of the plan: its colour class, what it is, how many messages and tokens; `x` and `width` in the bar of
-    100.
-    """
+    """One part of the plan: colour class, label, tokens; `x` and `width` in a bar of 100."""
 
     kind: str
     label: str

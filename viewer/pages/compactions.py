@@ -57,9 +57,7 @@ class BoundaryLine:
 
 @dataclass(frozen=True, slots=True)
 class CompactionsPage:
-    """`problems` are (store, sentence) of those that could not be read; `cut` that some store has more compacted
-    sessions.
-    """
+    """`problems` are (store, sentence) of unreadable ones; `cut` that a store has more compacted sessions."""
 
     runs: tuple[RunLine, ...]
     boundaries: tuple[BoundaryLine, ...]

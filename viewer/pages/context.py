@@ -1,6 +1,4 @@
-"""What the model sees: the live rows in order under the system prompt, each row's handoff told apart from its live
-text.
-"""
+"""What the model sees: live rows under the system prompt, each handoff told apart from its row's live text."""
 
 from __future__ import annotations
 
@@ -111,9 +109,7 @@ def _prompt(text: str, count: compaction.Counter, place: Place) -> Prompt:
 
 
 def _parts(rows: Sequence[StoredMessage], told: Reading) -> Iterator[Message | ShownHandoff]:
-    """Messages in order; where a row carries a handoff, that comes as a block of its own on its side of the live
-    text.
-    """
+    """Messages in order; a handoff in a row comes as a block of its own, on its side of the live text."""
     run: list[Said] = []
     for row in rows:
         parts = compaction.split(row.content, flagged=row.flagged)

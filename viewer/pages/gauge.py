@@ -67,9 +67,7 @@ def _key(reader: Reader, session: Session, *more: Hashable) -> Hashable:
 
 
 def context_gauge(reader: Reader, session: Session, *, sample: int = ALL_ROWS) -> Gauge:
-    """Tokens a model would be sent for this session's messages; from its `sample` newest rows if it has more than
-    that.
-    """
+    """Tokens a model would be sent for this session's messages; from its `sample` newest rows if it has more."""
     exact = session.live <= sample
     return _gauges.get(_key(reader, session, exact), lambda: _gauge(reader, session, sample, exact))
 
@@ -96,9 +94,7 @@ def _read_totals(reader: Reader, session: Session) -> Totals:
 
 
 def weights(reader: Reader, session: Session) -> dict[int, int]:
-    """Tokens of every row of the session and of the parts before it, by row id: what boundaries and the timeline add
-    up.
-    """
+    """Tokens of every row of the session and the parts before it, by row id."""
     return _weights.get(_key(reader, session), lambda: _weigh(reader, session))
 
 

@@ -33,9 +33,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message with its calls. `kind` is a CSS class: user, assistant, tool or other. `folded` for what no person
-    reads first.
-    """
+    """One message with its calls. `kind` is a CSS class; `folded` is set for what no person reads first."""
 
     template: ClassVar[str] = "session/_message.html"
     id: int
@@ -54,9 +52,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What turning stored messages into shown ones needs: addresses, a token counter, the message to mark, the last
-    one there is.
-    """
+    """What turning stored messages into shown ones needs: addresses, counter, the marked and the last message."""
 
     place: Place
     count: compaction.Counter

@@ -133,9 +133,7 @@ def _report(run: Run) -> Report:
 
 
 def _pick_up(run: Run) -> tuple[str, SafeString]:
-    """What is known of the agent since the commit: a sentence, and the time at which it went on ("" while it did
-    not).
-    """
+    """What is known of the agent since the commit: a sentence, and when it went on ("" while it has not)."""
     if run.status != "applied":
         return "", SafeString()
     try:

@@ -69,9 +69,7 @@ def timeline(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
 
 
 def rises(history: History, live: Sequence[int], weights: dict[int, int]) -> list[list[int]]:
-    """For each stretch between compactions the tokens in context after each of its messages; it starts with the block
-    as a whole.
-    """
+    """For each stretch between compactions, the tokens in context after each message; first the block as a whole."""
     series: list[list[int]] = []
     block: Boundary | None = None
     for boundary in history.boundaries:

@@ -71,9 +71,7 @@ def finish_if_committed(run: Run) -> bool:
 
 
 def find_commit(run: Run) -> tuple[Commit, datetime] | None:
-    """The commit and its time of this run as it stands in the store, found by the handoff's exact text above the
-    planned rows.
-    """
+    """This run's commit and its time as the store has them, found by the handoff's text above the planned rows."""
     planned, steps = candidate.snapshot(run), candidate.planned_steps(run)
     place, content = handoff_place(steps)
     with open_store(get_store(run.store)) as reader:

@@ -1,6 +1,4 @@
-"""When the agent will notice a compaction or an undo, and whether it has (`docs/hermes.md` section 3, "Who
-notices").
-"""
+"""When the agent will notice a compaction or an undo, and whether it has (`docs/hermes.md` section 3)."""
 
 from __future__ import annotations
 

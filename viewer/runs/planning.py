@@ -37,9 +37,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """What a plan is made on, read as one: all live rows, those a model is sent (`sent`), and the snapshot a commit
-    will check.
-    """
+    """What a plan is made on, read as one: all live rows, those a model is `sent`, and the commit's snapshot."""
 
     session: Session
     rows: list[StoredMessage]

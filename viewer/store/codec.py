@@ -40,9 +40,7 @@ class StoredMessage:
 
 
 def decode_content(stored: Any) -> Any:
-    """The content a stored value says: text, or the list or object behind the JSON mark; a value that is neither stays
-    as it is.
-    """
+    """The content a stored value says: text, or what is behind the JSON mark; anything else stays as it is."""
     if isinstance(stored, bytes):
         stored = stored.decode("utf-8", "replace")
     if not isinstance(stored, str) or not stored.startswith(JSON_MARK):

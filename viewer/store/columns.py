@@ -1,6 +1,4 @@
-"""The columns a store has, read from the database: a version number may hold different columns (`docs/hermes.md`
-section 1).
-"""
+"""The columns a store has, read from it: a version number may hold different ones (`docs/hermes.md` section 1)."""
 
 from __future__ import annotations
 

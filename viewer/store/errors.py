@@ -1,6 +1,4 @@
-"""What a store refuses, and why: one class a kind, each with the stable `code` of the JSON API and a sentence for
-people.
-"""
+"""What a store refuses, and why: one class a kind, with the stable `code` of the API and a sentence."""
 
 from __future__ import annotations
 

@@ -74,9 +74,7 @@ def take_lock(store: Store, session_id: str, holder: str) -> None:
 
 
 def take_lease(store: Store, session_id: str, holder: str) -> None:
-    """Take the turn lease of the conversation. Raises SessionBusy naming who runs a turn. Does nothing where there are
-    none.
-    """
+    """Take the turn lease, where the store has any. Raises SessionBusy naming who runs a turn."""
     key = _lease_key(store, session_id)
     if key is not None:
         with write(store) as con:
@@ -174,9 +172,7 @@ def _who(held: Held) -> str:
 
 
 def _stale(held: Held) -> bool:
-    """Expired, or left by a process of this machine's namespace that is gone; a foreign or unstamped holder waits out
-    its time.
-    """
+    """Expired, or left by a dead process of our own pid namespace; any other holder waits out its time."""
     if held.expires <= time.time():
         return True
     pid, namespace = _PID.search(held.holder), _NAMESPACE.search(held.holder)

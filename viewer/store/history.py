@@ -71,9 +71,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """The once-only reading of a session: `items` in the order of display, a boundary directly before the first message
-    it kept.
-    """
+    """The once-only reading of a session: `items` as displayed, a boundary before the first message it kept."""
 
     items: tuple[Entry | Boundary, ...]
     boundaries: tuple[Boundary, ...]
@@ -127,9 +125,7 @@ _ONE_WRITE = 1.0  # seconds: an agent that lost its copies' times stamps them al
 
 
 class _Reading:
-    """Rows taken in from oldest to newest: the chain of rows of each message, the current generation, the boundaries so
-    far.
-    """
+    """Rows taken in from oldest to newest: each message's chain, the current generation, the boundaries so far."""
 
     def __init__(self, stamps: dict[int, Stamp], carried: set[Stamp]) -> None:
         self.stamps = stamps  # of handoff rows, with their times as stored
@@ -174,9 +170,7 @@ class _Reading:
             self._join(copy, source)
 
     def _head(self, handoff: LightRow) -> list[Pair]:
-        """Head copies equal the first rows of the generation, or the session's first messages if the agent kept them in
-        memory.
-        """
+        """Head copies equal the generation's first rows, or the first messages if the agent kept them in memory."""
         in_generation = head_run([*self.generation, *self.pending], self.pending, handoff)
         return in_generation or head_run([*self._messages(), *self.pending], self.pending, handoff)
 
@@ -258,9 +252,7 @@ def _entry(chain: list[LightRow]) -> Entry | None:
 
 
 def _shorter(row: LightRow, full: LightRow) -> bool:
-    """Whether `row` says less than `full`: a smaller size with another text or calls, or a cut behind an equal
-    beginning.
-    """
+    """Whether `row` says less than `full`: smaller, with another text or calls, or cut behind an equal start."""
     return row.size < full.size and (row.text != full.text or row.calls != full.calls or row.size < 0.9 * full.size)
 
 

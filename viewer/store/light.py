@@ -21,9 +21,7 @@ TEXT_CHARACTERS = 300
 
 
 def light_rows(reader: Reader, session_id: str) -> list[LightRow]:
-    """What History needs of every row of the session and of the parts it continues, in id order. Rows of ended parts
-    are under.
-    """
+    """What History needs of every row of the session and the parts it continues; rows of ended parts are under."""
     sessions = chain(reader, session_id)
     wanted = {
         "id": "NULL", "session_id": "NULL", "role": "''", "timestamp": "0", "tool_call_id": "NULL",

@@ -20,9 +20,7 @@ from .stores import Reader
 
 @dataclass(frozen=True, slots=True)
 class HistoryMessage:
-    """A message as History shows it: `row` is the one with the fullest text, `content` its live part, state and times
-    of the entry.
-    """
+    """A message as History shows it: `row` has its fullest text, `content` is the live part of that."""
 
     entry: Entry
     row: StoredMessage
@@ -41,9 +39,7 @@ class Handoff:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A stretch of History: `items` in order; `earlier` and `later` count the entries on either side that are not in
-    it.
-    """
+    """A stretch of History: `items` in order; `earlier` and `later` count the entries on either side of it."""
 
     items: tuple[Entry | Boundary, ...]
     earlier: int
@@ -62,9 +58,7 @@ class Window:
 
 
 def read_history(reader: Reader, session_id: str) -> History:
-    """The once-only History of a session and of the parts before it in its chain. Reads the start of every row's
-    content.
-    """
+    """The once-only History of a session and the parts it continues. Reads the start of every row's content."""
     return histories.build(light_rows(reader, session_id))
 
 

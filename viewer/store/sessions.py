@@ -64,9 +64,7 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class SessionFilter:
-    """What a list of sessions is narrowed to; empty fields do not narrow. `q` is looked for in titles, ids and first
-    requests.
-    """
+    """What a list of sessions is narrowed to, where not empty. `q` is sought in titles, ids and first requests."""
 
     q: str = ""
     source: str = ""
@@ -87,9 +85,7 @@ def get_session(reader: Reader, session_id: str) -> Session:
 def list_sessions(
     reader: Reader, wanted: SessionFilter, limit: int, after: tuple[float, str] | None = None
 ) -> list[Session]:
-    """At most `limit` sessions in the wanted order, those behind the key `after` of an earlier page. Of a chain, its
-    tip alone.
-    """
+    """At most `limit` sessions in order, behind the key `after` of an earlier page. Of a chain, its tip alone."""
     where, values = _conditions(reader, wanted)
     key = _ORDER[wanted.order]
     if after is not None:
@@ -114,9 +110,7 @@ def choices(reader: Reader) -> tuple[list[str], list[str]]:
 
 
 def system_prompt(reader: Reader, session_id: str) -> str:
-    """The session's system prompt, which is kept beside the rows: inline, or by hash in a table of its own. "" for
-    none.
-    """
+    """The session's system prompt, kept beside the rows: inline, or by hash in a table of its own; "" for none."""
     columns = selection(reader.columns.sessions, {"system_prompt": "NULL", "system_prompt_hash": "NULL"})
     row = reader.con.execute(f"SELECT {columns} FROM sessions WHERE id = ?", [session_id]).fetchone()
     if row is None:
@@ -132,9 +126,7 @@ def system_prompt(reader: Reader, session_id: str) -> str:
 
 
 def chain(reader: Reader, session_id: str) -> list[str]:
-    """Ids of the parts of one conversation up to this session, first part first: those ended by a compaction that split
-    them off.
-    """
+    """Ids of the parts of one conversation up to this session, first part first."""
     ids = [session_id]
     while len(ids) < CHAIN_LIMIT:
         parent = _continued_parent(reader, ids[-1])
@@ -161,9 +153,7 @@ def tip(reader: Reader, session_id: str) -> str:
 
 
 def lease_key(reader: Reader, session_id: str) -> str:
-    """The id under which turns of this conversation are leased: the first part of its chain (`docs/hermes.md`
-    section 3).
-    """
+    """The id under which turns are leased: the first part of the conversation (`docs/hermes.md` section 3)."""
     return chain(reader, session_id)[0]
 
 
@@ -289,9 +279,7 @@ def _child_config(reader: Reader) -> str:
 
 
 def _compacted(reader: Reader) -> str:
-    """Was compacted: in place (rows lie under a boundary), or the old way (it continues a part that a compaction
-    ended).
-    """
+    """Was compacted: in place (rows lie under a boundary), or by being split (it continues an ended part)."""
     under = "EXISTS (SELECT 1 FROM messages m WHERE m.session_id = s.id AND m.compacted = 1)"
     split = "EXISTS (SELECT 1 FROM sessions p WHERE p.id = s.parent_session_id AND p.end_reason = 'compression')"
     tests = [under] if "compacted" in reader.columns.messages else []

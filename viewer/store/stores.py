@@ -33,9 +33,7 @@ REQUIRED = {
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """One shared database of sessions. `ours` is True for the demo store alone: only there may whole sessions come and
-    go.
-    """
+    """One shared database of sessions. `ours`, the demo store alone: only there may whole sessions come and go."""
 
     name: str
     url: str
@@ -127,9 +125,7 @@ def unread_homes() -> list[tuple[str, Path]]:
 
 @contextmanager
 def open_store(store: Store) -> Iterator[Reader]:
-    """A read-only connection for one request. Raises StoreUnavailable with the reason; a replaced file is noticed at
-    the end.
-    """
+    """A read-only connection for one request. Raises StoreUnavailable, also when the file was replaced meanwhile."""
     before = identity(store)
     con = _connect(store)
     try:
@@ -197,9 +193,7 @@ def _open_read_only(store: Store, mode: str) -> sqlite3.Connection:
 
 
 def _has_no_writable_place_for_sidecars(store: Store) -> bool:
-    """A WAL database in a directory that cannot be written opens only as immutable, and then nobody here writes it
-    either.
-    """
+    """A WAL database where nothing can be written opens only as immutable; nobody here writes it then either."""
     return not os.access(store.path.parent, os.W_OK) and not Path(f"{store.path}-wal").exists()
 
 

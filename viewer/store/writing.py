@@ -36,9 +36,7 @@ REARM_KEY = "_proactive_prune_rearm_tokens"  # leaves sessions.model_config with
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What a plan was made on: the live rows as (id, octets of content, octets of calls; -1 for NULL), and the file's
-    identity.
-    """
+    """What a plan was made on: live rows as (id, octets of content, octets of calls; -1 for NULL), and the file."""
 
     session_id: str
     rows: tuple[tuple[int, int, int], ...]
@@ -83,9 +81,7 @@ Step = Clone | CloneChanged | New
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """What a commit did. `copies` maps every original that was kept to its clone; `seconds` is how long the write lock
-    was held.
-    """
+    """What a commit did. `copies` maps kept originals to their clones; `seconds` is how long the lock was held."""
 
     handoff_id: int
     block_ids: tuple[int, ...]
@@ -166,9 +162,7 @@ def _check_guards(
 
 
 def _check_unchanged(con: sqlite3.Connection, planned: Snapshot) -> list[int]:
-    """The ids of live rows that arrived since the plan. Raises CompactionConflict when the planned ones are not as they
-    were.
-    """
+    """Ids of live rows that arrived since the plan. Raises CompactionConflict when planned ones have changed."""
     live = _live_rows(con, planned.session_id)
     known = tuple(row for row in live if row[0] <= planned.watermark)
     if known != planned.rows:
