@@ -49,14 +49,30 @@ def shared_data() -> Path:
     return path
 
 
+@pytest.fixture(scope="session")
+def hermes_databases(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], Path]:
+    """A function from a schema version to a database not to be written: a real one, or ours in its shape."""
+    from tests.data import own
+
+    shared, made = ROOT.parent / "shared" / "data", tmp_path_factory.mktemp("databases")
+
+    def database(version: int) -> Path:
+        path = shared / f"hermes-v{version}.db"
+        if not path.exists():
+            path = made / path.name
+            if not path.exists():
+                own.write(version, path)
+        return path
+
+    return database
+
+
 @pytest.fixture
-def hermes_copy(shared_data: Path, tmp_path: Path) -> Callable[[int], Path]:
+def hermes_copy(hermes_databases: Callable[[int], Path], tmp_path: Path) -> Callable[[int], Path]:
     """A function from a schema version (16, 21, 31) to the path of a fresh, writable copy of that database."""
 
     def copy(version: int) -> Path:
-        target = tmp_path / f"hermes-v{version}.db"
-        shutil.copyfile(shared_data / f"hermes-v{version}.db", target)
-        return target
+        return Path(shutil.copyfile(hermes_databases(version), tmp_path / f"hermes-v{version}.db"))
 
     return copy
 

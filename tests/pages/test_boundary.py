@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
 from django.test import Client
 
 from tests.pages.conftest import Book
@@ -17,6 +18,7 @@ def lists(desk: Desk, handoff: int) -> str:
     return f"/stores/hermes/sessions/{desk.session_id}/boundaries/{handoff}"
 
 
+@pytest.mark.usefixtures("shared_data")  # ids and numbers of the real database
 def test_the_lists_work_as_pages_and_as_fragments(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
     desk = open_desk(21)
     for which, count in (("summarised", 808), ("kept", 194)):
@@ -28,6 +30,7 @@ def test_the_lists_work_as_pages_and_as_fragments(signed_in: Client, open_desk: 
         assert fragment.one("ol").text == page.one("main").one("ol").text
 
 
+@pytest.mark.usefixtures("shared_data")  # ids and numbers of the real database
 def test_every_listed_message_is_a_permalink(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
     desk = open_desk(21)
     items = read(signed_in.get(f"{lists(desk, 1948)}/kept")).one("main").all("li")
@@ -43,6 +46,7 @@ def test_a_message_that_is_no_boundary_is_a_404(signed_in: Client, open_desk: Ca
         assert "not the handoff" in read(signed_in.get(f"{lists(desk, 5)}/{which}"), 404).one("main").text
 
 
+@pytest.mark.usefixtures("shared_data")  # ids and numbers of the real database
 def test_only_the_newest_can_be_undone_and_the_others_say_why(
     signed_in: Client, open_desk: Callable[..., Desk]
 ) -> None:
@@ -56,6 +60,7 @@ def test_only_the_newest_can_be_undone_and_the_others_say_why(
     assert "later compaction" in read(signed_in.get(f"{lists(desk, 1948)}/undo")).one("main").text
 
 
+@pytest.mark.usefixtures("shared_data")  # ids and numbers of the real database
 def test_undo_says_what_it_will_do_and_then_does_it(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
     desk = open_desk(21)
     asked = read(signed_in.get(f"{lists(desk, 2341)}/undo", headers=FRAGMENT))
@@ -81,6 +86,7 @@ def test_undo_works_without_htmx(signed_in: Client, open_desk: Callable[..., Des
     assert read(signed_in.get(answer["Location"].split("#")[0])).one("h1").text == "Airline desk, week 29"
 
 
+@pytest.mark.usefixtures("shared_data")  # ids and numbers of the real database
 def test_undo_from_its_own_page_leads_back_to_the_session(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
     desk = open_desk(21)
     href = f"{lists(desk, 2341)}/undo"
@@ -88,6 +94,7 @@ def test_undo_from_its_own_page_leads_back_to_the_session(signed_in: Client, ope
     assert answer["HX-Redirect"].startswith(f"/stores/hermes/sessions/{desk.session_id}?around=")
 
 
+@pytest.mark.usefixtures("shared_data")  # ids and numbers of the real database
 def test_a_refused_undo_is_said_in_place(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
     desk = open_desk(21)
     answer = read(signed_in.post(f"{lists(desk, 1948)}/undo", headers=FRAGMENT))

@@ -79,6 +79,7 @@ def test_each_block_of_a_message_has_its_own_direction(screen: Page, book: Book)
     assert sides == ["left", "right", "left", "right"]
 
 
+@pytest.mark.usefixtures("shared_data")  # ids and numbers of the real database
 def test_keys_and_neighbours(screen: Page, open_desk: Callable[..., Desk]) -> None:
     session = f"/stores/hermes/sessions/{open_desk(21).session_id}"
     screen.goto(f"{session}?around=500#m500", wait_until="load")

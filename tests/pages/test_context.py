@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
 from django.test import Client
 
 from tests.pages.conftest import Book
@@ -13,6 +14,7 @@ from tests.runs.desk import Desk
 FRAGMENT = {"HX-Request": "true"}
 
 
+@pytest.mark.usefixtures("shared_data")  # ids and numbers of the real database
 def test_the_live_rows_in_order_under_the_system_prompt(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
     desk = open_desk(21)
     page = read(signed_in.get(f"/stores/hermes/sessions/{desk.session_id}/context"))
@@ -28,6 +30,7 @@ def test_the_live_rows_in_order_under_the_system_prompt(signed_in: Client, open_
     assert "h2341" in rows
 
 
+@pytest.mark.usefixtures("shared_data")  # ids and numbers of the real database
 def test_a_handoff_is_nobodys_words(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
     desk = open_desk(21)
     page = read(signed_in.get(f"/stores/hermes/sessions/{desk.session_id}/context"))
@@ -95,6 +98,7 @@ def test_one_text_uncut(signed_in: Client, book: Book) -> None:
     assert len(first.one("pre").text) + len(second.one("pre").text) == len("prompt " * 50_000) - 1
 
 
+@pytest.mark.usefixtures("shared_data")  # ids and numbers of the real database
 def test_the_timeline_says_in_words_what_it_draws(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
     href = f"/stores/hermes/sessions/{open_desk(21).session_id}/timeline"
     words = read(signed_in.get(href)).one("svg").attributes["aria-label"]

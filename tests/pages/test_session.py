@@ -126,6 +126,7 @@ def test_a_permalink_opens_its_window_and_marks_the_message(signed_in: Client, o
     assert page.all("a", "later")
 
 
+@pytest.mark.usefixtures("shared_data")  # ids and numbers of the real database
 def test_any_row_of_a_message_leads_to_it(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
     desk = open_desk(21)
     copy = desk.rows("SELECT MAX(id) FROM messages WHERE session_id = ? AND id < 2338", desk.session_id)[0][0]
@@ -135,6 +136,7 @@ def test_any_row_of_a_message_leads_to_it(signed_in: Client, open_desk: Callable
     assert read(signed_in.get(f"{address(desk)}?around={copy}")).one("h1")
 
 
+@pytest.mark.usefixtures("shared_data")  # ids and numbers of the real database
 def test_a_boundary_stands_directly_before_the_first_message_it_kept(
     signed_in: Client, open_desk: Callable[..., Desk]
 ) -> None:

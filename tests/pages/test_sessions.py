@@ -35,6 +35,7 @@ def walk(client: Client, href: str) -> list[str]:
     return found
 
 
+@pytest.mark.usefixtures("shared_data")  # ids and numbers of the real database
 def test_works(signed_in: Client, hermes_copy: Callable[[int], Path], settings: Settings) -> None:
     settings.STORES = {f"v{version}": f"sqlite:///{hermes_copy(version)}" for version in (16, 21, 31)}
     page = read(signed_in.get("/"))

@@ -90,6 +90,7 @@ def test_compactions_of_a_store_that_cannot_be_read(signed_in: Client, book: Boo
     assert "own cannot be read" in read(signed_in.get("/compactions")).text
 
 
+@pytest.mark.usefixtures("shared_data")  # ids and numbers of the real database
 def test_practise_on_a_copy(
     signed_in: Client, open_desk: Callable[..., Desk], demo_original: Path, settings: Settings
 ) -> None:
