@@ -144,6 +144,8 @@ def test_a_chain_of_split_sessions_is_one_line_and_one_history(hermes_copy: Copi
         first = sessions.chain(reader, WEEK_30_TIP)[0]
         assert sessions.tip(reader, first) == WEEK_30_TIP
         assert sessions.lease_key(reader, WEEK_30_TIP) == first
+        states = [entry.state for entry in reading.read_history(reader, WEEK_30_TIP).entries]
+        assert (states.count("live"), states.count("under")) == (186, 572)
 
 
 def test_what_the_databases_can_do_is_read_from_their_columns(hermes_copy: Copies) -> None:
