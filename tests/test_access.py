@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from django.core.management import call_command
 from django.http import HttpRequest, HttpResponse
-from django.test import Client, RequestFactory
+from django.test import Client
 from django.urls import path
 from django.utils import timezone
 from ninja import NinjaAPI
@@ -188,15 +188,6 @@ def test_a_browser_s_cookie_does_not_open_the_api(signed_in: Client) -> None:
 def test_a_token_does_not_open_pages() -> None:
     token = access.new_token("all", access.SCOPES)
     assert Client().get("/private", headers={"Authorization": f"Bearer {token}"}).status_code == 302
-
-
-def test_bearer_finds_the_token(rf: RequestFactory) -> None:
-    token = access.new_token("ci", ["read"])
-    found = access.bearer(rf.get("/", headers={"Authorization": f"bearer {token}"}))
-    assert found is not None
-    assert found.name == "ci"
-    assert access.bearer(rf.get("/")) is None
-    assert access.bearer(rf.get("/", headers={"Authorization": f"Basic {token}"})) is None
 
 
 def test_last_used_is_noted_once_a_minute() -> None:

@@ -132,12 +132,6 @@ def new_token(name: str, scopes: Iterable[str]) -> str:
     return token
 
 
-def bearer(request: HttpRequest) -> ApiToken | None:
-    """The token that a request's Authorization header names, or None."""
-    kind, _, token = request.headers.get("Authorization", "").partition(" ")
-    return _known(token.strip()) if kind.lower() == "bearer" else None
-
-
 class Scope(HttpBearer):
     """django-ninja's `auth=`: a known token (else 401) that has the scope (else 403)."""
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import compaction
+from tests.store.leases import turn_lease
 from viewer.runs import planning, steps
 from viewer.store import guards, reading, writing
 from viewer.store.codec import message_of
@@ -59,7 +60,7 @@ def plan(database: Path, session_id: str) -> Planned:
 def commit(planned: Planned) -> Done:
     """Commit under the turn lease and let go of the lock, whatever happens."""
     try:
-        with guards.turn_lease(planned.store, planned.session_id) as lease:
+        with turn_lease(planned.store, planned.session_id) as lease:
             return commit_leased(planned, lease)
     finally:
         guards.release_lock(planned.store, planned.session_id, planned.holder)
@@ -86,7 +87,7 @@ def undo(store: Store, undoing: Undoing) -> Outlook:
     holder = guards.new_holder()
     guards.take_lock(store, undoing.session_id, holder)
     try:
-        with guards.turn_lease(store, undoing.session_id) as lease:
+        with turn_lease(store, undoing.session_id) as lease:
             return writing.undo(store, undoing, lock_holder=holder, lease_holder=lease)
     finally:
         guards.release_lock(store, undoing.session_id, holder)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.store.leases import turn_lease
 from viewer.store import guards
 from viewer.store.errors import CompactionConflict, NotUndoable, SessionBusy
 from viewer.store.stores import open_store
@@ -303,7 +304,7 @@ def test_its_turn_waits_for_our_commit_and_is_sent_the_result(hermes: Hermes, mo
     write_session(hermes, "waiting", distinct_ids=True)
     hermes.resume("waiting")
     planned = ours.plan(database, "waiting")
-    with guards.turn_lease(planned.store, "waiting") as lease:
+    with turn_lease(planned.store, "waiting") as lease:
         told = len(hermes.log.read_text())
         hermes.send("turn", text="Hello?")
         _until(lambda: "is using this session" in hermes.log.read_text()[told:])

@@ -377,6 +377,20 @@ def test_pruning_without_a_handoff_shows_each_message_once() -> None:
     assert [entry.state for entry in history.entries] == ["live"] * 10
 
 
+def test_pruned_copies_are_joined_once_although_a_compaction_after_them_was_undone() -> None:
+    agent = Agent()
+    agent.turns(8)
+    live = agent.live()
+    agent.mark({row.id for row in live}, "under")
+    for row in live:
+        agent.rows.append(replace(row, id=len(agent.rows) + 1))
+    before = {row.id for row in agent.live()}
+    agent.undo(agent.compact(1, 3), before)
+    agent.turns(2, "later")
+    history = build(agent.rows)
+    assert [len(entry.rows) for entry in history.entries] == [2] * 8 + [1] * 2
+
+
 @given(
     st.lists(
         st.tuples(st.integers(2, 15), st.integers(0, 3), st.integers(1, 9), st.booleans(), st.booleans()),

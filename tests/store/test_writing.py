@@ -21,6 +21,7 @@ from viewer.store.errors import (
     StoreUnavailable,
 )
 
+from .leases import turn_lease
 from .test_reading import WEEK_29, add_row, add_session, reader_of, store_at
 
 HANDOFF = {"role": "user", "content": "[CONTEXT SUMMARY]: zebrafinch", "_compressed_summary": True}
@@ -60,7 +61,7 @@ def committed(path: Path, snapshot: writing.Snapshot, steps: list[writing.Step])
     store, holder = store_at(path), guards.new_holder()
     guards.take_lock(store, snapshot.session_id, holder)
     try:
-        with guards.turn_lease(store, snapshot.session_id) as lease:
+        with turn_lease(store, snapshot.session_id) as lease:
             return writing.commit(store, snapshot, steps, lock_holder=holder, lease_holder=lease, now=time.time())
     finally:
         guards.release_lock(store, snapshot.session_id, holder)
@@ -70,7 +71,7 @@ def undone(path: Path, what: undoing.Undoing) -> undoing.Outlook:
     store, holder = store_at(path), guards.new_holder()
     guards.take_lock(store, what.session_id, holder)
     try:
-        with guards.turn_lease(store, what.session_id) as lease:
+        with turn_lease(store, what.session_id) as lease:
             return writing.undo(store, what, lock_holder=holder, lease_holder=lease)
     finally:
         guards.release_lock(store, what.session_id, holder)
@@ -446,7 +447,7 @@ def test_only_the_holder_refreshes_and_releases(small: Path) -> None:
 def test_the_turn_lease_of_a_chain_is_held_under_its_first_part(small: Path) -> None:
     add_session(small, "s2", parent_session_id="s1")
     query(small, "UPDATE sessions SET ended_at = 2, end_reason = 'compression' WHERE id = 's1'")
-    with guards.turn_lease(store_at(small), "s2") as holder:
+    with turn_lease(store_at(small), "s2") as holder:
         assert query(small, "SELECT conversation_id, holder FROM session_turn_leases") == [("s1", holder)]
         with reader_of(small) as reader:
             assert guards.lease_of(reader, "s2") == guards.lease_of(reader, "s1")
@@ -456,7 +457,7 @@ def test_the_turn_lease_of_a_chain_is_held_under_its_first_part(small: Path) -> 
 
 def test_a_store_without_leases_needs_none(hermes_copy: Callable[[int], Path]) -> None:
     path = hermes_copy(21)
-    with guards.turn_lease(store_at(path), WEEK_29), reader_of(path) as reader:
+    with turn_lease(store_at(path), WEEK_29), reader_of(path) as reader:
         assert guards.lease_of(reader, WEEK_29) is None
 
 

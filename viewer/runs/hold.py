@@ -46,7 +46,7 @@ def claim(run_id: int) -> Run | None:
 class Hold:
     """A claimed run with its compression lock, as a context manager; a thread beats and refreshes the lock meanwhile.
 
-    Entering takes the lock (raises SessionBusy); leaving releases it, whatever happened.
+    Entering takes the lock (raises SessionBusy); leaving releases it and a turn lease, whatever happened.
     """
 
     def __init__(self, run: Run) -> None:
@@ -70,10 +70,7 @@ class Hold:
     ) -> None:
         self._ended.set()
         self._thread.join()
-        try:
-            guards.release_lock(self.store, self.run.session_id, self.holder)
-        except StoreError as refused:  # it expires by itself after guards.TTL
-            logger.warning("Lock of %s not released: %s", self.run, refused.message)
+        guards.let_go(self.store, self.run.session_id, self.holder)
 
     def tell(self, **fields: Any) -> None:
         """Write fields of the row, and that the worker lives. Raises Lost when the run is not ours any more."""

@@ -90,14 +90,11 @@ def _commit(hold: Hold) -> None:
     run = hold.run
     planned, steps = candidate.snapshot(run), candidate.planned_steps(run)
     _wait_for_turn(hold)
-    try:
-        hold.tell(status="applying", progress={"sentence": "Writing."})  # from here on it cannot be cancelled
-        done = writing.commit(
-            hold.store, planned, steps, lock_holder=hold.holder, lease_holder=hold.holder, now=time.time()
-        )
-        hold.tell(**outcomes.applied(done, timezone.now()))
-    finally:
-        guards.release_lease(hold.store, run.session_id, hold.holder)
+    hold.tell(status="applying", progress={"sentence": "Writing."})  # from here on it cannot be cancelled
+    done = writing.commit(
+        hold.store, planned, steps, lock_holder=hold.holder, lease_holder=hold.holder, now=time.time()
+    )
+    hold.tell(**outcomes.applied(done, timezone.now()))
 
 
 def _wait_for_turn(hold: Hold) -> None:

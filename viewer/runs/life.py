@@ -5,14 +5,14 @@ Every refusal is a StoreError (or one of `errors`) with `code` and `message`.
 
 from __future__ import annotations
 
-import logging
+from contextlib import suppress
 
 from django.db import IntegrityError, models, transaction
 from django.utils import timezone
 
 import compaction
 from viewer.store import guards
-from viewer.store.errors import CompactionConflict, NotFound, SessionBusy, StoreError
+from viewer.store.errors import CompactionConflict, NotFound, SessionBusy
 from viewer.store.stores import Store, get_store, open_store
 
 from . import candidate, job, outcomes, planning
@@ -42,8 +42,6 @@ __all__ = [
     "undo",
     "undo_run",
 ]
-
-logger = logging.getLogger(__name__)
 
 CANCELLABLE = ("queued", "planning", "summarizing", "waiting")
 
@@ -151,10 +149,8 @@ def cancel(run: Run) -> Run:
     holder = run.holder
     cancelled = _change(run, CANCELLABLE, **outcomes.closed("cancelled", "Cancelled; nothing was written."))
     if holder:  # its worker would release the lock too, but only when the summariser has answered
-        try:
-            guards.release_lock(get_store(run.store), run.session_id, holder)
-        except StoreError as refused:  # it expires by itself
-            logger.warning("Lock of %s not released: %s", run, refused.message)
+        with suppress(NotFound):  # a store that is not configured any more
+            guards.let_go(get_store(run.store), run.session_id, holder)
     return cancelled
 
 

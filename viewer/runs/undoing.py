@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass
 
 from django.db import models
@@ -19,8 +18,6 @@ from viewer.store.undoing import Undoing, check_undo, undoing_from_history
 from . import candidate, planning
 from .models import Run
 from .steps import handoff_place
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,16 +81,7 @@ def undo(store: Store, session_id: str, handoff_id: int) -> None:
             status="undone", progress={"sentence": f"Undone {timezone.localtime():%d %b %H:%M}."}
         )
     finally:
-        _let_go(store, session_id, holder)
-
-
-def _let_go(store: Store, session_id: str, holder: str) -> None:
-    """Release lease and lock; what cannot be released now expires by itself, and must not hide what was done."""
-    for release in (guards.release_lease, guards.release_lock):
-        try:
-            release(store, session_id, holder)
-        except StoreError as refused:
-            logger.warning("Hold on %s not released: %s", session_id, refused.message)
+        guards.let_go(store, session_id, holder)
 
 
 def undo_run(run: Run) -> None:

@@ -7,17 +7,16 @@ any more.
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import secrets
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
-from .errors import SessionBusy
+from .errors import SessionBusy, StoreError
 from .sessions import lease_key
 from .stores import Reader, Store, open_store
 from .transaction import write
@@ -28,6 +27,8 @@ OUR_NAME = "palimpsest"
 
 _LOCK = ("compression_locks", "session_id")
 _LEASE = ("session_turn_leases", "conversation_id")
+logger = logging.getLogger(__name__)
+
 _PID = re.compile(r"(?:^|:)pid=(\d+)(?::|$)")
 _NAMESPACE = re.compile(r"(?:^|:)pidns=(\d+)(?::|$)")
 
@@ -103,15 +104,16 @@ def release_lease(store: Store, session_id: str, holder: str) -> None:
             con.execute("DELETE FROM session_turn_leases WHERE conversation_id = ? AND holder = ?", [key, holder])
 
 
-@contextmanager
-def turn_lease(store: Store, session_id: str) -> Iterator[str]:
-    """Hold the turn lease for the length of one short write; yields the holder. Raises SessionBusy."""
-    holder = new_holder()
-    take_lease(store, session_id, holder)
-    try:
-        yield holder
-    finally:
-        release_lease(store, session_id, holder)
+def let_go(store: Store, session_id: str, holder: str) -> None:
+    """Release this holder's lease and lock after the work; what cannot be released now expires by itself.
+
+    Unlike a release, it never raises for the store: that must not hide what was done under the lock.
+    """
+    for release in (release_lease, release_lock):
+        try:
+            release(store, session_id, holder)
+        except StoreError as refused:
+            logger.warning("Hold on %s not released: %s", session_id, refused.message)
 
 
 def check_held(con: sqlite3.Connection, session_id: str, holder: str) -> None:

@@ -167,7 +167,8 @@ class _Reading:
         self._add(self.pending)
         self.pending = []
         for copy, source in repetition(self.generation):
-            self._join(copy, source)
+            if self.root[copy.id] != self.root[source.id]:  # an undone compaction lets a generation settle twice
+                self._join(copy, source)
 
     def _head(self, handoff: LightRow) -> list[Pair]:
         """Head copies equal the generation's first rows, or the first messages if the agent kept them in memory."""
