@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
+from functools import cached_property
 from typing import Any
 
 from . import messages as m
@@ -17,30 +18,42 @@ from .secrets import redact
 from .tokens import Counter
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SummaryRequest:
-    """The material of one summary, redacted.
+    """The material of one summary; what is made of it is made when first read.
 
-    `turns` are the messages to summarise, oldest first, earlier handoffs taken off; `previous_summary` the body of
-    those; `budget_tokens` how long the answer may be by `count`; `today` the date of the compaction, if known.
+    `sources` are the messages to summarise, oldest first, earlier handoffs taken off, secrets still in them;
+    `previous_summary` the body of those handoffs; `budget_tokens` how long the answer may be by `count`; `today` the
+    date of the compaction, if known. Where a transcript is folded, this is part `chunk` of `chunks`.
     """
 
-    turns: tuple[Message, ...]
-    previous_summary: str
-    focus: str
-    budget_tokens: int
-    today: date | None
-    count: Counter
+    sources: tuple[Message, ...] = field(repr=False)
+    previous_summary: str = ""
+    focus: str = ""
+    budget_tokens: int = protocol.MIN_SUMMARY_TOKENS
+    today: date | None = None
+    count: Counter = field(kw_only=True, repr=False)
+    chunk: int = 1
+    chunks: int = 1
+
+    @cached_property
+    def turns(self) -> tuple[Message, ...]:
+        """The sources with secrets taken out."""
+        return tuple(_redacted(message) for message in self.sources)
 
 
 Ask = Callable[[SummaryRequest], str]
 
 
 def request_of(plan: Plan, today: date | None = None) -> SummaryRequest:
-    """The request for a plan: its middle unwrapped, with secrets taken out."""
-    turns = tuple(_readable(plan.messages[i]) for i in plan.middle)
+    """The request for a plan: its middle, unwrapped. Costs no reading of the middle's text."""
     return SummaryRequest(
-        turns, redact(plan.previous_summary), plan.policy.focus, plan.summary_budget, today, plan.count
+        tuple(_unwrapped(plan.messages[i]) for i in plan.middle),
+        redact(plan.previous_summary),
+        plan.policy.focus,
+        plan.summary_budget,
+        today,
+        count=plan.count,
     )
 
 
@@ -62,25 +75,29 @@ def _cut_off(body: str) -> bool:
     return fences % 2 == 1 or last.startswith("## ") or last in ("-", "*", "#", "##") or last.endswith((",", "(", "["))
 
 
-def _readable(message: Message) -> Message:
-    """The message without an earlier handoff and without secrets; the input is not changed."""
-    turn = dict(message)
-    if protocol.is_handoff(message):
-        turn["content"] = m.live_content(message)
-        turn.pop(protocol.FLAG, None)
-    turn.pop("api_content", None)  # may hold injected memory
+def _unwrapped(message: Message) -> Message:
+    """The message without an earlier handoff; itself if it carries none."""
+    if not protocol.is_handoff(message):
+        return message
+    turn = {key: value for key, value in message.items() if key != protocol.FLAG}
+    return {**turn, "content": m.live_content(message)}
+
+
+def _redacted(message: Message) -> Message:
+    """The message without secrets, and without Hermes' copy of what was sent, which may hold injected memory."""
+    turn = {key: value for key, value in message.items() if key != "api_content"}
     for key in ("content", "tool_calls"):
         if turn.get(key):
-            turn[key] = _redacted(turn[key])
+            turn[key] = _without_secrets(turn[key])
     return turn
 
 
-def _redacted(value: Any, depth: int = 6) -> Any:
+def _without_secrets(value: Any, depth: int = 6) -> Any:
     """The value with every string in it redacted, as deep as real messages nest."""
     if isinstance(value, str):
         return redact(value)
     if depth and isinstance(value, list):
-        return [_redacted(item, depth - 1) for item in value]
+        return [_without_secrets(item, depth - 1) for item in value]
     if depth and isinstance(value, dict):
-        return {key: _redacted(item, depth - 1) for key, item in value.items()}
+        return {key: _without_secrets(item, depth - 1) for key, item in value.items()}
     return value

@@ -59,7 +59,7 @@ def summarize(request: SummaryRequest) -> str:
 
     Deterministic; sections in English, everything else in the words of the transcript; secrets are redacted.
     """
-    found, earlier = f.gather(request.turns), read_back(redact(request.previous_summary))
+    found, earlier = f.gather(request.sources), read_back(redact(request.previous_summary))
     sections = _sections(found, earlier)
     words = [word for word in request.focus.casefold().split() if len(word) > 2]
     for section in sections:
@@ -139,7 +139,7 @@ def _tally(found: Facts, request: SummaryRequest) -> str:
     when = f" on {request.today.isoformat()}" if request.today else ""
     focus = f" Focus: {redact(clip(request.focus, f.LINE))}." if request.focus.strip() else ""
     calls = f" Tool calls: {tools}." if tools else ""
-    read = f"{_TALLY}{when} from {len(request.turns):,} messages ({roles})."
+    read = f"{_TALLY}{when} from {len(request.sources):,} messages ({roles})."
     return f"{read}{calls}{focus} Newer messages outrank all of it."
 
 

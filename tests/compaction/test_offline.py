@@ -16,7 +16,7 @@ HEADINGS = [f"## {title}" for title, _, _ in offline.SECTIONS]
 
 def request(turns: list[Message], **changes: Any) -> SummaryRequest:
     values = {"previous_summary": "", "focus": "", "budget_tokens": 2_000, "today": None, "count": count, **changes}
-    return SummaryRequest(turns=tuple(turns), **values)
+    return SummaryRequest(sources=tuple(turns), **values)
 
 
 def sections(turns: list[Message], **changes: Any) -> dict[str, list[str]]:
