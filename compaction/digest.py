@@ -1,19 +1,28 @@
-"""What a summariser reads, and what it must give back."""
+"""What a summariser reads, and the fold that has a transcript of any length summarised within any window.
+
+A fold does no I/O: `Fold.request` is what to ask next, `Fold.take` takes the answer. The digest is cut into chunks that
+each fit the window, and every chunk but the first carries the summary of the ones before it, so nothing is dropped
+unread. A finished chunk is a plain value; handed back after a crash, the fold goes on behind it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cached_property
 from typing import Any
 
 from . import messages as m
 from . import protocol
-from .apply import accepted
+from .answer import checked
+from .chunks import Chunk, chunks_of
 from .errors import SummaryRejected
 from .messages import Message
 from .plan import Plan
+from .render import earlier_summary, entries
 from .secrets import redact
 from .tokens import Counter
 
@@ -24,7 +33,9 @@ class SummaryRequest:
 
     `sources` are the messages to summarise, oldest first, earlier handoffs taken off, secrets still in them;
     `previous_summary` the body of those handoffs; `budget_tokens` how long the answer may be by `count`; `today` the
-    date of the compaction, if known. Where a transcript is folded, this is part `chunk` of `chunks`.
+    date of the compaction, if known. Where a transcript is folded, this is part `chunk` of `chunks`: `excerpt` is its
+    piece of the digest, `sources` the messages that piece shows all or some of, and `begins_inside` the label of the
+    message it starts in the middle of.
     """
 
     sources: tuple[Message, ...] = field(repr=False)
@@ -35,14 +46,39 @@ class SummaryRequest:
     count: Counter = field(kw_only=True, repr=False)
     chunk: int = 1
     chunks: int = 1
+    excerpt: str | None = field(default=None, repr=False)
+    begins_inside: str = ""
 
     @cached_property
     def turns(self) -> tuple[Message, ...]:
         """The sources with secrets taken out."""
         return tuple(_redacted(message) for message in self.sources)
 
+    @cached_property
+    def digest(self) -> str:
+        """The text a model reads: labelled turns without secrets, long tool output cut, repeated output once."""
+        return "".join(entry.text for entry in entries(self.sources)) if self.excerpt is None else self.excerpt
+
+    @cached_property
+    def key(self) -> str:
+        """Equal as long as an answer already given would still do: a hash of all that is asked but the date."""
+        parts = (self.digest, self.previous_summary, self.focus, str(self.budget_tokens), self.begins_inside)
+        found = hashlib.blake2b(digest_size=16)
+        for part in parts:
+            data = part.encode("utf-8", "surrogatepass")
+            found.update(len(data).to_bytes(8, "big") + data)
+        return found.hexdigest()
+
 
 Ask = Callable[[SummaryRequest], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A chunk that was summarised: the key of its request and the summary so far; two strings, fit for JSON."""
+
+    key: str
+    summary: str
 
 
 def request_of(plan: Plan, today: date | None = None) -> SummaryRequest:
@@ -50,29 +86,121 @@ def request_of(plan: Plan, today: date | None = None) -> SummaryRequest:
     return SummaryRequest(
         tuple(_unwrapped(plan.messages[i]) for i in plan.middle),
         redact(plan.previous_summary),
-        plan.policy.focus,
+        redact(plan.policy.focus),
         plan.summary_budget,
         today,
         count=plan.count,
     )
 
 
-def summarize(plan: Plan, ask: Ask, *, today: date | None = None) -> str:
+def summarize(
+    plan: Plan,
+    ask: Ask,
+    *,
+    today: date | None = None,
+    window: int | None = None,
+    finished: Iterable[Finished] = (),
+    on_chunk: Callable[[Finished], object] | None = None,
+) -> str:
     """Have the plan's middle summarised by `ask`, which does the I/O; the body of the new handoff.
 
-    Raises SummaryRejected if the answer is not text, empty, or visibly cut off. What `ask` raises passes through.
+    `window` is what the summariser can read and write at once, in tokens by the plan's counter: what does not fit is
+    asked for in parts. None: one request with everything. `on_chunk` gets each finished part, to keep; parts handed
+    back in `finished` are not asked for again. Raises SummaryRejected if an answer is not text, empty, a refusal,
+    visibly cut off, or too long to go on with. What `ask` raises passes through.
     """
-    body = redact(accepted(ask(request_of(plan, today))))
-    if _cut_off(body):
-        raise SummaryRejected("cut_off", "The summary breaks off in the middle.")
-    return body
+    steps = fold(plan, window, today=today, finished=finished)
+    while (request := steps.request) is not None:
+        steps.take(ask(request))
+        if on_chunk:
+            on_chunk(Finished(request.key, steps.summary))
+    return steps.summary
 
 
-def _cut_off(body: str) -> bool:
-    """Whether the text ends where no text ends: inside a code fence, on a bare heading or bullet, after a comma."""
-    last = body.splitlines()[-1].strip()
-    fences = sum(line.lstrip().startswith("```") for line in body.splitlines())
-    return fences % 2 == 1 or last.startswith("## ") or last in ("-", "*", "#", "##") or last.endswith((",", "(", "["))
+def fold(plan: Plan, window: int | None, *, today: date | None = None, finished: Iterable[Finished] = ()) -> Fold:
+    """The parts in which a plan's middle is summarised, `finished` ones already taken; see `summarize`."""
+    whole = request_of(plan, today)
+    steps = Fold([whole], None) if window is None else _fitted(whole, window)
+    for done in finished:
+        if steps.request is None or steps.request.key != done.key:
+            break
+        with suppress(SummaryRejected):  # then it is simply asked for again
+            steps.take(done.summary)
+    return steps
+
+
+class Fold:
+    """The parts of one summary, asked for one after another.
+
+    `request` is the next one, None when all are answered; then `summary` is the result.
+    """
+
+    def __init__(self, requests: Sequence[SummaryRequest], longest: int | None) -> None:
+        self._waiting = iter(requests)
+        self._longest = longest
+        self._answered: list[tuple[SummaryRequest, str]] = []
+        self.request = next(self._waiting, None)
+
+    def take(self, answer: Any) -> None:
+        """Take the answer to `request` in. Raises SummaryRejected; the request then stands and can be asked again."""
+        if self.request is None:
+            raise ValueError("every part is answered already")
+        summary = checked(answer)
+        if self._longest is not None and self.request.count(summary) > self._longest:
+            raise too_long(self.request.count(summary), self.request.budget_tokens)
+        self._answered.append((self.request, summary))
+        upcoming = next(self._waiting, None)
+        self.request = upcoming and replace(upcoming, previous_summary=summary)
+
+    @property
+    def finished(self) -> tuple[Finished, ...]:
+        """The parts answered so far, to keep and hand back."""
+        return tuple(Finished(request.key, summary) for request, summary in self._answered)
+
+    @property
+    def summary(self) -> str:
+        """The summary so far; "" before the first answer."""
+        return self._answered[-1][1] if self._answered else ""
+
+
+def too_long(tokens: int, budget: int) -> SummaryRejected:
+    return SummaryRejected("too_long", f"The summary has {tokens:,} tokens; {budget:,} were asked for.")
+
+
+def _fitted(whole: SummaryRequest, window: int) -> Fold:
+    """The whole request if the window can hold it, else one for each chunk of its digest."""
+    count = whole.count
+    budget = max(min(whole.budget_tokens, int(window * protocol.BUDGET_SHARE)), 1)
+    longest = int(budget * protocol.LONGEST_SUMMARY)
+    room = window - protocol.PROMPT_TOKENS - count(whole.focus) - longest
+    earlier = count(whole.previous_summary)
+    shown = entries(whole.sources)
+    sizes = [count(entry.text) for entry in shown]
+    if sum(sizes) + earlier <= room:
+        text = "".join(entry.text for entry in shown)
+        return Fold([replace(whole, budget_tokens=budget, excerpt=text)], longest)
+    if room - longest < protocol.SMALLEST_CHUNK_TOKENS:
+        reason = f"A window of {window:,} tokens is too small to summarise in."
+        raise SummaryRejected("window_too_small", reason)
+    before = 0
+    if earlier > longest:  # too long to be carried beside the first chunk: read as material instead
+        shown.insert(0, entry := earlier_summary(whole.previous_summary))
+        sizes.insert(0, count(entry.text))
+        whole, before = replace(whole, previous_summary=""), 1
+    chunks = list(chunks_of(shown, sizes, room - longest, count))
+    return Fold([_part(whole, chunk, k, len(chunks), budget, before) for k, chunk in enumerate(chunks, 1)], longest)
+
+
+def _part(whole: SummaryRequest, chunk: Chunk, k: int, chunks: int, budget: int, before: int) -> SummaryRequest:
+    return replace(
+        whole,
+        sources=whole.sources[max(chunk.first - before, 0) : chunk.last + 1 - before],
+        budget_tokens=budget,
+        chunk=k,
+        chunks=chunks,
+        excerpt=chunk.text,
+        begins_inside=chunk.begins_inside,
+    )
 
 
 def _unwrapped(message: Message) -> Message:

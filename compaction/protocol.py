@@ -51,6 +51,7 @@ FRAMING = (
 )
 NOTE = f"[Note: Some {NOTE_SENTENCE}. {FRAMING}]"
 MEDIA_STUB = "[An earlier image was left out when the context was compacted.]"
+IMAGE_STUB = "[image]"  # in a digest
 UNANSWERED_STUB = "[A tool call that never got a result was left out when the context was compacted.]"
 # A body must not contain what would end it early for a reader; these stand in for a quoted marker.
 NEUTRAL = {END_MARKER: "--- end of summary ---", MERGE_DELIMITER: "[end of prior context]"}
@@ -65,6 +66,12 @@ SMALLEST_BODY_TOKENS = 16  # a middle that leaves less than this for a summary i
 SOFT_CEILING = 1.5  # x tail budget
 FEWEST_TAIL = 3
 MOST_TAIL_FLOOR = 8
+OUTPUT_CHARS, ARGUMENTS_CHARS = 4_000, 2_000  # of a tool's output and arguments in a digest; a longer middle is cut out
+REPEATED_CHARS = 200  # from this length on, output that was shown already is named by its message
+PROMPT_TOKENS = 1_500  # of a summariser's window, for everything in a request but material, focus and earlier summary
+LONGEST_SUMMARY = 1.5  # x the budget asked for: a longer answer is refused
+BUDGET_SHARE = 0.2  # of a summariser's window: a summary is asked for, carried and answered within it
+SMALLEST_CHUNK_TOKENS = 64  # a window that leaves less for each part of the transcript is refused
 
 TEXT_TYPES = ("text", "input_text", "output_text")
 

@@ -1,0 +1,84 @@
+"""Which answers are no summary: nothing, a refusal, a text that breaks off.
+
+A rejected summary costs a second request and an accepted bad one costs the transcript, but a good one rejected for its
+looks can never be made at all: so each rule here holds only where it is certain. Words of the offline summary pass
+through it too, and those may be any words.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from .apply import accepted
+from .errors import SummaryRejected
+from .secrets import redact
+
+SHORT = 500  # characters; a refusal is short, and a longer text that begins like one goes on to say something
+_HEADING = re.compile(r"(?m)^#{1,6}\s")
+_BARE = re.compile(r"#{1,6}(?:\s.*)?|[-*•>]|\d+[.)]")  # a heading or bullet with nothing behind it
+_OPEN_ENDS = (",", "(", "[", "，", "、", "（", "「", "“")  # noqa: RUF001
+_CANNOT = r"(?:can(?:['’]t|not| not)|(?:un|not )able to|won['’]t|will not)"
+# How a refusal opens, in the languages models are used in most.
+_REFUSAL = re.compile(
+    r"(?i)(?:"
+    rf"(?:(?:i['’]?m|i am|we['’]?re) (?:\w+ )?sorry|sorry|(?:i|my) apolog\w+)\b[^.!?\n]{{0,40}}?\b{_CANNOT}"
+    rf"|i(?:['’]m| am)? {_CANNOT} (?:help|assist|comply|fulfil+|engage|summari[sz]e)\b"
+    rf"|i(?:['’]m| am)? {_CANNOT} \w+ (?:with )?(?:this|that|your request|(?:a|the) summary)\b"
+    r"|as an ai\b"
+    r"|(?:es tut mir|tut mir) leid[^.\n]{0,30}\bkann"
+    r"|ich kann (?:dabei|damit|dir|ihnen|diese\w*|dieser) (?:leider )?(?:\w+ ){0,3}nicht"
+    r"|(?:je suis )?désolée?s?\b[^.\n]{0,20}\bne (?:peux|peut|suis)"
+    r"|je ne (?:peux|suis) pas (?:vous |en mesure)"
+    r"|lo siento[^.\n]{0,20}\bno puedo"
+    r"|(?:desculpe|lamento|sinto muito)[^.\n]{0,20}\bnão (?:posso|consigo)"
+    r"|mi dispiace[^.\n]{0,20}\bnon posso"
+    r"|(?:извините|простите|к сожалению)[^.\n]{0,20}не могу"
+    r"|(?:很?抱歉|对不起|對不起)[，,\s]{0,2}(?:但)?我?[^。\n]{0,6}(?:无法|無法|不能)"  # noqa: RUF001
+    r"|(?:申し訳|すみません|ごめんなさい)[^\n]{0,60}(?:できません|できかね|いたしかね)"
+    r"|죄송[^.\n]{0,40}(?:없습니다|수 없)"
+    r")"
+)
+
+
+def checked(answer: Any) -> str:
+    """The body of a summary, redacted; raises SummaryRejected (not_text, empty, refusal, cut_off)."""
+    body = accepted(answer)
+    if is_refusal(body):
+        raise SummaryRejected("refusal", "The model declined to write a summary.")
+    if breaks_off(body):
+        raise SummaryRejected("cut_off", "The summary breaks off in the middle.")
+    return redact(body)
+
+
+def is_refusal(text: str) -> bool:
+    """Whether the text is short, has no heading and opens as models do when they decline."""
+    text = text.strip()
+    return len(text) <= SHORT and not _HEADING.search(text) and bool(_REFUSAL.match(text))
+
+
+def breaks_off(body: str) -> bool:
+    """Whether the text ends where no text ends: inside a code fence, on a bare heading or bullet, after a comma.
+
+    Commas end a line for good in a list whose lines all do.
+    """
+    lines = [line.strip() for line in body.splitlines() if line.strip()]
+    if sum(line.startswith("```") for line in lines) % 2 == 1:
+        return True
+    last, before = lines[-1], lines[-2] if len(lines) > 1 else ""
+    if _BARE.fullmatch(last):
+        return True
+    return last.endswith(_OPEN_ENDS) and not before.endswith(last[-1])
+
+
+def breaks_off_inside(body: str) -> bool:
+    """Whether a model's text ends inside a table row, a bold word or inline code that it had begun.
+
+    Only for text of a model that does not say how it ended: quoted words may look like this for good.
+    """
+    lines = [line.strip() for line in body.splitlines() if line.strip()]
+    last, before = lines[-1], lines[-2] if len(lines) > 1 else ""
+    if last.startswith("|") and before.startswith("|") and before.endswith("|"):
+        return not last.endswith("|")
+    bold = re.match(r"(?:[-*•]\s+|\d+[.)]\s+)?\*\*[^*]*$", last)
+    return bool(bold) or (last.count("`") % 2 == 1 and last[-1] not in ".!?。！？")  # noqa: RUF001

@@ -1,0 +1,206 @@
+"""The transcript as a summariser's model reads it: who said what, which tool was called with what, what came back.
+
+Every message is one entry under a numbered label, and the digest is the entries one after another. Words of people and
+replies are whole; bodies and arguments of tools are cut to their start and end, and identical output is shown once.
+Secrets are taken out before anything is cut, so that no half of one stays. A line of the transcript that looks like one
+of the labels is set off by a space: nothing a tool prints can pose as somebody's words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from . import messages as m
+from . import protocol
+from .messages import Call, Message
+from .secrets import redact
+
+_LABEL = re.compile(r"(?m)^\[(?=(?:message|call) \d|result of |tool result|earlier summary|same output as )")
+_OWN_SECTIONS = ("tool_use", "tool_result")  # blocks that get a section of their own
+_THINKING = ("thinking", "redacted_thinking", "reasoning")
+_TIMES = ("timestamp", "created_at")  # Hermes; other stores
+_MILLISECONDS = 1e11  # a larger number of seconds would be the year 5138
+_REACH = 16  # messages over which a late result still holds its call's entries together
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One message as text, blank line included; `label` says what it is; `joined`: belongs to the entry before it."""
+
+    text: str
+    label: str
+    joined: bool = False
+
+
+class _Place(NamedTuple):
+    """A call: its message's number, its position in that message, both from 1, and the tool."""
+
+    message: int
+    position: int
+    tool: str
+
+
+def entries(messages: Iterable[Message]) -> list[Entry]:
+    """One entry a message, numbered from 1; a tool call and its results are joined. Never raises."""
+    state = _State()
+    for number, message in enumerate(messages, 1):
+        state.add(number, message)
+    return [Entry(text, label, state.joined[i]) for i, (text, label) in enumerate(state.texts)]
+
+
+def earlier_summary(body: str) -> Entry:
+    """An earlier summary as material, where it is too long to be carried beside the transcript."""
+    return Entry(f"[earlier summary]\n{_set_off(body)}\n\n", "earlier summary")
+
+
+@dataclass(slots=True)
+class _State:
+    """What the entries so far have shown: calls without a result yet, and outputs."""
+
+    texts: list[tuple[str, str]] = field(default_factory=list)
+    joined: list[bool] = field(default_factory=list)
+    outputs: dict[str, int] = field(default_factory=dict)  # tool output to the message that shows it
+    waiting: dict[str, list[_Place]] = field(default_factory=dict)
+    near: list[_Place] = field(default_factory=list)
+    answered: set[_Place] = field(default_factory=set)
+
+    def add(self, number: int, message: Message) -> None:
+        self.joined.append(False)
+        content = message.get("content")
+        if message.get("role") in m.RESULT_ROLES:
+            place = self._call_of(number, m.answers(message)[0])
+            label = f"message {number}, {_result_of(place, _tool_name(message))}"
+            sections = [self._output(number, _text(content, nested=True))]
+        else:
+            label = f"message {number}, {_who(message)}"
+            sections = [_set_off(redact(_text(content)))]
+            calls, answers = m.calls(message), m.answers(message)
+            self._called(number, calls, bool(answers))
+            sections += [_call(i, call) for i, call in enumerate(calls, 1)]
+            sections += self._results(number, content if answers else None)
+        body = "\n".join(filter(None, sections)) or "(empty)"
+        label += _when(message)
+        self.texts.append((f"[{label}]\n{body}\n\n", label))
+
+    def _results(self, number: int, content: Any) -> Iterator[str]:
+        """Sections of the results inside a content list (Anthropic's shape)."""
+        for block in m.blocks(content):
+            if isinstance(block, dict) and block.get("type") == "tool_result":
+                id_ = block.get("tool_use_id")
+                label = _result_of(self._call_of(number, id_ if isinstance(id_, str) else ""), "")
+                failed = ", failed" if block.get("is_error") is True else ""
+                yield f"[{label}{failed}]\n{self._output(number, _text(block.get('content'), nested=True))}"
+
+    def _output(self, number: int, text: str) -> str:
+        first = self.outputs.setdefault(text, number)
+        if first != number and len(text) >= protocol.REPEATED_CHARS:
+            return f"[same output as message {first}]"
+        return _set_off(cut(redact(text), protocol.OUTPUT_CHARS)) or "(no output)"
+
+    def _called(self, number: int, calls: list[Call], results: bool) -> None:
+        if not results:
+            self.near = []
+        for position, call in enumerate(calls, 1):
+            place = _Place(number, position, _name(call.name))
+            self.near.append(place)
+            for id_ in filter(None, call.ids):
+                self.waiting.setdefault(id_, []).append(place)
+
+    def _call_of(self, number: int, id_: str) -> _Place | None:
+        """The nearest call of that id without a result; the next of the row before, if no id is named."""
+        places = self.waiting.get(id_, []) if id_ else self.near
+        while places:
+            place = places.pop() if id_ else places.pop(0)
+            if place not in self.answered:
+                self.answered.add(place)
+                for i in range(number - 1, max(place.message - 1, number - 1 - _REACH), -1):
+                    self.joined[i] = True
+                return place
+        return None
+
+
+def cut(text: str, most: int) -> str:
+    """The text, or its first three quarters and last quarter of `most` characters with what was left out counted."""
+    if len(text) <= most:
+        return text
+    end = most // 4
+    return f"{text[: most - end]}\n[... {len(text) - most:,} characters left out ...]\n{text[-end:]}"
+
+
+def _who(message: Message) -> str:
+    role = m.role(message)
+    if role != "user":
+        return _name(role) or "no role"
+    if m.is_user_message(message) and not m.is_typed(message):
+        return "notice written by the agent's program, not by the user"
+    name = message.get("name")
+    return f"user {_name(name)}".rstrip() if isinstance(name, str) else "user"
+
+
+def _when(message: Message) -> str:
+    """ ", 2026-11-21 10:03" in UTC for a message with a time."""
+    value = next((message[key] for key in _TIMES if message.get(key)), None)
+    try:
+        if isinstance(value, str):
+            at = datetime.fromisoformat(value)
+        elif isinstance(value, (int, float)):
+            at = datetime.fromtimestamp(value / 1000 if value > _MILLISECONDS else value, UTC)
+        else:
+            return ""
+        return f", {(at.astimezone(UTC) if at.tzinfo else at):%Y-%m-%d %H:%M}"
+    except (ValueError, OverflowError, OSError):
+        return ""
+
+
+def _result_of(place: _Place | None, tool: str) -> str:
+    if place is None:
+        return f"result of {tool}, whose call is not shown" if tool else "tool result, whose call is not shown"
+    return f"result of call {place.position} in message {place.message}: {place.tool or tool or 'a tool'}"
+
+
+def _call(position: int, call: Call) -> str:
+    arguments = _set_off(cut(redact(call.arguments), protocol.ARGUMENTS_CHARS))
+    return f"[call {position}: {_name(call.name) or 'a tool'}] {arguments}".rstrip()
+
+
+def _tool_name(message: Message) -> str:
+    name = message.get("tool_name") or message.get("name")
+    return _name(name) if isinstance(name, str) else ""
+
+
+@lru_cache(maxsize=1_024)
+def _name(text: str) -> str:
+    """A name fit for a label: one short line without brackets."""
+    return redact(" ".join(text[:80].translate({ord("["): "(", ord("]"): ")"}).split()))
+
+
+def _text(content: Any, nested: bool = False) -> str:
+    """The words of a content; images are stubs, unknown blocks JSON; results are read where `nested`."""
+    if isinstance(content, str):
+        return content
+    return "\n".join(piece for block in m.blocks(content) if (piece := _piece(block, nested)))
+
+
+def _piece(block: Any, nested: bool) -> str:
+    text = protocol.block_text(block)
+    if text or not block or not isinstance(block, dict):
+        return text
+    kind = block.get("type")
+    if m.is_image(block):
+        return protocol.IMAGE_STUB
+    if kind == "tool_result" and nested:
+        return _text(block.get("content"))
+    if kind in (*_OWN_SECTIONS, *_THINKING) or (kind in protocol.TEXT_TYPES and block.get("text") == ""):
+        return ""
+    return cut(redact(m.as_json(block)), protocol.ARGUMENTS_CHARS)
+
+
+def _set_off(text: str) -> str:
+    if text.startswith("[") or "\n[" in text:  # found far quicker than by the expression
+        return _LABEL.sub(" [", text)
+    return text
