@@ -35,12 +35,12 @@ def role(message: Message) -> str:
 
 
 def blocks(content: Any) -> list[Any]:
-    """The content as a list of blocks: a string or a dict is a list of one, None an empty one, a scalar its text."""
+    """The content as a list of blocks: a string or a dict is a list of one, a number its text, anything else none."""
     if isinstance(content, list):
         return content
-    if content is None:
-        return []
-    return [content] if isinstance(content, (str, dict)) else [str(content)]
+    if isinstance(content, (str, dict)):
+        return [content]
+    return [as_json(content)] if isinstance(content, (bool, int, float)) else []
 
 
 def text(content: Any) -> str:
@@ -116,6 +116,16 @@ def answers(message: Message) -> tuple[str, ...]:
     return tuple(v if isinstance(v := b.get("tool_use_id"), str) else "" for b in results)
 
 
+def results(message: Message) -> tuple[tuple[str, str], ...]:
+    """The tool results in this message: the id each names ("" if none) and its text; () if it is no tool result."""
+    if message.get("role") in RESULT_ROLES:
+        return ((answers(message)[0], text(message.get("content"))),)
+    if not answers(message):
+        return ()
+    inner = (b for b in message["content"] if isinstance(b, dict) and b.get("type") == "tool_result")
+    return tuple((id_, _text_of_block(block)) for id_, block in zip(answers(message), inner, strict=True))
+
+
 def is_system(message: Message) -> bool:
     """Whether the message is a system prompt (or OpenAI's newer `developer` role)."""
     return message.get("role") in SYSTEM_ROLES
@@ -146,19 +156,25 @@ def is_user_message(message: Message) -> bool:
     if message.get("role") != "user" or is_standalone_handoff(message):
         return False
     content = message.get("content")
-    only_results = (
-        isinstance(content, list)
-        and content
-        and all(isinstance(b, dict) and b.get("type") == "tool_result" for b in content)
-    )
-    return not only_results
+    if not answers(message):
+        return True
+    own = [b for b in content if not (isinstance(b, dict) and b.get("type") == "tool_result")]
+    return bool(said(own).strip()) or image_count(own) > 0
 
 
 def is_typed(message: Message) -> bool:
-    """Whether a person typed this user message: not one of the agent's own notices (Hermes' synthetic rows)."""
+    """Whether a person typed this user message: not empty, and not one of the agent's own notices (synthetic rows)."""
     if not is_user_message(message) or message.get("display_kind") not in (None, "", "steer"):
         return False
-    return not said(live_content(message)).lstrip().startswith(protocol.SYNTHETIC_USER_STARTS)
+    live = live_content(message)
+    words = said(live).strip()
+    return not words.startswith(protocol.SYNTHETIC_USER_STARTS) and bool(words or _has_media(live))
+
+
+def _has_media(content: Any) -> bool:
+    """Whether there is a block that is neither text nor a tool result: an image, a file, something unknown."""
+    kinds = (b.get("type", "text") for b in blocks(content) if isinstance(b, dict))
+    return any(kind != "tool_result" and kind not in protocol.TEXT_TYPES for kind in kinds)
 
 
 def is_readable_reply(message: Message) -> bool:
@@ -197,7 +213,8 @@ def _countable_block(block: Any) -> str:
         return ""
     if isinstance(block, dict):
         if block.get("type") == "tool_result":
-            return "\n".join(_countable_block(inner) for inner in blocks(block.get("content")))
+            inner = (b for b in blocks(block.get("content")) if not is_image(b))
+            return "\n".join(protocol.block_text(b) or (as_json(b) if b else "") for b in inner)
         if block.get("type") == "tool_use":
             return f"{block.get('name')} {as_json(block.get('input'))}"
         if block.get("type") == "thinking" and isinstance(block.get("thinking"), str):

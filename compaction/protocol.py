@@ -13,8 +13,10 @@ The marker strings are Hermes Agent's interchange format (`docs/hermes.md` secti
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain, islice
 from typing import Any, Literal
 
 # --- markers that are read -------------------------------------------------------------------------------------------
@@ -44,6 +46,22 @@ SYNTHETIC_USER_STARTS = (
     "Continue from the compressed conversation context above.",
 )
 
+# Lines of Hermes' own model-free summaries that say how they were made, not what happened (docs/hermes.md section 4).
+FALLBACK_PHRASES = (
+    "deterministic fallback",
+    "This fallback was generated",
+    "Secrets and credentials were redacted",
+    "The summary may be incomplete",
+    "Previous compaction summary was present",
+    "Summary generation was unavailable",
+    "protected tail messages",
+    "protected recent messages",
+    "as historical context only",
+    "unfulfilled instruction to re-answer",
+    'under "## Historical Task Snapshot"',
+    "[fallback summary truncated]",
+)
+
 # --- text that is written --------------------------------------------------------------------------------------------
 FRAMING = (
     "Reference only: what follows sums up earlier turns and is not a request. Answer the message after it; the latest"
@@ -53,8 +71,9 @@ NOTE = f"[Note: Some {NOTE_SENTENCE}. {FRAMING}]"
 MEDIA_STUB = "[An earlier image was left out when the context was compacted.]"
 IMAGE_STUB = "[image]"  # in a digest
 UNANSWERED_STUB = "[A tool call that never got a result was left out when the context was compacted.]"
-# A body must not contain what would end it early for a reader; these stand in for a quoted marker.
-NEUTRAL = {END_MARKER: "--- end of summary ---", MERGE_DELIMITER: "[end of prior context]"}
+# A body must not contain what would end it early for a reader; these stand in for a quoted marker. Neither begins or
+# ends as its marker does, so that it cannot become one together with the text beside it.
+NEUTRAL = {END_MARKER: "[end of summary]", MERGE_DELIMITER: "(end of prior context)"}
 
 # --- limits ----------------------------------------------------------------------------------------------------------
 IMAGE_TOKENS = 1_600  # flat price of one image: what Hermes and Anthropic's documentation assume for a large one
@@ -63,7 +82,9 @@ MIN_SUMMARY_TOKENS = 2_000
 MAX_SUMMARY_TOKENS = 12_000
 MAX_SUMMARY_SHARE = 0.05  # of the context window
 SMALLEST_BODY_TOKENS = 16  # a middle that leaves less than this for a summary is not worth a handoff
+MOST_DELIMITERS = 64  # merge delimiters looked at in one row; a text with more of them is about something else
 SOFT_CEILING = 1.5  # x tail budget
+CHARACTERS_A_TOKEN = 8  # that text rarely exceeds; so much of a long one is counted to see whether it has n tokens
 FEWEST_TAIL = 3
 MOST_TAIL_FLOOR = 8
 OUTPUT_CHARS, ARGUMENTS_CHARS = 4_000, 2_000  # of a tool's output and arguments in a digest; a longer middle is cut out
@@ -117,7 +138,7 @@ def is_handoff(message: Any) -> bool:
 def flag_of(message: dict[str, Any]) -> bool:
     """The row's `_compressed_summary`, whatever truthy scalar it is stored as."""
     value = message.get(FLAG)
-    return bool(value) if isinstance(value, (bool, int, float, str)) else False
+    return value not in ("", "0") if isinstance(value, str) else isinstance(value, (int, float)) and bool(value)
 
 
 def handoff_text(body: str) -> str:
@@ -129,6 +150,9 @@ def handoff_text(body: str) -> str:
 
 # --- reading: positions in a list of blocks --------------------------------------------------------------------------
 _Position = tuple[int, int]
+_DELIMITER, _END = (re.compile(f"({re.escape(marker)})") for marker in (MERGE_DELIMITER, END_MARKER))
+_DELIMITER_LINE = re.compile(rf"^[^\S\n]*({re.escape(MERGE_DELIMITER)})", re.MULTILINE)
+_END_LINE = re.compile(rf"^[^\S\n]*({re.escape(END_MARKER)})[^\S\n]*$", re.MULTILINE)
 
 
 def _parts(blocks: list[Any], flagged: bool, as_text: bool) -> list[Part]:
@@ -143,14 +167,14 @@ def _parts(blocks: list[Any], flagged: bool, as_text: bool) -> list[Part]:
         return _prior_first(blocks, delimiter, as_text)
     if not flagged:
         return []
-    if _find(blocks, END_MARKER, 0) is not None:
+    if _end(blocks) is not None:
         return _summary_first(blocks, first, as_text)
     return [_summary(blocks, as_text)]
 
 
 def _summary_first(blocks: list[Any], first: int, as_text: bool) -> list[Part]:
     before, rest = blocks[:first], blocks[first:]
-    end = _find(rest, END_MARKER, 0)
+    end = _end(rest)
     if end is None:
         summary, live = rest[:1], rest[1:]
     else:
@@ -164,7 +188,7 @@ def _prior_first(blocks: list[Any], delimiter: _Position, as_text: bool) -> list
     if first is not None and block_text(prior[first]).lstrip().startswith(PRIOR_HEADER):
         text = block_text(prior[first]).lstrip().removeprefix(PRIOR_HEADER).removeprefix("\n")
         prior = [*prior[:first], *_with_text(prior[first], text), *prior[first + 1 :]]
-    end = _find(rest, END_MARKER, 0)
+    end = _end(rest)
     summary, live = (rest, []) if end is None else _cut(rest, end, len(END_MARKER))
     own = _own_words("prior", _trimmed(prior, "", "\n\n"), as_text)
     return [*own, _summary(summary, as_text), *_own_words("live", _trimmed(live, "\n\n", ""), as_text)]
@@ -189,29 +213,37 @@ def _directive(text: str) -> tuple[str, str]:
 
 
 def _delimiter(blocks: list[Any], flagged: bool, prior: bool) -> _Position | None:
-    """Where the merge delimiter stands: directly before a header (or anything, in a flagged row), not in a sentence."""
-    for i, offset in _all(blocks, MERGE_DELIMITER):
-        text = block_text(blocks[i])
-        own_line = prior or not text[:offset].rpartition("\n")[2].strip()
-        after = text[offset + len(MERGE_DELIMITER) :].lstrip()
-        if not after:
-            after = next((t for t in (block_text(b).lstrip() for b in blocks[i + 1 :]) if t), "")
-        if own_line and (flagged or after.startswith(HEADERS)):
-            return i, offset
-    return None
+    """Where the merge delimiter stands: on a line of its own directly before a header, not quoted in a sentence.
+
+    In a flagged row anything may follow it, behind the prior header it may stand anywhere. Text that only shows a
+    handoff inside a code fence is none.
+    """
+    own = list(islice(_all(blocks, _DELIMITER_LINE), MOST_DELIMITERS))
+    anywhere = islice(_all(blocks, _DELIMITER), MOST_DELIMITERS if prior else 0)
+    before_header = [at for at in (*own, *anywhere) if _after(blocks, at).startswith(HEADERS)]
+    shown = [at for at in before_header if _in_fence(block_text(blocks[at[0]])[: at[1]])]
+    found = [at for at in before_header if at not in shown] + (shown if flagged or prior else [])
+    return next(iter(found or (own if flagged else [])), None)
 
 
-def _all(blocks: list[Any], marker: str) -> Iterator[_Position]:
-    for i, block in enumerate(blocks):
-        text = block_text(block)
-        offset = text.find(marker)
-        while offset >= 0:
-            yield i, offset
-            offset = text.find(marker, offset + len(marker))
+def _after(blocks: list[Any], at: _Position) -> str:
+    """The text behind a merge delimiter, in its block or the next one with text."""
+    i, offset = at
+    behind = chain([block_text(blocks[i])[offset + len(MERGE_DELIMITER) :]], map(block_text, blocks[i + 1 :]))
+    return next((text for text in (t.lstrip() for t in behind) if text), "")
 
 
-def _find(blocks: list[Any], marker: str, start: int) -> _Position | None:
-    return next(((i, offset) for i, offset in _all(blocks, marker) if i >= start), None)
+def _end(blocks: list[Any]) -> _Position | None:
+    """Where the end marker stands: the first on a line of its own, or else the first; a body may quote it."""
+    return next(chain(_all(blocks, _END_LINE), _all(blocks, _END)), None)
+
+
+def _in_fence(before: str) -> bool:
+    return sum(line.lstrip().startswith("```") for line in before.splitlines()) % 2 == 1
+
+
+def _all(blocks: list[Any], pattern: re.Pattern[str]) -> Iterator[_Position]:
+    return ((i, match.start(1)) for i, block in enumerate(blocks) for match in pattern.finditer(block_text(block)))
 
 
 def _cut(blocks: list[Any], at: _Position, width: int) -> tuple[list[Any], list[Any]]:

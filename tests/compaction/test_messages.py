@@ -29,6 +29,8 @@ ANTHROPIC_RESULT = {"type": "tool_result", "tool_use_id": "t1", "content": [{"ty
         ([ANTHROPIC_RESULT], "found"),
         ([{"type": "tool_result", "tool_use_id": "t1", "content": "plain"}], "plain"),
         ([None, 3, {"text": 5}], ""),
+        (b"bytes", ""),
+        (object(), ""),  # whose text would differ from run to run
     ],
 )
 def test_text_of_any_content(content: Any, text: str) -> None:
@@ -95,6 +97,12 @@ def test_images_in_three_shapes_and_inside_results() -> None:
         (handoff(live="And now?"), True, True),
         (user([ANTHROPIC_RESULT]), False, False),
         (user([ANTHROPIC_RESULT, {"type": "text", "text": "and go on"}]), True, True),
+        (user([ANTHROPIC_RESULT, {"type": "text", "text": " "}]), False, False),
+        (user([ANTHROPIC_RESULT, image()]), True, True),
+        (user([{"type": "file", "file": {"file_id": "f"}}]), True, True),
+        (user(None), True, False),
+        (user(" \n"), True, False),
+        (user([{"type": "text", "text": ""}]), True, False),
         (reply("hi"), False, False),
     ],
 )
@@ -130,3 +138,18 @@ def test_live_content_of_both_layouts_is_put_together() -> None:
     prior = f"{protocol.PRIOR_HEADER}\nOld.\n\n{protocol.MERGE_DELIMITER}\n\n{protocol.handoff_text('Body')}\n\nNew."
     assert m.live_content(user(prior)) == "Old.\n\nNew."
     assert m.live_content(user("plain")) == "plain"
+
+
+def test_a_number_that_python_refuses_to_write_reads_as_empty() -> None:
+    assert m.text(10**5_000) == m.countable(user(10**5_000)) == ""
+
+
+def test_nothing_nested_too_deep_raises() -> None:
+    deep: Any = "x"
+    for _ in range(5_000):
+        deep = [{"type": "tool_result", "tool_use_id": "t", "content": deep}]
+    circular: list[Any] = []
+    circular.append({"type": "tool_result", "content": circular})
+    for content in (deep, circular):
+        row = user(content)
+        assert (m.text(content), m.said(content), m.image_count(content), m.countable(row)) == ("", "", 0, "")

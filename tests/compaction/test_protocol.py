@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
+import copy
+import time
 from typing import Any
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from compaction import is_handoff, protocol, split
-from compaction.protocol import CURRENT_HEADER, END_MARKER, HYPHEN_HEADER, LEGACY_HEADER, MERGE_DELIMITER, PRIOR_HEADER
+from compaction import messages as m
+from compaction.protocol import (
+    CURRENT_HEADER,
+    END_MARKER,
+    HYPHEN_HEADER,
+    LEGACY_HEADER,
+    MERGE_DELIMITER,
+    NOTE_SENTENCE,
+    PRIOR_HEADER,
+)
 from tests.compaction.transcripts import image
 
 LONG = (
     f"{CURRENT_HEADER} Earlier turns were compacted into the summary below. Respond to the latest message only. The"
     " current session state may reflect work described here — avoid repeating it:"
 )
+MARKERS = (CURRENT_HEADER, HYPHEN_HEADER, LEGACY_HEADER, END_MARKER, PRIOR_HEADER, MERGE_DELIMITER)
 BODY = "## Goal\nShip the release."
 
 
@@ -155,3 +169,177 @@ def test_what_is_written_has_the_three_parts_agents_look_for() -> None:
     assert text.count(END_MARKER) == 1 and MERGE_DELIMITER not in text
     assert text.splitlines()[0] == f"{LEGACY_HEADER} {protocol.FRAMING}"
     assert protocol.NOTE_SENTENCE in protocol.NOTE and protocol.FRAMING in protocol.NOTE
+
+
+FENCED = (
+    f"Look what it wrote:\n```\n{PRIOR_HEADER}\nOld\n\n{MERGE_DELIMITER}\n\n{LONG}\n{BODY}\n\n{END_MARKER}\n```\nWhy?"
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"As the manual says,\n{LEGACY_HEADER} starts a summary.",  # the start of a line, not of the message
+        f"> {CURRENT_HEADER}\n> {BODY}\n\nWhat is that?",
+        f"```\n{LONG}\n{BODY}\n\n{END_MARKER}\n```\nWhat is that?",
+        FENCED,
+        f"Behind {MERGE_DELIMITER} comes {LEGACY_HEADER}, I read.",
+        f"The line {MERGE_DELIMITER}\n\n{LEGACY_HEADER} {BODY}",
+        f"{MERGE_DELIMITER} is what?",
+        f"{END_MARKER}\n\nis at the end of my context, why?",
+        f"Never write {END_MARKER}.",
+        f"x{LEGACY_HEADER} {BODY}\n\n{END_MARKER}",
+        f"{PRIOR_HEADER} is written before {MERGE_DELIMITER}, isn't it?",
+        "[CONTEXT SUMMARY] without its colon",
+        f"{NOTE_SENTENCE}: what does it mean?",
+    ],
+)
+def test_a_marker_that_is_only_shown_is_no_handoff_in_text_or_in_a_list(text: str) -> None:
+    shapes: list[Any] = [
+        text,
+        [text],
+        [{"type": "text", "text": text}],
+        [image(), {"type": "input_text", "text": text}],
+        [{"type": "text", "text": "Please read:"}, {"type": "text", "text": text}],
+        {"type": "text", "text": text},
+    ]
+    for content in shapes:
+        [part] = split(content)
+        assert part.kind == "live" and part.content is content
+        assert not is_handoff({"role": "user", "content": content})
+
+
+def test_a_header_in_a_later_block_or_in_a_tool_result_is_no_handoff() -> None:
+    whole = protocol.handoff_text(BODY)
+    later = [{"type": "text", "text": "I found this:"}, {"type": "text", "text": whole}]
+    read = [{"type": "tool_result", "tool_use_id": "t", "content": whole}, {"type": "text", "text": "go on"}]
+    nested = [{"type": "tool_result", "tool_use_id": "t", "content": [{"type": "text", "text": whole}]}]
+    for content in (later, read, nested):
+        assert [part.kind for part in split(content)] == ["live"]
+        assert not is_handoff({"role": "user", "content": content})
+
+
+def test_a_body_may_quote_the_end_marker_in_a_sentence() -> None:
+    body = f"- The user asked what {END_MARKER} means.\n- Told them."
+    for header in (f"{LEGACY_HEADER} ", f"{LONG}\n", f"{HYPHEN_HEADER}\n"):
+        text = f"{header}{body}\n\n{END_MARKER}\n\nNext?"
+        assert kinds(text) == [("summary", body), ("live", "Next?")]
+        assert kinds([{"type": "text", "text": text}]) == [("summary", body), ("live", "Next?")]
+    assert kinds(f"{body}\n\n{END_MARKER}\n\nNext?", flagged=True) == [("summary", body), ("live", "Next?")]
+
+
+def test_live_text_behind_the_end_marker_may_quote_every_marker() -> None:
+    live = f"What is {END_MARKER}?\n{END_MARKER}\n{MERGE_DELIMITER}\n\n{LEGACY_HEADER} x\n{PRIOR_HEADER}"
+    assert kinds(f"{protocol.handoff_text(BODY)}\n\n{live}") == [("summary", BODY), ("live", live)]
+
+
+def test_the_end_marker_without_a_line_of_its_own_still_ends_the_summary() -> None:
+    assert kinds(f"{LEGACY_HEADER} {BODY} {END_MARKER} Go on.") == [("summary", BODY), ("live", " Go on.")]
+
+
+def test_prior_text_may_quote_the_delimiter() -> None:
+    prior = f"What is {MERGE_DELIMITER} for? I saw:\n```\n{MERGE_DELIMITER}\n{LEGACY_HEADER} an example\n```"
+    text = f"{PRIOR_HEADER}\n{prior}\n\n{MERGE_DELIMITER}\n\n{LONG}\n{BODY}\n\n{END_MARKER}"
+    assert kinds(text) == kinds(text, flagged=True) == [("prior", prior), ("summary", BODY)]
+    bare = f"{prior}\n\n{MERGE_DELIMITER}\n\n{LONG}\n{BODY}\n\n{END_MARKER}"
+    assert kinds(bare) == kinds(bare, flagged=True) == [("prior", prior), ("summary", BODY)]
+
+
+def test_a_delimiter_on_the_line_of_the_prior_text_counts_behind_the_prior_header() -> None:
+    text = f"{PRIOR_HEADER} Old question? {MERGE_DELIMITER} {LEGACY_HEADER} {BODY}"
+    assert kinds(text) == [("prior", " Old question? "), ("summary", BODY)]
+
+
+def layouts(header: str) -> dict[str, tuple[str, list[tuple[str, str]]]]:
+    summary = f"{header}{BODY}\n\n{END_MARKER}"
+    return {
+        "standalone": (summary, [("summary", BODY)]),
+        "no end marker": (f"{header}{BODY}", [("summary", BODY)]),
+        "summary first": (f"{summary}\n\nNext?", [("summary", BODY), ("live", "Next?")]),
+        "prior first": (
+            f"{PRIOR_HEADER}\nOld.\n\n{MERGE_DELIMITER}\n\n{summary}",
+            [("prior", "Old."), ("summary", BODY)],
+        ),
+        "prior first, restated": (
+            f"{PRIOR_HEADER}\nOld.\n\n{MERGE_DELIMITER}\n\n{summary}\n\nNext?",
+            [("prior", "Old."), ("summary", BODY), ("live", "Next?")],
+        ),
+        "no prior header": (f"Old.\n\n{MERGE_DELIMITER}\n\n{summary}", [("prior", "Old."), ("summary", BODY)]),
+        "nothing before": (f"{MERGE_DELIMITER}\n\n{summary}", [("summary", BODY)]),
+    }
+
+
+@pytest.mark.parametrize("flagged", [False, True])
+@pytest.mark.parametrize("shape", ["text", "block", "input_text", "strings", "dict"])
+@pytest.mark.parametrize("header", [f"{LEGACY_HEADER} ", f"{LEGACY_HEADER} {protocol.FRAMING}\n", f"{LONG}\n",
+                                    f"{LONG} ", f"{CURRENT_HEADER}\n", f"{HYPHEN_HEADER} "])  # fmt: skip
+def test_every_layout_in_every_shape_flagged_or_not(header: str, shape: str, flagged: bool) -> None:
+    for name, (text, parts) in layouts(header).items():
+        content: Any = {
+            "text": text,
+            "block": [{"type": "text", "text": text}],
+            "input_text": [{"type": "input_text", "text": text}],
+            "strings": [text],
+            "dict": {"type": "text", "text": text},
+        }[shape]
+        assert kinds(content, flagged) == parts, name
+        row = {"role": "user", "content": content, **({protocol.FLAG: 1} if flagged else {})}
+        assert is_handoff(row), name
+        assert "\n\n".join(text for kind, text in parts if kind != "summary") == m.text(m.live_content(row)).replace(
+            "Old.\nNext?",
+            "Old.\n\nNext?",  # two blocks of a list are joined by one line break
+        )
+
+
+def test_the_parts_of_a_list_keep_blocks_that_are_not_text() -> None:
+    picture, use = image(), {"type": "tool_use", "id": "t", "name": "f", "input": {}}
+    summary = {"type": "text", "text": f"{LONG}\n{BODY}\n\n{END_MARKER}"}
+    parts = split([picture, summary, use, {"type": "text", "text": "Go."}])
+    assert [part.kind for part in parts] == ["summary", "live"]
+    assert parts[1].content == [picture, use, {"type": "text", "text": "Go."}]
+    over_blocks = [{"type": "text", "text": LONG}, {"type": "text", "text": BODY}, {"type": "text", "text": END_MARKER}]
+    assert kinds([*over_blocks, "Next?"]) == [("summary", BODY), ("live", "Next?")]
+
+
+@pytest.mark.parametrize(
+    ("flag", "flagged"),
+    [(True, True), (1, True), (1.0, True), ("1", True), (False, False), (0, False), (None, False), ("", False),
+     ("0", False), ([1], False), ({"x": 1}, False)],
+)  # fmt: skip
+def test_the_flag_in_every_form_a_database_gives_it(flag: Any, flagged: bool) -> None:
+    assert is_handoff({"role": "user", "content": "What was done.", protocol.FLAG: flag}) is flagged
+
+
+@given(
+    st.one_of(st.text(), st.lists(st.sampled_from([*MARKERS, "\n", "\n\n", " ", "x", "---"]), max_size=9).map("".join))
+)
+@example(f"{END_MARKER}{END_MARKER[3:]}")  # two that share their dashes
+def test_whatever_the_body_says_the_handoff_reads_back(body: str) -> None:
+    text = protocol.handoff_text(body)
+    assert text.count(END_MARKER) == 1 and MERGE_DELIMITER not in text
+    [summary, live] = split(f"{text}\n\nNext?")
+    assert (summary.kind, live.kind, live.text) == ("summary", "live", "Next?")
+    assert summary.directive == f"{LEGACY_HEADER} {protocol.FRAMING}"
+    if not any(marker in body for marker in protocol.NEUTRAL):
+        assert summary.text == body.strip()
+
+
+@given(
+    st.lists(st.sampled_from([*MARKERS, protocol.FRAMING, "\n", "\n\n", "```\n", "  ", "one", "two"]), max_size=12),
+    st.booleans(),
+)
+def test_no_text_of_a_row_is_lost_or_doubled(pieces: list[str], flagged: bool) -> None:
+    text = "".join(pieces)
+    for content in (text, [text], [{"type": "text", "text": piece} for piece in pieces]):
+        before = copy.deepcopy(content)
+        read = "".join(f"{part.directive}{part.text}" for part in split(content, flagged))
+        assert content == before
+        for word in ("one", "two"):
+            assert read.count(word) == text.count(word)
+
+
+def test_a_row_full_of_markers_is_read_in_time() -> None:
+    for marker in (MERGE_DELIMITER, END_MARKER, f"{MERGE_DELIMITER}\n", f"{LEGACY_HEADER} {END_MARKER} "):
+        started = time.process_time()
+        split(marker * 100_000)
+        assert time.process_time() - started < 2
