@@ -169,35 +169,45 @@ def check(reply: Reply, request: SummaryRequest) -> str:
         raise SummaryRejected("not_text", "The summary is not text.")
     if finish in CUT_OFF:
         raise SummaryRejected("cut_off", "The model reached its limit before the summary was finished.")
-    text = unwrapped(reply.text)
+    text = unwrapped(reply.text, ended=bool(finish))
     if not text:
         raise SummaryRejected("empty", "The summary is empty.")
     if is_refusal(text):
         raise SummaryRejected("refusal", "The model declined to write a summary.")
     body, found = with_exact_titles(text)
-    if TITLES[0] not in found or len(found) < FEWEST_SECTIONS:
-        raise SummaryRejected("no_sections", "The summary lacks the sections it was asked for.")
     if breaks_off(body) or (not finish and breaks_off_inside(body)):
         raise SummaryRejected("cut_off", "The summary breaks off in the middle.")
+    if TITLES[0] not in found or len(found) < FEWEST_SECTIONS:
+        raise SummaryRejected("no_sections", "The summary lacks the sections it was asked for.")
     tokens = request.count(body)
     if tokens > request.budget_tokens * protocol.LONGEST_SUMMARY:
         raise too_long(tokens, request.budget_tokens)
     return body
 
 
-def unwrapped(text: str) -> str:
-    """The text without thinking before it, a code fence around all of it, or a greeting before the first heading."""
+def unwrapped(text: str, ended: bool) -> str:
+    """The text without thinking before it, a code fence around all of it, or a greeting before the first heading.
+
+    A fence that is never closed is dropped only where the model `ended` by itself.
+    """
     lines = _without_thinking(text.strip()).strip().splitlines()
     first = _first_title(lines)
     opening = next((i for i, line in enumerate(lines[:first]) if _WRAPPER.fullmatch(line.strip())), None)
-    if opening is not None:
-        fences = [i for i, line in enumerate(lines) if line.lstrip().startswith("```")]
-        after = "\n".join(lines[fences[-1] + 1 :])
-        if len(fences) % 2 == 0 and lines[fences[-1]].strip() == "```" and len(after) <= SHORT:
-            lines = lines[opening + 1 : fences[-1]]
-            first = _first_title(lines)
+    if opening is not None and first < len(lines):
+        closing = _closing(lines)
+        if closing is None and not ended:
+            return "\n".join(lines)
+        lines = lines[opening + 1 : closing]
+        first = _first_title(lines)
     before = "\n".join(lines[:first])
     return "\n".join(lines[first:] if first < len(lines) and len(before) <= _PREAMBLE else lines).strip()
+
+
+def _closing(lines: list[str]) -> int | None:
+    """The line that closes a fence around all of it: the last fence of an even number, and nothing long behind it."""
+    fences = [i for i, line in enumerate(lines) if line.lstrip().startswith("```")]
+    after = "\n".join(lines[fences[-1] + 1 :])
+    return fences[-1] if len(fences) % 2 == 0 and lines[fences[-1]].strip() == "```" and len(after) <= SHORT else None
 
 
 def _without_thinking(text: str) -> str:
