@@ -35,7 +35,7 @@ class SummaryRequest:
     `previous_summary` the body of those handoffs; `budget_tokens` how long the answer may be by `count`; `today` the
     date of the compaction, if known. Where a transcript is folded, this is part `chunk` of `chunks`: `excerpt` is its
     piece of the digest, `sources` the messages that piece shows all or some of, and `begins_inside` the label of the
-    message it starts in the middle of.
+    message it starts in the middle of. `kept` are the messages that stay beside the summary, secrets still in them.
     """
 
     sources: tuple[Message, ...] = field(repr=False)
@@ -48,6 +48,7 @@ class SummaryRequest:
     chunks: int = 1
     excerpt: str | None = field(default=None, repr=False)
     begins_inside: str = ""
+    kept: tuple[Message, ...] = field(default=(), repr=False)
 
     @cached_property
     def turns(self) -> tuple[Message, ...]:
@@ -90,6 +91,7 @@ def request_of(plan: Plan, today: date | None = None) -> SummaryRequest:
         plan.summary_budget,
         today,
         count=plan.count,
+        kept=tuple(_unwrapped(plan.messages[i]) for i in (*plan.head, *plan.tail)),
     )
 
 
