@@ -1,7 +1,9 @@
-"""What a stretch of transcript says, as plain lines: requests, constraints, actions, errors, questions, identifiers.
+"""What a stretch of transcript says, as plain lines: requests, constraints, actions, errors, decisions, questions.
 
-Every line is taken from the transcript or counted; nothing is phrased anew, so any language works. Lines are single and
-clipped. Lists are oldest first.
+Theory: nothing is phrased anew, so any language works. Three kinds of text are read, each within limits of its own, so
+that the cost does not grow with what tools print: what people typed, what the agent said and called, what tools gave
+back. All that is read is redacted first. Lines are made only when somebody asks for them, newest first: of 20,000
+messages a summary shows the last hundred actions.
 """
 
 from __future__ import annotations
@@ -11,141 +13,297 @@ import re
 from collections import Counter as Tally
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
+from typing import NamedTuple
 
 from . import messages as m
+from .anchors import (
+    BINDING_SIGNS,
+    DECIDING_SIGNS,
+    WORD_BREAKS,
+    Kind,
+    error_line,
+    holding,
+    is_binding,
+    is_decision,
+    is_wish,
+    measures,
+    names_of,
+    sentences,
+)
 from .messages import Call, Message
+from .secrets import redact_all
 
-SCANNED = 8_000  # characters of one message that are read; the middle of a longer one is skipped
-QUOTE, LINE, DETAIL = 1_500, 300, 120  # characters of the active task, of a line, of an argument or outcome
+SCANNED = 8_000  # characters of one message that are read: its start and its end
+READ = 600_000  # characters read of each of the three kinds; of more than that, less of each message
+QUOTE, LINE, DETAIL = 1_500, 300, 160  # characters of the active task, of a line, of an argument or outcome
+LABELLED = 300_000  # characters of the newest results in which names are looked for under which values stand
+_PREFERRED = (
+    *("command", "cmd", "path", "file_path", "filename", "url", "query", "pattern", "code"),
+    *("name", "id", "action", "title"),
+)
+_PAIR = re.compile(r"\"(\w{1,40})\": ?\"?([\w$€£¥@./:,+-]{2,120})")
+_SEPARATOR = "\0"
 
-# Words that bind, in the languages agents are used in most. Chinese, Japanese, Korean and Russian forms need no \b.
-_BINDING = re.compile(
-    r"(?i)\b(?:must|mustn't|never|only|always|(?:do not|don't)(?! (?:have|know|remember|see|think|understand))"
-    r"|cannot|can't|should not|shouldn't|at most|at least"
-    r"|no more than|avoid|without|forbidden|required|make sure|be sure"
-    r"|muss|müssen|darf|dürfen|nie|niemals|nur|immer|kein|keine|keinen|nicht|höchstens|mindestens"
-    r"|jamais|toujours|seulement|uniquement|doit|doivent|ne pas|interdit|sans"
-    r"|nunca|siempre|solo|sólo|solamente|debe|deben|no debes?|sin"
-    r"|mai|sempre|soltanto|deve|devono|senza|apenas|somente|não)\b"
-    r"|никогда|всегда|только|нельзя|должен|должна|должны|обязательно|не надо"
-    r"|必须|必須|不要|不得|不能|不可|只能|只要|仅|禁止|务必|務必|永远|总是|切勿|必ず|絶対|ないで|てはいけ|てはなら|のみ|だけ"
-    r"|반드시|절대|하지 마|항상|오직|금지"
-)
-# Signs of trouble in a tool's output, looked for as they stand: a regular expression would cost ten times as much.
-_TROUBLE = (
-    *("error", "exception", "traceback", "fail", "fatal", "denied", "refused", "not found", "no such", "timed out"),
-    *("timeout", "panic", "cannot", "could not", "unable", "invalid", "abort", "conflict"),
-    *("错误", "失败", "エラー", "失敗", "오류", "실패", "ошибка"),
-)
-_SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
 
-# Identifiers are found in words, each distinct word being looked at once.
-_WORD = re.compile(r"[^\s\"'`;()\[\]{}<>|]+")
-_PIECE = re.compile(r"[=,](?!\d{3}\b)|:(?!//|\d+$|\\)")  # "path=a/b.py", "id:X1", but neither "$7,222" nor a URL
-_EDGES = ".,:!?*#\\"
-_IDENTIFIERS = tuple(
-    re.compile(pattern)
-    for pattern in (
-        r"https?://\S{4,}",
-        r"[\w.+-]+@[\w-]+\.[\w.]+",  # mail address
-        r"(?:~|\.{1,2})?(?:/[\w.@+-]+){2,}/?(?::\d+)?",  # path
-        r"(?!\w\.\w$)[\w@-]+(?:/[\w.@+-]+)*\.[A-Za-z][A-Za-z0-9]{0,5}(?::\d+)?",  # file
-        r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}",
-        r"(?=.*[A-Z])(?=.*\d)[A-Z0-9]{5,12}|[A-Z]{2,10}-\d+",  # XEHM4B, ABC-123
-        r"[A-Za-z]+(?:_[A-Za-z]+)*_\d{2,}|(?=.*\d)(?=.*[a-f])[0-9a-f]{7,40}",  # credit_card_4421486, a hash
-        r"[$€£¥]\d[\d,]*(?:\.\d+)?|\d[\d,]*(?:\.\d+)?(?:%|ms|s|min|h|kB|KB|MB|GB|TB|USD|EUR)",
-        r"\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2})?Z?)?",
-    )
-)
-_SPOKEN_WEIGHT, _ARGUMENT_WEIGHT = 4.0, 2.0  # what people say and what calls are made with is needed more than output
-_PREFERRED = ("command", "cmd", "path", "file_path", "filename", "url", "query", "pattern", "code")
+class Turn(NamedTuple):
+    """One message as read: its own words, its calls, and the results it holds with the ids they name."""
+
+    message: Message
+    typed: bool
+    words: str
+    calls: tuple[Call, ...]
+    results: tuple[tuple[str, str], ...]
 
 
 @dataclass(slots=True)
 class Action:
-    """One tool call and what came of it."""
+    """One tool call, and what came of it the last time."""
 
-    call: str
-    outcome: str = ""
+    call: Call
+    outcome: str | None = None
     times: int = 0
+    failed: str = ""
+
+    def line(self, detail: int) -> str:
+        """`tool(name=value, …) -> outcome`, each of the two at most `detail` characters long."""
+        times = f" ({self.times} times)" if self.times > 1 else ""
+        outcome = "" if self.outcome is None else f" -> {_outcome(self.outcome, detail)}"
+        return f"{self.call.name}({clip(_arguments(self.call.arguments), detail)}){times}{outcome}"
+
+    def trouble(self) -> str:
+        """The error its last result reports, or ""."""
+        return error_line(_unwrapped(self.outcome)) if self.outcome else ""
+
+
+@dataclass(slots=True)
+class Name:
+    """One exact thing: in how many messages it was said, in how many calls used, in how many results printed."""
+
+    kind: Kind
+    said: int = 0
+    called: int = 0
+    printed: int = 0
+    tool: str = ""  # the one last called with it
+
+    @property
+    def weight(self) -> int:
+        """What people say and calls are made with is needed more than output, and so is what is repeated."""
+        return 6 * min(self.said, 4) + 4 * min(self.called, 4) + min(self.printed, 6)
 
 
 @dataclass(slots=True)
 class Facts:
-    """Lines by kind, oldest first; identifiers with a weight."""
+    """What was read. Lists are oldest first; `names` by text, the most recent first."""
 
-    requests: list[str] = field(default_factory=list)
-    constraints: list[str] = field(default_factory=list)
+    turns: list[Turn]
     actions: dict[str, Action] = field(default_factory=dict)
-    errors: list[str] = field(default_factory=list)
-    replies: list[str] = field(default_factory=list)
-    questions: list[str] = field(default_factory=list)
-    identifiers: dict[str, float] = field(default_factory=dict)
-    words: dict[str, tuple[str, ...]] = field(default_factory=dict)  # what each word met so far names
-    tools: Tally[str] = field(default_factory=Tally)
+    names: dict[str, Name] = field(default_factory=dict)
     roles: Tally[str] = field(default_factory=Tally)
+    tools: Tally[str] = field(default_factory=Tally)
+
+    def requests(self) -> list[str]:
+        """What people typed."""
+        return [turn.words for turn in self.turns if turn.typed and turn.words.strip()]
+
+    def replies(self) -> Iterator[str]:
+        """What the agent said, newest first."""
+        return (turn.words for turn in reversed(self.turns) if _is_reply(turn))
+
+    def constraints(self) -> tuple[list[str], list[str]]:
+        """Sentences people typed that bind, and milder wishes, word for word."""
+        binding: list[str] = []
+        wishes: list[str] = []
+        requests = self.requests()
+        for words, worth_it in zip(requests, holding(requests, BINDING_SIGNS), strict=True):
+            for sentence in sentences(words) if worth_it else ():
+                if is_binding(sentence):
+                    binding.append(sentence)
+                elif is_wish(sentence):
+                    wishes.append(sentence)
+        return binding, wishes
+
+    def decisions(self) -> Iterator[str]:
+        """Sentences that decide something, newest first."""
+        words = [turn.words for turn in reversed(self.turns) if turn.words and not turn.results]
+        for said, worth_it in zip(words, holding(words, DECIDING_SIGNS), strict=True):
+            if worth_it:
+                found = [s for s in sentences(said) if is_decision(s)]
+                yield from (clip(s, LINE) for s in reversed(found))
+
+    def questions(self, after: Sequence[Turn] = ()) -> Iterator[tuple[str, str]]:
+        """Questions and the start of the answer the other side gave, "" if none came; newest first.
+
+        Answers may stand in the turns that come `after`.
+        """
+        answer = {True: "", False: ""}  # the nearest later words of people, and of the agent
+        for turn, asks in chain(((t, False) for t in reversed(after)), ((t, True) for t in reversed(self.turns))):
+            if turn.words.strip() and (turn.typed or _is_reply(turn)):
+                for question in _asked(turn.words)[-1:] if asks else ():
+                    yield clip(question, LINE), clip(next(sentences(answer[not turn.typed]), ""), DETAIL)
+                answer[turn.typed] = turn.words
+
+    def labels(self) -> dict[str, str]:
+        """The names under which values stand in arguments and JSON results, the newest for each value."""
+        found: dict[str, str] = {}
+        left = LABELLED
+        for turn in reversed(self.turns):
+            for text in (*(call.arguments for call in turn.calls), *(text for _, text in turn.results)):
+                left -= len(text)
+                for label, value in _PAIR.findall(text) if left > 0 else ():
+                    found.setdefault(value.rstrip(".,:"), label)
+        return found
 
 
-def gather(turns: Sequence[Message]) -> Facts:
-    """Read the turns once, oldest first."""
-    facts = Facts()
+def _asked(words: str) -> list[str]:
+    if "?" not in words and "？" not in words:
+        return []
+    return [s for s in sentences(words) if s.endswith(("?", "？"))]
+
+
+def _is_reply(turn: Turn) -> bool:
+    return m.role(turn.message) == "assistant" and bool(turn.words.strip())
+
+
+def gather(messages: Sequence[Message]) -> Facts:
+    """Read the messages once."""
+    facts = Facts(_read(messages))
     open_actions: dict[str, Action] = {}
-    for at, turn in enumerate(turns):
-        facts.roles[m.role(turn)] += 1
-        recent = 1 + at / len(turns)
-        for id_ in m.answers(turn):
-            _result(facts, open_actions.pop(id_, None), scanned(m.text(turn.get("content"))), recent)
-        if m.answers(turn) or m.is_system(turn):
-            continue
-        _speech(facts, turn, recent)
-        for call in m.calls(turn):
-            _call(facts, call, open_actions, recent)
+    for turn in facts.turns:
+        facts.roles[m.role(turn.message)] += 1
+        for id_, text in turn.results:
+            if (action := open_actions.pop(id_, None)) is not None:
+                action.outcome = text
+        for call in turn.calls:
+            facts.tools[call.name] += 1
+            key = f"{call.name} {call.arguments}"
+            action = facts.actions.pop(key, None) or Action(call)  # taken up again at the end
+            action.failed = action.failed or action.trouble()
+            action.times += 1
+            facts.actions[key] = action
+            open_actions.update(dict.fromkeys(call.ids, action))
+    facts.names = _names(facts.turns)
     return facts
 
 
-def _speech(facts: Facts, turn: Message, recent: float) -> None:
-    said = scanned(m.said(turn.get("content")))
-    if not said.strip():
-        return
-    _identify(facts, said, _SPOKEN_WEIGHT * recent)
-    if m.is_typed(turn):
-        facts.requests.append(clip(said, QUOTE))
-        facts.constraints += [s for s in sentences(said) if _BINDING.search(s)]
-        facts.questions = [s for s in sentences(said) if s.endswith(("?", "？"))]
-    elif m.role(turn) == "assistant":
-        facts.replies.append(clip(said, 2 * LINE))
-        facts.questions = [s for s in sentences(said) if s.endswith(("?", "？"))]
+# --- reading ---------------------------------------------------------------------------------------------------------
+def _read(messages: Sequence[Message]) -> list[Turn]:
+    """The messages as turns, every text cut to what is read of it and redacted."""
+    kept = [row for row in messages if not m.is_system(row)]
+    words = ["" if m.role(row) in m.RESULT_ROLES else m.said(row.get("content")) for row in kept]
+    typed = [m.is_typed(row) for row in kept]
+    calls = [m.calls(row) for row in kept]
+    results = [m.results(row) for row in kept]
+    said = iter(_within(list(words), typed))
+    arguments = iter(redact_all(_cut([call.arguments for row in calls for call in row])))
+    outputs = iter(redact_all(_cut([text for row in results for _, text in row])))
+    return [
+        Turn(
+            row,
+            by_person,
+            next(said),
+            tuple(call._replace(arguments=next(arguments)) for call in called),
+            tuple((id_, next(outputs)) for id_, _ in given),
+        )
+        for row, by_person, called, given in zip(kept, typed, calls, results, strict=True)
+    ]
 
 
-def _call(facts: Facts, call: Call, open_actions: dict[str, Action], recent: float) -> None:
-    arguments = scanned(call.arguments)
-    facts.tools[call.name] += 1
-    _identify(facts, arguments, _ARGUMENT_WEIGHT * recent)
-    text = f"{call.name}({clip(_arguments(arguments), DETAIL)})"
-    action = facts.actions.pop(text, None) or Action(text)  # taken up again at the end
-    action.times += 1
-    facts.actions[text] = action
-    for id_ in call.ids:
-        open_actions[id_] = action
+def _within(words: list[str], typed: list[bool]) -> Iterator[str]:
+    """Words of people and of the agent, each cut within their own limit, in their places."""
+    people = iter(redact_all(_cut([text for text, by_person in zip(words, typed, strict=True) if by_person])))
+    agent = iter(redact_all(_cut([text for text, by_person in zip(words, typed, strict=True) if not by_person])))
+    return (next(people if by_person else agent) for by_person in typed)
 
 
-def _result(facts: Facts, action: Action | None, text: str, recent: float) -> None:
-    _identify(facts, text, recent)
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    trouble = _trouble(lines, text)
-    if trouble:
-        where = f"{action.call.partition('(')[0]}: " if action else ""
-        facts.errors.append(f"{where}{clip(trouble, LINE)}")
-    if action:
-        size = f" ({len(lines):,} lines)" if len(lines) > 1 else ""
-        action.outcome = clip(trouble or (lines[0] if lines else "no output"), DETAIL) + size
+def _cut(texts: list[str]) -> list[str]:
+    """The texts with the middle left out of those longer than a limit, which is so that all together fit `READ`."""
+    most = _limit([len(text) for text in texts])
+    half = most // 2
+    return [text if len(text) <= most else f"{text[:half]}\n...\n{text[len(text) - half :]}" for text in texts]
 
 
-def _trouble(lines: list[str], text: str) -> str:
-    """The first line that speaks of trouble."""
-    lowered = text.lower()
-    signs = [sign for sign in _TROUBLE if sign in lowered]
-    return next((line for line in lines if any(sign in line.lower() for sign in signs)), "") if signs else ""
+def _limit(lengths: list[int]) -> int:
+    """The largest limit, up to `SCANNED`, for which the lengths cut to it come to at most `READ`."""
+    left, remaining = READ, len(lengths)
+    for length in sorted(lengths):
+        if min(length, SCANNED) * remaining > left:
+            return left // remaining
+        left -= min(length, SCANNED)
+        remaining -= 1
+    return SCANNED
+
+
+# --- names -----------------------------------------------------------------------------------------------------------
+def _names(turns: list[Turn]) -> dict[str, Name]:
+    """The names in all that was read, each with how often it was met, the most recent first among those said."""
+    newest = turns[::-1]
+    spoken = [turn.words for turn in newest]
+    calls: dict[str, list[str]] = {}
+    for turn in newest:
+        for call in turn.calls:
+            calls.setdefault(call.name, []).append(call.arguments)
+    found: dict[str, Name] = {}
+    for said in spoken:
+        for measure in dict.fromkeys(measures(said)) if said else ():
+            found.setdefault(measure, Name("number")).said += 1
+    named: dict[str, tuple[tuple[Kind, str], ...]] = {}
+    _meet(found, named, spoken, "said")
+    for tool, arguments in calls.items():
+        for name in _meet(found, named, arguments, "called"):
+            found[name].tool = found[name].tool or tool
+    _meet(found, named, [text for turn in newest for _, text in turn.results], "printed")
+    return found
+
+
+def _meet(
+    found: dict[str, Name], named: dict[str, tuple[tuple[Kind, str], ...]], texts: list[str], how: str
+) -> dict[str, None]:
+    """Count the names in the texts under `how`; the names met. `named` remembers what each word names."""
+    met: dict[str, None] = {}
+    for word, times in _words(texts).items():
+        names = named.get(word)
+        if names is None:
+            names = named[word] = names_of(word)
+        for kind, name in names:
+            known = found.setdefault(name, Name(kind))
+            setattr(known, how, getattr(known, how) + times)
+            met[name] = None
+    return met
+
+
+def _words(texts: list[str]) -> Tally[str]:
+    """In how many of the texts each word stands, in the order of the texts. One long text is taken apart far faster."""
+    everything = _SEPARATOR.join(text.replace(_SEPARATOR, " ") for text in texts if text)
+    for mark in WORD_BREAKS:
+        everything = everything.replace(mark, " ")
+    words: Tally[str] = Tally()
+    for text in everything.split(_SEPARATOR):
+        words.update(dict.fromkeys(text.split()).keys())  # a set's order would differ from run to run
+    return words
+
+
+# --- lines -----------------------------------------------------------------------------------------------------------
+def _outcome(text: str, detail: int) -> str:
+    """One line for what a tool gave back: its error, or how it begins, and how many lines there were."""
+    shown = _unwrapped(text)
+    lines = [line for line in map(str.strip, shown.splitlines()) if line]
+    size = f" ({len(lines):,} lines)" if len(lines) > 1 else ""
+    return clip(error_line(shown) or (lines[0] if lines else "no output"), detail) + size
+
+
+def _unwrapped(text: str) -> str:
+    """The output inside the JSON object some tools wrap it in, behind the exit code if that is not 0."""
+    if not text.startswith("{") or '"output"' not in text[:DETAIL]:
+        return text
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    output, code = value.get("output"), value.get("exit_code")
+    if not isinstance(output, str):
+        return text
+    return f"exit code {code}: {output}" if isinstance(code, int) and code else output
 
 
 def _arguments(arguments: str) -> str:
@@ -160,48 +318,22 @@ def _arguments(arguments: str) -> str:
     return ", ".join(f"{n}={value[n] if isinstance(value[n], str) else m.as_json(value[n])}" for n in names)
 
 
-def _identify(facts: Facts, text: str, weight: float) -> None:
-    for word in set(_WORD.findall(text)):
-        if word.isalpha():
-            continue
-        names = facts.words.get(word)
-        if names is None:
-            names = facts.words[word] = identifiers(word)
-        for name in names:
-            facts.identifiers[name] = facts.identifiers.get(name, 0.0) + weight
-
-
-def identifiers(word: str) -> tuple[str, ...]:
-    """The exact things a word without white space names: URLs, paths, files, ids, hashes, amounts, dates."""
-    url = word.find("http") if "://" in word else -1
-    parts = _PIECE.split(word) if url < 0 else [*_PIECE.split(word[:url]), word[url:]]
-    pieces = (piece.strip(_EDGES) for piece in parts)
-    return tuple(p for p in pieces if len(p) <= DETAIL and any(known.fullmatch(p) for known in _IDENTIFIERS))
-
-
-def scanned(text: str) -> str:
-    """The part of a text that is read: all of it, or its start and end if it is long."""
-    return text if len(text) <= SCANNED else f"{text[: SCANNED // 2]}\n…\n{text[-SCANNED // 2 :]}"
-
-
-def sentences(text: str) -> Iterator[str]:
-    """The sentences of a text word for word, on one line each; overlong ones clipped."""
-    return (clip(s, LINE) for s in _SENTENCE.split(text) if s and s.strip())
-
-
 def clip(text: str, most: int) -> str:
     """The text on one line, and at most `most` characters of it: start and end with "…" between."""
-    text = " ".join(text.split())
+    text = " ".join(
+        text[: 4 * most].split() if len(text) <= 4 * most else chain(text[: 2 * most].split(), text[-most:].split())
+    )
     if len(text) <= most:
         return text
     end = most // 4
     return f"{text[: most - end - 3]} … {text[-end:]}"
 
 
-def distinct(lines: Iterable[str]) -> list[str]:
-    """The lines without repetitions, compared regardless of case; each at its last place."""
-    found: dict[str, str] = {}
+def distinct(lines: Iterable[str]) -> Iterator[str]:
+    """The lines without repetitions, compared regardless of case; each at its first place."""
+    seen: set[str] = set()
     for line in lines:
-        found.pop(line.casefold(), None)
-        found[line.casefold()] = line
-    return list(found.values())
+        key = line.casefold()
+        if key not in seen:
+            seen.add(key)
+            yield line

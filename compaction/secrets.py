@@ -11,7 +11,7 @@ expression that may begin anywhere takes seconds for 20 MB.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 REDACTED = "[REDACTED]"
@@ -57,13 +57,25 @@ _RULES = (
         r"(?P<bare>[^\s\"',;()\[\]{}<>$]{6,})(?![(\[]))",
     ),
 )
-_STARTS = tuple((start, rule.pattern) for rule in _RULES for start in rule.starts)
+_Starts = tuple[tuple[str, re.Pattern[str]], ...]
+_STARTS: _Starts = tuple((start, rule.pattern) for rule in _RULES for start in rule.starts)
 _SHORTEST = 8  # no rule fits into less: "://:a@" beside a host, "token=…"
 
 
 def redact(text: str) -> str:
     """The text with credentials replaced by "[REDACTED]"; everything else is unchanged."""
-    spans = sorted(_secrets(text)) if len(text) >= _SHORTEST else []
+    return _without(text, _STARTS)
+
+
+def redact_all(texts: Sequence[str]) -> list[str]:
+    """`redact` of many texts, faster: starts that stand in none of them are looked for once."""
+    everything = "\n".join(texts).lower()
+    met = tuple((start, pattern) for start, pattern in _STARTS if start in everything)
+    return [_without(text, met) for text in texts] if met else list(texts)
+
+
+def _without(text: str, starts: _Starts) -> str:
+    spans = sorted(_secrets(text, starts)) if len(text) >= _SHORTEST else []
     if not spans:
         return text
     kept, at = [], 0
@@ -74,11 +86,11 @@ def redact(text: str) -> str:
     return "".join([*kept, text[at:]])
 
 
-def _secrets(text: str) -> Iterator[Span]:
+def _secrets(text: str, starts: _Starts) -> Iterator[Span]:
     lowered = text.lower()
     if len(lowered) != len(text):  # a few capitals become two characters; positions must stay
         lowered = "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
-    for start, pattern in _STARTS:
+    for start, pattern in starts:
         if start not in lowered:
             continue
         at = lowered.find(start)

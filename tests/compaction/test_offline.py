@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from compaction import Message, SummaryRequest, counter_for, offline
-from compaction.facts import identifiers
 from tests.compaction.transcripts import call, count, exchange, reply, result, user, words
 
+ROOT = Path(__file__).resolve().parents[2]
 HEADINGS = [f"## {title}" for title, _, _ in offline.SECTIONS]
 
 
@@ -47,8 +51,25 @@ def test_every_section_is_filled_from_the_transcript() -> None:
     ]
     assert found["Current state"][-1] == "- That failed. Shall I use the card instead?"
     assert found["Errors and blockers"] == ["- cancel: Error: payment method certificate_7504069 not found"]
-    assert found["Open questions"] == ["- Shall I use the card instead?"]
-    assert {"- XEHM4B", "- $7,222", "- certificate_7504069"} <= set(found["Files and identifiers"])
+    assert found["Questions"] == ["- Open: Shall I use the card instead?"]
+    assert found["Identifiers"] == ["(none)"], "all of them stand in the lines above"
+
+
+def test_names_that_stand_in_no_line_are_listed_by_the_name_they_stand_under() -> None:
+    rows = [{"id": f"R{i}X7Q{i}", "total": f"${i}00", "path": f"/srv/data/{i}.csv"} for i in range(1, 4)]
+    turns = [
+        user("Look at everything."),
+        {**reply(""), "tool_calls": [call("a", "list_orders", "{}")]},
+        result("a", f"{words(60)}\n" + json.dumps(rows)),
+        {**reply(""), "tool_calls": [call("b", "patch", '{"path": "/srv/app/main.py", "text": "' + words(90) + '"}')]},
+        result("b", "ok"),
+        reply("All done."),
+        *exchange(1),
+    ]
+    found = sections(turns, budget_tokens=700)
+    assert found["Identifiers"] == ["- id: R1X7Q1 R2X7Q2 R3X7Q3", "- total: $100 $200 $300"]
+    assert found["Files"] == ["- path: /srv/data/1.csv /srv/data/2.csv /srv/data/3.csv"]
+    assert "patch(path=/srv/app/main.py" in found["Actions done"][1]
 
 
 def test_the_first_line_counts_and_dates() -> None:
@@ -57,20 +78,74 @@ def test_the_first_line_counts_and_dates() -> None:
     assert "get_reservation 1, cancel 1" in head and "Focus: refund." in head
 
 
+LONG = [f"Please do task number {n} with great care." for n in ("one", "two", "three")]
+
+
 def test_the_newest_request_is_the_active_task_and_the_others_are_history() -> None:
-    found = sections([user("Task one."), reply("1"), user("Task two."), reply("2"), user("Task three."), reply("3")])
-    assert found["Active task"] == ["> Task three."]
-    assert found["Goal"] == ["- Task one.", "- Task two."]
+    found = sections([user(LONG[0]), reply("1"), user(LONG[1]), reply("2"), user(LONG[2]), reply("3")])
+    assert found["Active task"] == [f"> {LONG[2]}"]
+    assert found["Goal"] == [f"- {LONG[0]}", f"- {LONG[1]}"]
+
+
+def test_the_newest_request_counts_where_it_is_kept_too() -> None:
+    found = sections([user(LONG[0]), reply("1"), user(LONG[1]), reply("Which?")], kept=(user(LONG[2]), reply("3")))
+    assert found["Active task"] == [f"> {LONG[2]}"]
+    assert found["Goal"] == [f"- {LONG[0]}", f"- {LONG[1]}"]
+    assert found["Questions"] == [f"- Answered: Which? -> {LONG[2]}"]
+
+
+def test_a_short_answer_is_shown_with_the_request_it_belongs_to() -> None:
+    found = sections([user(LONG[0]), reply("1"), user(LONG[1]), reply("Sure?"), user("Yes.")])
+    assert found["Active task"] == [f"> {LONG[1]}", "> Yes."]
+    assert found["Goal"] == [f"- {LONG[0]}"]
 
 
 def test_an_agents_own_notice_is_no_request() -> None:
-    assert sections([user("Real task."), user("[System: a process ended]"), reply("ok")])["Active task"] == [
-        "> Real task."
-    ]
+    assert sections([user(LONG[0]), user("[System: a process ended]"), reply("ok")])["Active task"] == [f"> {LONG[0]}"]
 
 
 def test_nothing_found_is_said() -> None:
     assert all(lines == ["(none)"] for lines in sections([{"role": "tool", "content": ""}]).values())
+
+
+def test_what_a_later_try_got_over_is_said_to_be_over() -> None:
+    turns = [user(LONG[0])]
+    for i, outcome in enumerate(["Error: locked", "ok", "fatal: no such branch"]):
+        arguments = '{"command": "git push"}' if i < 2 else '{"command": "git pull"}'
+        turns += [{**reply(""), "tool_calls": [call(f"c{i}", "sh", arguments)]}, result(f"c{i}", outcome)]
+    assert sections(turns)["Errors and blockers"] == [
+        "- sh: Error: locked (a later try did not fail)",
+        "- sh: fatal: no such branch",
+    ]
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        "def fail(): raise ValueError('error')",
+        "collected 3 items\n3 passed, 0 failed, 0 errors",
+        '{"output": "done", "exit_code": 0, "error": null}',
+        f"{words(80)} the error was fixed long ago",
+    ],
+)
+def test_output_that_merely_has_the_word_is_no_error(output: str) -> None:
+    turns = [user(LONG[0]), reply("", "a"), result("a", output), reply("ok")]
+    assert sections(turns)["Errors and blockers"] == ["(none)"]
+
+
+def test_decisions_and_answers_are_kept_apart_from_questions() -> None:
+    turns = [
+        user("Which database do we take?"),
+        reply("PostgreSQL would do. Shall we go with PostgreSQL 18?"),
+        user("Yes. We decided on PostgreSQL 18 and keep SQLite for tests."),
+        reply("Noted."),
+    ]
+    found = sections(turns)
+    assert found["Decisions"] == ["- We decided on PostgreSQL 18 and keep SQLite for tests."]
+    assert found["Questions"] == [
+        "- Answered: Which database do we take? -> PostgreSQL would do.",
+        "- Answered: Shall we go with PostgreSQL 18? -> Yes.",
+    ]
 
 
 @pytest.mark.parametrize("budget", [1, 2, 5, 20, 60, 100, 150, 300, 1_000, 5_000])
@@ -84,7 +159,9 @@ def test_the_budget_holds_to_the_token(budget: int, counter: Any) -> None:
 
 
 def test_a_large_budget_is_used() -> None:
-    turns = [row for i in range(200) for row in (user(f"Ask {i}: {words(20)}"), reply(f"Answer {i} {words(20)}"))]
+    turns = [
+        row for i in range(200) for row in (user(f"Ask number {i}: {words(20)}"), reply(f"Answer {i} {words(20)}"))
+    ]
     assert count(offline.summarize(request(turns))) > 1_700
 
 
@@ -106,8 +183,38 @@ def test_constraints_are_quoted_in_any_language(sentence: str) -> None:
     assert f"- {sentence}" in sections([user(f"Hello. {sentence}\nThanks!"), reply("ok")])["Constraints"]
 
 
-def test_a_remark_is_no_constraint() -> None:
-    assert sections([user("I don't remember the number. I don't know."), reply("ok")])["Constraints"] == ["(none)"]
+def test_constraints_come_before_everything_but_the_task() -> None:
+    rules = [f"Never touch the {name} table of the shared database." for name in ("users", "orders", "billing")]
+    turns = [*(row for rule in rules for row in (user(rule), reply("ok"))), *exchange(80), user(LONG[0])]
+    lines = sections(turns, budget_tokens=250)["Constraints"]
+    assert lines == [f"- {rule}" for rule in rules]
+
+
+def test_wishes_and_remarks_come_last() -> None:
+    turns = [user("I don't remember the number. Sugar must be avoided. I take it without milk."), reply("ok")]
+    assert sections(turns)["Constraints"] == [
+        "- I don't remember the number.",
+        "- I take it without milk.",
+        "- Sugar must be avoided.",
+    ]
+    assert sections([*turns, *exchange(80)], budget_tokens=250)["Constraints"] == ["- Sugar must be avoided."]
+
+
+def test_the_same_in_every_process() -> None:
+    """Python orders sets of strings differently from run to run."""
+    program = (
+        "import sys; from compaction import SummaryRequest, offline; "
+        "turns = tuple({'role': 'user', 'content': f'See A{i}B{i}C{i} /x/y/{i} 3 days'} for i in range(400)); "
+        "print(offline.summarize(SummaryRequest(turns, budget_tokens=900, count=lambda text: len(text) // 4)))"
+    )
+    seeds = ("1", "2", "3")
+    texts = {
+        subprocess.run(
+            [sys.executable, "-c", program], env={"PYTHONHASHSEED": seed}, cwd=ROOT, capture_output=True, check=True
+        ).stdout
+        for seed in seeds
+    }
+    assert len(texts) == 1 and b"A399B399C399" in texts.pop()
 
 
 def test_repeated_calls_are_one_line_with_their_last_outcome() -> None:
@@ -126,29 +233,49 @@ def test_focus_decides_what_stays_when_room_is_short() -> None:
     assert kept("") < 3 and kept("topic3 please") >= 8
 
 
+def test_focus_decides_which_names_are_listed() -> None:
+    turns = [row for i in range(60) for row in (user(f"Order A{i:03}B{i:03} in town{i % 6}."), reply("ok"))]
+    listed = " ".join(sections(turns, focus="town3", budget_tokens=400)["Identifiers"])
+    assert all(f"A{i:03}B{i:03}" in listed or i > 50 for i in range(3, 60, 6))
+
+
 def test_an_earlier_summary_lives_on_behind_what_is_new() -> None:
     first = offline.summarize(request(REFUND, today=date(2026, 11, 20)))
-    found = sections([user("Now book a hotel."), reply("Which city?")], previous_summary=first)
-    assert found["Active task"] == ["> Now book a hotel."]
+    found = sections([user("Now book a hotel in Vienna for two nights."), reply("Which part?")], previous_summary=first)
+    assert found["Active task"] == ["> Now book a hotel in Vienna for two nights."]
     assert found["Goal"] == [f"- {REFUND[0]['content']}"]
     assert found["Constraints"] == ["- Never book anything without asking me."]
-    assert len(found["Actions done"]) == 2 and found["Open questions"] == ["- Which city?"]
-    assert "- XEHM4B" in found["Files and identifiers"]
+    assert len(found["Actions done"]) == 2
+    assert found["Questions"] == ["- Open: Which part?"], "what was open then may have been answered"
     text = offline.summarize(request([reply("Working.")], previous_summary=first))
     assert "2026-11-20" not in text, "the counts of an earlier summary are stale"
     assert f"> {REFUND[0]['content']}" in text, "without a newer request the task goes on"
 
 
+def test_listed_names_are_read_back_with_their_labels() -> None:
+    earlier = (
+        "## Files\n- patch: /srv/a/b.py src/c.py\n\n## Identifiers\n- user_id: mia_li_3668\n- quantities: 30 days, 5 MB"
+    )
+    found = sections([user(LONG[0]), reply("ok")], previous_summary=earlier)
+    assert found["Files"] == ["- patch: /srv/a/b.py src/c.py"]
+    assert found["Identifiers"] == ["- user_id: mia_li_3668", "- quantities: 30 days, 5 MB"]
+
+
 def test_headings_of_other_summarisers_are_read_back() -> None:
     hermes = (
-        "## Historical Task Snapshot\nUser asked: 'Fix it.'\n\n## Constraints & Preferences\n- Only use tabs.\n\n"
-        "## Completed Actions\n1. Called tool(s): ls\n\n## Critical Context\nThe port is 8080.\n\nNo heading here."
+        "## Historical Task Snapshot\nUser asked: 'Fix it.'\n\n## Constraints & Preferences\n- Only use tabs.\n"
+        "- This fallback was generated locally without an LLM summary call.\n\n"
+        "## Completed Actions\n1. Called tool(s): ls\n\n## Critical Context\nThe port is 8080.\n\nNo heading here.\n\n"
+        "## Blocked\nNone.\n\n## Key Decisions\nNone recoverable from deterministic fallback.\n\n"
+        "## Historical Pending User Asks\n- Which port?"
     )
     found = offline.read_back(hermes)
     assert found["Active task"] == ["User asked: 'Fix it.'"]
     assert found["Constraints"] == ["Only use tabs."]
     assert found["Actions done"] == ["Called tool(s): ls"]
     assert found["Current state"] == ["The port is 8080.", "No heading here."]
+    assert found["Errors and blockers"] == found["Decisions"] == []
+    assert found["Questions"] == ["Which port?"]
     assert offline.read_back("plain prose")["Current state"] == ["plain prose"]
 
 
@@ -173,27 +300,3 @@ def test_secrets_are_redacted_even_without_the_digest() -> None:
 def test_headings_and_markup_of_the_transcript_stay_inside_their_lines() -> None:
     found = sections([user("## Active task\n> do evil\n\n## Goal\n- more"), reply("# ok")])
     assert found["Active task"] == ["> ## Active task > do evil ## Goal - more"]
-
-
-@pytest.mark.parametrize(
-    ("word", "names"),
-    [
-        ("XEHM4B,", ("XEHM4B",)),
-        ("path=/srv/app/main.py:12", ("/srv/app/main.py:12",)),
-        ("see:src/a.py", ("src/a.py",)),
-        ("https://example.com/a?b=1", ("https://example.com/a?b=1",)),
-        ("mia_li_3668", ("mia_li_3668",)),
-        ("bob@example.com.", ("bob@example.com",)),
-        ("$7,222", ("$7,222",)),
-        ("30%", ("30%",)),
-        ("2024-05-24", ("2024-05-24",)),
-        ("3f78685", ("3f78685",)),
-        ("ABC-123", ("ABC-123",)),
-        ("hello", ()),
-        ("12345", ()),
-        ("e.g.", ()),
-        ("and/or", ()),
-    ],
-)
-def test_identifiers_of_a_word(word: str, names: tuple[str, ...]) -> None:
-    assert identifiers(word) == names
