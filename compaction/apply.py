@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
 from . import messages as m
@@ -58,20 +59,30 @@ class Report:
     notes: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Result:
     """A compacted transcript: `edits` in output order, the `messages` they make, and the exact `handoff` written.
 
-    An input index that no edit names is summarised away.
+    An input index that no edit names is summarised away. Token totals are counted when first read.
     """
 
     edits: tuple[Edit, ...]
     messages: list[Message]
     summary: str
     handoff: str
-    tokens_before: int
-    tokens_after: int
     report: Report
+    plan: Plan = field(repr=False, compare=False)
+
+    @property
+    def tokens_before(self) -> int:
+        """Tokens of the whole input."""
+        return self.plan.tokens_before
+
+    @cached_property
+    def tokens_after(self) -> int:
+        """Tokens of the whole output."""
+        kept = self.plan.sizes.total(edit.index for edit in self.edits if isinstance(edit, Keep))
+        return kept + _written(self.plan, self.edits, self.messages)
 
 
 def apply(plan: Plan, summary: str) -> Result:
@@ -81,23 +92,12 @@ def apply(plan: Plan, summary: str) -> Result:
     no valid result can be built. The input is untouched either way.
     """
     body = accepted(summary)
-    handoff = protocol.handoff_text(body)
-    draft = _Rewrites(plan)
-    draft.unwrap()
+    draft = Rewrites(plan, plan.head, plan.tail)
+    for i in (*plan.head, *plan.tail):
+        draft.unwrap(i)
     draft.drop_old_media()
     draft.note()
-    draft.repair()
-    head = [edit for i in plan.head if (edit := draft.edit(i))]
-    if plan.role is None:
-        draft.merge(handoff)
-        new: list[Edit] = []
-    else:
-        new = [Insert({"role": plan.role, "content": handoff, protocol.FLAG: True})]
-    edits = (*head, *new, *(edit for i in plan.tail if (edit := draft.edit(i))))
-    output = [_message(plan.messages, edit) for edit in edits]
-    _check(plan, edits, output)
-    after = _tokens_after(plan, edits, output)
-    return Result(edits, output, body, handoff, plan.tokens_before, after, draft.report(edits))
+    return draft.result(body)
 
 
 def accepted(summary: Any) -> str:
@@ -110,12 +110,13 @@ def accepted(summary: Any) -> str:
     return body
 
 
-class _Rewrites:
-    """The changes to kept messages, gathered rule by rule."""
+class Rewrites:
+    """The changes to kept messages, gathered rule by rule; `before` and `after` are those around the handoff."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, before: Sequence[int], after: Sequence[int]) -> None:
         self.plan = plan
-        self.kept = (*plan.head, *plan.tail)
+        self.before, self.after = before, after
+        self.kept = (*before, *after)
         self.changes: dict[int, dict[str, Any]] = {}
         self.whys: dict[int, set[Why]] = {}
         self.gone: set[int] = set()
@@ -132,25 +133,23 @@ class _Rewrites:
         self.changes.setdefault(index, {}).update(changes)
         self.whys.setdefault(index, set()).add(why)
 
-    def unwrap(self) -> None:
-        """Earlier merged handoffs keep only their live text."""
-        for i in self.kept:
-            message = self.plan.messages[i]
-            if protocol.is_handoff(message) and not (i == 0 and m.is_system(message)):
-                self.change(i, {"content": m.live_content(message), protocol.FLAG: False}, "unwrapped")
+    def unwrap(self, index: int) -> None:
+        """Of a merged earlier handoff only the live text stays."""
+        message = self.plan.messages[index]
+        if protocol.is_handoff(message) and not (index == 0 and m.is_system(message)):
+            self.change(index, {"content": m.live_content(message), protocol.FLAG: False}, "unwrapped")
 
     def drop_old_media(self) -> None:
         """Images before the newest user message that carries one become stubs."""
         rows = self.plan.messages
-        newest = next((i for i in range(len(rows) - 1, -1, -1) if _user_image(rows[i])), 0)
-        stubbed = 0
-        for i in self.kept:
-            content = self.now(i).get("content")
-            if i < newest and m.image_count(content):
-                stubbed += m.image_count(content)
-                self.change(i, {"content": without_old_images(content)}, "shortened")
-        if stubbed:
-            self.notes.append(f"{plural(stubbed, 'earlier image')} left out.")
+        images = {i: n for i in self.kept if (n := m.image_count(self.now(i).get("content")))}
+        back = range(len(rows) - 1, min(images, default=len(rows)), -1)
+        newest = next((i for i in back if _user_image(rows[i])), 0)
+        old = [i for i in images if i < newest]
+        for i in old:
+            self.change(i, {"content": without_old_images(self.now(i).get("content"))}, "shortened")
+        if old:
+            self.notes.append(f"{plural(sum(images[i] for i in old), 'earlier image')} left out.")
 
     def note(self) -> None:
         """A system message 0 says once that the context was compacted."""
@@ -158,9 +157,24 @@ class _Rewrites:
             self.change(0, {"content": _appended(self.now(0)["content"], protocol.NOTE)}, "noted")
             self.notes.append("The system prompt got the note about compaction.")
 
-    def repair(self) -> None:
+    def result(self, body: str) -> Result:
+        """The transcript with a handoff of this body in its place; checked."""
+        self._repair()
+        handoff = protocol.handoff_text(body)
+        new: list[Edit] = []
+        if self.plan.role is None:
+            self._merge(handoff)
+        else:
+            new = [Insert({"role": self.plan.role, "content": handoff, protocol.FLAG: True})]
+        edits = (*self._edits(self.before), *new, *self._edits(self.after))
+        output = [_message(self.plan.messages, edit) for edit in edits]
+        _check(self, edits, output)
+        _require_smaller(self.plan, edits, output)
+        return Result(edits, output, body, handoff, self._report(edits), self.plan)
+
+    def _repair(self) -> None:
         """Calls without results and results without calls are left out, and said."""
-        head, tail = ([self.now(i) for i in part] for part in (self.plan.head, self.plan.tail))
+        head, tail = ([self.now(i) for i in part] for part in (self.before, self.after))
         for at, changes in sorted(repairs(head, tail).items()):
             index = self.kept[at]
             is_result = m.answers(self.plan.messages[index])
@@ -171,26 +185,27 @@ class _Rewrites:
                 self.change(index, changes, "shortened")
             self.repairs.append(f"Message {index + 1}: {what} was left out.")
 
-    def merge(self, handoff: str) -> None:
+    def _merge(self, handoff: str) -> None:
         """Write the handoff in front of the first tail message: summary, end marker, live text, blank lines between."""
-        index = next(i for i in self.plan.tail if i not in self.gone)
+        index = next(i for i in self.after if i not in self.gone)
         content = _prepended(handoff, self.now(index).get("content"))
         self.change(index, {"content": content, protocol.FLAG: True}, "merged")
         self.notes.append(f"The summary stands in front of the text of message {index + 1}.")
 
-    def edit(self, index: int) -> Edit | None:
-        if index in self.gone:
-            return None
-        if index not in self.changes:
-            return Keep(index)
-        return Rewrite(index, self.changes[index], next(why for why in WHYS if why in self.whys[index]))
+    def _edits(self, indices: Sequence[int]) -> Iterator[Edit]:
+        for index in indices:
+            if index in self.changes and index not in self.gone:
+                yield Rewrite(index, self.changes[index], next(why for why in WHYS if why in self.whys[index]))
+            elif index not in self.gone:
+                yield Keep(index)
 
-    def report(self, edits: Sequence[Edit]) -> Report:
+    def _report(self, edits: Sequence[Edit]) -> Report:
         named = {edit.index for edit in edits if not isinstance(edit, Insert)}
-        shortened = tuple(i for i in sorted(named) if "shortened" in self.whys.get(i, ()))
-        kept = tuple(i for i in sorted(named) if i not in shortened)
+        shortened = {i for i in named if "shortened" in self.whys.get(i, ())}
         gone = tuple(i for i in range(len(self.plan.messages)) if i not in named)
-        return Report(kept, shortened, gone, tuple(self.repairs), tuple(self.notes))
+        return Report(
+            tuple(sorted(named - shortened)), tuple(sorted(shortened)), gone, tuple(self.repairs), tuple(self.notes)
+        )
 
 
 def patched(message: Message, changes: dict[str, Any]) -> Message:
@@ -222,25 +237,31 @@ def _message(messages: Sequence[Message], edit: Edit) -> Message:
     return patched(messages[edit.index], edit.changes if isinstance(edit, Rewrite) else {})
 
 
-def _tokens_after(plan: Plan, edits: Sequence[Edit], output: Sequence[Message]) -> int:
-    after = sum(
-        plan.sizes[edit.index] if isinstance(edit, Keep) else message_tokens(message, plan.count)
-        for edit, message in zip(edits, output, strict=True)
-    )
-    if after >= plan.tokens_before:
+def _written(plan: Plan, edits: Sequence[Edit], output: Sequence[Message]) -> int:
+    """Tokens of the messages that are not kept word for word."""
+    made = (message for edit, message in zip(edits, output, strict=True) if not isinstance(edit, Keep))
+    return sum(message_tokens(message, plan.count) for message in made)
+
+
+def _require_smaller(plan: Plan, edits: Sequence[Edit], output: Sequence[Message]) -> None:
+    """Compare what is replaced with what is written; counts no more of the input than that needs."""
+    written = _written(plan, edits, output)
+    kept = {edit.index for edit in edits if isinstance(edit, Keep)}
+    replaced = (i for i in range(len(plan.messages) - 1, -1, -1) if i not in kept)
+    if not plan.sizes.reach(replaced, written + 1):
+        after = plan.sizes.total(kept) + written
         raise SummaryRejected(
             "not_smaller",
             f"With this summary the context would not shrink: {plan.tokens_before:,} tokens before, {after:,} after.",
         )
-    return after
 
 
-def _check(plan: Plan, edits: Sequence[Edit], output: Sequence[Message]) -> None:
+def _check(draft: Rewrites, edits: Sequence[Edit], output: Sequence[Message]) -> None:
     """Refuse a result that breaks a promise: pairs complete, no equal role beside the handoff, each kept row once."""
     loose = loose_ends(output)
     at = next((i for i, edit in enumerate(edits) if isinstance(edit, Insert)), None)
     around = [] if at is None else [m.role(row) for row in (*output[max(at - 1, 0) : at], *output[at + 1 : at + 2])]
     named = [edit.index for edit in edits if not isinstance(edit, Insert)]
-    broken = loose.calls or loose.results or plan.role in around
-    if broken or named != sorted(set(named)) or not set(named) <= {*plan.head, *plan.tail}:
+    broken = loose.calls or loose.results or draft.plan.role in around
+    if broken or named != sorted(set(named)) or not set(named) <= set(draft.kept):
         raise BadTranscript("unsafe_result", "No valid context can be built from this transcript; nothing was changed.")

@@ -7,16 +7,18 @@ corrections can be made one after another. All costs grow with the rows walked o
 
 from __future__ import annotations
 
-from collections import Counter as Tally
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 from . import messages as m
 from . import protocol
 from .messages import Message
-from .pairs import OpenCalls, stray_results, take
+from .pairs import Ids, OpenCalls, stray_results
 from .policy import Policy
 from .tokens import Counter, message_tokens
+
+SLACK = 8  # tokens by which a text may differ from the sum of its parts
 
 
 @dataclass(slots=True)
@@ -37,14 +39,34 @@ class Sizes:
         """Tokens of these messages together."""
         return sum(self[i] for i in indices)
 
+    def up_to(self, indices: Iterable[int], limit: int) -> int:
+        """Tokens of these messages together if fewer than `limit`, else some number from `limit` on.
+
+        Counts no more messages than that needs, and of a long one no more than its start.
+        """
+        total = 0
+        for i in indices:
+            if total >= limit:
+                break
+            total += self._least(i, limit - total)
+        return total
+
     def reach(self, indices: Iterable[int], limit: int) -> bool:
         """Whether these messages have at least `limit` tokens; counts no more of them than that needs."""
-        left = limit
-        for i in indices:
-            if left <= 0:
-                break
-            left -= self[i]
-        return left <= 0
+        return self.up_to(indices, limit) >= limit
+
+    def _least(self, index: int, limit: int) -> int:
+        if index not in self.known:
+            said = m.countable(self.messages[index])
+            if shows_tokens(said, limit, self.count):
+                return limit
+        return self[index]
+
+
+def shows_tokens(text: str, tokens: int, count: Counter) -> bool:
+    """Whether the start of a long text shows already that it has this many tokens."""
+    start = text[: tokens * protocol.CHARACTERS_A_TOKEN]
+    return len(start) < len(text) and count(start) >= tokens + SLACK
 
 
 def is_recompaction(messages: Sequence[Message]) -> bool:
@@ -103,17 +125,16 @@ def align_end(messages: Sequence[Message], index: int, head_end: int = 0) -> int
     The nearest parent only: an earlier complete group with the same ids stays where it is. Never below `head_end`.
     """
     cut = _before_run(messages, min(max(index, head_end), len(messages)), head_end)
-    wanted = stray_results(messages[cut:])
-    seen: Tally[str] = Tally()  # results between the walker and the cut whose call is still to come
+    wanted = stray_results(messages[i] for i in range(cut, len(messages)))
+    seen = Ids()  # results between the walker and the cut whose call is still to come
     at = cut
-    while at > head_end and +wanted:
+    while at > head_end and wanted:
         at -= 1
-        seen.update(filter(None, m.answers(messages[at])))
-        parent = [take(wanted, call.ids) for call in m.calls(messages[at]) if not take(seen, call.ids)]
+        seen.add(filter(None, m.answers(messages[at])))
+        parent = [wanted.take(call.ids) for call in m.calls(messages[at]) if not seen.take(call.ids)]
         if any(parent):
             cut = at
-            wanted.update(seen)
-            seen.clear()
+            wanted.add(seen.drained())
     return cut
 
 
@@ -135,10 +156,7 @@ def anchor_last_user(messages: Sequence[Message], index: int, head_end: int) -> 
 
     A handoff is not a user message, and neither are the agent's own notices unless there is nothing else.
     """
-    at = _last(messages, m.is_typed)
-    if at is None:
-        at = _last(messages, m.is_user_message)
-    return _anchor(messages, index, head_end, at)
+    return _anchor(messages, index, head_end, _last_user(messages))
 
 
 def anchor_last_reply(messages: Sequence[Message], index: int, head_end: int) -> int:
@@ -146,10 +164,35 @@ def anchor_last_reply(messages: Sequence[Message], index: int, head_end: int) ->
 
     Rows with nothing but tool calls do not count, unless no assistant message has any text.
     """
-    at = _last(messages, m.is_readable_reply)
-    if at is None:
-        at = _last(messages, lambda row: row.get("role") == "assistant" and not m.is_standalone_handoff(row))
-    return _anchor(messages, index, head_end, at)
+    return _anchor(messages, index, head_end, _last_reply(messages))
+
+
+def turn_starts(messages: Sequence[Message], head_end: int) -> list[int]:
+    """Ends of a longer head: behind the last user message and the step after it, behind the last reply of its turn.
+
+    Ascending, each behind `head_end` and a whole tool group.
+    """
+    user, said = _last_user(messages), _last_reply(messages)
+    turn = -1 if user is None else user
+    ends = []
+    if turn >= head_end:
+        follows = turn + 1 < len(messages) and messages[turn + 1].get("role") == "assistant"
+        ends.append(align_start(messages, turn + 1 + follows))
+    if said is not None and said >= max(head_end, turn):
+        ends.append(align_start(messages, said + 1))
+    return sorted(set(ends))
+
+
+def _last_user(messages: Sequence[Message]) -> int | None:
+    typed = _last(messages, m.is_typed)
+    return _last(messages, m.is_user_message) if typed is None else typed
+
+
+def _last_reply(messages: Sequence[Message]) -> int | None:
+    readable = _last(messages, m.is_readable_reply)
+    if readable is not None:
+        return readable
+    return _last(messages, lambda row: row.get("role") == "assistant" and not m.is_standalone_handoff(row))
 
 
 def _last(messages: Sequence[Message], wanted: Callable[[Message], bool]) -> int | None:
@@ -172,12 +215,13 @@ class Cut:
 
 def tail_start(messages: Sequence[Message], head_end: int, policy: Policy, count: Counter) -> int:
     """Index of the first message the tail keeps: by tokens, then aligned, then anchored; `head_end` if all of them."""
-    return find_tail(messages, head_end, policy, Sizes(messages, count)).index
+    lifted = {i for i in range(head_end, len(messages)) if m.is_standalone_handoff(messages[i])}
+    return find_tail(messages, head_end, policy, Sizes(messages, count), lifted).index
 
 
-def find_tail(messages: Sequence[Message], head_end: int, policy: Policy, sizes: Sizes) -> Cut:
-    """`tail_start` with its reasons. Earlier standalone handoffs cost nothing: they are lifted out."""
-    index, why = _walk(messages, head_end, policy, sizes)
+def find_tail(messages: Sequence[Message], head_end: int, policy: Policy, sizes: Sizes, lifted: Collection[int]) -> Cut:
+    """`tail_start` with its reasons. The `lifted` earlier handoffs cost nothing."""
+    index, why = _walk(len(messages), head_end, policy, sizes, lifted)
     reasons = [why]
     steps = (
         (align_end, "The cut moved back {n} so that no tool call is parted from its results."),
@@ -192,35 +236,32 @@ def find_tail(messages: Sequence[Message], head_end: int, policy: Policy, sizes:
     return Cut(index, tuple(reasons))
 
 
-def _walk(messages: Sequence[Message], head_end: int, policy: Policy, sizes: Sizes) -> tuple[int, str]:
+def _walk(length: int, head_end: int, policy: Policy, sizes: Sizes, lifted: Collection[int]) -> tuple[int, str]:
     """Back from the end while the budget lasts; a few messages stay beyond it, inside the soft ceiling."""
-    back = range(len(messages) - 1, head_end - 1, -1)
 
     def own() -> Iterator[int]:
-        return (i for i in back if not m.is_standalone_handoff(messages[i]))
+        return (i for i in range(length - 1, head_end - 1, -1) if i not in lifted)
 
-    budget, fewest, why = policy.tail_budget, policy.fewest_tail, "of {budget:,} tokens for recent messages"
-    if not sizes.reach(own(), policy.soft_ceiling + 1):
-        # All of it would fit, and nothing would be won: cut a small context in the proportions of a large one.
-        rows = list(own())
-        budget = int(sizes.total(rows) * policy.target_ratio)
-        fewest = max(protocol.FEWEST_TAIL, min(fewest, len(rows) // 2))
-        why = "of {budget:,} tokens, the recent share of so small a context"
+    budget = policy.tail_budget_of(sizes.up_to(own(), policy.full_tail_from))
+    fewest = max(
+        protocol.FEWEST_TAIL, min(policy.fewest_tail, sum(1 for _ in islice(own(), 2 * protocol.MOST_TAIL_FLOOR)) // 2)
+    )
     used = kept = 0
-    start = len(messages)
+    start = length
     for i in own():
-        limit = policy.soft_ceiling if kept < fewest else budget
-        if kept >= max(policy.keep_last or 0, 1) and used + sizes[i] > limit:
+        left = (policy.soft_ceiling if kept < fewest else budget) - used
+        if kept >= max(policy.keep_last or 0, 1) and sizes.reach([i], left + 1):
             break
         used += sizes[i]
         kept += 1
         start = i
     held = f"The last {plural(kept, 'message')} ({used:,} tokens)"
+    share = ", the recent share of so small a context" if budget < policy.tail_budget else " for recent messages"
     if policy.keep_last and kept <= policy.keep_last and used > budget:
         return start, f"{held} stay because you asked for at least {policy.keep_last}."
     if used > budget:
-        return start, f"{held} always stay, beyond the budget {why.format(budget=budget)}."
-    return start, f"{held} fit the budget {why.format(budget=budget)}."
+        return start, f"{held} always stay, beyond the budget of {budget:,} tokens{share}."
+    return start, f"{held} fit the budget of {budget:,} tokens{share}."
 
 
 def plural(n: int, noun: str, many: str = "") -> str:

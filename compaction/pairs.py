@@ -6,7 +6,7 @@ id answers a call of the row directly before its run of results. Every function 
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -21,14 +21,14 @@ class OpenCalls:
     def __init__(self) -> None:
         self.waiting: dict[Place, Call] = {}
         self._by_id: dict[str, list[Place]] = {}
-        self._near: list[Place] = []
+        self._near: deque[Place] = deque()
 
     def see(self, at: int, row: Message) -> list[str | None]:
         """Take in one row; for each result in it the id it names if no open call fits, else None."""
         named = answers(row)
         if named:
             return [None if self._close(id_) else id_ for id_ in named]
-        self._near = []
+        self._near = deque()
         for position, call in enumerate(calls(row)):
             self._near.append((at, position))
             self.waiting[at, position] = call
@@ -39,7 +39,7 @@ class OpenCalls:
     def _close(self, id_: str) -> bool:
         places = self._by_id.get(id_, []) if id_ else self._near
         while places:
-            place = places.pop() if id_ else places.pop(0)
+            place = places.pop() if id_ else self._near.popleft()
             if self.waiting.pop(place, None):
                 return True
         return False
@@ -74,16 +74,41 @@ def loose_ends(rows: Sequence[Message]) -> Loose:
     return Loose(unanswered, orphans)
 
 
-def stray_results(rows: Iterable[Message]) -> Counter[str]:
+def stray_results(rows: Iterable[Message]) -> Ids:
     """Ids named by the results among these rows whose call is not among them."""
     open_calls = OpenCalls()
-    return Counter(id_ for at, row in enumerate(rows) for id_ in open_calls.see(at, row) if id_)
+    return Ids(id_ for at, row in enumerate(rows) for id_ in open_calls.see(at, row) if id_)
 
 
-def take(ids: Counter[str], names: Iterable[str]) -> bool:
-    """Use up one of the names; whether there was one."""
-    for name in names:
-        if ids[name] > 0:
-            ids[name] -= 1
-            return True
-    return False
+class Ids:
+    """Ids of results in some number each; true while there are any. Nothing here costs more for a larger collection."""
+
+    def __init__(self, ids: Iterable[str] = ()) -> None:
+        self._times: Counter[str] = Counter()
+        self._left = 0
+        self.add(ids)
+
+    def __bool__(self) -> bool:
+        return self._left > 0
+
+    def add(self, ids: Iterable[str]) -> None:
+        """Put in each of these, as often as it is named."""
+        for id_ in ids:
+            self._times[id_] += 1
+            self._left += 1
+
+    def take(self, names: Iterable[str]) -> bool:
+        """Use up one of the names; whether there was one."""
+        for name in names:
+            if self._times[name] > 0:
+                self._times[name] -= 1
+                self._left -= 1
+                return True
+        return False
+
+    def drained(self) -> list[str]:
+        """All of them; none is left."""
+        ids = list(self._times.elements())
+        self._times.clear()
+        self._left = 0
+        return ids

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections import Counter as Tally
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import chain
 from typing import Literal
 
 from . import messages as m
 from . import protocol
-from .boundaries import Sizes, align_start, find_tail, head_of, is_recompaction, plural, system_rows
+from .boundaries import SLACK, Sizes, align_start, find_tail, head_of, is_recompaction, plural, system_rows, turn_starts
 from .errors import BadTranscript, NothingToCompact
 from .messages import Message
-from .pairs import take
+from .pairs import Ids
 from .policy import Policy
 from .repair import repairs
 from .tokens import Counter, message_tokens
 
 Role = Literal["user", "assistant"]
 ROLES: tuple[Role, ...] = ("user", "assistant")
-SLACK = 8  # tokens by which a text may differ from the sum of its parts
+SPLIT = (
+    "Everything after the start belongs to one running turn, so its request and first step stay at the start and the"
+    " older part of the turn is summarised."
+)
 
 
 @dataclass(frozen=True)
@@ -29,7 +33,8 @@ class Plan:
 
     `lifted` are standalone earlier handoffs, wherever they stand; `previous_summary` the bodies of all earlier ones,
     oldest first (a merged one keeps its index where its live text goes). `role` is the new handoff's, None if it must
-    be merged into the first tail message. `reasons` are sentences for people. Token totals are counted when first read.
+    be merged into the first tail message. `reasons` are sentences for people. `around` are the tokens that are written
+    besides the summary's body. Token totals are counted when first read.
     """
 
     messages: tuple[Message, ...]
@@ -43,6 +48,7 @@ class Plan:
     recompaction: bool
     role: Role | None
     reasons: tuple[str, ...]
+    around: int
     sizes: Sizes = field(repr=False, compare=False)
 
     @cached_property
@@ -72,25 +78,31 @@ class Plan:
 
     @cached_property
     def summary_budget(self) -> int:
-        """Tokens the summary may take: the policy's limit, and always less than what it replaces."""
-        replaced = self.middle_tokens + self.earlier_tokens
-        room = replaced - overhead(self.messages, self.count) - SLACK
-        return max(min(self.policy.summary_limit(replaced), room), 1)
+        """Tokens the summary may take: the policy's limit, and always less than what it replaces.
+
+        Counts no more of the middle than that needs, the newest messages first.
+        """
+        around = self.around + SLACK
+        most = self.policy.most_summary
+        enough = max(math.ceil(most / self.policy.summary_ratio), most + around)
+        merged = sum(map(self._handoff_tokens, (*self.head, *self.tail)))
+        replaced = merged + self.sizes.up_to((*self.lifted, *reversed(self.middle)), enough - merged)
+        return max(min(self.policy.summary_limit(replaced), replaced - around), 1)
 
     @property
     def tokens_after_estimate(self) -> int:
         """Tokens of the result if the summary uses its whole budget."""
-        return self.head_tokens + self.tail_tokens + overhead(self.messages, self.count) + self.summary_budget
+        return self.head_tokens + self.tail_tokens + self.around + self.summary_budget
 
     def _tokens_without_handoffs(self, indices: Iterable[int]) -> int:
-        total = 0
-        for i in indices:
-            message = self.messages[i]
-            if protocol.is_handoff(message) and not m.is_system(message):
-                total += message_tokens({**message, "content": m.live_content(message)}, self.count)
-            else:
-                total += self.sizes[i]
-        return total
+        return sum(self.sizes[i] - self._handoff_tokens(i) for i in indices)
+
+    def _handoff_tokens(self, index: int) -> int:
+        """Tokens of the earlier handoff that is merged into a message, 0 where there is none."""
+        message = self.messages[index]
+        if m.is_system(message) or not protocol.is_handoff(message):
+            return 0
+        return self.sizes[index] - message_tokens({**message, "content": m.live_content(message)}, self.count)
 
 
 def plan(messages: Iterable[Message], policy: Policy, count: Counter) -> Plan:
@@ -100,7 +112,6 @@ def plan(messages: Iterable[Message], policy: Policy, count: Counter) -> Plan:
     when the rules leave nothing worth replacing, BadTranscript when the input is not a list of messages.
     """
     rows = _checked(messages)
-    sizes = Sizes(rows, count)
     system = system_rows(rows)
     handoffs = [i for i in range(system, len(rows)) if protocol.is_handoff(rows[i])]
     lifted = {i for i in handoffs if m.is_standalone_handoff(rows[i])}
@@ -108,18 +119,22 @@ def plan(messages: Iterable[Message], policy: Policy, count: Counter) -> Plan:
     wanted = head_of(rows, policy, again)
     head_end = align_start(rows, wanted)
     _require_enough(len(rows) - head_end - len(lifted), policy)
-    cut = find_tail(rows, head_end, policy, sizes)
-    draft = _Draft(rows, head_end, cut.index, lifted, sizes, policy)
-    role, moved = draft.seat()
-    _require_middle(draft)
-    reasons = [_head_reason(system, wanted, again), *_grown(head_end - wanted), *cut.reasons, *moved]
+    draft = _Draft(rows, head_end, lifted, Sizes(rows, count), policy)
+    split = None if draft.worth_it() else draft.with_turn_split()
+    if split is None:
+        _require_middle(draft)
+        start = [_head_reason(system, wanted, again), *_grown(head_end - wanted)]
+    else:
+        draft, start = split, [SPLIT]
+    reasons = [*start, *draft.reasons]
     if handoffs:
         reasons.append(
             f"{plural(len(handoffs), 'earlier summary', 'earlier summaries')} will be folded into the new one."
         )
     return Plan(
-        rows, policy, count, tuple(range(head_end)), tuple(draft.middle()), tuple(draft.tail()), tuple(sorted(lifted)),
-        "\n\n".join(filter(None, (_body(rows[i]) for i in handoffs))), again, role, tuple(reasons), sizes,
+        rows, policy, count, tuple(draft.own(0, draft.head_end)), tuple(draft.middle()), tuple(draft.tail()),
+        tuple(sorted(lifted)), "\n\n".join(filter(None, (_body(rows[i]) for i in handoffs))), again, draft.role,
+        tuple(reasons), draft.around, draft.sizes,
     )  # fmt: skip
 
 
@@ -137,30 +152,54 @@ def needs_note(messages: Sequence[Message]) -> bool:
     return isinstance(content, (str, list)) and protocol.NOTE_SENTENCE not in m.text(content).lower()
 
 
-@dataclass(slots=True)
 class _Draft:
-    """A plan while its cut may still move."""
+    """A plan for a given head: where the tail starts, and which role the handoff gets there."""
 
-    rows: tuple[Message, ...]
-    head_end: int
-    cut: int
-    lifted: set[int]
-    sizes: Sizes
-    policy: Policy
+    def __init__(
+        self, rows: tuple[Message, ...], head_end: int, lifted: set[int], sizes: Sizes, policy: Policy
+    ) -> None:
+        self.rows, self.head_end, self.lifted, self.sizes, self.policy = rows, head_end, lifted, sizes, policy
+        cut = find_tail(rows, head_end, policy, sizes, lifted)
+        self.cut = cut.index
+        self.role, moved = self._seat()
+        self.reasons = [*cut.reasons, *moved]
+        self.around = overhead(rows, sizes.count) + self._growth()
 
-    def middle(self, cut: int | None = None) -> list[int]:
-        return [i for i in range(self.head_end, self.cut if cut is None else cut) if i not in self.lifted]
+    def own(self, start: int, end: int) -> Iterator[int]:
+        """The rows of a stretch without earlier handoffs."""
+        return (i for i in range(start, end) if i not in self.lifted)
 
-    def tail(self) -> list[int]:
-        return [i for i in range(self.cut, len(self.rows)) if i not in self.lifted]
+    def middle(self) -> Iterator[int]:
+        return self.own(self.head_end, self.cut)
 
-    def worth_it(self, cut: int | None = None) -> bool:
+    def tail(self) -> Iterator[int]:
+        return self.own(self.cut, len(self.rows))
+
+    def worth_it(self) -> bool:
         """Whether there is a middle, and it is larger than the smallest handoff that could replace it."""
-        middle = self.middle(cut)
-        least = overhead(self.rows, self.sizes.count) + SLACK + protocol.SMALLEST_BODY_TOKENS
-        return bool(middle) and self.sizes.reach([*middle, *self.lifted], least)
+        return self._worth_it(self.cut, self.around)
 
-    def seat(self) -> tuple[Role | None, list[str]]:
+    def _worth_it(self, cut: int, around: int) -> bool:
+        middle = partial(self.own, self.head_end, cut)
+        if next(middle(), None) is None:
+            return False
+        return self.sizes.reach(chain(middle(), self.lifted), around + SLACK + protocol.SMALLEST_BODY_TOKENS)
+
+    def with_turn_split(self) -> _Draft | None:
+        """The plan that keeps the request of a running turn at the start and summarises the older part of the turn.
+
+        For a transcript whose rules leave nothing to summarise because the last user message, or the last readable
+        reply, stands at its start (hermes-agent #80449). The assistant's first step stays too: between a user message
+        and an assistant one no role would fit the handoff.
+        """
+        for end in turn_starts(self.rows, self.head_end):
+            if not self.sizes.reach(self.own(self.head_end, end), self.policy.tail_budget + 1):
+                draft = _Draft(self.rows, end, self.lifted, self.sizes, self.policy)
+                if draft.worth_it():
+                    return draft
+        return None
+
+    def _seat(self) -> tuple[Role | None, list[str]]:
         """The handoff's role; the cut moves back to where one fits if it can."""
         before, after = self._neighbours()
         role = _fitting(before, after)
@@ -177,9 +216,21 @@ class _Draft:
             f"The cut moved back {plural(moved, 'message')} so that the summary can stand as a message of its own."
         ]
 
+    def _kept(self) -> tuple[list[Message], list[Message]]:
+        return [self.rows[i] for i in self.own(0, self.head_end)], [self.rows[i] for i in self.tail()]
+
+    def _growth(self) -> int:
+        """Tokens by which kept rows get longer, because a stub stands where a call without a result was left out."""
+        head, tail = self._kept()
+        kept = [*head, *tail]
+        made = ((kept[at], changes) for at, changes in repairs(head, tail).items() if changes and "content" in changes)
+        count = self.sizes.count
+        grown = (message_tokens({**row, **changes}, count) - message_tokens(row, count) for row, changes in made)
+        return sum(tokens for tokens in grown if tokens > 0)
+
     def _neighbours(self) -> tuple[str | None, str]:
         """Roles of the last head row (None: nothing but system rows) and the first tail row, as they will be sent."""
-        head, tail = self.rows[: self.head_end], [self.rows[i] for i in self.tail()]
+        head, tail = self._kept()
         gone = {at for at, changes in repairs(head, tail).items() if changes is None}
         before = [m.role(row) for at, row in enumerate(head) if at not in gone and not m.is_system(row)]
         after = (m.role(row) for at, row in enumerate(tail, len(head)) if at not in gone)
@@ -188,7 +239,7 @@ class _Draft:
     def _better_cut(self, before: str | None) -> int | None:
         """The nearest earlier row, inside the soft ceiling and outside every tool group, beside which a role fits."""
         used = self.sizes.total(self.tail())
-        results: Tally[str] = Tally()
+        results = Ids()
         for at in range(self.cut - 1, self.head_end, -1):
             row = self.rows[at]
             if at in self.lifted:
@@ -196,11 +247,11 @@ class _Draft:
             used += self.sizes[at]
             if used > self.policy.soft_ceiling:
                 return None
-            results.update(m.answers(row))
+            results.add(m.answers(row))
             for call in m.calls(row):
-                take(results, call.ids)
-            if not m.answers(row) and not +results and _fitting(before, m.role(row)):
-                return at if self.worth_it(at) else None
+                results.take(call.ids)
+            if not m.answers(row) and not results and _fitting(before, m.role(row)):
+                return at if self._worth_it(at, overhead(self.rows, self.sizes.count)) else None
         return None
 
 
@@ -240,12 +291,8 @@ def _require_enough(after_head: int, policy: Policy) -> None:
 
 
 def _require_middle(draft: _Draft) -> None:
-    if not draft.middle():
-        if (
-            draft.lifted
-            and all(i in draft.lifted for i in range(draft.head_end, draft.cut))
-            and draft.cut > draft.head_end
-        ):
+    if next(draft.middle(), None) is None:
+        if draft.cut > draft.head_end:
             raise NothingToCompact(
                 "only_summaries", "Before the recent messages there is nothing but an earlier summary."
             )

@@ -45,11 +45,28 @@ class Policy:
         return int(self.tail_budget * protocol.SOFT_CEILING)
 
     @property
+    def full_tail_from(self) -> int:
+        """Tokens of a context from which on the recent messages get the whole tail budget."""
+        return self.soft_ceiling + max(self.tail_budget - int(self.soft_ceiling * self.target_ratio), 0)
+
+    def tail_budget_of(self, tokens: int) -> int:
+        """Tokens the recent messages of a context of `tokens` may take, so that a small one yields a useful cut too.
+
+        Inside the soft ceiling the share that the tail has of a full one; of what is beyond, all until the tail budget.
+        """
+        inside = min(tokens, self.soft_ceiling)
+        return min(self.tail_budget, int(inside * self.target_ratio) + tokens - inside)
+
+    @property
     def fewest_tail(self) -> int:
         """Messages the tail keeps even beyond its budget (inside the soft ceiling): max(3, min(n, 8))."""
         return max(protocol.FEWEST_TAIL, min(self.protect_last_n, protocol.MOST_TAIL_FLOOR))
 
+    @property
+    def most_summary(self) -> int:
+        """Tokens no summary exceeds."""
+        return min(int(self.context_window * protocol.MAX_SUMMARY_SHARE), protocol.MAX_SUMMARY_TOKENS)
+
     def summary_limit(self, middle_tokens: int) -> int:
         """Tokens a summary of `middle_tokens` may take: the ratio, within 2,000..min(5 % of the window, 12,000)."""
-        most = min(int(self.context_window * protocol.MAX_SUMMARY_SHARE), protocol.MAX_SUMMARY_TOKENS)
-        return min(max(int(middle_tokens * self.summary_ratio), protocol.MIN_SUMMARY_TOKENS), most)
+        return min(max(int(middle_tokens * self.summary_ratio), protocol.MIN_SUMMARY_TOKENS), self.most_summary)

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
-from compaction import BadTranscript, Message, NothingToCompact, Policy, plan, protocol, tail_start
+import compaction
+from compaction import (
+    BadTranscript,
+    Message,
+    NothingToCompact,
+    Policy,
+    apply,
+    plan,
+    protocol,
+    request_of,
+    tail_start,
+)
+from compaction.plan import SPLIT
 from tests.compaction.transcripts import SMALL, count, exchange, handoff, reply, result, system, tool_turn, user, words
 
 TOOLS = [row for i in range(12) for row in tool_turn(i)]
@@ -124,12 +137,47 @@ def test_too_little_to_compact_is_refused(messages: list[Message], code: str) ->
     assert refused(messages, Policy()).code == code
 
 
-def test_one_running_turn_is_refused_in_words() -> None:
-    run = [row for i in range(30) for row in (reply("", f"c{i}"), result(f"c{i}", words(60)))]
-    refusal = refused([system(), handoff(), user("the task"), reply("On it."), *run])
-    assert refusal.code == "only_summaries"
-    refusal = refused([system(protocol.NOTE), user("the task"), reply("On it."), *run])
+RUN = [row for i in range(30) for row in (reply("", f"c{i}"), result(f"c{i}", words(60)))]
+TASK = user("the task")
+
+
+@pytest.mark.parametrize(
+    ("before", "head", "role"),
+    [
+        ([system(), handoff(), TASK, reply("On it.")], (0, 2, 3), "user"),
+        ([system(), handoff(), TASK, reply("On it.", "a"), result("a")], (0, 2, 3, 4), "user"),
+        ([handoff(), TASK, reply("", "a", "b"), result("a"), result("b"), reply("Now.")], (1, 2, 3, 4, 5), "user"),
+        ([system(), handoff(), reply("Yes?"), TASK, reply("On it.")], (0, 2, 3, 4), "user"),  # too small to summarise
+        ([system(protocol.NOTE), TASK, reply("On it.")], (0, 1, 2), "user"),
+        ([system(), *exchange(1, size=1), TASK, reply("On it.")], (0, 1, 2, 3, 4), "user"),  # the first compaction
+    ],
+)
+def test_a_running_turn_that_is_all_there_is_is_split(before: list[Message], head: tuple[int, ...], role: str) -> None:
+    messages = [*before, *RUN]
+    made = plan(messages, SMALL, count)
+    assert (made.head, made.role) == (head, role)
+    assert made.middle == tuple(range(made.middle[0], made.tail[0])) and made.middle[0] == head[-1] + 1
+    assert made.reasons[0] == SPLIT and messages.index(TASK) in made.head
+    assert 0 < made.tail_tokens <= SMALL.tail_budget
+    assert plan([*messages, user("Something new."), reply("Yes.")], SMALL, count).reasons[0] != SPLIT
+
+
+def test_a_running_turn_whose_first_step_is_too_large_is_refused_in_words() -> None:
+    refusal = refused([system(protocol.NOTE), TASK, reply("", "a"), result("a", words(401)), *RUN])
     assert refusal.code == "turn_in_progress" and "last user message" in refusal.reason
+    refusal = refused([system(), handoff(), TASK, reply("", "a"), result("a", words(401)), *RUN])
+    assert refusal.code == "only_summaries"
+
+
+def test_a_single_request_is_compacted_again_and_again() -> None:
+    messages = [system(), user("Count the files."), reply("I start.", "x"), result("x")]
+    for step in range(5):
+        messages += [row for i in range(30) for row in (reply("", f"c{step}-{i}"), result(f"c{step}-{i}", words(60)))]
+        made = plan(messages, SMALL, count)
+        messages = apply(made, f"Step {step}.").messages
+        assert [row["content"] for row in messages if row["role"] == "user"][0] == "Count the files."
+        assert made.previous_summary == (f"Step {step - 1}." if step else "")
+        assert sum(compaction.is_handoff(row) for row in messages) == 1
 
 
 def test_the_gate_uses_the_head_in_effect() -> None:
@@ -156,17 +204,52 @@ def test_rows_of_unknown_roles_and_shapes_are_carried_through() -> None:
     assert len(made.head) + len(made.middle) + len(made.tail) == 52
 
 
-def test_the_plan_counts_the_session_only_when_asked() -> None:
-    counted = 0
+def test_a_small_context_is_cut_in_proportion_and_no_size_is_a_cliff() -> None:
+    policy = Policy()
+    assert [policy.tail_budget_of(n) for n in (0, 10_000, 30_000, 35_000, 44_000, 10**6)] == [
+        0, 2_000, 6_000, 11_000, 20_000, 20_000,
+    ]  # fmt: skip
+    assert policy.full_tail_from == 44_000
+    for ratio in (0.10, 0.20, 0.80):
+        policy = Policy(context_window=10_000, target_ratio=ratio)
+        kept = [policy.tail_budget_of(n) for n in range(policy.full_tail_from + 100)]
+        assert all(0 <= b - a <= 1 for a, b in pairwise(kept)), "neither the tail nor the middle ever shrinks"
+        assert kept[policy.full_tail_from] == kept[-1] == policy.tail_budget
 
-    def counting(text: str) -> int:
-        nonlocal counted
-        counted += 1
+
+class Work:
+    """A counter that keeps account of what it was asked to count."""
+
+    def __init__(self) -> None:
+        self.texts = self.characters = 0
+
+    def __call__(self, text: str) -> int:
+        self.texts += 1
+        self.characters += len(text)
         return count(text)
 
-    made = plan(exchange(500), SMALL, counting)
-    assert counted < 60
-    assert made.tokens_before > 0 and counted > 1_000
+
+@pytest.mark.parametrize("size", [40, 40_000])
+def test_plan_request_and_apply_count_no_more_of_a_longer_session(size: int) -> None:
+    def work(n: int) -> Work:
+        done = Work()
+        made = plan([system(), *exchange(n, size=size), *exchange(20)], SMALL, done)
+        request_of(made)
+        apply(made, "## Goal\nShip it.")
+        return done
+
+    short, long = work(30), work(600)
+    assert (long.texts, long.characters) == (short.texts, short.characters) and long.characters < 40_000
+    done = Work()
+    made = plan([system(), *exchange(600)], SMALL, done)
+    assert made.tokens_before > 0 and done.texts > 1_200, "the whole is counted when somebody asks for it"
+
+
+def test_a_message_that_does_not_fit_is_not_counted_to_its_end() -> None:
+    done = Work()
+    made = plan([*exchange(20), user("long " + words(250_000)), *exchange(20)], SMALL, done)
+    assert made.summary_budget == 200 and done.characters < 40_000
+    assert made.middle_tokens > 250_000
 
 
 def test_policy_values_are_clamped_or_refused() -> None:

@@ -12,6 +12,7 @@ import compaction
 from compaction import Message, NothingToCompact, Plan, Policy, Result, Rewrite, offline, protocol
 from compaction import messages as m
 from compaction.pairs import loose_ends
+from compaction.plan import SPLIT
 from tests.compaction.transcripts import (
     count,
     exchange,
@@ -63,7 +64,7 @@ def test_calls_and_results_are_complete_and_the_handoff_stands_beside_no_equal_r
     plan, result = run(messages, policy)
     loose = loose_ends(result.messages)
     assert not loose.calls and not loose.results
-    roles = [row["role"] for row in result.messages]
+    roles = [m.role(row) for row in result.messages]
     at = [i for i, edit in enumerate(result.edits) if isinstance(edit, compaction.Insert)]
     assert len(at) == (plan.role is not None)
     for i in at:
@@ -123,14 +124,27 @@ def test_a_recompaction_keeps_the_system_prompt_alone(messages: list[Message], p
     plan, result = run(messages, policy)
     assert policy == before
     if plan.recompaction:
-        assert plan.head == ((0,) if m.is_system(messages[0]) else ())
+        assert_head_of_recompaction(plan)
     try:
         again = compaction.plan(result.messages, policy, count)
     except NothingToCompact:
         return
     assert again.recompaction
-    assert again.head == ((0,) if m.is_system(messages[0]) else ())
+    assert_head_of_recompaction(again)
     assert "Short." in again.previous_summary
+
+
+def assert_head_of_recompaction(plan: Plan) -> None:
+    """The system prompt alone; of a running turn that is all there is also its request and first step, if small."""
+    prompt = (0,) if m.is_system(plan.messages[0]) else ()
+    if SPLIT not in plan.reasons:
+        assert plan.head == prompt
+        return
+    start = plan.head[len(prompt) :]
+    assert plan.sizes.total(start) <= plan.policy.tail_budget
+    users = [i for i, row in enumerate(plan.messages) if m.is_typed(row)]
+    assert not users or users[-1] in (*plan.head, *plan.tail)
+    assert not any(m.is_typed(plan.messages[i]) for i in plan.middle)
 
 
 @SETTINGS
@@ -182,7 +196,7 @@ def test_ten_compactions_in_a_row_carry_the_newest_task(turns: int, prompt: bool
         messages = result.messages
         compacted += 1
         newest = f"Task {step}-{turns + 5}"
-        assert any(newest in m.text(m.live_content(row)) for row in messages if row["role"] == "user")
+        assert any(newest in m.text(m.live_content(row)) for row in messages if m.role(row) == "user")
         section = result.summary.partition("## Active task")[2].partition("## Goal")[0]
         assert f"Task {step}-" in section and ("Task 0-0:" not in section)
         assert count(result.summary) <= max(policy.summary_limit(10**9), 1)
