@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from hypothesis import strategies as st
@@ -66,36 +67,113 @@ def handoff(body: str = "What was done before.", role: str = "user", live: str =
     return {"role": role, "content": f"{text}\n\n{live}" if live else text, protocol.FLAG: True}
 
 
+# --- every layout of an earlier handoff ------------------------------------------------------------------------------
+LONG_DIRECTIVE = (
+    "Earlier turns were compacted into the summary below. Respond to the latest message only. The current session state"
+    " may reflect work described here — avoid repeating it:"
+)
+OPENINGS = (
+    f"{protocol.LEGACY_HEADER} ",
+    f"{protocol.LEGACY_HEADER} {protocol.FRAMING}\n",
+    f"{protocol.CURRENT_HEADER} {LONG_DIRECTIVE}\n",
+    f"{protocol.CURRENT_HEADER}\n",
+    f"{protocol.HYPHEN_HEADER} ",
+)
+LAYOUTS = ("standalone", "summary first", "prior first")
+
+
+def carrier(layout: str, opening: str = OPENINGS[0], body: str = "Earlier work.", live: str = "And now?") -> str:
+    """The text of an earlier handoff as the agents write it; `live` is the row's own text, if the layout has any."""
+    summary = f"{opening}{body}\n\n{protocol.END_MARKER}"
+    if layout == "standalone":
+        return summary
+    if layout == "summary first":
+        return f"{summary}\n\n{live}"
+    return f"{protocol.PRIOR_HEADER}\n{live}\n\n{protocol.MERGE_DELIMITER}\n\n{summary}"
+
+
 # --- strategies ------------------------------------------------------------------------------------------------------
 SENTENCES = ("Please fix the login.", "It must never delete rows.", "Done: see /srv/app/main.py.", "Which one?", "")
-plain = st.one_of(st.sampled_from(SENTENCES), st.text(max_size=60), st.integers(1, 120).map(words))
+ODD_TEXTS = (
+    "\ud800 a lone surrogate",
+    "\x00json:[1]",
+    " " * 5_000,
+    "\n" * 3_000,
+    "\u3000\u200b\ufeff",
+    f"What does {protocol.LEGACY_HEADER} mean?",
+    f"I read {protocol.MERGE_DELIMITER} and {protocol.END_MARKER}",
+    f"```\n{protocol.handoff_text('shown')}\n```",
+    "[System: a process ended]",
+    f"Cite: {protocol.NOTE_SENTENCE}",
+    "<|endoftext|>",
+)
+plain = st.one_of(
+    st.sampled_from(SENTENCES), st.text(max_size=60), st.integers(1, 120).map(words), st.sampled_from(ODD_TEXTS)
+)
 ids = st.sampled_from([f"c{i}" for i in range(5)])  # few, so that they repeat
 junk: st.SearchStrategy[Any] = st.one_of(
-    st.none(), st.integers(), st.just({}), st.just([None, 3, {"type": 7}]), st.binary(max_size=3)
+    st.none(),
+    st.integers(),
+    st.booleans(),
+    st.floats(),
+    st.just({}),
+    st.just([None, 3, {"type": 7}]),
+    st.binary(max_size=3),
+    st.sampled_from(
+        [
+            {"type": ["text"], "text": {"a": 1}},
+            [[["nested"]], {"type": "text"}, {"type": "image_url"}, {"type": "tool_result", "content": 7}],
+            [{"type": "tool_use", "id": ["x"], "input": {1: {2, 3}}}],
+            [{"type": "tool_result", "tool_use_id": {}, "content": [[{"type": "image"}]]}],
+            [{"type": "thinking", "thinking": None}, {"type": "text", "text": 3}, {"text": "untyped"}],
+            {1: 2},
+            ("a", "tuple"),
+            10**4_500,
+        ]
+    ),
 )
 parts = st.lists(
     st.one_of(
         plain.map(lambda t: {"type": "text", "text": t}),
         plain.map(lambda t: {"type": "input_text", "text": t}),
+        plain.map(lambda t: {"type": "output_text", "text": t, "annotations": []}),
         st.just(image()),
+        st.just({"type": "input_image", "image_url": "data:image/png;base64,AAAA"}),
         st.just({"type": "image", "source": {"type": "base64", "data": "AAAA"}}),
+        st.just({"type": "thinking", "thinking": "hm", "signature": "s"}),
         plain,
     ),
     max_size=3,
 )
-content = st.one_of(plain, plain, plain, parts, junk)
+content = st.one_of(plain, plain, plain, parts, plain.map(lambda t: {"type": "text", "text": t}), junk)
+no_calls: st.SearchStrategy[Any] = st.one_of(
+    junk,
+    st.sampled_from(
+        ["not json", "null", '"text"', "[1, null, []]", "{}", "[{}]", '[{"id": 7}]', "[" * 3_000, [[]], [{"id": ["x"]}]]
+    ),
+    st.sampled_from([[{"function": 3}], [{"id": "c0", "function": {"name": {}, "arguments": [1]}}], {"id": "c1"}]),
+)
 
 
 @st.composite
 def tool_groups(draw: st.DrawFn) -> list[Message]:
     """An assistant with calls and its results; some unanswered, some between other rows, some answering nothing."""
-    names = draw(st.lists(ids, min_size=1, max_size=3, unique=True))
+    names = draw(st.lists(ids, min_size=1, max_size=3, unique=bool(draw(st.integers(0, 4)))))
     answered = names if draw(st.integers(0, 4)) else names[:-1]
-    rows: list[Message] = [reply(draw(plain), *names)]
+    shape = draw(st.sampled_from(["dicts", "dicts", "text", "call_id"]))
+    asking = reply(draw(content), *names)
+    if shape == "text":
+        asking["tool_calls"] = json.dumps(asking["tool_calls"])
+    if shape == "call_id":
+        asking["tool_calls"] = [{"id": f"fc_{name}", "call_id": name, "name": "look"} for name in names]
+    rows: list[Message] = [asking]
     for name in answered:
         if not draw(st.integers(0, 9)):
             rows.append(user(draw(plain)))
-        rows.append(result(name, draw(plain)))
+        answer = result(name, draw(content))
+        if shape == "call_id" and draw(st.booleans()):
+            answer = {"role": "tool", "call_id": name, "content": answer["content"]}
+        rows.append(answer)
     if not draw(st.integers(0, 9)):
         rows.append(result(draw(ids), "an orphan"))
     return rows
@@ -103,34 +181,69 @@ def tool_groups(draw: st.DrawFn) -> list[Message]:
 
 @st.composite
 def anthropic_groups(draw: st.DrawFn) -> list[Message]:
-    name = draw(ids)
+    """An assistant with tool_use blocks, and the user row of their results, which may say something too."""
+    names = draw(st.lists(ids, min_size=1, max_size=2))
+    said = draw(st.lists(plain.map(lambda t: {"type": "text", "text": t}), max_size=1))
     rest = draw(st.lists(plain.map(lambda t: {"type": "text", "text": t}), max_size=1))
-    answer = {"type": "tool_result", "tool_use_id": name, "content": [{"type": "text", "text": draw(plain)}, image()]}
-    return [reply([{"type": "tool_use", "id": name, "name": "look", "input": {"q": 1}}]), user([answer, *rest])]
+    uses = [{"type": "tool_use", "id": name, "name": "look", "input": {"q": 1}} for name in names]
+    found: Any = draw(st.one_of(plain, plain.map(lambda t: [{"type": "text", "text": t}, image()]), junk))
+    answers = [{"type": "tool_result", "tool_use_id": name, "content": found} for name in names]
+    if not draw(st.integers(0, 6)):
+        answers.pop()
+    return [reply([*said, *uses]), user([*answers, *rest])]
 
 
-handoffs = st.builds(
-    handoff, st.sampled_from(["Earlier work.", "## Goal\n- ship it"]), st.sampled_from(["user", "assistant"])
-)
-merged = st.builds(
-    lambda live, role: handoff("Earlier work.", role, live),
-    st.sampled_from(SENTENCES[:4]),
-    st.sampled_from(["user", "assistant"]),
+@st.composite
+def handoffs(draw: st.DrawFn) -> list[Message]:
+    """One row that is or contains an earlier handoff, in any layout, as text or in a list, flagged or not."""
+    body = draw(st.sampled_from(["Earlier work.", "## Goal\n- ship it", f"It quoted {protocol.END_MARKER}."]))
+    live = draw(st.sampled_from([*SENTENCES[:4], "```\nopen fence", f"What is {protocol.MERGE_DELIMITER}?"]))
+    text = carrier(draw(st.sampled_from(LAYOUTS)), draw(st.sampled_from(OPENINGS)), body, live)
+    shape: Any = draw(st.sampled_from(["text", "text", "blocks", "strings", "media", "dict"]))
+    block = {"type": "text", "text": text}
+    shapes: dict[str, Any] = {"blocks": [block], "strings": [text], "media": [block, image()], "dict": block}
+    row: Message = {"role": draw(st.sampled_from(["user", "assistant"])), "content": shapes.get(shape, text)}
+    if draw(st.booleans()):
+        row[protocol.FLAG] = draw(st.sampled_from([True, 1, "1"]))
+    elif not draw(st.integers(0, 9)):
+        row = {"role": row["role"], "content": draw(plain), protocol.FLAG: True}
+    if row["role"] == "assistant" and not draw(st.integers(0, 5)):
+        return [{**row, "tool_calls": [call("c9")]}, result("c9")]
+    return [row]
+
+
+odd_roles: st.SearchStrategy[Any] = st.sampled_from(
+    ["system", "developer", "session_meta", "function", "model", "", 7, None, ["user"], {"role": "user"}]
 )
 rows = st.one_of(
     st.builds(lambda c: [user(c)], content),
     st.builds(lambda c: [reply(c)], content),
     st.builds(lambda a, b: [user(a), reply(b)], plain, plain),
     tool_groups(),
+    tool_groups(),
     anthropic_groups(),
-    st.builds(lambda m: [m], st.one_of(handoffs, merged)),
-    st.builds(
-        lambda r, c: [{"role": r, "content": c, "extra": 1}], st.sampled_from(["system", "session_meta", 7]), content
-    ),
+    handoffs(),
+    st.builds(lambda r, c: [{"role": r, "content": c, "extra": 1}], odd_roles, content),
+    st.builds(lambda c, calls: [{"role": "assistant", "content": c, "tool_calls": calls}], content, no_calls),
+    st.builds(lambda c, id_: [{"role": "tool", "tool_call_id": id_, "content": c}], content, st.one_of(ids, junk)),
+    st.builds(lambda c, kind: [{**user(c), "display_kind": kind}], plain, st.one_of(st.just("hidden"), junk)),
+)
+leads: st.SearchStrategy[list[Message]] = st.sampled_from(
+    [
+        [],
+        [],
+        [system()],
+        [system()],
+        [{"role": "system", "content": [{"type": "text", "text": "Be kind."}]}],
+        [{"role": "developer", "content": "Be kind."}],
+        [system(f"Be kind.\n\n{protocol.NOTE}")],
+        [{"role": "system", "content": None}],
+        [{"role": "system", "content": {"type": "text", "text": "Be kind."}}],
+    ]
 )
 transcripts = st.builds(
     lambda lead, groups: [*lead, *(row for group in groups for row in group)],
-    st.sampled_from([[], [system()], [{"role": "system", "content": [{"type": "text", "text": "Be kind."}]}]]),
+    leads,
     st.lists(rows, min_size=8, max_size=30),
 )
 policies = st.builds(

@@ -1,0 +1,263 @@
+"""The rules over many rounds, over long transcripts and over any transcript at all, seen from outside.
+
+The checks read the messages by themselves: nothing of the engine's own reading is trusted here.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, event, given, settings
+from hypothesis import strategies as st
+
+import compaction
+from compaction import BadTranscript, Insert, Message, NothingToCompact, Policy, SummaryRejected, offline, protocol
+from tests.compaction.transcripts import call, image, policies, reply, result, system, transcripts, user
+
+POLICY = Policy(context_window=16_000)  # tail budget 1,600 tokens, soft ceiling 2,400, summaries up to 800
+
+
+def count(text: str) -> int:
+    return len(text) // 4
+
+
+def plain_ask(request: compaction.SummaryRequest) -> str:
+    """A summariser that says nothing of what it read."""
+    return "## Active task\nSee the messages below.\n\n## Goal\nGo on."
+
+
+# --- shapes of a turn ------------------------------------------------------------------------------------------------
+def filler(text: str, size: int = 80) -> str:
+    return text.ljust(4 * size, ".")
+
+
+def chat(task: str, n: int) -> list[Message]:
+    return [user(filler(task)), reply(filler(f"I did {n}."))]
+
+
+def tools(task: str, n: int) -> list[Message]:
+    groups = [
+        row
+        for i in range(4)
+        for row in (
+            reply("", f"c{i}", f"d{i}"),
+            result(f"c{i}", filler(f"out {n}")),
+            result(f"d{i}", filler("more")),
+        )
+    ]
+    return [user(task), *groups, reply(f"Finished {n}.")]
+
+
+def text_calls(task: str, n: int) -> list[Message]:
+    asking: Message = {"role": "assistant", "content": None, "tool_calls": json.dumps([call("same"), call("other")])}
+    return [user(task), asking, result("same", filler("a")), result("other", filler("b")), reply(filler(f"Done {n}."))]
+
+
+def by_call_id(task: str, n: int) -> list[Message]:
+    asking: Message = {
+        "role": "assistant",
+        "content": "",
+        "tool_calls": [{"id": f"fc_{n}", "call_id": "x", "name": "f"}],
+    }
+    answer: Message = {"role": "tool", "call_id": "x", "content": [{"type": "input_text", "text": filler("a", 160)}]}
+    return [
+        user([{"type": "input_text", "text": task}]),
+        asking,
+        answer,
+        reply([{"type": "output_text", "text": f"R{n}"}]),
+    ]
+
+
+def anthropic(task: str, n: int) -> list[Message]:
+    groups = []
+    for i in range(3):
+        use = [
+            {"type": "text", "text": f"Looking {i}."},
+            {"type": "tool_use", "id": f"t{i}", "name": "look", "input": {}},
+        ]
+        found = {"type": "tool_result", "tool_use_id": f"t{i}", "content": [{"type": "text", "text": filler("seen")}]}
+        groups += [reply(use), user([found])]
+    return [user([{"type": "text", "text": task}]), *groups, reply([{"type": "text", "text": filler(f"Done {n}.")}])]
+
+
+def silent(task: str, n: int) -> list[Message]:
+    """An agent that never says a word to the person."""
+    return [user(task), *(row for i in range(5) for row in (reply(None, f"s{i}"), result(f"s{i}", filler("out"))))]
+
+
+def pictures(task: str, n: int) -> list[Message]:
+    return [user([{"type": "text", "text": filler(task)}, image()]), reply(filler(f"I see {n}."))]
+
+
+def notices(task: str, n: int) -> list[Message]:
+    return [*chat(task, n), user(f"[System: process {n} ended]"), reply(filler("Noted."))]
+
+
+SHAPES = (chat, tools, text_calls, by_call_id, anthropic, silent, pictures, notices)
+ASKS = (plain_ask, offline.summarize)
+
+
+# --- reading, by the formats alone -----------------------------------------------------------------------------------
+def live_text(row: Message) -> str:
+    parts = [p for p in compaction.split(row.get("content"), bool(row.get(protocol.FLAG))) if p.kind != "summary"]
+    return "\n".join(part.text for part in parts)
+
+
+def live_users(messages: list[Message]) -> str:
+    return "\n".join(live_text(row) for row in messages if row.get("role") == "user")
+
+
+def unpaired(messages: list[Message]) -> int:
+    waiting: list[str] = []
+    orphans = 0
+    for row in messages:
+        calls = row.get("tool_calls") or []
+        calls = json.loads(calls) if isinstance(calls, str) else calls
+        blocks = [b for b in row["content"] if isinstance(b, dict)] if isinstance(row.get("content"), list) else []
+        waiting += [c.get("call_id") or c["id"] for c in calls] + [b["id"] for b in blocks if b["type"] == "tool_use"]
+        named = [b["tool_use_id"] for b in blocks if b["type"] == "tool_result"]
+        named += [row.get("tool_call_id") or row["call_id"]] if row["role"] == "tool" else []
+        for id_ in named:
+            if id_ in waiting:
+                waiting.remove(id_)
+            else:
+                orphans += 1
+    return orphans + len(waiting)
+
+
+@pytest.mark.parametrize("ask", ASKS, ids=["plain", "offline"])
+@pytest.mark.parametrize("prompt", [True, False])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_ten_compactions_carry_the_newest_task_and_never_the_first(
+    shape: Callable[[str, int], list[Message]], prompt: bool, ask: Callable[[compaction.SummaryRequest], str]
+) -> None:
+    messages: list[Message] = [system()] if prompt else []
+    largest = 0
+    for round_ in range(10):
+        for i in range(18):
+            messages += shape(f"TASK {round_}/{i}/ please", i)
+        before = copy.deepcopy(messages)
+        made = compaction.compact(messages, POLICY, ask, count)
+        assert messages == before
+        assert made.tokens_after < made.tokens_before
+        assert unpaired(made.messages) == 0 and not made.report.repairs
+        assert f"TASK {round_}/17/" in live_users(made.messages)
+        assert sum(compaction.is_handoff(row) for row in made.messages) == 1
+        active = made.summary.partition("## Active task")[2].partition("\n## ")[0]
+        assert "TASK 0/0/" not in active
+        if round_:
+            assert "TASK 0/0/" not in "\n".join(map(live_text, made.messages))
+            assert f"TASK {round_ - 1}/" not in active
+        messages = made.messages
+        if round_ == 2:
+            largest = made.tokens_after
+    assert made.tokens_after <= largest * 1.5 + 500, "compacting again and again does not grow the context"
+
+
+def test_compacting_what_was_just_compacted_ends_in_a_refusal_and_never_grows() -> None:
+    for shape in SHAPES:
+        messages = [system(), *(row for i in range(40) for row in shape(f"TASK {i}/", i))]
+        tokens = sum(compaction.message_tokens(row, count) for row in messages)
+        for _ in range(10):
+            try:
+                made = compaction.compact(messages, POLICY, plain_ask, count)
+            except NothingToCompact as refusal:
+                assert refusal.reason.endswith(".") and len(refusal.reason) > 30
+                break
+            assert made.tokens_after < tokens
+            messages, tokens = made.messages, made.tokens_after
+        else:
+            pytest.fail("ten compactions of the same messages, and still something to compact")
+        assert "TASK 39/" in live_users(messages)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_ten_thousand_messages(shape: Callable[[str, int], list[Message]]) -> None:
+    messages: list[Message] = [system()]
+    i = 0
+    while len(messages) < 10_000:
+        messages += shape(f"TASK {i}/", i)
+        i += 1
+    started = time.process_time()
+    plan = compaction.plan(messages, Policy(), count)
+    made = compaction.apply(plan, "Short.")
+    assert time.process_time() - started < 3
+    assert sorted((*plan.head, *plan.middle, *plan.tail, *plan.lifted)) == list(range(len(messages)))
+    assert unpaired(made.messages) == 0 and not made.report.repairs
+    assert f"TASK {i - 1}/" in live_users(made.messages)
+    assert plan.tail_tokens <= 1.5 * 20_000 and made.tokens_after < 1.5 * 20_000 + 2_000
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [user("x")],
+        [reply("x")],
+        [reply("", "same")],
+        [result("same")],
+        [reply("", "same"), result("same")],
+        [{}],
+        [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "x"}]}],
+        [user(protocol.handoff_text("again"))],
+        [user(f"{protocol.handoff_text('again')}\n\nlive")],
+    ],
+)
+def test_ten_thousand_of_one_kind_are_compacted_or_refused_in_time(rows: list[Message]) -> None:
+    messages = [dict(rows[i % len(rows)]) for i in range(10_000)]
+    started = time.process_time()
+    try:
+        made = compaction.compact(messages, POLICY, plain_ask, count)
+        assert made.tokens_after < made.tokens_before
+    except NothingToCompact as refusal:
+        assert refusal.reason.endswith(".")
+    assert time.process_time() - started < 5
+
+
+# --- any transcript --------------------------------------------------------------------------------------------------
+NO_ROLE: list[Message] = [{}, {"content": "no role"}, {"role": None}]
+bare = st.lists(st.tuples(st.integers(0, 40), st.sampled_from(NO_ROLE)), max_size=2)
+
+
+@st.composite
+def rough(draw: st.DrawFn) -> list[Message]:
+    """Any transcript of the strategies, and rows without a role in it."""
+    messages = list(draw(transcripts))
+    for at, row in draw(bare):
+        messages.insert(min(at, len(messages)), dict(row))
+    return messages
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(rough(), policies, st.one_of(st.text(max_size=300), st.integers(0, 3_000).map("x".__mul__), st.none()))
+def test_any_transcript_and_any_summary_end_in_a_shorter_context_or_a_reason(
+    messages: list[Message], policy: Policy, summary: Any
+) -> None:
+    before = copy.deepcopy(messages)
+    try:
+        made = compaction.compact(messages, policy, lambda request: summary, count)
+    except (NothingToCompact, BadTranscript, SummaryRejected) as refusal:
+        event(refusal.code)
+        assert messages == before
+        assert re.fullmatch(r"[A-Z].{15,}\.", refusal.reason, re.DOTALL) and refusal.code.isidentifier()
+        assert refusal.code != "unsafe_result"
+        return
+    event("compacted")
+    assert messages == before
+    sizes = [sum(compaction.message_tokens(row, count) for row in rows) for rows in (messages, made.messages)]
+    assert sizes == [made.tokens_before, made.tokens_after] and sizes[1] < sizes[0]
+    at = next((i for i, edit in enumerate(made.edits) if isinstance(edit, Insert)), None)
+    if at is not None:
+        role = made.messages[at]["role"]
+        assert role in ("user", "assistant") and made.messages[at][protocol.FLAG]
+        assert all(
+            row.get("role") != role for row in made.messages[max(at - 1, 0) : at + 2] if row is not made.messages[at]
+        )
+    spoken = [row for row in messages if row.get("role") == "user"]
+    if spoken and isinstance(spoken[-1].get("content"), str) and not compaction.is_handoff(spoken[-1]):
+        assert spoken[-1]["content"] in live_users(made.messages)
