@@ -37,9 +37,9 @@ class Anchor:
 WORD_BREAKS = "\"'`;()[]{}<>|"
 WORD = re.compile(rf"[^\s{re.escape(WORD_BREAKS)}]+")
 _PIECE = re.compile(
-    r"[=,](?!\d{3}\b)|:(?!//|\d+(?::\d+)?$|\\)|(?<=-\d\d)T(?=\d\d:)"
+    r"[=,](?!\d{3}\b)|:(?!//|\d+(?::\d+)?:?$|\\)|(?<=-\d\d)T(?=\d\d:)"
 )  # "path=a/b.py", "id:X1", a date before its time; but neither "$7,222" nor a URL
-_EDGES = ".,:!?*#\\…"
+_LEAD, _TRAIL = ",:!?*#\\…", ".,:!?*#\\…"  # marks around a name that are not part of it
 _SUFFIXES = (
     "py|pyi|js|mjs|cjs|ts|tsx|jsx|vue|rs|go|java|kt|c|h|cc|cpp|hpp|cs|rb|php|swift|scala|lua|r|jl|sh|bash|zsh|ps1|sql"
     "|md|rst|txt|log|csv|tsv|json|jsonl|yaml|yml|toml|ini|cfg|conf|env|lock|xml|html|css|scss|svg|png|jpg|jpeg|gif|webp"
@@ -74,7 +74,9 @@ def names_of(word: str) -> tuple[tuple[Kind, str], ...]:
         return ()
     url = word.find("http") if "://" in word else -1
     parts = _PIECE.split(word) if url < 0 else [*_PIECE.split(word[:url]), word[url:]]
-    found = (_NAME.fullmatch(piece) for part in parts if 1 < len(piece := part.strip(_EDGES)) <= LONGEST_NAME)
+    found = (
+        _NAME.fullmatch(piece) for part in parts if 1 < len(piece := part.lstrip(_LEAD).rstrip(_TRAIL)) <= LONGEST_NAME
+    )
     return tuple((match.lastgroup, match[0]) for match in found if match)  # type: ignore[misc]  # a group is a Kind
 
 
@@ -96,7 +98,7 @@ _TROUBLE = (
 )
 _CALM = re.compile(r"(?i)\bno (?:errors?|fail\w*|conflicts?)\b|\b0 (?:errors?|fail\w*)|\"error\": ?(?:null|\"\"|false)")
 _CODE = re.compile(
-    r"(?:\d+\s*[|:]\s*)?(?:def|class|raise|except|import|from|if|elif|else|return|throw|catch|try|func|fn|let|const|var"
+    r"\d+\s*[|:]\s|(?:def|class|raise|except|import|from|if|elif|else|return|throw|catch|try|func|fn|let|const|var"
     r"|log\w*\.|//|#|\*|--|@|[+-] )(?:\W|$)"
 )
 _NEAR = 80  # an error line says so near its start; further in, the word belongs to prose or data
@@ -158,6 +160,7 @@ _DECIDING_PHRASES = (
     *("switched to", "d'accord", "决定", "決定", "采用", "採用", "改用", "选择", "選択", "にします", "결정", "선택"),
 )
 _WORDS = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
+_ASKING = re.compile(r"(?i)(?:if|please|wenn|falls|bitte|si|s['’]il|por favor)\b|.*let me know\b")
 _REMARK = re.compile(
     r"(?i)\bI (?:do not|don[’']t|cannot|only) (?:have|know|remember|see|think|understand|recall|mind)\b"
 )
@@ -194,8 +197,9 @@ def is_wish(sentence: str) -> bool:
 
 
 def is_decision(sentence: str) -> bool:
-    """Whether a sentence has words that settle something; a question does not."""
-    return _holds(sentence, _DECIDING, _DECIDING_PHRASES) and not sentence.endswith(("?", "？"))
+    """Whether a sentence has words that settle something; one that asks for a decision does not."""
+    asks = sentence.endswith(("?", "？")) or _ASKING.match(sentence)
+    return _holds(sentence, _DECIDING, _DECIDING_PHRASES) and not asks
 
 
 def _holds(sentence: str, words: frozenset[str], phrases: Sequence[str] = ()) -> bool:

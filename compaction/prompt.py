@@ -15,7 +15,7 @@ from . import protocol
 from .answer import SHORT, breaks_off, breaks_off_inside, is_refusal
 from .digest import Ask, SummaryRequest, too_long
 from .errors import SummaryRejected
-from .offline import NOTHING, SECTIONS
+from .sections import NOTHING, TITLES
 
 SYSTEM = f"""\
 You keep the notes of a long conversation between a user and an assistant that works with tools. The older part of the \
@@ -53,7 +53,6 @@ GUIDES = (
     ("identifier", "paths, URLs, ids, numbers and names that may be needed again, each with what it is"),
     ("file", "files read, made or changed, each with what was done to it"),
 )
-TITLES = tuple(title for title, *_ in SECTIONS)
 FEWEST_SECTIONS = (len(TITLES) + 1) // 2  # a model may leave empty ones out; the first, the task, is never empty
 
 # Finish reasons of the OpenAI, Anthropic and Gemini interfaces.

@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 
 from compaction import Message, SummaryRequest, counter_for, offline
+from compaction.sections import TITLES, read_back
 from tests.compaction.transcripts import call, count, exchange, reply, result, user, words
 
 ROOT = Path(__file__).resolve().parents[2]
-HEADINGS = [f"## {title}" for title, _, _ in offline.SECTIONS]
+HEADINGS = [f"## {title}" for title in TITLES]
 
 
 def request(turns: list[Message], **changes: Any) -> SummaryRequest:
@@ -269,14 +270,14 @@ def test_headings_of_other_summarisers_are_read_back() -> None:
         "## Blocked\nNone.\n\n## Key Decisions\nNone recoverable from deterministic fallback.\n\n"
         "## Historical Pending User Asks\n- Which port?"
     )
-    found = offline.read_back(hermes)
+    found = read_back(hermes)
     assert found["Active task"] == ["User asked: 'Fix it.'"]
     assert found["Constraints"] == ["Only use tabs."]
     assert found["Actions done"] == ["Called tool(s): ls"]
     assert found["Current state"] == ["The port is 8080.", "No heading here."]
     assert found["Errors and blockers"] == found["Decisions"] == []
     assert found["Questions"] == ["Which port?"]
-    assert offline.read_back("plain prose")["Current state"] == ["plain prose"]
+    assert read_back("plain prose")["Current state"] == ["plain prose"]
 
 
 def test_summaries_of_summaries_do_not_grow() -> None:

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compaction import SummaryRejected, SummaryRequest, counter_for, offline, plan, protocol, summarize
-from compaction.prompt import (
+from compaction import SummaryRejected, SummaryRequest, counter_for, plan, protocol, summarize
+from compaction.prompt import 
+from compaction.sections import TITLES, read_back
     FEWEST_SECTIONS,
     TITLES,
     Prompt,
@@ -50,7 +51,7 @@ def test_every_heading_is_explained() -> None:
 
 
 def test_the_headings_are_those_the_next_summary_is_read_back_by() -> None:
-    found = offline.read_back(NOTES)
+    found = read_back(NOTES)
     assert all(found[title] for title in TITLES)
 
 

@@ -1,0 +1,212 @@
+"""Anchors: what counts as an exact thing, which of them survive, and which lost ones were needed later."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter as Tally
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compaction import Message
+from compaction.anchors import (
+    anchors_in,
+    anchors_of,
+    commands_of,
+    error_line,
+    hindsight,
+    is_binding,
+    names_of,
+    survival,
+    visible_text,
+)
+from tests.compaction.transcripts import call, handoff, reply, result, system, transcripts, user
+
+
+@pytest.mark.parametrize(
+    ("word", "names"),
+    [
+        ("XEHM4B,", [("id", "XEHM4B")]),
+        ("path=/srv/app/main.py:12", [("path", "/srv/app/main.py:12")]),
+        ("/srv/app/main.py:12:3:", [("path", "/srv/app/main.py:12:3")]),
+        ("see:src/a.py", [("path", "src/a.py")]),
+        ("./run.sh", [("path", "./run.sh")]),
+        ("~/.hermes/state.db", [("path", "~/.hermes/state.db")]),
+        (r"C:\Users\ana\notes.md", [("path", r"C:\Users\ana\notes.md")]),
+        ("README.md.", [("path", "README.md")]),
+        ("https://example.com/a?b=1,", [("url", "https://example.com/a?b=1")]),
+        ("url=https://example.com/a", [("url", "https://example.com/a")]),
+        ("mia_li_3668", [("id", "mia_li_3668")]),
+        ("bob@example.com.", [("id", "bob@example.com")]),
+        ("3f78685", [("id", "3f78685")]),
+        ("a1b2c3d4-0000-4000-8000-123456789abc", [("id", "a1b2c3d4-0000-4000-8000-123456789abc")]),
+        ("ABC-123", [("id", "ABC-123")]),
+        ("localhost:8080", [("id", "localhost:8080")]),
+        ("v1.22.3", [("id", "v1.22.3")]),
+        ("18005550199", [("id", "18005550199")]),
+        ("$7,222", [("number", "$7,222")]),
+        ("30%", [("number", "30%")]),
+        ("250ms", [("number", "250ms")]),
+        ("2024-05-24T16:40:00", [("number", "2024-05-24")]),
+        ("hello", []),
+        ("12345", []),
+        ("e.g.", []),
+        ("and/or", []),
+        ("self.assertEqual", []),
+        ("os.path", []),
+        ("word.Next", []),
+        ("x" * 600, []),
+    ],
+)
+def test_names_in_a_word(word: str, names: list[tuple[str, str]]) -> None:
+    assert list(names_of(word)) == names
+
+
+def test_numbers_with_a_unit_stand_behind_a_space_too() -> None:
+    text = "It took 30 minutes, 12.5 MB and 1,000 rows; 5 apples, v1.2.3 days."
+    assert [a.text for a in anchors_of(text) if a.kind == "number"] == ["30 minutes", "12.5 MB", "1,000 rows"]
+
+
+@pytest.mark.parametrize(
+    ("output", "line"),
+    [
+        ("running\nKeyError: 'a'\nmore", "KeyError: 'a'"),
+        ("Error: payment method not found", "Error: payment method not found"),
+        ("fatal: not a git repository", "fatal: not a git repository"),
+        ("E   ModuleNotFoundError: No module named 'x'", "E   ModuleNotFoundError: No module named 'x'"),
+        ("错误：找不到文件", "错误：找不到文件"),  # noqa: RUF001  (what a Chinese tool prints)
+        ("def fail(): raise ValueError('error')", ""),
+        ("1508:     default_error_messages = {}", ""),
+        ("3 passed, 0 failed, 0 errors", ""),
+        ('{"output": "ok", "error": null}', ""),
+        ("a" * 200 + " error", ""),
+        ("all fine", ""),
+    ],
+)
+def test_error_lines(output: str, line: str) -> None:
+    assert error_line(output) == line
+
+
+@pytest.mark.parametrize(
+    ("sentence", "binds"),
+    [
+        ("You must keep the API stable.", True),
+        ("Never push to main.", True),
+        ("please don’t touch the users table", True),
+        ("Only use the 7447 card?", True),
+        ("Bitte niemals löschen.", True),
+        ("No borres nunca la base.", True),
+        ("Никогда не удаляй.", True),
+        ("不要推送到主分支。", True),
+        ("必ず確認してください。", True),
+        ("절대 배포하지 마세요.", True),
+        ("I don't have the number.", False),
+        ("The mustard is on the shelf.", False),
+        ("It works.", False),
+    ],
+)
+def test_sentences_that_bind(sentence: str, binds: bool) -> None:
+    assert is_binding(sentence) is binds
+
+
+def test_commands_are_arguments_of_that_name() -> None:
+    assert commands_of('{"command": "pytest -q tests", "cwd": "/srv"}') == ["pytest -q tests"]
+    assert commands_of('{"path": "command"}') == commands_of("command: ls") == commands_of('["command"]') == []
+
+
+STORY: list[Message] = [
+    system("Read /etc/system.md first."),
+    user("Fix /srv/app/main.py by 2026-12-01. Never touch the billing table."),
+    {**reply("On it, ticket ABC-77."), "tool_calls": [call("a", "terminal", '{"command": "git log -3"}')]},
+    result("a", "commit 3f78685\nfatal: bad object 9c0ffee1"),
+]
+
+
+def test_anchors_of_messages_know_their_kind_and_place() -> None:
+    found = anchors_in(STORY)
+    assert {(a.kind, a.text, a.message) for a in found} == {
+        ("path", "/srv/app/main.py", 1),
+        ("number", "2026-12-01", 1),
+        ("constraint", "Never touch the billing table.", 1),
+        ("id", "ABC-77", 2),
+        ("command", "git log -3", 2),
+        ("id", "3f78685", 3),
+        ("id", "9c0ffee1", 3),
+        ("error", "fatal: bad object 9c0ffee1", 3),
+    }
+    for anchor in found:
+        if anchor.kind != "command":
+            assert str(STORY[anchor.message]["content"])[anchor.start :].startswith(anchor.text)
+
+
+def test_spoken_anchors_are_those_of_people_and_replies() -> None:
+    assert {a.text for a in anchors_in(STORY, spoken=True)} == {
+        "/srv/app/main.py",
+        "2026-12-01",
+        "Never touch the billing table.",
+        "ABC-77",
+    }
+
+
+def test_a_handoff_is_nobodys_words() -> None:
+    row = handoff("See /old/summary/path.", live="Now look at /srv/new.txt here.")
+    assert [a.text for a in anchors_in([row])] == ["/srv/new.txt"]
+
+
+def test_survival_by_kind_and_what_is_lost() -> None:
+    left = "Work on /srv/app/main.py.\nNever touch the   billing table. See 3f78685a, XABC-77."
+    found = survival(anchors_in(STORY), left)
+    assert found.by_kind == {
+        "path": (1, 1),
+        "number": (0, 1),
+        "constraint": (1, 1),
+        "id": (0, 3),
+        "command": (0, 1),
+        "error": (0, 1),
+    }
+    assert [a.text for a in found.lost][:2] == ["2026-12-01", "ABC-77"], "oldest first; a part of a word is no survivor"
+    assert found.total == 8 and found.share == pytest.approx(2 / 8)
+
+
+def test_nothing_to_lose_is_nothing_lost() -> None:
+    assert survival([], "anything").share == 1.0
+
+
+def test_hindsight_counts_what_later_turns_used_again() -> None:
+    later = [
+        reply("I look at /srv/app/main.py again.", "b"),
+        result("b", "shown again: 9c0ffee1"),
+        {**reply(""), "tool_calls": [call("c", "terminal", '{"command": "git show 3f78685"}')]},
+    ]
+    found = hindsight(STORY, "The file is /srv/app/main.py.", later)
+    assert found.by_kind == {"path": (1, 1), "id": (0, 1)}
+    assert [a.text for a in found.lost] == ["3f78685"], "output that merely shows 9c0ffee1 again is no use"
+
+
+def test_visible_text_holds_words_results_and_arguments() -> None:
+    text = visible_text(STORY)
+    assert all(piece in text for piece in ("Never touch", "git log -3", "fatal: bad object", "/etc/system.md"))
+
+
+@given(transcripts)
+def test_anchors_of_anything_survive_in_their_own_text(messages: list[Message]) -> None:
+    found = anchors_in(messages)
+    assert survival(found, visible_text(messages)).lost == ()
+    assert {*anchors_in(messages, spoken=True)} <= {*found}
+
+
+@given(st.text())
+def test_any_text_has_anchors_that_stand_in_it(text: str) -> None:
+    for anchor in anchors_of(text):
+        assert text[anchor.start :].startswith(anchor.text) and anchor.text.strip()
+
+
+def test_looking_grows_with_the_text() -> None:
+    """No expression may take more than linear time on text made to hurt it: a whole minute stands for "never"."""
+    started = time.monotonic()
+    for piece in ("a/", "_1", "A1", "1,", "a.", "-", ":", "=", "http://", "x@x.", "\\a", "1 ", "'"):
+        Tally(anchor.kind for anchor in anchors_of(piece * 100_000))
+        Tally(anchor.kind for anchor in anchors_of(json.dumps([piece * 50] * 2_000)))
+    assert time.monotonic() - started < 60
