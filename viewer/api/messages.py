@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 import compaction
+from viewer.runs.ours import history_of
 from viewer.store import reading
 from viewer.store.codec import StoredMessage, message_of
 from viewer.store.errors import NotFound
@@ -43,7 +44,7 @@ def openai(row: StoredMessage) -> dict[str, Any]:
 def _history_page(
     reader: Reader, session_id: str, around: int | None, after: int | None, limit: int
 ) -> tuple[list[MessageOut], int | None]:
-    history = reading.read_history(reader, session_id)
+    history = history_of(reader, session_id)
     window = reading.window(history, limit=limit, **_edge(history, around, after))
     shown = reading.history_messages(reader, window.items)
     return [_of_history(item) for item in shown], window.last if window.later else None

@@ -6,6 +6,7 @@ import time
 
 from viewer.runs import life, planning
 from viewer.runs.models import Run
+from viewer.runs.ours import history_of
 from viewer.runs.past import CompactionView
 from viewer.runs.planning import Draft
 from viewer.store import counting, reading
@@ -34,7 +35,7 @@ def session(reader: Reader, found: Session) -> SessionOut:
     live = reading.for_model(reading.live_context(reader, found.id))
     total, compactions = len(live), 0
     if found.rows != found.live or found.parts > 1:
-        history = reading.read_history(reader, found.id)
+        history = history_of(reader, found.id)
         total, compactions = len(history.entries), len(history.boundaries)
     refusal = planning.refusal(reader, found.id)
     return SessionOut(

@@ -10,6 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_safe
 
+from viewer.runs.ours import known_blocks
 from viewer.store.alignment import LightRow
 from viewer.store.errors import NotFound
 from viewer.store.history import Boundary, History, build
@@ -72,11 +73,10 @@ class ShownBoundary:
 class Compacted:
     """What is known of a session's compactions beside its rows.
 
-    Tokens by row, our own runs by handoff, the newest compaction and why it cannot be undone ("" when it can).
+    Tokens by row, the newest compaction and why it cannot be undone ("" when it can).
     """
 
     weights: dict[int, int]
-    runs: dict[int, int]
     newest: int
     no_undo: str
 
@@ -84,14 +84,13 @@ class Compacted:
 def shown_boundary(handoff: Handoff, place: Place, known: Compacted, marked: int | None) -> ShownBoundary:
     """A boundary as the page shows it."""
     boundary = handoff.boundary
-    run = known.runs.get(boundary.handoff_id)
     older = COVERED if known.no_undo else LATER_FIRST
     no_undo = known.no_undo if boundary.handoff_id == known.newest else older
     return ShownBoundary(
         id=boundary.handoff_id,
         href=place.boundary(boundary.handoff_id),
-        by="by you, here" if run else "by Hermes",
-        run=f"/runs/{run}" if run else "",
+        by="by you, here" if boundary.run else "by Hermes",
+        run=f"/runs/{boundary.run}" if boundary.run else "",
         time=formats.moment(boundary.time),
         messages_before=formats.exact(boundary.messages_before),
         messages_after=formats.exact(boundary.messages_after),
@@ -166,7 +165,8 @@ def _list(request: HttpRequest, place: Place, handoff_id: int, *, kept: bool) ->
     with open_store(get_store(place.store)) as reader:
         name = get_session(reader, place.session).name
         rows = light_rows(reader, place.session)
-    found = find(build(rows), handoff_id)
+        history = build(rows, known_blocks(reader, place.session))
+    found = find(history, handoff_id)
     ids = found.kept_ids if kept else found.summarised_ids
     data = ListPage(
         name=line(name, 120),

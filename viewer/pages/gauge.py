@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from viewer.runs.ours import history_of
 from viewer.store import counting, reading
 from viewer.store.sessions import Session, chain
 from viewer.store.stores import Reader, identity
@@ -88,7 +89,7 @@ def totals(reader: Reader, session: Session) -> Totals:
 
 
 def _read_totals(reader: Reader, session: Session) -> Totals:
-    history = reading.read_history(reader, session.id)
+    history = history_of(reader, session.id)
     entries = history.entries
     return Totals(len(entries), sum(entry.state == "live" for entry in entries), len(history.boundaries))
 

@@ -10,7 +10,7 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_safe
 
 from compaction import messages as engine
-from viewer.runs.past import runs_by_handoff
+from viewer.runs.ours import known_blocks
 from viewer.runs.undoing import refusal_to_undo
 from viewer.store import counting, reading
 from viewer.store.alignment import LightRow
@@ -81,7 +81,7 @@ def session(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
         if newest != session_id:
             return redirect(_elsewhere(Place(store, newest), wanted))
         rows = light_rows(reader, session_id)
-        history = build(rows)
+        history = build(rows, known_blocks(reader, session_id))
         moved = _canonical(history, wanted.around)
         if moved is not None and moved != wanted.around:
             return redirect(Place(store, session_id).message(moved))
@@ -206,7 +206,6 @@ def _compacted(reader: Reader, found: Session, history: History) -> Compacted:
     newest = max(boundary.handoff_id for boundary in history.boundaries)
     return Compacted(
         weights=weights(reader, found),
-        runs=runs_by_handoff(reader, found.id),
         newest=newest,
         no_undo=refusal_to_undo(reader, found.id, newest, history),
     )

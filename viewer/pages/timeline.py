@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
+from viewer.runs.ours import history_of
 from viewer.store.history import Boundary, History
-from viewer.store.reading import live_context, read_history
+from viewer.store.reading import live_context
 from viewer.store.sessions import get_session
 from viewer.store.stores import get_store, open_store
 
@@ -58,7 +59,7 @@ class TimelinePage:
 def timeline(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
     with open_store(get_store(store)) as reader:
         session = get_session(reader, session_id)
-        history = read_history(reader, session_id)
+        history = history_of(reader, session_id)
         live = [row.id for row in live_context(reader, session_id)]
         series = rises(history, live, weights(reader, session))
         data = drawn(series, context_gauge(reader, session).window)

@@ -11,8 +11,8 @@ from django.views.decorators.http import require_http_methods
 from django_htmx.http import HttpResponseClientRedirect
 
 from viewer.runs import life
+from viewer.runs.ours import history_of
 from viewer.runs.undoing import UndoOutlook
-from viewer.store import reading
 from viewer.store.sessions import get_session
 from viewer.store.stores import Store, get_store, open_store
 
@@ -88,5 +88,5 @@ def _page(store: Store, place: Place, handoff_id: int, outlook: UndoOutlook) -> 
 def _message_there(store: Store, place: Place, handoff_id: int) -> str:
     """The address of the message before which the boundary stands: where the reader is."""
     with open_store(store) as reader:
-        boundary = find(reading.read_history(reader, place.session), handoff_id)
+        boundary = find(history_of(reader, place.session), handoff_id)
     return place.message(boundary.cut_id) if boundary.cut_id else place.view()

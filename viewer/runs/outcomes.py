@@ -16,6 +16,7 @@ from viewer.store.writing import Commit
 
 from . import candidate
 from .models import OPEN_STATUSES, Run
+from .ours import history_of
 from .steps import handoff_place
 
 
@@ -77,7 +78,7 @@ def find_commit(run: Run) -> tuple[Commit, datetime] | None:
     with open_store(get_store(run.store)) as reader:
         newer = [
             boundary
-            for boundary in reading.read_history(reader, run.session_id).boundaries
+            for boundary in history_of(reader, run.session_id).boundaries
             if boundary.handoff_id > planned.watermark
         ]
         rows = reading.read_rows(reader, [boundary.handoff_id for boundary in newer])

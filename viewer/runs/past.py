@@ -10,8 +10,8 @@ from viewer.store.history import Boundary
 from viewer.store.sessions import get_session
 from viewer.store.stores import Reader
 
-from .models import Run
-from .undoing import refusal_to_undo, wrote_handoff
+from .ours import history_of
+from .undoing import refusal_to_undo
 
 BY_US = "by you, here"
 BY_AGENT = "by Hermes"
@@ -43,7 +43,7 @@ class CompactionView:
 def compactions(reader: Reader, session_id: str) -> list[CompactionView]:
     """Every compaction of the session that stands, oldest first. Raises NotFound."""
     model = get_session(reader, session_id).model
-    history = reading.read_history(reader, session_id)
+    history = history_of(reader, session_id)
     if not history.boundaries:
         return []
     sizes = _tokens(reader, model, history.boundaries)
@@ -52,14 +52,13 @@ def compactions(reader: Reader, session_id: str) -> list[CompactionView]:
         for item in reading.history_messages(reader, history.boundaries)
         if isinstance(item, reading.Handoff)
     }
-    runs = runs_by_handoff(reader, session_id)
     newest = max(boundary.handoff_id for boundary in history.boundaries)
     undoable = not refusal_to_undo(reader, session_id, newest, history)
     return [
         CompactionView(
             handoff_id=boundary.handoff_id,
             at=boundary.time,
-            by=BY_US if boundary.handoff_id in runs else BY_AGENT,
+            by=BY_US if boundary.run else BY_AGENT,
             messages_before=boundary.messages_before,
             messages_after=boundary.messages_after,
             tokens_before=sum(sizes.get(row_id, 0) for row_id in boundary.before_ids),
@@ -69,17 +68,11 @@ def compactions(reader: Reader, session_id: str) -> list[CompactionView]:
             summarised_ids=boundary.summarised_ids,
             kept_ids=boundary.kept_ids,
             shortened_ids=boundary.shortened_ids,
-            run=runs.get(boundary.handoff_id),
+            run=boundary.run,
             undoable=undoable and boundary.handoff_id == newest,
         )
         for boundary in history.boundaries
     ]
-
-
-def runs_by_handoff(reader: Reader, session_id: str) -> dict[int, int]:
-    """Handoff row -> our run, of this session's applied runs."""
-    applied = Run.objects.filter(store=reader.store.name, session_id=session_id, status="applied").order_by("pk")
-    return {run.handoff_id: run.pk for run in applied if run.handoff_id is not None and wrote_handoff(reader, run)}
 
 
 def _tokens(reader: Reader, model: str, boundaries: Iterable[Boundary]) -> dict[int, int]:

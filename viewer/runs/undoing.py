@@ -17,6 +17,7 @@ from viewer.store.undoing import Undoing, check_undo, undoing_from_history
 
 from . import candidate, planning
 from .models import Run
+from .ours import history_of
 from .steps import handoff_place
 
 
@@ -40,7 +41,7 @@ def outlook(store: Store, session_id: str, handoff_id: int) -> UndoOutlook:
     """What undoing this compaction would do now. Raises NotFound, StoreUnavailable."""
     with open_store(store) as reader:
         model = get_session(reader, session_id).model
-        history = reading.read_history(reader, session_id)
+        history = history_of(reader, session_id)
         found = check_undo(reader, _undoing(reader, session_id, handoff_id, history))
         refusal = refusal_to_undo(reader, session_id, handoff_id, history)
         before = reading.live_context(reader, session_id)
@@ -69,7 +70,7 @@ def undo(store: Store, session_id: str, handoff_id: int) -> None:
     with open_store(store) as reader:
         if (problem := planning.refusal(reader, session_id)) is not None:
             raise problem
-        undoing = _undoing(reader, session_id, handoff_id, reading.read_history(reader, session_id))
+        undoing = _undoing(reader, session_id, handoff_id, history_of(reader, session_id))
         if refusal := check_undo(reader, undoing).refusal:
             raise NotUndoable(refusal)
     holder = guards.new_holder()

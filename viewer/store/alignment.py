@@ -18,7 +18,8 @@ class LightRow:
     space folded; `calls` the ids of its tool calls; `size` the octets of its live content and calls. `handoff` says
     whether the row holds a compaction summary, alone ("standalone") or with live text ("merged"); `handoff_key` then
     identifies the summary's text. `scaffold` marks a user row that the agent wrote for itself around a compaction.
-    `uid` is the owner's name for the message, which copies keep (schema 31); "" where there is none.
+    `uid` is the owner's name for the message, which copies keep (schema 31); "" where there is none. Rows of one
+    `at_once` other than 0 were in context together: none is a copy of another.
     """
 
     id: int
@@ -33,6 +34,7 @@ class LightRow:
     handoff_key: str = ""
     scaffold: bool = False
     uid: str = ""
+    at_once: int = 0
 
 
 Pair = tuple[LightRow, LightRow]  # (copy, the row it was copied from)
@@ -98,6 +100,10 @@ def _key(row: LightRow) -> tuple[str, str]:
     return (row.role, row.tool_call_id)
 
 
+def _may_pair(a: LightRow, b: LightRow) -> bool:
+    return _key(a) == _key(b) and (a.id == b.id or a.at_once == 0 or a.at_once != b.at_once)
+
+
 def with_telling_times(rows: Sequence[LightRow]) -> list[LightRow]:
     """The rows, with the time 0 where it tells nothing, because rows that cannot be one message share it."""
     first: dict[float, LightRow] = {}
@@ -110,7 +116,7 @@ def with_telling_times(rows: Sequence[LightRow]) -> list[LightRow]:
 
 def _related(a: LightRow, b: LightRow) -> bool:
     """Whether two rows may say one message, one of them shortened: alike at the start, or a stub for calls."""
-    if _key(a) != _key(b):
+    if not _may_pair(a, b):
         return False
     if a.uid and a.uid == b.uid:
         return True
@@ -124,7 +130,7 @@ _ALIKE = 40  # characters
 
 def _sure(copy: LightRow, source: LightRow) -> bool:
     """Whether these surely say one message: the same uid, equal text and calls, or a time that no other message has."""
-    if _key(copy) != _key(source) or (copy.handoff == "standalone") != (source.handoff == "standalone"):
+    if not _may_pair(copy, source) or (copy.handoff == "standalone") != (source.handoff == "standalone"):
         return False
     if copy.handoff == "standalone":
         return copy.handoff_key == source.handoff_key
@@ -215,7 +221,7 @@ def _line_up(sources: list[LightRow], first: int, copies: list[LightRow]) -> lis
         index = _next_source(sources, index, copy)
         if index == len(sources):
             return pairs
-        if _key(sources[index]) != _key(copy):
+        if not _may_pair(copy, sources[index]):
             return []
         pairs.append((copy, sources[index]))
         index += 1
@@ -233,7 +239,7 @@ def _next_source(sources: list[LightRow], index: int, copy: LightRow) -> int:
     while index < len(sources):
         if _sure(copy, sources[index]):
             return index
-        if fitting is None and _key(sources[index]) == _key(copy) and _may_come_from(copy, sources[index]):
+        if fitting is None and _may_pair(copy, sources[index]) and _may_come_from(copy, sources[index]):
             fitting = index
         if sources[index].state != "out":
             return index if fitting is None else fitting

@@ -13,16 +13,19 @@ A generation is the id range from one block's start to the next block's. Chainin
 rows; it is shown once, where its first row stands. Rows at (0,0) are superseded when another row carries the message
 and taken back otherwise. A block that stands wholly at (0,0) was undone: it is no boundary and its rows are nobody's
 copies.
+
+Blocks that were written through this site are `known`: their extent and copies are taken as they are, before any guess.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import Literal
 
 from .alignment import LightRow, Pair, head_run, repetition, tail_run, with_telling_times
+from .known import KnownBlock, borne_out, kept_at_once
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +34,8 @@ class Boundary:
     messages.
 
     `time` (epoch seconds) is None for a merged handoff, whose row has the time of the message it was merged into.
-    `cut_id` is the message directly before which the boundary is shown, None when the tail kept nothing.
+    `cut_id` is the message directly before which the boundary is shown, None when the tail kept nothing. `run` is the
+    number of the known block, None for one that was found.
     """
 
     handoff_id: int
@@ -43,6 +47,7 @@ class Boundary:
     summarised_ids: tuple[int, ...]
     kept_ids: tuple[int, ...]
     shortened_ids: tuple[int, ...]
+    run: int | None = None
 
     @property
     def messages_before(self) -> int:
@@ -82,11 +87,16 @@ class History:
         return tuple(item for item in self.items if isinstance(item, Entry))
 
 
-def build(rows: Sequence[LightRow]) -> History:
-    """The History of `rows`: all rows of one session, or of a chain of split sessions, in id order."""
-    openers, carried = _openers(rows)
-    reading = _Reading({row.id: (row.handoff_key, row.time) for row in rows if row.handoff}, carried)
-    rows = with_telling_times(rows)
+def build(rows: Sequence[LightRow], known: Iterable[KnownBlock] = ()) -> History:
+    """The History of `rows`: all rows of one session, or of a chain of split sessions, in id order.
+
+    Of the `known` blocks, those that the rows do not bear out any more are left aside.
+    """
+    ours = borne_out(known, rows)
+    openers, carried = _openers(rows, ours)
+    stamps = {row.id: (row.handoff_key, row.time) for row in rows if row.handoff}
+    rows = with_telling_times(kept_at_once(rows, ours.values()))
+    reading = _Reading(stamps, carried, ours, {row.id: row for row in rows})
     reading.append(rows[: openers[0]] if openers else rows)
     for index, end in pairwise([*openers, len(rows)]):
         reading.compaction(rows[index], rows[index + 1 : end], newest=end == len(rows))
@@ -99,7 +109,7 @@ def build(rows: Sequence[LightRow]) -> History:
 Stamp = tuple[str, float]  # what tells one handoff from another: its text, and when it was made
 
 
-def _openers(rows: Sequence[LightRow]) -> tuple[list[int], set[Stamp]]:
+def _openers(rows: Sequence[LightRow], ours: Container[int]) -> tuple[list[int], set[Stamp]]:
     """Where the handoffs stand that open a block, and the stamps of those that a later block carried along as a turn.
 
     The text alone does not tell: a compaction that was undone and done again may write the same words.
@@ -109,7 +119,7 @@ def _openers(rows: Sequence[LightRow]) -> tuple[list[int], set[Stamp]]:
     carried: set[Stamp] = set()
     for index, row in enumerate(rows):
         stamp = (row.handoff_key, row.time)
-        if row.handoff and stamp in seen:
+        if row.handoff and stamp in seen and row.id not in ours:
             if row.state != "out":  # the block that carried it may have been undone since
                 carried.add(stamp)
         elif row.handoff:
@@ -127,9 +137,20 @@ _ONE_WRITE = 1.0  # seconds: an agent that lost its copies' times stamps them al
 class _Reading:
     """Rows taken in from oldest to newest: each message's chain, the current generation, the boundaries so far."""
 
-    def __init__(self, stamps: dict[int, Stamp], carried: set[Stamp]) -> None:
+    def __init__(
+        self,
+        stamps: Mapping[int, Stamp],
+        carried: set[Stamp],
+        ours: Mapping[int, KnownBlock],
+        rows: Mapping[int, LightRow],
+    ) -> None:
         self.stamps = stamps  # of handoff rows, with their times as stored
         self.carried = carried
+        self.ours = ours
+        self.our_ids = {row_id for block in ours.values() for row_id in block.block_ids}
+        # Rows that a block of ours which stands was made from: they were in context then, so theirs was not undone.
+        self.our_sources = {source for block in ours.values() if not block.undone for source in block.copies.values()}
+        self.rows = rows
         self.chains: dict[int, list[LightRow]] = {}  # message id -> its rows, oldest first
         self.root: dict[int, int] = {}  # row id -> message id
         self.generation: list[LightRow] = []
@@ -141,23 +162,32 @@ class _Reading:
 
     def compaction(self, handoff: LightRow, after: Sequence[LightRow], *, newest: bool) -> None:
         """Take in a handoff and the rows up to the next one."""
-        head = self._head(handoff)
-        self.pending = self.pending[: len(self.pending) - len(head)]
+        ours = self.ours.get(handoff.id)
+        opening = [row for row in self.pending if row.id >= min(ours.block_ids)] if ours else []
+        head = self._known(ours, opening) if ours else self._head(handoff)
+        opening = opening or [copy for copy, _ in head]
+        self.pending = self.pending[: len(self.pending) - len(opening)]
         self.settle()
-        carrier = [handoff] if handoff.handoff == "merged" else []
-        told = [row for row in after if row.handoff != "standalone"]
-        tail = self._tail([*carrier, *self._until_new(handoff, told)])
-        last = tail[-1][0].id if tail else handoff.id
-        block = [*(copy for copy, _ in head), handoff, *(row for row in after if row.id <= last)]
+        tail = self._known(ours, [handoff, *after]) if ours else self._tail(handoff, after)
+        last = max(ours.block_ids) if ours else tail[-1][0].id if tail else handoff.id
+        block = [*opening, handoff, *(row for row in after if row.id <= last)]
         if not self._undone(handoff, block, newest):
             self._stands(handoff, block, [*head, *tail], tail)
         self.append([row for row in after if row.id > last])
+
+    def _known(self, ours: KnownBlock, rows: Iterable[LightRow]) -> list[Pair]:
+        """Those of the rows that are copies for certain; one whose original is gone is a message of its own."""
+        return [(row, self.rows[ours.copies[row.id]]) for row in rows if ours.copies.get(row.id) in self.rows]
 
     def _undone(self, handoff: LightRow, block: list[LightRow], newest: bool) -> bool:
         """Whether a block was undone: it stands wholly at (0,0), nobody carried its handoff on, and (of the newest one
         alone it can be told) it was not just taken back row by row, which brings nothing from before it into context.
         """
-        if self.stamps[handoff.id] in self.carried or any(row.state != "out" for row in block):
+        if any(row.state != "out" or row.id in self.our_sources for row in block):
+            return False
+        if handoff.id in self.ours and self.ours[handoff.id].undone:
+            return True
+        if self.stamps[handoff.id] in self.carried:
             return False
         return not newest or any(row.state == "live" for row in self.generation)
 
@@ -187,10 +217,13 @@ class _Reading:
         )
         return rows[: next(said, len(rows))]
 
-    def _tail(self, candidates: list[LightRow]) -> list[Pair]:
+    def _tail(self, handoff: LightRow, after: Sequence[LightRow]) -> list[Pair]:
         """Tail copies line up with the last rows of the generation, or with the last messages: an agent that compacts
         from memory reaches back behind the last boundary. The longer of the two holds.
         """
+        told = [row for row in takewhile(lambda row: row.id not in self.our_ids, after) if row.handoff != "standalone"]
+        carrier = [handoff] if handoff.handoff == "merged" else []
+        candidates = [*carrier, *self._until_new(handoff, told)]
         rows = [row for row in self.generation if row.handoff != "standalone"]
         return max(tail_run(self._messages(), candidates), tail_run(rows, candidates), key=len)
 
@@ -208,13 +241,14 @@ class _Reading:
                 time=self.stamps[handoff.id][1] if handoff.handoff == "standalone" else None,
                 block_ids=tuple(row.id for row in block),
                 before_ids=tuple(row.id for row in before),
-                cut_id=self.root[tail[0][1].id] if tail else None,
+                cut_id=next((self.root[source.id] for _, source in tail if source.id in self.root), None),
                 copies=tuple((copy.id, source.id) for copy, source in copies),
                 summarised_ids=tuple(
                     self.root[row.id] for row in before if row.id in self.root and self.root[row.id] not in kept
                 ),
                 kept_ids=tuple(self.root[source.id] for _, source in of_messages),
                 shortened_ids=tuple(self.root[source.id] for copy, source in of_messages if _shorter(copy, source)),
+                run=self.ours[handoff.id].run if handoff.id in self.ours else None,
             )
         )
         for copy, source in of_messages:

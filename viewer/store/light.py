@@ -66,10 +66,19 @@ def _light_row(row: tuple[Any, ...], contents: dict[int, Any], session_id: str) 
         text=text,
         size=(size or 0) + len(calls_text),
         handoff="" if summary is None else "merged" if text or decode_calls(calls) else "standalone",
-        handoff_key="" if summary is None else hashlib.blake2b(summary.encode("utf-8", "replace")).hexdigest(),
+        handoff_key=_key(summary),
         uid=str(uid or ""),
         scaffold=role == "user" and (display_kind == "hidden" or text.startswith(protocol.SYNTHETIC_USER_STARTS)),
     )
+
+
+def handoff_key(content: Any) -> str:
+    """`LightRow.handoff_key` of a row with this content: the same for the same summary."""
+    return _key(_parted(content, flagged=True)[0])
+
+
+def _key(summary: str | None) -> str:
+    return "" if summary is None else hashlib.blake2b(summary.encode("utf-8", "replace")).hexdigest()
 
 
 def _parted(content: Any, flagged: bool) -> tuple[str | None, Any]:

@@ -14,6 +14,7 @@ from .codec import BOOKKEEPING_ROLES, StoredMessage, decode_row
 from .columns import chunks, marks
 from .errors import NotFound
 from .history import Boundary, Entry, History
+from .known import KnownBlock
 from .light import light_rows
 from .stores import Reader
 
@@ -57,9 +58,9 @@ class Window:
 # -- history ---------------------------------------------------------------------------------------------------------
 
 
-def read_history(reader: Reader, session_id: str) -> History:
+def read_history(reader: Reader, session_id: str, known: Iterable[KnownBlock] = ()) -> History:
     """The once-only History of a session and the parts it continues. Reads the start of every row's content."""
-    return histories.build(light_rows(reader, session_id))
+    return histories.build(light_rows(reader, session_id), known)
 
 
 def window(

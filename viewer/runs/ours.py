@@ -1,0 +1,37 @@
+"""What our own runs know for certain of a session's History: which rows they wrote, and from which."""
+
+from __future__ import annotations
+
+from viewer.store import light, reading
+from viewer.store.history import History
+from viewer.store.known import KnownBlock
+from viewer.store.sessions import chain
+from viewer.store.stores import Reader
+
+from . import steps
+from .models import Run
+
+
+def known_blocks(reader: Reader, session_id: str) -> list[KnownBlock]:
+    """The blocks our runs wrote into this session and the parts it continues, oldest first, undone ones included."""
+    written = Run.objects.filter(
+        store=reader.store.name, session_id__in=chain(reader, session_id), status__in=("applied", "undone")
+    ).order_by("pk")
+    found = written.values_list("pk", "handoff_id", "block_ids", "copies", "status", "plan__steps")  # not the snapshot
+    return [
+        KnownBlock(
+            run=run,
+            handoff_id=handoff_id,
+            handoff_key=light.handoff_key(steps.handoff_place(steps.from_json(made))[1]),
+            block_ids=frozenset(block_ids),
+            copies={copy: int(original) for original, copy in copies.items()},
+            undone=status == "undone",
+        )
+        for run, handoff_id, block_ids, copies, status, made in found
+        if handoff_id is not None
+    ]
+
+
+def history_of(reader: Reader, session_id: str) -> History:
+    """The session's History with our own compactions in it as they were written, not as they are recognised."""
+    return reading.read_history(reader, session_id, known_blocks(reader, session_id))

@@ -1,0 +1,54 @@
+"""Blocks that are known for certain, because whoever wrote them kept the map of copies: our own compactions.
+
+What is known is held against the rows before it is believed: the owner may have deleted rows, or another file may stand
+under the store's name (a backup from before, where other rows have these ids).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from .alignment import LightRow
+
+
+@dataclass(frozen=True, slots=True)
+class KnownBlock:
+    """A block as it was written: `copies` maps each clone to the row it was made from, ids of rows.
+
+    `run` is its writer's own number for it, `handoff_key` what `light.handoff_key` says of the handoff that was
+    written, and `undone` whether the block was taken back later.
+    """
+
+    run: int
+    handoff_id: int
+    handoff_key: str
+    block_ids: frozenset[int]
+    copies: Mapping[int, int]
+    undone: bool
+
+
+def borne_out(known: Iterable[KnownBlock], rows: Sequence[LightRow]) -> dict[int, KnownBlock]:
+    """Those blocks that these rows still are, by handoff; of two that claim one handoff, the later in `known`."""
+    by_id = {row.id: row for row in rows}
+    return {block.handoff_id: block for block in known if _is_there(block, by_id)}
+
+
+def kept_at_once(rows: Iterable[LightRow], ours: Iterable[KnownBlock]) -> list[LightRow]:
+    """The rows, those marked that a block was made from: they were in context together when it was written."""
+    made_by = {source: block.run for block in ours for source in block.copies.values()}
+    return [replace(row, at_once=made_by[row.id]) if row.id in made_by else row for row in rows]
+
+
+def _is_there(block: KnownBlock, rows: Mapping[int, LightRow]) -> bool:
+    """Whether the handoff says what was written, and every clone still there is one of the row it was made from."""
+    handoff = rows.get(block.handoff_id)
+    if handoff is None or handoff.handoff_key != block.handoff_key or block.handoff_id not in block.block_ids:
+        return False
+    pairs = [(rows.get(copy), rows.get(source)) for copy, source in block.copies.items()]
+    return all(_alike(copy, source) for copy, source in pairs if copy and source)
+
+
+def _alike(copy: LightRow, source: LightRow) -> bool:
+    """What no clone changes (`writing`): everything but content, calls and flags."""
+    return (copy.role, copy.tool_call_id, copy.time) == (source.role, source.tool_call_id, source.time)
