@@ -11,17 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compaction import SummaryRejected, SummaryRequest, counter_for, plan, protocol, summarize
-from compaction.prompt import 
+from compaction.prompt import FEWEST_SECTIONS, Prompt, Reply, asking, check, guide_of, prompt_of
 from compaction.sections import TITLES, read_back
-    FEWEST_SECTIONS,
-    TITLES,
-    Prompt,
-    Reply,
-    asking,
-    check,
-    guide_of,
-    prompt_of,
-)
 from tests.compaction.transcripts import SMALL, count, exchange, reply, user, words
 
 
