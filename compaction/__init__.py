@@ -12,14 +12,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from . import offline
+from . import anchors, offline, prompt
+from .anchors import Anchor, Survival, hindsight
 from .apply import Insert, Keep, Report, Result, Rewrite, apply
 from .boundaries import align_end, align_start, anchor_last_reply, anchor_last_user, head_size, tail_start
-from .digest import Ask, SummaryRequest, request_of, summarize
+from .digest import Ask, Finished, Fold, SummaryRequest, fold, request_of, summarize
 from .errors import BadTranscript, CompactionError, NothingToCompact, SummaryRejected
 from .messages import Message
 from .plan import Plan, plan
 from .policy import Policy
+from .prompt import Prompt, Reply, asking, prompt_of
 from .protocol import Part, is_handoff, split
 from .secrets import redact
 from .tokens import Counter, counter_for, encoding_for, message_tokens
@@ -32,10 +34,13 @@ def compact(messages: Iterable[Message], policy: Policy, ask: Ask, count: Counte
 
 
 __all__ = [
+    "Anchor",
     "Ask",
     "BadTranscript",
     "CompactionError",
     "Counter",
+    "Finished",
+    "Fold",
     "Insert",
     "Keep",
     "Message",
@@ -43,24 +48,33 @@ __all__ = [
     "Part",
     "Plan",
     "Policy",
+    "Prompt",
+    "Reply",
     "Report",
     "Result",
     "Rewrite",
     "SummaryRejected",
     "SummaryRequest",
+    "Survival",
     "align_end",
     "align_start",
     "anchor_last_reply",
     "anchor_last_user",
+    "anchors",
     "apply",
+    "asking",
     "compact",
     "counter_for",
     "encoding_for",
+    "fold",
     "head_size",
+    "hindsight",
     "is_handoff",
     "message_tokens",
     "offline",
     "plan",
+    "prompt",
+    "prompt_of",
     "redact",
     "request_of",
     "split",

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
@@ -246,16 +246,19 @@ def anchors_of(text: str, message: int = 0) -> Iterator[Anchor]:
         yield Anchor("error", line[:LONGEST_LINE], message, text.find(line))
 
 
-def anchors_in(messages: Iterable[Message], *, spoken: bool = False) -> dict[Anchor, None]:
-    """The distinct anchors of messages, each where it stands first.
+def anchors_in(
+    messages: Iterable[Message], which: Container[int] | None = None, *, spoken: bool = False
+) -> dict[Anchor, None]:
+    """The distinct anchors of messages (all, or those at the indices in `which`), each where it stands first.
 
     Those of their text, the arguments of their calls and the constraints in what people typed; with `spoken` only those
     in the words of people and replies.
     """
     found: dict[Anchor, None] = {}
     for at, message in enumerate(messages):
-        for anchor in _of_message(message, at, spoken):
-            found.setdefault(anchor)
+        if which is None or at in which:
+            for anchor in _of_message(message, at, spoken):
+                found.setdefault(anchor)
     return found
 
 

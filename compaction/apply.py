@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from . import messages as m
 from . import protocol
+from .anchors import Survival, anchors_in, anchors_of, survival, visible_text
 from .boundaries import plural
 from .errors import BadTranscript, SummaryRejected
 from .media import without_old_images
@@ -48,7 +49,7 @@ class Insert:
 Edit = Keep | Rewrite | Insert
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Report:
     """What became of the input messages, by index, and what was done besides, in sentences for people."""
 
@@ -57,6 +58,18 @@ class Report:
     summarised: tuple[int, ...]
     repairs: tuple[str, ...]
     notes: tuple[str, ...]
+    plan: Plan = field(repr=False, compare=False)
+    output: Sequence[Message] = field(repr=False, compare=False)
+
+    @cached_property
+    def survival(self) -> Survival:
+        """Which anchors of the summarised and shortened messages, and of earlier summaries, stand in the output.
+
+        Read when first asked for: the cost grows with the text of the input.
+        """
+        gone = anchors_in(self.plan.messages, {*self.summarised, *self.shortened})
+        earlier = dict.fromkeys(anchors_of(self.plan.previous_summary))
+        return survival({**earlier, **gone}, visible_text(self.output))
 
 
 @dataclass(frozen=True)
@@ -111,10 +124,14 @@ def accepted(summary: Any) -> str:
 
 
 class Rewrites:
-    """The changes to kept messages, gathered rule by rule; `before` and `after` are those around the handoff."""
+    """The changes to kept messages, gathered rule by rule; `before` and `after` are those around the handoff.
 
-    def __init__(self, plan: Plan, before: Sequence[int], after: Sequence[int]) -> None:
+    `name` is what sentences call the handoff.
+    """
+
+    def __init__(self, plan: Plan, before: Sequence[int], after: Sequence[int], name: str = "summary") -> None:
         self.plan = plan
+        self.name = name
         self.before, self.after = before, after
         self.kept = (*before, *after)
         self.changes: dict[int, dict[str, Any]] = {}
@@ -170,7 +187,7 @@ class Rewrites:
         output = [_message(self.plan.messages, edit) for edit in edits]
         _check(self, edits, output)
         _require_smaller(self.plan, edits, output)
-        return Result(edits, output, body, handoff, self._report(edits), self.plan)
+        return Result(edits, output, body, handoff, self._report(edits, output), self.plan)
 
     def _repair(self) -> None:
         """Calls without results and results without calls are left out, and said."""
@@ -190,7 +207,7 @@ class Rewrites:
         index = next(i for i in self.after if i not in self.gone)
         content = _prepended(handoff, self.now(index).get("content"))
         self.change(index, {"content": content, protocol.FLAG: True}, "merged")
-        self.notes.append(f"The summary stands in front of the text of message {index + 1}.")
+        self.notes.append(f"The {self.name} stands in front of the text of message {index + 1}.")
 
     def _edits(self, indices: Sequence[int]) -> Iterator[Edit]:
         for index in indices:
@@ -199,13 +216,13 @@ class Rewrites:
             elif index not in self.gone:
                 yield Keep(index)
 
-    def _report(self, edits: Sequence[Edit]) -> Report:
+    def _report(self, edits: Sequence[Edit], output: Sequence[Message]) -> Report:
         named = {edit.index for edit in edits if not isinstance(edit, Insert)}
         shortened = {i for i in named if "shortened" in self.whys.get(i, ())}
         gone = tuple(i for i in range(len(self.plan.messages)) if i not in named)
-        return Report(
-            tuple(sorted(named - shortened)), tuple(sorted(shortened)), gone, tuple(self.repairs), tuple(self.notes)
-        )
+        kept = tuple(sorted(named - shortened))
+        said = (tuple(self.repairs), tuple(self.notes))
+        return Report(kept, tuple(sorted(shortened)), gone, *said, self.plan, output)
 
 
 def patched(message: Message, changes: dict[str, Any]) -> Message:

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction import Message
+import compaction
+from compaction import Message, Policy
 from compaction.anchors import (
     anchors_in,
     anchors_of,
@@ -22,7 +23,18 @@ from compaction.anchors import (
     survival,
     visible_text,
 )
-from tests.compaction.transcripts import call, handoff, reply, result, system, transcripts, user
+from tests.compaction.transcripts import (
+    SMALL,
+    call,
+    count,
+    exchange,
+    handoff,
+    reply,
+    result,
+    system,
+    transcripts,
+    user,
+)
 
 
 @pytest.mark.parametrize(
@@ -210,3 +222,19 @@ def test_looking_grows_with_the_text() -> None:
         Tally(anchor.kind for anchor in anchors_of(piece * 100_000))
         Tally(anchor.kind for anchor in anchors_of(json.dumps([piece * 50] * 2_000)))
     assert time.monotonic() - started < 60
+
+
+def test_a_compaction_reports_what_survived_and_what_is_lost() -> None:
+    messages = [system(), user("Fix /srv/old/app.py for ticket ABC-77."), *exchange(12), user("Go on."), reply("Yes.")]
+    plan = compaction.plan(messages, Policy(context_window=4_000, protect_first_n=1), count)
+    report = compaction.apply(plan, "The ticket is ABC-77.").report
+    assert report.survival.by_kind == {"path": (0, 1), "id": (1, 1)}
+    [lost] = report.survival.lost
+    assert (lost.kind, lost.text, lost.message) == ("path", "/srv/old/app.py", 1)
+
+
+def test_what_only_an_earlier_summary_knew_counts_too() -> None:
+    messages = [handoff("The port is localhost:8080, the file /srv/a/b.py."), *exchange(12)]
+    plan = compaction.plan(messages, SMALL, count)
+    survived = compaction.apply(plan, "It listens on localhost:8080.").report.survival
+    assert survived.by_kind == {"id": (1, 1), "path": (0, 1)}
