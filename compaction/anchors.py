@@ -37,7 +37,7 @@ class Anchor:
 WORD_BREAKS = "\"'`;()[]{}<>|"
 WORD = re.compile(rf"[^\s{re.escape(WORD_BREAKS)}]+")
 _PIECE = re.compile(
-    r"[=,](?!\d{3}\b)|:(?!//|\d+(?::\d+)?:?$|\\)|(?<=-\d\d)T(?=\d\d:)"
+    r"[=,](?!\d{3}\b)|:(?!//|\d+(?::\d+)?$|\\)|(?<=-\d\d)T(?=\d\d:)"
 )  # "path=a/b.py", "id:X1", a date before its time; but neither "$7,222" nor a URL
 _LEAD, _TRAIL = ",:!?*#\\…", ".,:!?*#\\…"  # marks around a name that are not part of it
 _SUFFIXES = (
@@ -72,12 +72,16 @@ def names_of(word: str) -> tuple[tuple[Kind, str], ...]:
     """Kind and text of what a word without white space names: paths, URLs, ids, numbers with units, dates."""
     if word.isalpha() or len(word) > 4 * LONGEST_NAME:
         return ()
+    word = _bare(word)
     url = word.find("http") if "://" in word else -1
     parts = _PIECE.split(word) if url < 0 else [*_PIECE.split(word[:url]), word[url:]]
-    found = (
-        _NAME.fullmatch(piece) for part in parts if 1 < len(piece := part.lstrip(_LEAD).rstrip(_TRAIL)) <= LONGEST_NAME
-    )
+    found = (_NAME.fullmatch(piece) for piece in map(_bare, parts) if 1 < len(piece) <= LONGEST_NAME)
     return tuple((match.lastgroup, match[0]) for match in found if match)  # type: ignore[misc]  # a group is a Kind
+
+
+def _bare(word: str) -> str:
+    """The word without the marks around it."""
+    return word.lstrip(_LEAD).rstrip(_TRAIL)
 
 
 def measures(text: str) -> list[str]:
