@@ -39,20 +39,19 @@ labels of the messages carry dates where they are known.
 - Leave out passwords, keys and other secrets. Where the material says [REDACTED], [REDACTED] stays.
 - Reply with the notes alone: no greeting, no remark before or after them, no code fence around them."""
 
-# What belongs under a heading, by a word of its title.
-GUIDES = (
-    ("task", "the newest request of the user that is not finished, in the user's own words"),
-    ("goal", "what the user wants in the end, and the earlier requests that led here"),
-    ("constraint", "rules and preferences of the user, quoted"),
-    ("action", "what was done, oldest first: tool, target, outcome, date"),
-    ("state", "where the work stands now, what is in progress, what comes next"),
-    ("error", "what failed or is in the way, with the exact message and what was tried"),
-    ("decision", "what was decided and why"),
-    ("answered", "questions of the user that were answered, each with the answer"),
-    ("question", "questions that still wait for an answer, and who has to give it"),
-    ("identifier", "paths, URLs, ids, numbers and names that may be needed again, each with what it is"),
-    ("file", "files read, made or changed, each with what was done to it"),
-)
+# What belongs under each heading.
+GUIDES = {
+    "Active task": "the newest request of the user that is not finished, in the user's own words",
+    "Goal": "what the user wants in the end, and the earlier requests that led here",
+    "Constraints": "rules and preferences of the user, quoted",
+    "Actions done": "what was done, oldest first: tool, target, outcome, date",
+    "Current state": "where the work stands now, what is in progress, what comes next",
+    "Errors and blockers": "what failed or is in the way, with the exact message and what was tried",
+    "Decisions": "what was decided, by whom, and why",
+    "Questions": 'each begins with "Open: " (and who has to answer) or "Answered: " (with the answer)',
+    "Files": "files read, made or changed, each with what was done to it",
+    "Identifiers": "other exact names that may be needed again (ids, URLs, amounts, settings), behind what they are",
+}
 FEWEST_SECTIONS = (len(TITLES) + 1) // 2  # a model may leave empty ones out; the first, the task, is never empty
 
 # Finish reasons of the OpenAI, Anthropic and Gemini interfaces.
@@ -135,12 +134,7 @@ def _today(today: date) -> str:
 
 
 def _headings() -> str:
-    return "\n".join(f'"## {title}": {guide}' if (guide := guide_of(title)) else f'"## {title}"' for title in TITLES)
-
-
-def guide_of(title: str) -> str:
-    """What belongs under the heading of this title, "" if that is not known."""
-    return next((guide for word, guide in GUIDES if word in title.casefold()), "")
+    return "\n".join(f'"## {title}": {GUIDES[title]}' for title in TITLES)
 
 
 def _mark(*texts: str) -> str:

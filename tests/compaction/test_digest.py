@@ -136,6 +136,7 @@ def test_answers_that_are_no_summary_are_refused(answer: Any, code: str) -> None
         "Sorry was what the user wanted to hear, and an apology was sent.",
         "The assistant said: I'm sorry, but I can't help with that.",
         "## Active task\nI'm sorry, but I can't help with that.",
+        "I'm sorry, but I can't see the images.\n\n## Active task\n- Describe the images.",
         "I'm sorry, but I can't find the file. " + words(130),
         "Files:\na.py,\nb.py,",
         "```json\n[1,\n```",
@@ -250,6 +251,7 @@ def test_a_group_larger_than_a_part_is_cut_between_its_messages() -> None:
     requests = parts(plan([*exchange(2), *big, *exchange(30)], SMALL, count))
     outputs = [row["content"] for row in big if row["role"] == "tool"]
     assert all([text in r.digest for r in requests].count(True) == 1 for text in outputs)
+    assert all(count(r.digest) <= ROOM for r in requests)
 
 
 def test_one_message_larger_than_a_part_is_cut_at_its_lines_and_says_so() -> None:
@@ -275,11 +277,20 @@ def test_an_earlier_summary_is_carried_or_read_as_material_if_it_is_too_long() -
     assert parts(made, 20_000)[0].previous_summary == long
 
 
-@pytest.mark.parametrize("window", [1, 1_500, 2_000])
+@pytest.mark.parametrize("window", [1, 1_500, WINDOW - ROOM + protocol.SMALLEST_CHUNK_TOKENS - 1])
 def test_a_window_too_small_for_anything_is_refused(window: int) -> None:
+    made = plan(conversation(), SMALL, count)
     with pytest.raises(SummaryRejected) as caught:
-        parts(plan(conversation(), SMALL, count), window)
+        parts(made, window)
     assert caught.value.code == "window_too_small" and f"{window:,} tokens" in caught.value.reason
+    assert len(parts(made, WINDOW - ROOM + protocol.SMALLEST_CHUNK_TOKENS)) > 100
+
+
+def test_a_long_focus_has_its_room_too() -> None:
+    made = plan(conversation(), Policy(context_window=4_000, focus=words(600)), count)
+    for request in parts(made, WINDOW + 600):
+        prompt = prompt_of(request)
+        assert count(prompt.system) + count(prompt.user) + 300 <= WINDOW + 600
 
 
 @pytest.mark.parametrize(

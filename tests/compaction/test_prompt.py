@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compaction import SummaryRejected, SummaryRequest, counter_for, plan, protocol, summarize
-from compaction.prompt import FEWEST_SECTIONS, Prompt, Reply, asking, check, guide_of, prompt_of
+from compaction.prompt import FEWEST_SECTIONS, GUIDES, Prompt, Reply, asking, check, prompt_of
 from compaction.sections import TITLES, read_back
 from tests.compaction.transcripts import SMALL, count, exchange, reply, user, words
 
@@ -37,8 +37,7 @@ def test_the_transcript_is_quoted_and_the_headings_follow_it() -> None:
 
 
 def test_every_heading_is_explained() -> None:
-    guides = [guide_of(title) for title in TITLES]
-    assert all(guides) and len(set(guides)) == len(guides)
+    assert tuple(GUIDES) == TITLES and len(set(GUIDES.values())) == len(TITLES)
 
 
 def test_the_headings_are_those_the_next_summary_is_read_back_by() -> None:
@@ -159,7 +158,7 @@ def test_wrapping_and_looks_of_a_good_reply_do_not_matter(text: str) -> None:
 
 
 def test_code_and_long_words_of_the_notes_stay() -> None:
-    code = f"## {TITLES[0]}\n```\n## {TITLES[1]}\n```\n\n{NOTES}"
+    code = f"## {TITLES[0]}\n```\n# {TITLES[1].upper()}\n```\n\n{NOTES}"
     assert taken(code) == code and taken(f"```markdown\n{code}\n```") == code
     preface = f"{words(100)}\n\n{NOTES}"
     assert taken(preface) == preface, "too long for a greeting"

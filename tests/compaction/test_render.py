@@ -59,7 +59,10 @@ RESPONSES = [
         ([result("zz", "lost")], "[message 1, tool result, whose call is not shown]\nlost\n\n"),
         ([{**result("zz", "lost"), "name": "ls"}], "[message 1, result of ls, whose call is not shown]\nlost\n\n"),
         ([reply("", "a"), result("a"), reply("", "a"), result("a")], "[message 4, result of call 1 in message 3: "),
+        ([reply("", "a"), user("x"), reply("", "a"), result("a")], "[message 4, result of call 1 in message 3: "),
         ([reply("", "a", "b"), result(""), result("")], "[message 3, result of call 2 in message 1: "),
+        ([reply("", "a", "b"), result("a"), result("")], "[message 3, result of call 2 in message 1: "),
+        ([reply("", "a"), user("x"), result("")], "[message 3, tool result, whose call is not shown]"),
         ([user([image(), {"type": "text", "text": "Look."}])], "[message 1, user]\n[image]\nLook.\n\n"),
         ([user([{"type": "input_image", "image_url": "x"}])], "[message 1, user]\n[image]\n\n"),
         ([user([{"type": "image", "source": {"data": "AAAA"}}])], "[message 1, user]\n[image]\n\n"),
@@ -116,8 +119,8 @@ def test_the_same_words_of_people_are_not_output() -> None:
 def test_secrets_are_taken_out_before_anything_is_cut() -> None:
     key = "sk-ant-" + "a1B2" * 300
     for at in range(0, protocol.OUTPUT_CHARS, 333):
-        text = shown(result("a", "x" * at + f" {key} " + "y" * protocol.OUTPUT_CHARS))
-        assert "a1B2" not in text, at
+        for after in (0, 500, protocol.OUTPUT_CHARS):
+            assert "a1B2" not in shown(result("a", "x" * at + f" {key} " + "y" * after)), (at, after)
     hidden = shown(
         {**user(f"my key is {key}"), "name": key},
         {
