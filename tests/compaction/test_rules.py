@@ -564,11 +564,3 @@ def test_responses_items_are_calls_and_results() -> None:
     lost: list[Message] = [asked[0], user("stop"), found[1], reply("Stopped.")]
     _, made = compacted([*block(30), *lost], Policy(context_window=10_000, keep_last=4))
     assert made.messages[-2:] == [user("stop"), reply("Stopped.")] and len(made.report.repairs) == 2
-
-
-@known("a notice of the agent in the older part of a running turn is summarised, though it is the last user message")
-def test_the_last_user_message_of_any_kind_stays_when_a_running_turn_is_split() -> None:
-    hidden = {**user("Go on with the list."), "display_kind": "hidden"}
-    messages = [user("the task"), reply("On it."), *quiet(10), hidden, *quiet(60)]
-    plan = compaction.plan(messages, SMALL, count)
-    assert messages.index(hidden) in {*plan.head, *plan.tail}
