@@ -122,7 +122,7 @@ def results(message: Message) -> tuple[tuple[str, str], ...]:
         return ((answers(message)[0], text(message.get("content"))),)
     if not answers(message):
         return ()
-    inner = (b for b in message["content"] if isinstance(b, dict) and b.get("type") == "tool_result")
+    inner = (b for b in blocks(message["content"]) if isinstance(b, dict) and b.get("type") == "tool_result")
     return tuple((id_, _text_of_block(block)) for id_, block in zip(answers(message), inner, strict=True))
 
 
@@ -163,18 +163,10 @@ def is_user_message(message: Message) -> bool:
 
 
 def is_typed(message: Message) -> bool:
-    """Whether a person typed this user message: not empty, and not one of the agent's own notices (synthetic rows)."""
+    """Whether a person typed this user message: not one of the agent's own notices (Hermes' synthetic rows)."""
     if not is_user_message(message) or message.get("display_kind") not in (None, "", "steer"):
         return False
-    live = live_content(message)
-    words = said(live).strip()
-    return not words.startswith(protocol.SYNTHETIC_USER_STARTS) and bool(words or _has_media(live))
-
-
-def _has_media(content: Any) -> bool:
-    """Whether there is a block that is neither text nor a tool result: an image, a file, something unknown."""
-    kinds = (b.get("type", "text") for b in blocks(content) if isinstance(b, dict))
-    return any(kind != "tool_result" and kind not in protocol.TEXT_TYPES for kind in kinds)
+    return not said(live_content(message)).lstrip().startswith(protocol.SYNTHETIC_USER_STARTS)
 
 
 def is_readable_reply(message: Message) -> bool:
