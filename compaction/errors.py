@@ -25,4 +25,8 @@ class BadTranscript(CompactionError):
 
 
 class SummaryRejected(CompactionError):
-    """The summary is empty, cut off, or does not make the context smaller."""
+    """The summary cannot be used, or cannot be made in the window given.
+
+    Codes: not_text, empty, cut_off, refusal (any summary); no_sections (a model's that was asked for them); too_long
+    (more than was asked for); not_smaller (than what it replaces); window_too_small (nothing was asked).
+    """
