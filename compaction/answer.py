@@ -17,7 +17,7 @@ from .secrets import redact
 SHORT = 500  # characters; a refusal is short, and a longer text that begins like one goes on to say something
 _HEADING = re.compile(r"(?m)^#{1,6}\s")
 _BARE = re.compile(r"#{1,6}(?:\s.*)?|[-*•>]|\d+[.)]")  # a heading or bullet with nothing behind it
-_OPEN_ENDS = (",", "(", "[", "，", "、", "（", "「", "“")  # noqa: RUF001
+_OPEN_ENDS = (",", "(", "[", "，", "、", "（", "「", "“")
 _CANNOT = r"(?:can(?:['’]t|not| not)|(?:un|not )able to|won['’]t|will not)"
 # How a refusal opens, in the languages models are used in most.
 _REFUSAL = re.compile(
@@ -34,7 +34,7 @@ _REFUSAL = re.compile(
     r"|(?:desculpe|lamento|sinto muito)[^.\n]{0,20}\bnão (?:posso|consigo)"
     r"|mi dispiace[^.\n]{0,20}\bnon posso"
     r"|(?:извините|простите|к сожалению)[^.\n]{0,20}не могу"
-    r"|(?:很?抱歉|对不起|對不起)[，,\s]{0,2}(?:但)?我?[^。\n]{0,6}(?:无法|無法|不能)"  # noqa: RUF001
+    r"|(?:很?抱歉|对不起|對不起)[，,\s]{0,2}(?:但)?我?[^。\n]{0,6}(?:无法|無法|不能)"
     r"|(?:申し訳|すみません|ごめんなさい)[^\n]{0,60}(?:できません|できかね|いたしかね)"
     r"|죄송[^.\n]{0,40}(?:없습니다|수 없)"
     r")"
@@ -81,4 +81,4 @@ def breaks_off_inside(body: str) -> bool:
     if last.startswith("|") and before.startswith("|") and before.endswith("|"):
         return not last.endswith("|")
     bold = re.match(r"(?:[-*•]\s+|\d+[.)]\s+)?\*\*[^*]*$", last)
-    return bool(bold) or (last.count("`") % 2 == 1 and last[-1] not in ".!?。！？")  # noqa: RUF001
+    return bool(bold) or (last.count("`") % 2 == 1 and last[-1] not in ".!?。！？")

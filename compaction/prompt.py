@@ -61,7 +61,7 @@ DECLINED = ("content_filter", "refusal", "safety", "recitation", "blocklist", "p
 _PREAMBLE = 300  # characters before the first heading that are a greeting, not notes
 _THINKING = re.compile(r"(?is)<(think|thinking|reasoning)>.*?</\1>")
 _TITLE_LINE = re.compile(
-    rf"(?i)\s{{0,3}}(?:#{{1,6}}|\*\*|__)[\s\d.)*_#]*({'|'.join(map(re.escape, TITLES))})[\s*_#]*(?:[:：](.*))?"  # noqa: RUF001
+    rf"(?i)\s{{0,3}}(?:#{{1,6}}|\*\*|__)[\s\d.)*_#]*({'|'.join(map(re.escape, TITLES))})[\s*_#]*(?:[:：](.*))?"
 )
 _WRAPPER = re.compile(r"(?i)```\s*(?:markdown|md|text|txt)?")
 

@@ -136,7 +136,7 @@ def _who(message: Message) -> str:
     role = m.role(message)
     if role != "user":
         return _name(role) or "no role"
-    if m.is_user_message(message) and not m.is_typed(message):
+    if m.is_user_message(message) and not m.is_typed(message) and m.text(message.get("content")).strip():
         return "notice written by the agent's program, not by the user"
     name = message.get("name")
     return f"user {_name(name)}".rstrip() if isinstance(name, str) else "user"

@@ -117,7 +117,7 @@ def test_secrets_do_not_leave() -> None:
         ("Desculpe, mas não posso ajudar com isso.", "refusal"),
         ("Mi dispiace, ma non posso aiutarti.", "refusal"),
         ("Извините, но я не могу помочь с этим.", "refusal"),
-        ("抱歉，我无法协助处理这个请求。", "refusal"),  # noqa: RUF001
+        ("抱歉，我无法协助处理这个请求。", "refusal"),
         ("申し訳ありませんが、その依頼にはお応えできません。", "refusal"),
         ("죄송하지만 도와드릴 수 없습니다.", "refusal"),
     ],

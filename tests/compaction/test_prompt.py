@@ -187,7 +187,7 @@ def fewer(n: int) -> str:
         (None, "refusal", "refusal"),
         (NOTES, "SAFETY", "refusal"),
         ("I'm sorry, but I can't help with that.", "stop", "refusal"),
-        ("抱歉，我无法协助处理这个请求。", "", "refusal"),  # noqa: RUF001
+        ("抱歉，我无法协助处理这个请求。", "", "refusal"),
         ("The user asked for a refund and got it.", "stop", "no_sections"),
         (f"See ## {TITLES[0]} above.", "stop", "no_sections"),
         (fewer(FEWEST_SECTIONS - 1), "stop", "no_sections"),

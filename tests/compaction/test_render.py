@@ -69,6 +69,7 @@ RESPONSES = [
         ([user([{"type": "input_audio", "data": "AA"}])], '[message 1, user]\n{"type":"input_audio","data":"AA"}\n\n'),
         ([{**user("Hi."), "name": "Ann [x]\n"}], "[message 1, user Ann (x)]\nHi.\n\n"),
         ([{"role": "system", "content": "Be kind."}], "[message 1, system]\nBe kind.\n\n"),
+        ([user("")], "[message 1, user]\n(empty)\n\n"),
         ([{"content": None}], "[message 1, no role]\n(empty)\n\n"),
         ([{**user("Hi."), "timestamp": 1e300}], "[message 1, user]\nHi.\n\n"),
         ([{**user("Hi."), "timestamp": 1_795_341_780_500}], "[message 1, user, 2026-11-22 10:03]\nHi.\n\n"),
