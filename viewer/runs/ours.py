@@ -17,17 +17,16 @@ def known_blocks(reader: Reader, session_id: str) -> list[KnownBlock]:
     written = Run.objects.filter(
         store=reader.store.name, session_id__in=chain(reader, session_id), status__in=("applied", "undone")
     ).order_by("pk")
-    found = written.values_list("pk", "handoff_id", "block_ids", "copies", "status", "plan__steps")  # not the snapshot
+    found = written.values_list("pk", "handoff_id", "copies", "status", "plan__steps")  # not the snapshot
     return [
         KnownBlock(
             run=run,
             handoff_id=handoff_id,
             handoff_key=light.handoff_key(steps.handoff_place(steps.from_json(made))[1]),
-            block_ids=frozenset(block_ids),
             copies={copy: int(original) for original, copy in copies.items()},
             undone=status == "undone",
         )
-        for run, handoff_id, block_ids, copies, status, made in found
+        for run, handoff_id, copies, status, made in found
         if handoff_id is not None
     ]
 

@@ -147,7 +147,7 @@ class _Reading:
         self.stamps = stamps  # of handoff rows, with their times as stored
         self.carried = carried
         self.ours = ours
-        self.our_ids = {row_id for block in ours.values() for row_id in block.block_ids}
+        self.our_ids = {copy for block in ours.values() for copy in block.copies}
         # Rows that a block of ours which stands was made from: they were in context then, so theirs was not undone.
         self.our_sources = {source for block in ours.values() if not block.undone for source in block.copies.values()}
         self.rows = rows
@@ -163,14 +163,13 @@ class _Reading:
     def compaction(self, handoff: LightRow, after: Sequence[LightRow], *, newest: bool) -> None:
         """Take in a handoff and the rows up to the next one."""
         ours = self.ours.get(handoff.id)
-        opening = [row for row in self.pending if row.id >= min(ours.block_ids)] if ours else []
-        head = self._known(ours, opening) if ours else self._head(handoff)
-        opening = opening or [copy for copy, _ in head]
-        self.pending = self.pending[: len(self.pending) - len(opening)]
+        head = self._known(ours, self.pending) if ours else self._head(handoff)
+        opening = {copy.id for copy, _ in head}
+        self.pending = [row for row in self.pending if row.id not in opening]
         self.settle()
         tail = self._known(ours, [handoff, *after]) if ours else self._tail(handoff, after)
-        last = max(ours.block_ids) if ours else tail[-1][0].id if tail else handoff.id
-        block = [*opening, handoff, *(row for row in after if row.id <= last)]
+        last = tail[-1][0].id if tail else handoff.id
+        block = [*(copy for copy, _ in head), handoff, *(row for row in after if row.id <= last)]
         if not self._undone(handoff, block, newest):
             self._stands(handoff, block, [*head, *tail], tail)
         self.append([row for row in after if row.id > last])

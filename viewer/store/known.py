@@ -14,16 +14,15 @@ from .alignment import LightRow
 
 @dataclass(frozen=True, slots=True)
 class KnownBlock:
-    """A block as it was written: `copies` maps each clone to the row it was made from, ids of rows.
+    """A block as it was written: `copies` maps each clone in it to the row it was made from, ids of rows.
 
-    `run` is its writer's own number for it, `handoff_key` what `light.handoff_key` says of the handoff that was
-    written, and `undone` whether the block was taken back later.
+    `run` is its writer's own number for it (not 0), `handoff_key` what `light.handoff_key` says of the handoff that
+    was written, and `undone` whether the block was taken back later.
     """
 
     run: int
     handoff_id: int
     handoff_key: str
-    block_ids: frozenset[int]
     copies: Mapping[int, int]
     undone: bool
 
@@ -43,7 +42,7 @@ def kept_at_once(rows: Iterable[LightRow], ours: Iterable[KnownBlock]) -> list[L
 def _is_there(block: KnownBlock, rows: Mapping[int, LightRow]) -> bool:
     """Whether the handoff says what was written, and every clone still there is one of the row it was made from."""
     handoff = rows.get(block.handoff_id)
-    if handoff is None or handoff.handoff_key != block.handoff_key or block.handoff_id not in block.block_ids:
+    if handoff is None or handoff.handoff_key != block.handoff_key:
         return False
     pairs = [(rows.get(copy), rows.get(source)) for copy, source in block.copies.items()]
     return all(_alike(copy, source) for copy, source in pairs if copy and source)

@@ -1,0 +1,129 @@
+"""What our runs keep is what History shows, on real databases; and what is not there any more is not believed."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from tests.runs.desk import Desk
+from viewer.runs import life, ours, past
+from viewer.runs.models import Run
+from viewer.runs.planning import Options
+from viewer.store import reading
+from viewer.store.history import History
+from viewer.store.stores import open_store
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
+
+
+@pytest.fixture
+def alike(open_desk: Callable[[int], Desk]) -> Desk:
+    """Schema 21, without a name for a message: 200 messages of two words, all of one time, as after an import."""
+    desk = open_desk(21)
+    desk.rows("DELETE FROM messages WHERE session_id = ?", desk.session_id)
+    say_alike(desk, 100)
+    return desk
+
+
+def say_alike(desk: Desk, turns: int) -> None:
+    with closing(sqlite3.connect(desk.path)) as con, con:
+        con.executemany(
+            "INSERT INTO messages (session_id, role, content, timestamp) VALUES (?, ?, ?, 5.0)",
+            [(desk.session_id, role, word * 200) for _ in range(turns) for role, word in SAID],
+        )
+
+
+SAID = (("user", "go on "), ("assistant", "done "))
+
+
+def compact(desk: Desk, **options: int) -> Run:
+    run = life.start(desk.store, desk.session_id, Options(**options), apply=True)  # type: ignore[arg-type]
+    assert (run.status, run.error_message) == ("applied", "")
+    return run
+
+
+def both(desk: Desk) -> tuple[History, History]:
+    """History with what our runs know, and by lining up alone."""
+    with open_store(desk.store) as reader:
+        return ours.history_of(reader, desk.session_id), reading.read_history(reader, desk.session_id)
+
+
+def test_messages_that_nothing_tells_apart_are_each_shown_once(alike: Desk) -> None:
+    run = compact(alike, keep_last=6)
+    say_alike(alike, 3)
+    known, found = both(alike)
+    assert len(known.entries) == 206
+    assert len(found.entries) < 206
+    (boundary,) = known.boundaries
+    assert boundary.run == run.pk
+    assert dict(boundary.copies) == {copy: int(row) for row, copy in run.copies.items()}
+    assert boundary.messages_after == len(run.block_ids)
+
+
+def test_an_undone_compaction_is_none_and_one_made_after_it_is_ours(alike: Desk) -> None:
+    first = compact(alike, keep_last=6)
+    life.undo_run(first)
+    say_alike(alike, 3)
+    known, _ = both(alike)
+    assert not known.boundaries
+    assert [entry.state for entry in known.entries] == ["live"] * 206
+    second = compact(alike, keep_last=8)
+    say_alike(alike, 1)
+    known, _ = both(alike)
+    assert [boundary.run for boundary in known.boundaries] == [second.pk]
+    assert len(known.entries) == 208
+
+
+@pytest.mark.parametrize("version", [21, 31])
+def test_a_restored_backup_has_no_compaction_of_ours(open_desk: Callable[[int], Desk], version: int) -> None:
+    desk = open_desk(version)
+    backup = shutil.copyfile(desk.path, desk.path.with_suffix(".backup"))
+    run = compact(desk)
+    with open_store(desk.store) as reader:
+        assert past.compactions(reader, desk.session_id)[-1].run == run.pk
+    shutil.copyfile(backup, desk.path)
+    for _ in run.block_ids:
+        desk.append("said since the backup", "user")
+    known, found = both(desk)
+    assert known == found
+    with open_store(desk.store) as reader:
+        assert not [each for each in past.compactions(reader, desk.session_id) if each.run or each.by == past.BY_US]
+
+
+def test_a_transcript_deleted_and_written_anew_is_shown_as_it_is(alike: Desk) -> None:
+    compact(alike, keep_last=6)
+    alike.rows("DELETE FROM messages WHERE session_id = ?", alike.session_id)
+    say_alike(alike, 2)
+    known, _ = both(alike)
+    assert len(known.entries) == 4
+    assert not known.boundaries
+
+
+def test_a_compaction_of_ours_is_known_in_the_session_that_continues_it(alike: Desk) -> None:
+    run = compact(alike, keep_last=6)
+    alike.rows("UPDATE sessions SET end_reason = 'compression', ended_at = 1 WHERE id = ?", alike.session_id)
+    alike.rows(
+        "INSERT INTO sessions (id, source, started_at, parent_session_id) VALUES ('next', 'cli', 2, ?)",
+        alike.session_id,
+    )
+    with open_store(alike.store) as reader:
+        assert [boundary.run for boundary in ours.history_of(reader, "next").boundaries] == [run.pk]
+
+
+def test_more_runs_mean_no_more_queries(alike: Desk) -> None:
+    counts: list[tuple[int, int]] = []
+    for _ in range(3):
+        compact(alike, keep_last=6)
+        say_alike(alike, 20)
+        statements: list[str] = []
+        with CaptureQueriesContext(connection) as queries, open_store(alike.store) as reader:
+            reader.con.set_trace_callback(statements.append)
+            assert len(past.compactions(reader, alike.session_id)) == len(counts) + 1
+        counts.append((len(queries), len(statements)))
+    assert len(set(counts)) == 1
