@@ -73,7 +73,19 @@ def is_recompaction(messages: Sequence[Message]) -> bool:
     """Whether the context was compacted before: the note in a system message 0, or a handoff anywhere."""
     if messages and m.is_system(messages[0]) and protocol.NOTE_SENTENCE in m.text(messages[0].get("content")).lower():
         return True
-    return any(protocol.is_handoff(message) for message in messages[1 if system_rows(messages) else 0 :])
+    own = islice(messages, system_rows(messages), None)
+    return any(protocol.is_handoff(message) and not is_mask_note(message) for message in own)
+
+
+def is_mask_note(message: Message) -> bool:
+    """Whether the handoff in this message is only the note of the strategy that shortens tool output (`mask`).
+
+    It says nothing about the conversation: it is never taken for a summary, nor its context for one that has one.
+    """
+    if not protocol.is_handoff(message):
+        return False
+    parts = protocol.split(message.get("content"), protocol.flag_of(message))
+    return any(part.kind == "summary" and part.text.startswith(protocol.MASK_SENTENCE) for part in parts)
 
 
 def system_rows(messages: Sequence[Message]) -> int:
@@ -246,15 +258,8 @@ def _walk(length: int, head_end: int, policy: Policy, sizes: Sizes, lifted: Coll
     fewest = max(
         protocol.FEWEST_TAIL, min(policy.fewest_tail, sum(1 for _ in islice(own(), 2 * protocol.MOST_TAIL_FLOOR)) // 2)
     )
-    used = kept = 0
-    start = length
-    for i in own():
-        left = (policy.soft_ceiling if kept < fewest else budget) - used
-        if kept >= max(policy.keep_last or 0, 1) and sizes.reach([i], left + 1):
-            break
-        used += sizes[i]
-        kept += 1
-        start = i
+    start, kept, used = walk_back(own(), policy, sizes, budget, fewest)
+    start = length if start is None else start
     held = f"The last {plural(kept, 'message')} ({used:,} tokens)"
     share = ", the recent share of so small a context" if budget < policy.tail_budget else " for recent messages"
     if policy.keep_last and kept <= policy.keep_last and used > budget:
@@ -262,6 +267,48 @@ def _walk(length: int, head_end: int, policy: Policy, sizes: Sizes, lifted: Coll
     if used > budget:
         return start, f"{held} always stay, beyond the budget of {budget:,} tokens{share}."
     return start, f"{held} fit the budget of {budget:,} tokens{share}."
+
+
+def walk_back(
+    own: Iterable[int], policy: Policy, sizes: Sizes, budget: int, fewest: int
+) -> tuple[int | None, int, int]:
+    """Rows from the last one back while the budget lasts, `fewest` inside the soft ceiling and `keep_last` in any case.
+
+    The oldest of them (None if there is none), how many they are, and their tokens.
+    """
+    used = kept = 0
+    start = None
+    for i in own:
+        left = (policy.soft_ceiling if kept < fewest else budget) - used
+        if kept >= max(policy.keep_last or 0, 1) and sizes.reach([i], left + 1):
+            break
+        used += sizes[i]
+        kept += 1
+        start = i
+    return start, kept, used
+
+
+def earlier_cuts(
+    messages: Sequence[Message], cut: int, lowest: int, policy: Policy, sizes: Sizes, lifted: Collection[int]
+) -> Iterator[int]:
+    """Rows between `lowest` and `cut`, nearest first, before which the tail may start as well.
+
+    Inside the soft ceiling and outside every tool group.
+    """
+    used = sizes.total(i for i in range(cut, len(messages)) if i not in lifted)
+    results = Ids()
+    for at in range(cut - 1, lowest, -1):
+        if at in lifted:
+            continue
+        used += sizes[at]
+        if used > policy.soft_ceiling:
+            return
+        answered = m.answers(messages[at])
+        results.add(answered)
+        for call in m.calls(messages[at]):
+            results.take(call.ids)
+        if not answered and not results:
+            yield at
 
 
 def plural(n: int, noun: str, many: str = "") -> str:

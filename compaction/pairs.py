@@ -20,14 +20,16 @@ class OpenCalls:
 
     def __init__(self) -> None:
         self.waiting: dict[Place, Call] = {}
+        self.answered: list[Call | None] = []  # by the row seen last, for each result in it
         self._by_id: dict[str, list[Place]] = {}
         self._near: deque[Place] = deque()
 
     def see(self, at: int, row: Message) -> list[str | None]:
         """Take in one row; for each result in it the id it names if no open call fits, else None."""
         named = answers(row)
+        self.answered = [self._close(id_) for id_ in named]
         if named:
-            return [None if self._close(id_) else id_ for id_ in named]
+            return [None if call else id_ for call, id_ in zip(self.answered, named, strict=True)]
         self._near = deque()
         for position, call in enumerate(calls(row)):
             self._near.append((at, position))
@@ -36,13 +38,14 @@ class OpenCalls:
                 self._by_id.setdefault(id_, []).append((at, position))
         return []
 
-    def _close(self, id_: str) -> bool:
+    def _close(self, id_: str) -> Call | None:
         places = self._by_id.get(id_, []) if id_ else self._near
         while places:
             place = places.pop() if id_ else self._near.popleft()
-            if self.waiting.pop(place, None):
-                return True
-        return False
+            call = self.waiting.pop(place, None)
+            if call:
+                return call
+        return None
 
 
 class Loose(NamedTuple):

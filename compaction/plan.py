@@ -11,10 +11,21 @@ from typing import Literal
 
 from . import messages as m
 from . import protocol
-from .boundaries import SLACK, Sizes, align_start, find_tail, head_of, is_recompaction, plural, system_rows, turn_starts
+from .boundaries import (
+    SLACK,
+    Sizes,
+    align_start,
+    earlier_cuts,
+    find_tail,
+    head_of,
+    is_mask_note,
+    is_recompaction,
+    plural,
+    system_rows,
+    turn_starts,
+)
 from .errors import BadTranscript, NothingToCompact
 from .messages import Message
-from .pairs import Ids
 from .policy import Policy
 from .repair import repairs
 from .tokens import Counter, message_tokens
@@ -111,11 +122,12 @@ def plan(messages: Iterable[Message], policy: Policy, count: Counter) -> Plan:
     `messages` are dicts in OpenAI chat shape, oldest first; `count` gives the tokens of a text. Raises NothingToCompact
     when the rules leave nothing worth replacing, BadTranscript when the input is not a list of messages.
     """
-    rows = _checked(messages)
+    rows = checked(messages)
     system = system_rows(rows)
     handoffs = [i for i in range(system, len(rows)) if protocol.is_handoff(rows[i])]
     lifted = {i for i in handoffs if m.is_standalone_handoff(rows[i])}
-    again = bool(handoffs) or is_recompaction(rows[:system])
+    earlier = [i for i in handoffs if not is_mask_note(rows[i])]
+    again = bool(earlier) or is_recompaction(rows[:system])
     wanted = head_of(rows, policy, again)
     head_end = align_start(rows, wanted)
     _require_enough(len(rows) - head_end - len(lifted), policy)
@@ -127,13 +139,13 @@ def plan(messages: Iterable[Message], policy: Policy, count: Counter) -> Plan:
     else:
         draft, start = split, [SPLIT]
     reasons = [*start, *draft.reasons]
-    if handoffs:
+    if earlier:
         reasons.append(
-            f"{plural(len(handoffs), 'earlier summary', 'earlier summaries')} will be folded into the new one."
+            f"{plural(len(earlier), 'earlier summary', 'earlier summaries')} will be folded into the new one."
         )
     return Plan(
         rows, policy, count, tuple(draft.own(0, draft.head_end)), tuple(draft.middle()), tuple(draft.tail()),
-        tuple(sorted(lifted)), "\n\n".join(filter(None, (_body(rows[i]) for i in handoffs))), again, draft.role,
+        tuple(sorted(lifted)), "\n\n".join(filter(None, (_body(rows[i]) for i in earlier))), again, draft.role,
         tuple(reasons), draft.around, draft.sizes,
     )  # fmt: skip
 
@@ -142,6 +154,14 @@ def overhead(messages: Sequence[Message], count: Counter) -> int:
     """Tokens of a handoff around an empty body, and of the note if the system message still lacks it."""
     tokens = count(protocol.handoff_text("")) + protocol.MESSAGE_TOKENS
     return tokens + (count(protocol.NOTE) if needs_note(messages) else 0)
+
+
+def growth(head: list[Message], tail: list[Message], count: Counter) -> int:
+    """Tokens by which kept rows get longer, because a stub stands where a call without a result was left out."""
+    kept = [*head, *tail]
+    made = ((kept[at], changes) for at, changes in repairs(head, tail).items() if changes and "content" in changes)
+    grown = (message_tokens({**row, **changes}, count) - message_tokens(row, count) for row, changes in made)
+    return sum(tokens for tokens in grown if tokens > 0)
 
 
 def needs_note(messages: Sequence[Message]) -> bool:
@@ -163,7 +183,7 @@ class _Draft:
         self.cut = cut.index
         self.role, moved = self._seat()
         self.reasons = [*cut.reasons, *moved]
-        self.around = overhead(rows, sizes.count) + self._growth()
+        self.around = overhead(rows, sizes.count) + growth(*self._kept(), sizes.count)
 
     def own(self, start: int, end: int) -> Iterator[int]:
         """The rows of a stretch without earlier handoffs."""
@@ -202,7 +222,7 @@ class _Draft:
     def _seat(self) -> tuple[Role | None, list[str]]:
         """The handoff's role; the cut moves back to where one fits if it can."""
         before, after = self._neighbours()
-        role = _fitting(before, after)
+        role = fitting_role(before, after)
         if role is not None:
             return role, []
         at = self._better_cut(before)
@@ -212,21 +232,12 @@ class _Draft:
                 " own it would stand beside one of the same role."
             ]
         moved, self.cut = self.cut - at, at
-        return _fitting(before, m.role(self.rows[at])), [
+        return fitting_role(before, m.role(self.rows[at])), [
             f"The cut moved back {plural(moved, 'message')} so that the summary can stand as a message of its own."
         ]
 
     def _kept(self) -> tuple[list[Message], list[Message]]:
         return [self.rows[i] for i in self.own(0, self.head_end)], [self.rows[i] for i in self.tail()]
-
-    def _growth(self) -> int:
-        """Tokens by which kept rows get longer, because a stub stands where a call without a result was left out."""
-        head, tail = self._kept()
-        kept = [*head, *tail]
-        made = ((kept[at], changes) for at, changes in repairs(head, tail).items() if changes and "content" in changes)
-        count = self.sizes.count
-        grown = (message_tokens({**row, **changes}, count) - message_tokens(row, count) for row, changes in made)
-        return sum(tokens for tokens in grown if tokens > 0)
 
     def _neighbours(self) -> tuple[str | None, str]:
         """Roles of the last head row (None: nothing but system rows) and the first tail row, as they will be sent."""
@@ -237,25 +248,13 @@ class _Draft:
         return before[-1] if before else None, next(after, "")
 
     def _better_cut(self, before: str | None) -> int | None:
-        """The nearest earlier row, inside the soft ceiling and outside every tool group, beside which a role fits."""
-        used = self.sizes.total(self.tail())
-        results = Ids()
-        for at in range(self.cut - 1, self.head_end, -1):
-            row = self.rows[at]
-            if at in self.lifted:
-                continue
-            used += self.sizes[at]
-            if used > self.policy.soft_ceiling:
-                return None
-            results.add(m.answers(row))
-            for call in m.calls(row):
-                results.take(call.ids)
-            if not m.answers(row) and not results and _fitting(before, m.role(row)):
-                return at if self._worth_it(at, overhead(self.rows, self.sizes.count)) else None
-        return None
+        """The nearest earlier place for the cut where a role fits, if that leaves something to summarise."""
+        cuts = earlier_cuts(self.rows, self.cut, self.head_end, self.policy, self.sizes, self.lifted)
+        at = next((at for at in cuts if fitting_role(before, m.role(self.rows[at]))), None)
+        return at if at and self._worth_it(at, overhead(self.rows, self.sizes.count)) else None
 
 
-def _fitting(before: str | None, after: str) -> Role | None:
+def fitting_role(before: str | None, after: str) -> Role | None:
     """A role that is neither neighbour's; leading the transcript only "user", which most providers demand there."""
     for role in ROLES:
         if role not in (before, after) and (before is not None or role == "user"):
@@ -263,7 +262,7 @@ def _fitting(before: str | None, after: str) -> Role | None:
     return None
 
 
-def _checked(messages: Iterable[Message]) -> tuple[Message, ...]:
+def checked(messages: Iterable[Message]) -> tuple[Message, ...]:
     try:
         rows = tuple(messages)
     except TypeError:

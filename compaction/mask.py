@@ -1,0 +1,197 @@
+"""The second strategy: old tool output becomes one line, long arguments are cut, nothing is summarised. No model.
+
+Every row before the tail stays where it is and everything people and the assistant said stays word for word, so the
+plan needs neither a start nor anchors: its `middle` are the rows that get shorter, its `head` all others before the
+tail. One short note stands before the tail as the handoff, so that agents and readers see a boundary there; an earlier
+note is replaced, real summaries stay in place.
+
+A second run finds nothing new: what stands in a tail does not depend on what was shortened before it, lines that stand
+for an output begin with a fixed mark, and what was cut is short.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from . import messages as m
+from . import protocol
+from .apply import Result, Rewrites, patched
+from .boundaries import (
+    SLACK,
+    Sizes,
+    align_end,
+    earlier_cuts,
+    is_mask_note,
+    is_recompaction,
+    plural,
+    system_rows,
+    walk_back,
+)
+from .errors import NothingToCompact
+from .messages import Message
+from .plan import Plan, Role, checked, fitting_role, growth
+from .policy import Policy
+from .repair import repairs
+from .shortening import Shortened, shortened
+from .tokens import Counter
+
+
+@dataclass(frozen=True)
+class MaskPlan(Plan):
+    """A plan whose `middle` gets shorter, to what `shorter` says for each index of it, and stays where it is.
+
+    `head` are all other messages before the tail, `lifted` earlier notes of this strategy. There is no summary:
+    `previous_summary` is empty and `summary_budget` the size of the note.
+    """
+
+    shorter: Mapping[int, Shortened]
+
+    @property
+    def before(self) -> tuple[int, ...]:
+        """All messages before the note, in order."""
+        return tuple(sorted((*self.head, *self.middle)))
+
+    @cached_property
+    def won(self) -> int:
+        """Tokens by which the messages get shorter, the note not counted."""
+        return sum(self.sizes[i] - self.shorter[i].tokens for i in self.middle)
+
+    @property
+    def note(self) -> str:
+        """The body of the note."""
+        outputs = plural(sum(each.outputs for each in self.shorter.values()), "output")
+        calls = plural(sum(each.calls for each in self.shorter.values()), "tool call")
+        return (
+            f"{protocol.MASK_SENTENCE} {outputs} and the long arguments of {calls} take {self.won:,} tokens less; every"
+            " message above stands as it was said, and requests in it that are not answered yet still stand. The"
+            " originals are in the session's history."
+        )
+
+    @cached_property
+    def summary_budget(self) -> int:
+        """Tokens of the note."""
+        return self.count(self.note)
+
+    @property
+    def tokens_after_estimate(self) -> int:
+        """Tokens of the result."""
+        return super().tokens_after_estimate + self.middle_tokens - self.won
+
+    def _handoff_tokens(self, index: int) -> int:
+        """Only earlier notes are taken off."""
+        return super()._handoff_tokens(index) if is_mask_note(self.messages[index]) else 0
+
+
+def plan(messages: Iterable[Message], policy: Policy, count: Counter) -> MaskPlan:
+    """Decide which old tool output and arguments get shorter.
+
+    Raises NothingToCompact when that would win less than the note costs, BadTranscript when the input is not a list of
+    messages. Counts what can get shorter, and the tail.
+    """
+    rows = checked(messages)
+    sizes = Sizes(rows, count)
+    start = system_rows(rows)
+    lifted = {i for i in range(start, len(rows)) if is_mask_note(rows[i]) and m.is_standalone_handoff(rows[i])}
+    seat = _seat(tuple(map(_bare, rows)), start, policy, count, lifted)
+    found = shortened(rows, seat.cut, count)
+    shorter = {i: each for i, each in found.items() if i not in lifted and each.tokens < sizes[i]}
+    before = [i for i in range(seat.cut) if i not in lifted]
+    tail = [i for i in range(seat.cut, len(rows)) if i not in lifted]
+    kept = [patched(rows[i], shorter[i].changes) if i in shorter else rows[i] for i in before]
+    made = MaskPlan(
+        rows, policy, count, tuple(i for i in before if i not in shorter), tuple(i for i in before if i in shorter),
+        tuple(tail), tuple(sorted(lifted)), "", is_recompaction(rows), seat.role,
+        (*seat.reasons, *_lifted_reason(len(lifted))),
+        count(protocol.handoff_text("")) + protocol.MESSAGE_TOKENS + growth(kept, [rows[i] for i in tail], count),
+        sizes, shorter,
+    )  # fmt: skip
+    _require_gain(made)
+    return made
+
+
+def apply(plan: MaskPlan) -> Result:
+    """The transcript with the plan's middle shortened and the note before its tail.
+
+    `Result.summary` is the note's body. Raises BadTranscript if no valid result can be built; the input is untouched
+    either way.
+    """
+    draft = Rewrites(plan, plan.before, plan.tail, "note")
+    for i in draft.kept:
+        if i in plan.shorter:
+            draft.change(i, plan.shorter[i].changes, "shortened")
+        elif is_mask_note(plan.messages[i]):
+            draft.unwrap(i)
+    return draft.result(plan.note)
+
+
+def compact(messages: Iterable[Message], policy: Policy, count: Counter) -> Result:
+    """`plan` and `apply` in one; raises what they raise."""
+    return apply(plan(messages, policy, count))
+
+
+# --- where the tail starts -------------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class _Seat:
+    """Where the note stands: before the row at `cut`, as a message of this role or, without one, in front of it."""
+
+    cut: int
+    role: Role | None
+    reasons: tuple[str, ...]
+
+
+def _seat(rows: tuple[Message, ...], start: int, policy: Policy, count: Counter, lifted: set[int]) -> _Seat:
+    """The nearest place for the note, from the budget's cut back, where a role fits; else in front of a message."""
+    sizes = Sizes(rows, count)
+    cut, why = _cut(rows, start, policy, sizes, lifted)
+    back = [cut, *earlier_cuts(rows, cut, start, policy, sizes, lifted)]
+    head, tail = ([i for i in range(*part) if i not in lifted] for part in ((0, cut), (cut, len(rows))))
+    changed = repairs([rows[i] for i in head], [rows[i] for i in tail])
+    gone = {(*head, *tail)[at] for at, changes in changed.items() if changes is None}
+    left = [i for i in (*head, *tail) if i not in gone]
+    before = dict(zip(left[1:], left, strict=False))
+    places = [at for at in back if at in before and not protocol.is_handoff(rows[at])]
+    for at in places:
+        role = fitting_role(_role_before(rows[before[at]]), m.role(rows[at]))
+        if role is not None:
+            moved = f"The cut moved back {plural(cut - at, 'message')} so that the note can stand by itself."
+            return _Seat(at, role, (why, moved) if at < cut else (why,))
+    if not places:
+        raise NothingToCompact("too_small", "There is no old tool output before the recent messages.")
+    merged = "The note will stand in front of the text of the first recent message: no role fits it by itself."
+    return _Seat(places[0], None, (why, merged))
+
+
+def _role_before(row: Message) -> str | None:
+    return None if m.is_system(row) else m.role(row)
+
+
+def _cut(rows: tuple[Message, ...], start: int, policy: Policy, sizes: Sizes, lifted: set[int]) -> tuple[int, str]:
+    """By tokens and, so that a small context has old output too, by the share of the messages that are no results.
+
+    Neither changes when older output gets shorter or an orphan result is left out.
+    """
+    own = [i for i in range(start, len(rows)) if i not in lifted]
+    spoken = [i for i in own if not m.answers(rows[i])]
+    fewest = max(protocol.FEWEST_TAIL, min(policy.fewest_tail, len(spoken) // 2))
+    most = max(fewest, int(len(spoken) * policy.target_ratio), policy.keep_last or 0)
+    lowest = spoken[-most] if most <= len(spoken) else start
+    recent = (i for i in reversed(own) if i >= lowest)
+    first, kept, used = walk_back(recent, policy, sizes, policy.tail_budget, fewest)
+    cut = align_end(rows, len(rows) if first is None else first, start)
+    return cut, f"The last {plural(kept, 'message')} ({used:,} tokens) stay as they are, with the calls they answer."
+
+
+def _bare(row: Message) -> Message:
+    """The row without a note merged into it, which must not take room in the tail."""
+    return {**row, "content": m.live_content(row)} if is_mask_note(row) else row
+
+
+def _lifted_reason(notes: int) -> list[str]:
+    return ["The note of an earlier run is replaced."] if notes else []
+
+
+def _require_gain(made: MaskPlan) -> None:
+    if not made.middle or made.won <= made.around + made.summary_budget + SLACK:
+        raise NothingToCompact("too_small", "There is too little old tool output before the recent messages.")

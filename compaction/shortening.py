@@ -1,0 +1,258 @@
+"""Old tool output as one line, and long arguments cut inside valid JSON, in whatever shape a row has them.
+
+A line says what ran, on what, how it ended and how large it was; an output that stands again further down is named
+there. Images inside results become the media stub. Words of people and of the assistant are never touched.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from . import messages as m
+from . import protocol
+from .anchors import error_line
+from .facts import clip
+from .media import without_old_images
+from .messages import Call, Message
+from .pairs import OpenCalls, Place
+from .tokens import Counter, message_tokens
+
+NAME, WHAT, OUTCOME = 64, 100, 120  # characters of a tool's name or id, of arguments and of the outcome in a line
+_STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"(\s*+:)?', re.DOTALL)
+_DEPTH = 20  # of arguments that are looked into
+
+
+@dataclass(frozen=True, slots=True)
+class Shortened:
+    """New values for a row's keys, how many outputs and calls in it got shorter, and the tokens it then has."""
+
+    changes: dict[str, Any]
+    outputs: int
+    calls: int
+    tokens: int
+
+
+def shortened(rows: Sequence[Message], cut: int, count: Counter) -> dict[int, Shortened]:
+    """The rows before `cut` in which something can be said shorter, by position; handoffs are left alone."""
+    results = _Results(rows)
+    found = {}
+    for at in range(cut):
+        row = rows[at]
+        if m.is_system(row) or protocol.is_handoff(row):
+            continue
+        changes, outputs, calls = _changes(at, row, results)
+        if changes:
+            found[at] = Shortened(changes, outputs, calls, message_tokens({**row, **changes}, count))
+    return found
+
+
+class _Results:
+    """For each result its call, and for each text the place of the newest result that says it."""
+
+    def __init__(self, rows: Sequence[Message]) -> None:
+        self.calls: dict[Place, Call] = {}
+        self.newest: dict[str, tuple[Place, str]] = {}
+        open_calls = OpenCalls()
+        for at, row in enumerate(rows):
+            open_calls.see(at, row)
+            for position, (content, call) in enumerate(zip(_outputs(row), open_calls.answered, strict=True)):
+                text = _text(content)
+                if call:
+                    self.calls[at, position] = call
+                if len(text) > protocol.MASKED_CHARS:
+                    self.newest[text] = (at, position), call.ids[0] if call else ""
+
+    def line(self, place: Place, text: str) -> str:
+        """What stands for the output at this place."""
+        call = self.calls.get(place)
+        newest, id_ = self.newest[text]
+        if newest != place:
+            outcome = f"the same output stands further down{f', of call {clip(id_, NAME)}' if id_ else ''}"
+        else:
+            outcome = _outcome(text)
+        what = f"{clip(call.name, NAME) or 'a tool'}({clip(_arguments(call.arguments), WHAT)})" if call else "a tool"
+        lines = text.count("\n") + 1
+        size = f"{lines:,} lines, " if lines > 1 else ""
+        return f"{protocol.MASKED} {what}: {outcome} [{size}{len(text):,} characters]"
+
+
+def _outputs(row: Message) -> list[Any]:
+    """The contents of the results in a row, in the order of `messages.answers`."""
+    if row.get("role") in m.RESULT_ROLES:
+        return [row.get("content")]
+    return [block.get("content") for block in _result_blocks(row)]
+
+
+def _result_blocks(row: Message) -> list[dict[str, Any]]:
+    content = row.get("content")
+    return [b for b in content if _is(b, "tool_result")] if m.answers(row) and isinstance(content, list) else []
+
+
+def _is(block: Any, kind: str) -> bool:
+    return isinstance(block, dict) and block.get("type") == kind
+
+
+def _changes(at: int, row: Message, results: _Results) -> tuple[dict[str, Any], int, int]:
+    changes: dict[str, Any] = {}
+    outputs = calls = 0
+    if row.get("role") in m.RESULT_ROLES:
+        content = _output(row.get("content"), (at, 0), results)
+        outputs = int(content is not None)
+    else:
+        content, outputs, calls = _blocks(at, row, results)
+        entries, cut = _entries(row.get("tool_calls"))
+        calls += cut
+        if cut:
+            changes["tool_calls"] = entries
+    if content is not None:
+        changes["content"] = content
+    return changes, outputs, calls
+
+
+def _blocks(at: int, row: Message, results: _Results) -> tuple[list[Any] | None, int, int]:
+    """The content with its results and calls (Anthropic's shapes) shorter, or None, and how many of each."""
+    content = row.get("content")
+    if not isinstance(content, list):
+        return None, 0, 0
+    answering = bool(m.answers(row))
+    made, outputs, calls, position = [], 0, 0, -1
+    for block in content:
+        if answering and _is(block, "tool_result"):
+            position += 1
+            output = _output(block.get("content"), (at, position), results)
+            if output is not None:
+                block, outputs = {**block, "content": output}, outputs + 1
+        elif _is(block, "tool_use"):
+            input_ = _cut(block.get("input"))
+            if input_ is not None:
+                block, calls = {**block, "input": input_}, calls + 1
+        made.append(block)
+    return (made, outputs, calls) if outputs or calls else (None, 0, 0)
+
+
+# --- output ----------------------------------------------------------------------------------------------------------
+def _text(content: Any) -> str:
+    """The text of a result without stubs of images; "" where it was shortened before."""
+    if isinstance(content, str):
+        pieces = [content]
+    else:
+        pieces = [text for text in map(protocol.block_text, m.blocks(content)) if text != protocol.MEDIA_STUB]
+    return "" if any(piece.startswith(protocol.MASKED) for piece in pieces) else "\n".join(filter(None, pieces))
+
+
+def _output(content: Any, place: Place, results: _Results) -> Any | None:
+    """The content of a result made shorter, in its own shape; None if it cannot be."""
+    if not isinstance(content, (str, list, dict)):
+        return None
+    text = _text(content)
+    line = results.line(place, text) if len(text) > protocol.MASKED_CHARS else ""
+    shorter = 0 < len(line) < len(text)
+    if isinstance(content, str):
+        return line if shorter else None
+    pictures = m.image_count(content) > 0
+    if not (shorter or pictures):
+        return None
+    made = without_old_images(content) if pictures else content
+    return _with_line(made, line) if shorter else made
+
+
+def _with_line(content: Any, line: str) -> Any:
+    """The content with its first text replaced by the line and the others left out."""
+    if isinstance(content, dict):
+        return {**content, "text": line}
+    made: list[Any] = []
+    said = False
+    for block in content:
+        text = protocol.block_text(block)
+        if not text or text == protocol.MEDIA_STUB:
+            made.append(block)
+        elif not said:
+            made.append(line if isinstance(block, str) else {**block, "text": line})
+            said = True
+    return made
+
+
+def _outcome(text: str) -> str:
+    """The line of the output that tells of an error, else its first one."""
+    shown = text.replace("\\n", "\n") if text.startswith(("{", "[")) else text  # lines inside JSON
+    first = next((line for line in map(str.strip, shown.splitlines()) if line), "blank")
+    return clip(error_line(shown) or first, OUTCOME)
+
+
+def _arguments(arguments: str) -> str:
+    """The values of the arguments, by name; the text itself if it is no JSON object."""
+    value = _parsed(arguments)
+    if not isinstance(value, dict):
+        return arguments
+    return ", ".join(f"{name}={each if isinstance(each, str) else m.as_json(each)}" for name, each in value.items())
+
+
+# --- arguments -------------------------------------------------------------------------------------------------------
+def _entries(value: Any) -> tuple[Any, int]:
+    """`tool_calls` (a list, or JSON text) with long arguments cut, and in how many calls."""
+    entries = _parsed(value) if isinstance(value, str) else value
+    if not isinstance(entries, list):
+        return value, 0
+    made = [_entry(entry) if isinstance(entry, dict) else None for entry in entries]
+    cut = sum(each is not None for each in made)
+    new = [entry if each is None else each for entry, each in zip(entries, made, strict=True)]
+    return (m.as_json(new) if isinstance(value, str) else new), cut
+
+
+def _entry(entry: dict[str, Any]) -> dict[str, Any] | None:
+    inner = entry.get("function")
+    if isinstance(inner, dict):
+        made = _entry({key: each for key, each in inner.items() if key != "function"})
+        return None if made is None else {**entry, "function": {**inner, **made}}
+    key = "arguments" if "arguments" in entry else "input"
+    arguments = _cut(entry.get(key))
+    return None if arguments is None else {**entry, key: arguments}
+
+
+def _cut(arguments: Any) -> Any | None:
+    """Arguments with their long strings cut, in their own container; None if nothing is long, or if it is no JSON."""
+    if not isinstance(arguments, str):
+        made = _cut_value(arguments, _DEPTH) if isinstance(arguments, (dict, list)) else arguments
+        return None if made == arguments else made
+    if len(arguments) <= protocol.MASKED_CHARS or not isinstance(_parsed(arguments), (dict, list)):
+        return None
+    made = _STRING.sub(_cut_literal, arguments)
+    return made if len(made) < len(arguments) else None
+
+
+def _cut_value(value: Any, depth: int) -> Any:
+    if isinstance(value, str):
+        return _cut_text(value)
+    if depth and isinstance(value, list):
+        return [_cut_value(each, depth - 1) for each in value]
+    if depth and isinstance(value, dict):
+        return {key: _cut_value(each, depth - 1) for key, each in value.items()}
+    return value
+
+
+def _cut_literal(found: re.Match[str]) -> str:
+    """A string inside JSON text, cut if it is a long value; all other octets of the JSON stay as they are."""
+    literal = found[0]
+    if found[1] is not None or len(literal) <= protocol.MASKED_CHARS:
+        return literal
+    text = json.loads(literal)
+    made = _cut_text(text)
+    return literal if made == text else json.dumps(made, ensure_ascii=literal.isascii())
+
+
+def _cut_text(text: str) -> str:
+    if len(text) <= protocol.MASKED_CHARS:
+        return text
+    left = len(text) - protocol.ARGUMENT_CHARS
+    return f"{text[: protocol.ARGUMENT_CHARS]} {protocol.CUT_SHORT.format(left)}"
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None

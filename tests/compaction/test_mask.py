@@ -1,0 +1,350 @@
+"""The second strategy: what becomes shorter, what stays to the letter, and that a second run finds nothing."""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any
+
+import pytest
+from hypothesis import assume, event, given
+
+import compaction
+from compaction import Insert, Message, NothingToCompact, Policy, Result, mask, protocol
+from compaction import messages as m
+from compaction.boundaries import is_mask_note
+from compaction.pairs import loose_ends
+from tests.compaction.test_properties import SETTINGS
+from tests.compaction.transcripts import (
+    SMALL,
+    call,
+    count,
+    exchange,
+    handoff,
+    image,
+    policies,
+    reply,
+    result,
+    system,
+    tool_turn,
+    transcripts,
+    user,
+    words,
+)
+
+LONG = "first line\n" + "more of it\n" * 80
+RECENT = [row for i in range(6) for row in tool_turn(100 + i, size=60)]
+
+
+def masked(messages: list[Message], policy: Policy = SMALL) -> Result:
+    before = copy.deepcopy(messages)
+    made = mask.compact(messages, policy, count)
+    assert messages == before, "the input is never mutated"
+    return made
+
+
+def turn(text: Any, arguments: Any = '{"path": "a.txt"}', id_: str = "x") -> list[Message]:
+    made = reply("I look.")
+    made["tool_calls"] = [call(id_, arguments=arguments)]
+    return [user("look"), made, result(id_, text), reply("I saw it.")]
+
+
+def line(messages: list[Message], *more: Message) -> str:
+    """The one line the first tool output of a transcript became."""
+    made = masked([system(), *messages, *turn(LONG * 2, id_="filler"), *more, *RECENT])
+    return next(str(row["content"]) for row in made.messages if row.get("role") == "tool")
+
+
+# --- what becomes one line -------------------------------------------------------------------------------------------
+def test_a_line_says_what_ran_on_what_how_it_ended_and_its_size() -> None:
+    assert line(turn(LONG)) == "[Shortened tool output] read_file(path=a.txt): first line [82 lines, 891 characters]"
+
+
+@pytest.mark.parametrize(
+    ("output", "outcome"),
+    [
+        ("Collecting\nERROR: no such package\n" + "x\n" * 300, "ERROR: no such package"),
+        (json.dumps({"output": "ran\nFileNotFoundError: a.txt\n" + "y" * 400}), "FileNotFoundError: a.txt"),
+        ("0 errors\n" + "x\n" * 300, "0 errors"),
+        (" \n" * 300, "blank"),
+    ],
+)
+def test_a_line_keeps_the_error(output: str, outcome: str) -> None:
+    assert f": {outcome}" in line(turn(output))
+
+
+def test_a_short_output_stays() -> None:
+    made = masked([system(), *turn("done", id_="a"), *turn("x" * protocol.MASKED_CHARS, id_="b"), *turn(LONG), *RECENT])
+    outputs = [row["content"] for row in made.messages if row.get("role") == "tool"]
+    assert outputs[:2] == ["done", "x" * protocol.MASKED_CHARS] and outputs[2].startswith(protocol.MASKED)
+
+
+def test_a_repeated_output_points_to_its_newest_copy_which_may_stand_in_the_tail() -> None:
+    same = [*turn(LONG, id_="a"), *turn(LONG, id_="b")]
+    assert "the same output stands further down, of call b [" in line(same)
+    in_tail = line(same, *RECENT[:-4], *turn(LONG, id_="last"))
+    assert "the same output stands further down, of call last [" in in_tail
+    made = masked([system(), *same, *turn(LONG * 2, id_="c"), *RECENT])
+    assert ": first line [" in made.messages[7]["content"], "the newest itself keeps its own line"
+
+
+def test_a_result_without_a_call_names_no_tool_and_is_left_out() -> None:
+    made = masked([system(), user("go"), result("nowhere", LONG), reply("hm"), *turn(LONG * 3), *RECENT])
+    assert made.report.repairs == ("Message 3: a tool result without its call was left out.",)
+    assert made.report.summarised == (2,)
+
+
+# --- shapes ----------------------------------------------------------------------------------------------------------
+def test_text_parts_become_one_line_and_images_stubs() -> None:
+    parts = [{"type": "input_text", "text": LONG}, image(), {"type": "input_text", "text": LONG}, {"type": "x", "y": 1}]
+    made = masked([system(), *turn(parts), *RECENT])
+    first, *rest = made.messages[3]["content"]
+    assert first["type"] == "input_text" and first["text"].startswith(protocol.MASKED)
+    assert rest == [{"type": "text", "text": protocol.MEDIA_STUB}, {"type": "x", "y": 1}]
+
+
+def test_an_image_beside_little_text_becomes_a_stub_and_the_text_stays() -> None:
+    made = masked([system(), *turn([image(), {"type": "text", "text": "page"}]), *RECENT])
+    assert made.messages[3]["content"] == [
+        {"type": "text", "text": protocol.MEDIA_STUB},
+        {"type": "text", "text": "page"},
+    ]
+
+
+def test_images_of_users_stay() -> None:
+    look = user([{"type": "text", "text": "look"}, image()])
+    assert masked([system(), look, reply("I see."), *turn(LONG), *RECENT]).messages[1] == look
+
+
+def test_anthropic_blocks_are_shortened_where_they_stand() -> None:
+    use = {"type": "tool_use", "id": "t", "name": "write", "input": {"text": words(300), "path": "a.txt", "n": [1.5]}}
+    answer = {"type": "tool_result", "tool_use_id": "t", "content": [{"type": "text", "text": LONG}, image()]}
+    rest = {"type": "text", "text": "and go on " + words(90)}
+    made = masked([system(), user("go"), reply([use]), user([answer, rest]), reply("ok"), *RECENT])
+    block = made.messages[2]["content"][0]
+    assert block["input"] == {"text": _cut(words(300)), "path": "a.txt", "n": [1.5]} and block["id"] == "t"
+    shorter, kept = made.messages[3]["content"]
+    assert shorter["content"][0]["text"].startswith(f"{protocol.MASKED} write(text=wor wor")
+    assert shorter["content"][1]["text"] == protocol.MEDIA_STUB and kept == rest
+
+
+def test_responses_results_are_named_by_call_id() -> None:
+    asked: Message = {
+        "role": "assistant",
+        "tool_calls": [{"id": "fc", "call_id": "c", "name": "ls", "arguments": "{}"}],
+    }
+    answer: Message = {"role": "tool", "call_id": "c", "content": [{"type": "input_text", "text": LONG}]}
+    made = masked([system(), user("go"), asked, answer, reply("ok"), *RECENT])
+    assert made.messages[3]["content"][0]["text"].startswith(f"{protocol.MASKED} ls(")
+
+
+# --- arguments -------------------------------------------------------------------------------------------------------
+def _cut(text: str) -> str:
+    left = len(text) - protocol.ARGUMENT_CHARS
+    return f"{text[: protocol.ARGUMENT_CHARS]} {protocol.CUT_SHORT.format(left)}"
+
+
+def arguments_of(messages: list[Message]) -> Any:
+    return masked([system(), *messages, *turn(LONG * 2, id_="filler"), *RECENT]).messages[2]["tool_calls"]
+
+
+def test_arguments_as_json_text_keep_every_octet_but_those_of_long_values() -> None:
+    long, quoted = "ä\n" * 200, '"\\' * 300
+    text = (
+        f'{{"id": "call_1",  "n": 1.10, "big": 1e400, "k{"e" * 400}y": 2, "text": {json.dumps(long)},'
+        f' "q": {json.dumps(quoted)}}}'
+    )
+    [made] = arguments_of(turn("done", text))
+    cut = made["function"]["arguments"]
+    assert cut == text.replace(json.dumps(long), json.dumps(_cut(long))).replace(
+        json.dumps(quoted), json.dumps(_cut(quoted))
+    )
+    assert json.loads(cut)["text"] == _cut(long)
+
+
+def test_arguments_stay_in_their_container() -> None:
+    long = words(300)
+    [made] = arguments_of(turn("done", {"text": long, "deep": [{"x": long}]}))
+    assert made["function"]["arguments"] == {"text": _cut(long), "deep": [{"x": _cut(long)}]}
+    rows = turn("done")
+    rows[1]["tool_calls"] = json.dumps([call("x", arguments=json.dumps({"text": long})), 7])
+    entry, other = json.loads(arguments_of(rows))
+    assert json.loads(entry["function"]["arguments"]) == {"text": _cut(long)} and other == 7
+
+
+@pytest.mark.parametrize("odd", ["{not json " + "x" * 900, '"' + "x" * 900 + '"', "[" * 50_000, None, 7])
+def test_arguments_that_are_no_json_object_stay(odd: Any) -> None:
+    [made] = arguments_of(turn("done", odd))
+    assert made["function"]["arguments"] == odd
+
+
+# --- the note --------------------------------------------------------------------------------------------------------
+def test_one_note_stands_before_the_tail_where_a_role_fits_it() -> None:
+    messages = [system(), *turn(LONG), *(row for i in range(12) for row in tool_turn(i, size=90))]
+    made = masked(messages)
+    at = next(i for i, edit in enumerate(made.edits) if isinstance(edit, Insert))
+    note = made.messages[at]
+    assert [made.messages[i]["role"] for i in (at - 1, at, at + 1)] == ["tool", "user", "assistant"]
+    assert protocol.is_handoff(note) and is_mask_note(note) and note[protocol.FLAG] is True
+    assert (
+        made.summary.startswith(protocol.MASK_SENTENCE) and " outputs and the long arguments of 0 tool" in made.summary
+    )
+    won = made.tokens_before - made.tokens_after + count(note["content"]) + protocol.MESSAGE_TOKENS
+    assert f"take {won:,} tokens less" in made.summary
+    assert made.messages[0] == messages[0], "the system prompt says nothing of a compaction"
+    assert abs(made.tokens_after - made.plan.tokens_after_estimate) < 9, "but for tokens at the seams of the note"
+
+
+def test_between_a_reply_and_a_question_it_is_merged_when_no_better_place_lies_near() -> None:
+    messages = [system(), *turn(LONG * 9), *exchange(30)]
+    made = masked(messages)
+    [carrier] = [row for row in made.messages if protocol.is_handoff(row)]
+    [note, live] = compaction.split(carrier["content"])
+    assert note.text == made.summary and live.kind == "live"
+    assert live.text == messages[made.plan.tail[0]]["content"]
+    assert made.report.notes == (f"The note stands in front of the text of message {made.plan.tail[0] + 1}.",)
+    with pytest.raises(NothingToCompact):
+        masked(made.messages)
+
+
+def test_a_running_turn_is_shortened_as_well() -> None:
+    run = [row for i in range(30) for row in (reply("", f"c{i}"), result(f"c{i}", LONG))]
+    made = masked([system(), user("the task"), reply("On it."), *run])
+    assert made.messages[1]["content"] == "the task" and len(made.report.shortened) > 20
+
+
+def test_earlier_summaries_stay_and_an_earlier_note_is_replaced() -> None:
+    real = handoff("What was done.", "user")
+    first = masked([system(), real, reply("Go on."), *turn(LONG * 2), *RECENT])
+    assert real in first.messages
+    second = masked([*first.messages, *turn(LONG * 3, id_="n1"), *turn(LONG * 4, id_="n2"), *RECENT])
+    assert real in second.messages
+    assert [row for row in second.messages if is_mask_note(row)][0]["content"] == second.handoff
+    assert sum(map(protocol.is_handoff, second.messages)) == 2
+    assert "The note of an earlier run is replaced." in second.plan.reasons
+
+
+def test_a_summary_made_later_does_not_take_the_note_for_one() -> None:
+    noted = masked([system(), *turn(LONG * 3), *RECENT])
+    later = compaction.plan([*noted.messages, *exchange(20)], SMALL, count)
+    assert later.previous_summary == "" and not later.recompaction and later.head == (0, 1, 2, 3)
+    assert not any("earlier summar" in reason for reason in later.reasons)
+    made = compaction.apply(later, "Short.")
+    assert [row["content"] for row in made.messages if protocol.is_handoff(row)] == [protocol.handoff_text("Short.")]
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [[], [system()], exchange(40), [system(), *turn("done"), *RECENT], [handoff(words(900))] * 30, turn(LONG)],
+)
+def test_too_little_tool_output_is_refused(messages: list[Message]) -> None:
+    with pytest.raises(NothingToCompact) as caught:
+        mask.plan(messages, SMALL, count)
+    assert caught.value.code == "too_small" and caught.value.reason.endswith(".")
+
+
+def test_keep_last_is_kept() -> None:
+    messages = [row for i in range(30) for row in turn(LONG, id_=f"c{i}")]
+    made = masked(messages, Policy(context_window=4_000, keep_last=60))
+    assert made.messages[-59:] == messages[-59:] and made.report.shortened
+
+
+# --- any transcript --------------------------------------------------------------------------------------------------
+def run(messages: list[Message], policy: Policy) -> Result:
+    bulky = [*turn(LONG, id_="c0"), *messages, *turn(words(400), json.dumps({"text": words(200)}), id_="c1"), *messages]
+    before = copy.deepcopy(bulky)
+    try:
+        made = mask.compact(bulky, policy, count)
+    except NothingToCompact as refusal:
+        event(refusal.code)
+        assume(False)
+    assert bulky == before
+    event("note merged" if made.plan.role is None else "note alone")
+    return made
+
+
+@SETTINGS
+@given(transcripts, policies)
+def test_only_tool_output_and_arguments_change(messages: list[Message], policy: Policy) -> None:
+    made = run(messages, policy)
+    rows = made.plan.messages
+    assert sorted((*made.plan.head, *made.plan.middle, *made.plan.tail, *made.plan.lifted)) == list(range(len(rows)))
+    named = []
+    for edit, row in zip(made.edits, made.messages, strict=True):
+        if isinstance(edit, Insert):
+            continue
+        named.append(edit.index)
+        was = rows[edit.index]
+        assert m.role(row) == m.role(was)
+        repaired = f"Message {edit.index + 1}:" in str(made.report.repairs)
+        if m.role(was) not in m.RESULT_ROLES and not repaired:
+            assert own_words(row) == own_words(was)
+        if edit.index in made.plan.tail and not repaired and not is_mask_note(row):
+            assert row == was or is_mask_note(was)
+        for old, new in zip(m.call_entries(was), m.call_entries(row), strict=False):
+            if len(m.call_entries(was)) == len(m.call_entries(row)):
+                assert_same_container(old, new)
+    assert named == sorted(set(named))
+    dropped = set(range(len(rows))) - set(named) - set(made.plan.lifted)
+    assert all(f"Message {i + 1}: a tool result without" in str(made.report.repairs) for i in dropped)
+
+
+def own_words(row: Message) -> str:
+    """What a row says besides results and notes of this strategy."""
+    return m.said(m.live_content(row) if is_mask_note(row) else row.get("content")).strip()
+
+
+def assert_same_container(old: dict[str, Any], new: dict[str, Any]) -> None:
+    """The same call; its arguments of the same type, JSON where they were JSON, with the same keys."""
+    inner_old, inner_new = (each.get("function", each) for each in (old, new))
+    assert m.call_ids(old) == m.call_ids(new)
+    if not isinstance(inner_old, dict):
+        return
+    was, now = inner_old.get("arguments"), inner_new.get("arguments")
+    assert type(was) is type(now)
+    if isinstance(was, str) and was != now:
+        assert json.loads(was).keys() == json.loads(now).keys()
+
+
+@SETTINGS
+@given(transcripts, policies)
+def test_one_note_pairs_and_roles_and_smaller(messages: list[Message], policy: Policy) -> None:
+    made = run(messages, policy)
+    loose = loose_ends(made.messages)
+    assert not loose.calls and not loose.results
+    notes = [i for i, row in enumerate(made.messages) if is_mask_note(row)]
+    assert len(notes) == 1
+    if made.plan.role is not None:
+        [at] = notes
+        around = [m.role(row) for row in (*made.messages[at - 1 : at], *made.messages[at + 1 : at + 2])]
+        assert made.plan.role not in around
+    assert made.tokens_after < made.tokens_before
+    for i in made.plan.middle:
+        assert made.plan.shorter[i].tokens < made.plan.sizes[i]
+
+
+@SETTINGS
+@given(transcripts, policies)
+def test_a_second_run_finds_nothing(messages: list[Message], policy: Policy) -> None:
+    made = run(messages, policy)
+    try:
+        again = mask.compact(made.messages, policy, count)
+    except NothingToCompact as refusal:
+        assert refusal.code == "too_small"
+    else:
+        raise AssertionError(f"{len(again.plan.middle)} messages were shortened again")
+
+
+def test_ten_thousand_messages_are_counted_once() -> None:
+    def work(n: int) -> int:
+        characters = 0
+
+        def counting(text: str) -> int:
+            nonlocal characters
+            characters += len(text)
+            return count(text)
+
+        mask.compact([row for i in range(n) for row in turn(f"{i} {LONG}", id_=f"c{i}")], SMALL, counting)
+        return characters
+
+    assert work(2_500) < 4.2 * work(625)
