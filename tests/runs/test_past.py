@@ -80,6 +80,14 @@ def test_an_undone_compaction_is_none_and_one_made_after_it_is_ours(alike: Desk)
     assert len(known.entries) == 208
 
 
+def test_an_undone_compaction_stays_undone_when_everything_is_taken_back(alike: Desk) -> None:
+    life.undo_run(compact(alike, keep_last=6))
+    alike.rows("UPDATE messages SET active = 0 WHERE session_id = ?", alike.session_id)
+    known, found = both(alike)
+    assert len(found.boundaries) == 1
+    assert not known.items
+
+
 @pytest.mark.parametrize("version", [21, 31])
 def test_a_restored_backup_has_no_compaction_of_ours(open_desk: Callable[[int], Desk], version: int) -> None:
     desk = open_desk(version)
