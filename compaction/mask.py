@@ -94,11 +94,13 @@ def plan(messages: Iterable[Message], policy: Policy, count: Counter) -> MaskPla
     sizes = Sizes(rows, count)
     start = system_rows(rows)
     lifted = {i for i in range(start, len(rows)) if is_mask_note(rows[i]) and m.is_standalone_handoff(rows[i])}
-    seat = _seat(tuple(map(_bare, rows)), start, policy, count, lifted)
-    found = shortened(rows, seat.cut, count)
+    sent = _as_sent(rows, lifted)
+    seat = _seat(list(sent.values()), start, policy, count)
+    cut = [*sent, len(rows)][seat.cut]
+    found = shortened(rows, cut, count)
     shorter = {i: each for i, each in found.items() if i not in lifted and each.tokens < sizes[i]}
-    before = [i for i in range(seat.cut) if i not in lifted]
-    tail = [i for i in range(seat.cut, len(rows)) if i not in lifted]
+    before = [i for i in range(cut) if i not in lifted]
+    tail = [i for i in range(cut, len(rows)) if i not in lifted]
     kept = [patched(rows[i], shorter[i].changes) if i in shorter else rows[i] for i in before]
     made = MaskPlan(
         rows, policy, count, tuple(i for i in before if i not in shorter), tuple(i for i in before if i in shorter),
@@ -141,19 +143,30 @@ class _Seat:
     reasons: tuple[str, ...]
 
 
-def _seat(rows: tuple[Message, ...], start: int, policy: Policy, count: Counter, lifted: set[int]) -> _Seat:
+def _as_sent(rows: tuple[Message, ...], lifted: set[int]) -> dict[int, Message]:
+    """The rows by index without earlier notes, and with calls and results complete.
+
+    So a second run sees what the first one left, and finds the same place.
+    """
+    own = {i: _bare(row) for i, row in enumerate(rows) if i not in lifted}
+    changed = repairs([], list(own.values()))
+    made = ((i, row, changed.get(at, {})) for at, (i, row) in enumerate(own.items()))
+    return {i: patched(row, changes) for i, row, changes in made if changes is not None}
+
+
+def _bare(row: Message) -> Message:
+    return {**row, "content": m.live_content(row)} if is_mask_note(row) else row
+
+
+def _seat(rows: list[Message], start: int, policy: Policy, count: Counter) -> _Seat:
     """The nearest place for the note, from the budget's cut back, where a role fits; else in front of a message."""
     sizes = Sizes(rows, count)
-    cut, why = _cut(rows, start, policy, sizes, lifted)
-    back = [cut, *earlier_cuts(rows, cut, start, policy, sizes, lifted)]
-    head, tail = ([i for i in range(*part) if i not in lifted] for part in ((0, cut), (cut, len(rows))))
-    changed = repairs([rows[i] for i in head], [rows[i] for i in tail])
-    gone = {(*head, *tail)[at] for at, changes in changed.items() if changes is None}
-    left = [i for i in (*head, *tail) if i not in gone]
-    before = dict(zip(left[1:], left, strict=False))
-    places = [at for at in back if at in before and not protocol.is_handoff(rows[at])]
+    cut, why = _cut(rows, start, policy, sizes)
+    back = [cut, *earlier_cuts(rows, cut, start, policy, sizes, ())]
+    places = [at for at in back if 0 < at < len(rows) and not protocol.is_handoff(rows[at])]
     for at in places:
-        role = fitting_role(_role_before(rows[before[at]]), m.role(rows[at]))
+        before = rows[at - 1]
+        role = fitting_role(None if m.is_system(before) else m.role(before), m.role(rows[at]))
         if role is not None:
             moved = f"The cut moved back {plural(cut - at, 'message')} so that the note can stand by itself."
             return _Seat(at, role, (why, moved) if at < cut else (why,))
@@ -163,29 +176,19 @@ def _seat(rows: tuple[Message, ...], start: int, policy: Policy, count: Counter,
     return _Seat(places[0], None, (why, merged))
 
 
-def _role_before(row: Message) -> str | None:
-    return None if m.is_system(row) else m.role(row)
-
-
-def _cut(rows: tuple[Message, ...], start: int, policy: Policy, sizes: Sizes, lifted: set[int]) -> tuple[int, str]:
+def _cut(rows: list[Message], start: int, policy: Policy, sizes: Sizes) -> tuple[int, str]:
     """By tokens and, so that a small context has old output too, by the share of the messages that are no results.
 
-    Neither changes when older output gets shorter or an orphan result is left out.
+    What stands before the cut does not matter for it.
     """
-    own = [i for i in range(start, len(rows)) if i not in lifted]
-    spoken = [i for i in own if not m.answers(rows[i])]
+    spoken = [i for i in range(start, len(rows)) if not m.answers(rows[i])]
     fewest = max(protocol.FEWEST_TAIL, min(policy.fewest_tail, len(spoken) // 2))
     most = max(fewest, int(len(spoken) * policy.target_ratio), policy.keep_last or 0)
     lowest = spoken[-most] if most <= len(spoken) else start
-    recent = (i for i in reversed(own) if i >= lowest)
+    recent = range(len(rows) - 1, lowest - 1, -1)
     first, kept, used = walk_back(recent, policy, sizes, policy.tail_budget, fewest)
     cut = align_end(rows, len(rows) if first is None else first, start)
     return cut, f"The last {plural(kept, 'message')} ({used:,} tokens) stay as they are, with the calls they answer."
-
-
-def _bare(row: Message) -> Message:
-    """The row without a note merged into it, which must not take room in the tail."""
-    return {**row, "content": m.live_content(row)} if is_mask_note(row) else row
 
 
 def _lifted_reason(notes: int) -> list[str]:
