@@ -105,6 +105,9 @@ _CODE = re.compile(
     r"\d+\s*[|:]\s|(?:def|class|raise|except|import|from|if|elif|else|return|throw|catch|try|func|fn|let|const|var"
     r"|log\w*\.|//|#|\*|--|@|[+-] )(?:\W|$)"
 )
+_MESSAGE = re.compile(
+    r"(?m)^[ \t]*(?:[\w.]*(?:Error|Exception)|(?i:error|fatal|panic|traceback)\b[^:\n]{0,40}): ?\S.*$"
+)
 _NEAR = 80  # an error line says so near its start; further in, the word belongs to prose or data
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
 # Words that bind, in the languages agents are used in most; phrases, and scripts that set no spaces, in any place.
@@ -220,6 +223,12 @@ def error_line(text: str) -> str:
     return next((line for line in map(str.strip, text.splitlines()) if _is_error(line, signs)), "")
 
 
+def _pasted_error(text: str) -> str:
+    """An error line in what somebody says: only one that has the form of a program's message."""
+    match = _MESSAGE.search(text)
+    return match[0].strip() if match else ""
+
+
 def _is_error(line: str, signs: Sequence[str]) -> bool:
     start = line[:_NEAR].lower()
     return any(sign in start for sign in signs) and not _CODE.match(line) and not _CALM.search(line)
@@ -238,14 +247,17 @@ def commands_of(arguments: str) -> list[str]:
 
 
 # --- anchors of texts and messages -----------------------------------------------------------------------------------
-def anchors_of(text: str, message: int = 0) -> Iterator[Anchor]:
-    """The anchors any text holds, in order within each kind: names in words, measures, error lines."""
+def anchors_of(text: str, message: int = 0, *, printed: bool = False) -> Iterator[Anchor]:
+    """The anchors any text holds, in order within each kind: names in words, measures, an error line.
+
+    In output that a tool `printed` a line need only speak of trouble; elsewhere it must look like a program's message.
+    """
     for word in WORD.finditer(text):
         for kind, name in names_of(word[0]):
             yield Anchor(kind, name, message, word.start() + word[0].find(name))
     for match in _MEASURE.finditer(text):
         yield Anchor("number", match[0], message, match.start())
-    line = error_line(text)
+    line = error_line(text) if printed else _pasted_error(text)
     if line:
         yield Anchor("error", line[:LONGEST_LINE], message, text.find(line))
 
@@ -271,7 +283,7 @@ def _of_message(message: Message, at: int, spoken: bool) -> Iterator[Anchor]:
     if m.is_system(message) or (spoken and m.role(message) in m.RESULT_ROLES):
         return
     text = m.said(content) if spoken else m.text(content)
-    yield from anchors_of(text, at)
+    yield from anchors_of(text, at, printed=bool(m.answers(message)))
     if m.is_typed(message):
         for sentence in sentences(text):
             if is_binding(sentence):

@@ -118,8 +118,14 @@ class _Draft:
         for name in before:
             known.setdefault(name, Name(_kind(name)))
         focused = self._focused_names()
-        weight = {name: (name in focused, k.weight + _EARLIER_WEIGHT * (name in before)) for name, k in known.items()}
-        order = sorted(known, key=lambda name: weight[name], reverse=True)
+
+        def rank(name: str) -> tuple[bool, int, int]:
+            """Of those that tools merely printed, any may be needed: the short ones first, as more of them fit."""
+            found, earlier = known[name], name in before
+            printed = not (found.said or found.called or earlier)
+            return name in focused, found.weight + _EARLIER_WEIGHT * earlier, -len(name) if printed else 0
+
+        order = sorted(known, key=rank, reverse=True)
         self.needed = {name for name in order if known[name].said or known[name].called or name in before}
         self.known = set(order)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,9 +12,9 @@ import compaction
 from compaction import Message, NothingToCompact, Policy, offline, protocol
 from compaction import messages as m
 from compaction.pairs import loose_ends
+from tests.compaction.survival import DATA, message
 from tests.compaction.transcripts import count
 
-DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 STORES = [name for name in ("hermes-v16", "hermes-v21", "hermes-v31") if (DATA / f"{name}.db").exists()]
 pytestmark = pytest.mark.skipif(not STORES, reason="the shared databases are not here")
 
@@ -32,19 +31,6 @@ def sessions(store: str, tmp_path: Path) -> Iterator[tuple[str, list[Message]]]:
         )
         yield title, [message(row) for row in rows]
     connection.close()
-
-
-def message(row: sqlite3.Row) -> Message:
-    found = {"role": row["role"], "content": row["content"]}
-    if isinstance(row["content"], str) and row["content"].startswith("\0json:"):
-        found["content"] = json.loads(row["content"][6:])
-    if row["tool_calls"]:
-        found["tool_calls"] = json.loads(row["tool_calls"])
-    if row["tool_call_id"]:
-        found["tool_call_id"] = row["tool_call_id"]
-    if protocol.FLAG in row.keys() and row[protocol.FLAG]:  # noqa: SIM118  (a sqlite3.Row iterates over values)
-        found[protocol.FLAG] = True
-    return found
 
 
 @pytest.mark.parametrize("store", STORES)
