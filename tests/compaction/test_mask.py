@@ -303,7 +303,7 @@ def assert_same_container(old: dict[str, Any], new: dict[str, Any]) -> None:
     was, now = inner_old.get("arguments"), inner_new.get("arguments")
     assert type(was) is type(now)
     if isinstance(was, str) and was != now:
-        assert json.loads(was).keys() == json.loads(now).keys()
+        assert json.loads(was).keys() == json.loads(str(now)).keys()
 
 
 @SETTINGS
@@ -319,6 +319,7 @@ def test_one_note_pairs_and_roles_and_smaller(messages: list[Message], policy: P
         around = [m.role(row) for row in (*made.messages[at - 1 : at], *made.messages[at + 1 : at + 2])]
         assert made.plan.role not in around
     assert made.tokens_after < made.tokens_before
+    assert isinstance(made.plan, mask.MaskPlan)
     for i in made.plan.middle:
         assert made.plan.shorter[i].tokens < made.plan.sizes[i]
 

@@ -19,6 +19,7 @@ STATUS = {
     "not_found": 404,
     "unknown_choice": 422,
     "summary_rejected": 422,
+    "nothing_to_edit": 422,
     "bad_cursor": 422,
     "store_unavailable": 503,
 }  # every other refusal is 409: it may be granted once the session, the run or the store is in another state

@@ -153,7 +153,10 @@ class CompactionsOut(Schema):
 
 
 class PlanIn(Body):
-    """The choices for one compaction."""
+    """The choices for one compaction.
+
+    `strategy` is `summary`, or `mask`: old tool output becomes one line each, without a summary or a summariser.
+    """
 
     strategy: str = "summary"
     focus: Annotated[str, Field(max_length=2000)] = ""
@@ -189,6 +192,9 @@ class BusyOut(Schema):
 class PlanOut(Schema):
     """A dry run: `head` and `tail` stay, `middle` would be summarised, earlier handoffs (`lifted`, and those merged
     into kept rows; `earlier_tokens` together) are folded into the new one.
+
+    With the strategy `mask` the `middle` are the messages whose tool output or arguments would be shortened, the `head`
+    all others before the `tail`, and only earlier notes of this strategy are `lifted`.
     """
 
     head: PartOut

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import compaction
+from compaction import mask
 from viewer.store import writing
 from viewer.store.errors import CompactionConflict
 from viewer.store.stores import Reader
 
 from . import planning, steps
-from .errors import BadSummary
+from .errors import BadSummary, NothingToEdit
 from .models import Run
 from .planning import Basis, Options
 
@@ -30,9 +31,12 @@ def plan_fields(basis: Basis, plan: compaction.Plan) -> dict[str, Any]:
 
 
 def fields(basis: Basis, plan: compaction.Plan, summary: str) -> dict[str, Any]:
-    """The row's fields once there is a summary. Raises BadSummary, or compaction.BadTranscript."""
+    """The row's fields once there is a summary, which a plan that needs none ignores.
+
+    Raises BadSummary, or compaction.BadTranscript.
+    """
     try:
-        result = compaction.apply(plan, summary)
+        result = mask.apply(plan) if isinstance(plan, mask.MaskPlan) else compaction.apply(plan, summary)
     except compaction.SummaryRejected as problem:
         raise BadSummary(problem.reason) from problem
     report = result.report
@@ -69,10 +73,12 @@ def check_holds(reader: Reader, run: Run) -> None:
 def edited(reader: Reader, run: Run, summary: str) -> dict[str, Any]:
     """The row's fields with another text for the same plan.
 
-    Raises BadSummary, CompactionConflict and what reading raises.
+    Raises NothingToEdit, BadSummary, CompactionConflict and what reading raises.
     The plan is made again from the same messages; one that comes out differently (another version of the rules) is a
     conflict.
     """
+    if run.strategy == "mask":
+        raise NothingToEdit("This run shortens tool output and has no summary to edit. Apply it as it is.")
     check_holds(reader, run)
     basis = planning.read_basis(reader, run.session_id).up_to(snapshot(run).watermark)
     plan = planning.plan_of(basis, options_of(run))

@@ -29,6 +29,12 @@ class BadSummary(StoreError):
     code = "summary_rejected"
 
 
+class NothingToEdit(StoreError):
+    """The run's strategy makes no summary, so none can be put in its place."""
+
+    code = "nothing_to_edit"
+
+
 class WrongStatus(StoreError):
     """The run is not in a status in which this can be done."""
 

@@ -23,6 +23,7 @@ from .hold import Hold, Lost, claim
 from .models import Run
 from .summarizers import get_summarizer
 
+DOING = {"summary": "Summarising", "mask": "Shortening the tool output of"}
 POLL_SECONDS = 1.0  # between two looks at whether the agent's turn has ended
 
 logger = logging.getLogger(__name__)
@@ -64,16 +65,22 @@ def _make_candidate(hold: Hold) -> None:
     plan = planning.plan_of(basis, candidate.options_of(run))
     hold.tell(
         status="summarizing",
-        progress={"sentence": f"Summarising {len(plan.middle):,} messages.", "messages": len(plan.middle)},
+        progress={"sentence": f"{DOING[run.strategy]} {len(plan.middle):,} messages.", "messages": len(plan.middle)},
         **candidate.plan_fields(basis, plan),
     )
-    ask = _still_ours(hold, get_summarizer(run.summarizer).ask)
-    summary = compaction.summarize(plan, ask, today=timezone.localdate())
-    made = candidate.fields(basis, plan, summary)
+    made = candidate.fields(basis, plan, _summary(hold, plan))
     if run.apply:
-        hold.tell(status="waiting", progress={"sentence": "The summary is ready to be written."}, **made)
+        hold.tell(status="waiting", progress={"sentence": "Ready to be written."}, **made)
     else:
-        hold.tell(**outcomes.closed("ready", "The summary is ready for you to look at."), **made)
+        hold.tell(**outcomes.closed("ready", "Ready for you to look at."), **made)
+
+
+def _summary(hold: Hold, plan: compaction.Plan) -> str:
+    """What the summariser says, which is asked only where the strategy needs one."""
+    if hold.run.strategy == "mask":
+        return ""
+    ask = _still_ours(hold, get_summarizer(hold.run.summarizer).ask)
+    return compaction.summarize(plan, ask, today=timezone.localdate())
 
 
 def _still_ours(hold: Hold, ask: compaction.Ask) -> compaction.Ask:

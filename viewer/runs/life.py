@@ -101,8 +101,8 @@ def _require_none_open(store: Store, session_id: str) -> None:
 def apply(run: Run, summary: str | None = None) -> Run:
     """Have a `ready` candidate written by a worker, with exactly `summary` when it is given.
 
-    Raises WrongStatus, SessionBusy (another run), BadSummary, or CompactionConflict: the run is `conflict` then and
-    keeps its summary.
+    Raises WrongStatus, SessionBusy (another run), NothingToEdit, BadSummary, or CompactionConflict: the run is
+    `conflict` then and keeps its summary.
     """
     if run.status != "ready":
         raise WrongStatus(f"Run {run.pk} is {run.status}; only one that is ready can be applied.")

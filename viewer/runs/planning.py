@@ -9,7 +9,7 @@ from typing import Any
 from django.utils import timezone
 
 import compaction
-from compaction import tokens
+from compaction import mask, tokens
 from viewer.store import counting, guards, reading, writing
 from viewer.store.codec import StoredMessage, message_of
 from viewer.store.errors import SessionBusy, StoreReadOnly
@@ -21,7 +21,7 @@ from .errors import SessionEnded, UnknownChoice
 from .pickup import before_run
 from .summarizers import get_summarizer
 
-STRATEGIES = ("summary",)
+STRATEGIES = {"summary": "Summarise", "mask": "Shorten old tool output (no summary)"}  # by name, as pages call them
 READINGS = 5  # of a session that is being written to, before giving up on a consistent one
 
 
@@ -167,7 +167,8 @@ def read_basis(reader: Reader, session_id: str) -> Basis:
 def plan_of(basis: Basis, options: Options) -> compaction.Plan:
     """The engine's plan of what was read. Raises compaction.NothingToCompact or BadTranscript."""
     policy = compaction.Policy(context_window=basis.window, focus=options.focus, keep_last=options.keep_last)
-    return compaction.plan([message_of(row) for row in basis.sent], policy, counting.counter_for(basis.session.model))
+    plan = mask.plan if options.strategy == "mask" else compaction.plan
+    return plan([message_of(row) for row in basis.sent], policy, counting.counter_for(basis.session.model))
 
 
 def recorded(basis: Basis, plan: compaction.Plan) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
@@ -24,16 +25,31 @@ ORIGINALS: dict[str, Literal["under", "out"]] = {
 
 def steps_of(basis: Basis, result: compaction.Result) -> list[Step]:
     """What a commit writes, in order: the edits by row id, and bookkeeping rows outside the summarised stretch."""
-    named = {edit.index for edit in result.edits if not isinstance(edit, compaction.Insert)}
-    dropped = [row.id for index, row in enumerate(basis.sent) if index not in named]
-    beside = [row.id for row in basis.rows if row.role in BOOKKEEPING_ROLES and not dropped[0] < row.id < dropped[-1]]
+    named = {basis.sent[edit.index].id for edit in result.edits if not isinstance(edit, compaction.Insert)}
+    beside = _beside(basis, named)
+    first = next((row.id for row in basis.sent if row.id not in named), None)
     steps: list[Step] = []
     for edit in result.edits:
-        before = dropped[0] if isinstance(edit, compaction.Insert) else basis.sent[edit.index].id
-        while beside and beside[0] < before:
-            steps.append(Clone(beside.pop(0)))
+        before = first if isinstance(edit, compaction.Insert) else basis.sent[edit.index].id
+        while beside and before is not None and beside[0] < before:
+            steps.append(Clone(beside.popleft()))
         steps.append(_step(basis, edit))
     return [*steps, *map(Clone, beside)]
+
+
+def _beside(basis: Basis, named: set[int]) -> deque[int]:
+    """Bookkeeping rows that stay: all but those between two rows that leave the context."""
+    kept: deque[int] = deque()
+    waiting: list[int] = []
+    leaving = False
+    for row in basis.rows:
+        if row.role in BOOKKEEPING_ROLES:
+            waiting.append(row.id)
+            continue
+        if not leaving or row.id in named:
+            kept += waiting
+        waiting, leaving = [], row.id not in named
+    return kept + deque(waiting)
 
 
 def _step(basis: Basis, edit: Edit) -> Step:

@@ -7,12 +7,13 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 import compaction
+from compaction import mask
 from viewer.api import shapes
 from viewer.api.schemas import ErrorOut, ProblemOut
 from viewer.runs import job, life, outcomes, planning
 from viewer.runs.errors import WrongStatus
 from viewer.runs.models import Run
-from viewer.runs.planning import Draft, Options
+from viewer.runs.planning import STRATEGIES, Draft, Options
 from viewer.runs.summarizers import SUMMARIZERS
 from viewer.store.errors import StoreError
 from viewer.store.stores import Store, get_store
@@ -29,13 +30,14 @@ class Command(BaseCommand):
         parser.add_argument("store", help="name of the store (`manage.py stores`)")
         parser.add_argument("session", help="id of the session")
         parser.add_argument("--plan", action="store_true", help="only show what would be kept and summarised")
+        parser.add_argument("--strategy", default="summary", help="; ".join(f"{n}: {t}" for n, t in STRATEGIES.items()))
         parser.add_argument("--focus", default="", help="what the summary should not lose")
         parser.add_argument("--keep-last", type=int, metavar="N", help="keep at least the last N messages")
         parser.add_argument("--summarizer", default="offline", help=f"one of: {', '.join(SUMMARIZERS)}")
         parser.add_argument("--json", action="store_true", help="answer in the shapes of the JSON API")
 
     def handle(self, *args: Any, json: bool, plan: bool, **options: Any) -> None:
-        chosen = Options(focus=options["focus"], keep_last=options["keep_last"], summarizer=options["summarizer"])
+        chosen = Options(options["strategy"], options["focus"], options["keep_last"], options["summarizer"])
         try:
             store = get_store(options["store"])
             if plan:
@@ -50,10 +52,11 @@ class Command(BaseCommand):
             self.stdout.write(shapes.plan(draft).model_dump_json(indent=2))
             return
         made = draft.plan
+        masks = isinstance(made, mask.MaskPlan)
         for name, ids, tokens in [
-            ("start, kept", draft.head_ids, made.head_tokens),
-            ("earlier summary", draft.lifted_ids, made.earlier_tokens),
-            ("to summarise", draft.middle_ids, made.middle_tokens),
+            ("kept before" if masks else "start, kept", draft.head_ids, made.head_tokens),
+            ("earlier note" if masks else "earlier summary", draft.lifted_ids, made.earlier_tokens),
+            ("to shorten" if masks else "to summarise", draft.middle_ids, made.middle_tokens),
             ("recent, kept", draft.tail_ids, made.tail_tokens),
         ]:
             self.stdout.write(f"{name:<15} {len(ids):>6,} messages {tokens:>9,} tokens")

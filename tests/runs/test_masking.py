@@ -1,0 +1,110 @@
+"""A run that shortens old tool output: no summariser, no summary, the same commit, History and undo."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from compaction import mask, protocol
+from tests.runs.desk import Desk
+from tests.runs.test_commands import run as command
+from viewer.runs import life, planning, summarizers
+from viewer.runs.errors import NothingToDo, NothingToEdit
+from viewer.runs.models import Run
+from viewer.runs.ours import history_of
+from viewer.runs.planning import Options
+from viewer.store.history import Boundary, Entry
+from viewer.store.stores import open_store
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
+MASK = Options(strategy="mask")
+
+
+def shown(desk: Desk) -> tuple[list[Entry], list[Boundary]]:
+    """What History shows: messages and boundaries."""
+    with open_store(desk.store) as reader:
+        history = history_of(reader, desk.session_id)
+    return list(history.entries), list(history.boundaries)
+
+
+@pytest.mark.parametrize("version", [21, 31])
+def test_apply_history_and_undo(
+    open_desk: Callable[[int], Desk], version: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(summarizers, "SUMMARIZERS", {"offline": summarizers.Summarizer("offline", "", ask=None)})  # type: ignore[arg-type]
+    desk = open_desk(version)
+    before, (messages, boundaries) = desk.live(), shown(desk)
+
+    run = life.start(desk.store, desk.session_id, MASK, apply=True)
+
+    assert (run.status, run.error_message) == ("applied", "")
+    assert run.tokens_before and run.tokens_after and run.tokens_after < 0.8 * run.tokens_before
+    assert run.messages_before == len(before) and run.messages_after == len(before) + 1 == len(desk.live())
+    assert run.summary.startswith(protocol.MASK_SENTENCE) and run.report["summarised"] == []
+    now, stand = shown(desk)
+    assert [each.id for each in now] == [each.id for each in messages], "each message once, where it was first said"
+    assert [each.full_id for each in now] == [each.full_id for each in messages], "with its fullest text"
+    assert len(stand) == len(boundaries) + 1
+    assert (stand[-1].run, stand[-1].summarised_ids) == (run.pk, ())
+    assert len(stand[-1].shortened_ids) == len(run.report["shortened"]) == len(run.plan["middle"])
+    kept = [row for row in desk.live() if row[0] != "tool" and "CONTEXT SUMMARY" not in (row[1] or "")]
+    assert [(row[0], row[1], row[3]) for row in kept] == [
+        (row[0], row[1], row[3]) for row in before if row[0] != "tool" and "CONTEXT SUMMARY" not in (row[1] or "")
+    ]
+
+    life.undo(desk.store, desk.session_id, stand[-1].handoff_id)
+
+    assert desk.live() == before
+    assert [each.id for each in shown(desk)[0]] == [each.id for each in messages]
+
+
+def test_a_second_run_has_nothing_to_do_and_a_summary_may_follow(desk: Desk) -> None:
+    count = len(shown(desk)[0])
+    first = life.start(desk.store, desk.session_id, MASK, apply=True)
+    with pytest.raises(NothingToDo, match="too little old tool output"):
+        life.start(desk.store, desk.session_id, MASK, apply=True)
+    second = life.start(desk.store, desk.session_id, Options(), apply=True)
+    assert (first.status, second.status) == ("applied", "applied")
+    messages, boundaries = shown(desk)
+    assert len(messages) == count and [each.run for each in boundaries[-2:]] == [first.pk, second.pk]
+    assert protocol.MASK_SENTENCE not in second.summary
+    assert not any(protocol.MASK_SENTENCE in (row[1] or "") for row in desk.live())
+    life.undo_run(second)
+    life.undo_run(first)
+    assert len(shown(desk)[0]) == count
+
+
+def test_there_is_no_summary_to_edit(desk: Desk) -> None:
+    run = life.start(desk.store, desk.session_id, MASK, apply=False)
+    assert run.status == "ready"
+    with pytest.raises(NothingToEdit, match="no summary to edit"):
+        life.apply(run, "Another text.")
+    run.refresh_from_db()
+    assert run.status == "ready"
+    assert life.apply(run, run.summary).status == "applied"
+
+
+def test_bookkeeping_rows_stay_where_the_messages_stay(desk: Desk) -> None:
+    live = "SELECT id FROM messages WHERE session_id = ? AND active = 1 ORDER BY id"
+    marked = desk.rows(live, desk.session_id)[40][0]
+    desk.rows("UPDATE messages SET role = 'session_meta', tool_calls = NULL, tool_call_id = NULL WHERE id = ?", marked)
+    [text] = desk.rows("SELECT content FROM messages WHERE id = ?", marked)
+    run = life.start(desk.store, desk.session_id, MASK, apply=True)
+    assert run.status == "applied" and str(marked) in run.copies
+    assert [row[1] for row in desk.live() if row[0] == "session_meta"] == list(text)
+
+
+def test_the_plan_and_the_command(desk: Desk) -> None:
+    draft = planning.draft(desk.store, desk.session_id, MASK)
+    assert isinstance(draft.plan, mask.MaskPlan)
+    assert draft.tokens_before == sum((draft.plan.head_tokens, draft.plan.middle_tokens, draft.plan.tail_tokens))
+    said = command("compact", "hermes", desk.session_id, "--strategy", "mask", "--plan")
+    assert f"to shorten      {len(draft.middle_ids):>6,} messages" in said and "kept before" in said
+    answer = json.loads(command("compact", "hermes", desk.session_id, "--strategy", "mask", "--json"))
+    assert (answer["status"], answer["strategy"], answer["undoable"]) == ("applied", "mask", True)
+    assert abs(answer["tokens_after"] - draft.tokens_after_estimate) < 9
+    assert Run.objects.get().summarizer == "offline"
+    with pytest.raises(SystemExit, match="There is: summary, mask"):
+        command("compact", "hermes", desk.session_id, "--strategy", "guess")
