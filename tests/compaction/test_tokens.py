@@ -14,7 +14,7 @@ import tiktoken_ext.openai_public as published  # type: ignore[import-untyped]  
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction import counter_for, encoding_for, message_tokens, protocol, tokens
+from compaction import Counter, counter_for, encoding_for, message_tokens, protocol, tokens
 from tests.compaction.transcripts import call, image, reply, user
 
 count = counter_for("gpt-5")
@@ -57,13 +57,16 @@ def test_special_tokens_in_text_are_text(token: str) -> None:
     inner = token.removeprefix("<|").removesuffix("|>")
     for counter in (count, count_old):
         assert counter(token) >= counter("<|") + counter("|>")
-        assert counter(f"{token} {inner}" * 40_000) > 40_000 * 4  # also beyond one piece
+        assert counter(f"{token} {inner}" * 30_000) > 30_000 * 4  # also beyond one piece
 
 
-@pytest.mark.parametrize("text", [" " * 2_000_000, "\u3000" * 1_100_000 + "x", "x" + "\n" * 2_000_000])
-def test_very_long_white_space_does_not_panic(text: str) -> None:
-    assert count(text) > 0
-    assert count_old(text[:1_200_000]) > 0
+@pytest.mark.parametrize(
+    ("counter", "text"),
+    [(count, " " * 2_000_000), (count_old, "\u3000" * 1_100_000 + "x"), (count, "x" + "\n" * 2_000_000)],
+    ids=["spaces", "wide spaces", "newlines"],
+)
+def test_very_long_white_space_does_not_panic(counter: Counter, text: str) -> None:
+    assert counter(text) > 0
 
 
 def test_in_one_piece_such_white_space_would_panic() -> None:
@@ -76,16 +79,16 @@ def test_white_space_counts_in_a_thread_with_a_small_stack() -> None:
     found: list[int] = []
     before = threading.stack_size(256 * 1024)
     try:
-        thread = threading.Thread(target=lambda: found.append(count(" " * 900_000 + "x")))
+        thread = threading.Thread(target=lambda: found.append(count(" " * 600_000 + "x")))
         thread.start()
         thread.join()
     finally:
         threading.stack_size(before)
-    assert found == [count(" " * 900_000 + "x")]
+    assert found == [count(" " * 600_000 + "x")]
 
 
 @pytest.mark.parametrize(
-    "text", ["\ud800 and \x00", "\udfff" * 9, "\ud83d\ude00", "a\ud800" * 300_000, "\x00" * 600_000]
+    "text", ["\ud800 and \x00", "\udfff" * 9, "\ud83d\ude00", "a\ud800" * 255_000, "\x00" * 600_000]
 )
 def test_lone_surrogates_and_nul_bytes_count(text: str) -> None:
     assert 0 < count(text) <= 4 * len(text)
@@ -106,22 +109,24 @@ def test_long_prose_counts_as_in_one_piece() -> None:
 
 
 LONG_TEXTS = {
-    "prose on one line": "The quick brown fox jumps over the lazy dog, and nobody minds. " * 9_000,
-    "words without sentences": " ".join(f"word{i}" for i in range(60_000)),
-    "no spaces": "abcdefghij" * 55_000,
-    "digits": "31415926535" * 50_000,
-    "Japanese": "吾輩は猫である。名前はまだ無い。" * 40_000,
-    "emoji": "👩‍💻🙂" * 150_000,
-    "code": "    if value is None:\n        return []\n" * 14_000,
-    "carriage returns": "a line of a file from elsewhere\r\n" * 16_000,
-    "JSON": '{"path": "/srv/app/main.py", "line": 120, "ok": true}, ' * 10_000,
+    "prose on one line": "The quick brown fox jumps over the lazy dog, and nobody minds. " * 2_000,
+    "words without sentences": " ".join(f"word{i}" for i in range(12_000)),
+    "no spaces": "abcdefghij" * 12_000,
+    "digits": "31415926535" * 10_000,
+    "Japanese": "吾輩は猫である。名前はまだ無い。" * 7_000,
+    "emoji": "👩‍💻🙂" * 26_000,
+    "code": "    if value is None:\n        return []\n" * 3_000,
+    "carriage returns": "a line of a file from elsewhere\r\n" * 3_500,
+    "JSON": '{"path": "/srv/app/main.py", "line": 120, "ok": true}, ' * 2_000,
 }
 
 
 @pytest.mark.parametrize("name", LONG_TEXTS)
-def test_a_count_in_pieces_is_within_a_thousandth_of_the_whole(name: str) -> None:
+def test_a_count_in_pieces_is_within_a_thousandth_of_the_whole(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With pieces of 20,000 characters: 25 times as many cuts as there are in a text of the same length."""
+    monkeypatch.setattr(tokens, "PIECE", 20_000)
     text = LONG_TEXTS[name]
-    assert len(text) > tokens.PIECE
+    assert len(list(tokens.pieces(text))) >= 5
     for counter, encoding in ((count, "o200k_base"), (count_old, "cl100k_base")):
         whole = len(tokens.load(encoding).encode_ordinary(text))
         assert abs(counter(text) - whole) <= whole / 1_000
