@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Literal, get_args
 
 from . import messages as m
@@ -35,7 +36,6 @@ class Anchor:
 
 # --- inside words ----------------------------------------------------------------------------------------------------
 WORD_BREAKS = "\"'`;()[]{}<>|"
-WORD = re.compile(rf"[^\s{re.escape(WORD_BREAKS)}]+")
 _PIECE = re.compile(
     r"[=,](?!\d{3}\b)|:(?!//|\d+(?::\d+)?$|\\)|(?<=-\d\d)T(?=\d\d:)"
 )  # "path=a/b.py", "id:X1", a date before its time; but neither "$7,222" nor a URL
@@ -68,10 +68,20 @@ _NAME = re.compile(
 _MEASURE = re.compile(rf"(?<![\w.,$€£¥-])\d[\d,]*(?:\.\d+)?\s(?:{_UNITS})(?!\w)")
 
 
+def words_of(text: str) -> dict[str, None]:
+    """The distinct words of a text, in order, parted at white space, quotes and brackets."""
+    for mark in WORD_BREAKS:
+        text = text.replace(mark, " ")
+    return dict.fromkeys(text.split())
+
+
 def names_of(word: str) -> tuple[tuple[Kind, str], ...]:
     """Kind and text of what a word without white space names: paths, URLs, ids, numbers with units, dates."""
-    if word.isalpha() or len(word) > 4 * LONGEST_NAME:
-        return ()
+    return () if word.isalpha() or len(word) > 4 * LONGEST_NAME else _names_of(word)
+
+
+@lru_cache(maxsize=1 << 16)
+def _names_of(word: str) -> tuple[tuple[Kind, str], ...]:
     word = _bare(word)
     url = word.find("http") if "://" in word else -1
     parts = _PIECE.split(word) if url < 0 else [*_PIECE.split(word[:url]), word[url:]]
@@ -252,9 +262,9 @@ def anchors_of(text: str, message: int = 0, *, printed: bool = False) -> Iterato
 
     In output that a tool `printed` a line need only speak of trouble; elsewhere it must look like a program's message.
     """
-    for word in WORD.finditer(text):
-        for kind, name in names_of(word[0]):
-            yield Anchor(kind, name, message, word.start() + word[0].find(name))
+    for word in words_of(text):
+        for kind, name in names_of(word):
+            yield Anchor(kind, name, message, text.find(name))
     for match in _MEASURE.finditer(text):
         yield Anchor("number", match[0], message, match.start())
     line = error_line(text) if printed else _pasted_error(text)
@@ -317,7 +327,7 @@ class Survival:
 
 def survival(anchors: Iterable[Anchor], left: str) -> Survival:
     """Which anchors stand in the text that is left."""
-    words = {name for word in set(WORD.findall(left)) for _, name in names_of(word)}
+    words = {name for word in words_of(left) for _, name in names_of(word)}
     flat = " ".join(left.split())
     by_kind: dict[Kind, tuple[int, int]] = {}
     lost = []

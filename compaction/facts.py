@@ -35,7 +35,7 @@ from .messages import Call, Message
 from .secrets import redact_all
 
 SCANNED = 8_000  # characters of one message that are read: its start and its end
-READ = 600_000  # characters read of each of the three kinds; of more than that, less of each message
+READ = 400_000  # characters read of each of the three kinds; of more than that, less of each message
 QUOTE, LINE, DETAIL = 1_500, 300, 160  # characters of the active task, of a line, of an argument or outcome
 LABELLED = 300_000  # characters of the newest results in which names are looked for under which values stand
 _PREFERRED = (
@@ -247,25 +247,19 @@ def _names(turns: list[Turn]) -> dict[str, Name]:
     for said in spoken:
         for measure in dict.fromkeys(measures(said)) if said else ():
             found.setdefault(measure, Name("number")).said += 1
-    named: dict[str, tuple[tuple[Kind, str], ...]] = {}
-    _meet(found, named, spoken, "said")
+    _meet(found, spoken, "said")
     for tool, arguments in calls.items():
-        for name in _meet(found, named, arguments, "called"):
+        for name in _meet(found, arguments, "called"):
             found[name].tool = found[name].tool or tool
-    _meet(found, named, [text for turn in newest for _, text in turn.results], "printed")
+    _meet(found, [text for turn in newest for _, text in turn.results], "printed")
     return found
 
 
-def _meet(
-    found: dict[str, Name], named: dict[str, tuple[tuple[Kind, str], ...]], texts: list[str], how: str
-) -> dict[str, None]:
-    """Count the names in the texts under `how`; the names met. `named` remembers what each word names."""
+def _meet(found: dict[str, Name], texts: list[str], how: str) -> dict[str, None]:
+    """Count the names in the texts under `how`; the names met."""
     met: dict[str, None] = {}
     for word, times in _words(texts).items():
-        names = named.get(word)
-        if names is None:
-            names = named[word] = names_of(word)
-        for kind, name in names:
+        for kind, name in names_of(word):
             known = found.setdefault(name, Name(kind))
             setattr(known, how, getattr(known, how) + times)
             met[name] = None

@@ -158,7 +158,7 @@ def is_user_message(message: Message) -> bool:
     content = message.get("content")
     if not answers(message):
         return True
-    own = [b for b in content if not (isinstance(b, dict) and b.get("type") == "tool_result")]
+    own = [b for b in blocks(content) if not (isinstance(b, dict) and b.get("type") == "tool_result")]
     return bool(said(own).strip()) or image_count(own) > 0
 
 

@@ -13,7 +13,7 @@ from itertools import chain, islice
 
 from . import facts as f
 from . import protocol
-from .anchors import WORD, Kind, names_of
+from .anchors import Kind, names_of, words_of
 from .digest import SummaryRequest
 from .facts import Facts, Name, clip, distinct
 from .secrets import redact
@@ -61,10 +61,14 @@ class _Draft:
 
     # --- what each section offers, the most wanted first -------------------------------------------------------------
     def _task(self) -> list[str]:
-        """The newest request and, where it says too little by itself, those before it; the newest last."""
+        """The newest request and, where it says too little by itself, those before it; the newest last.
+
+        One that is kept in full beside the summary is only named.
+        """
+        kept = self.kept.requests()
         found: list[str] = []
         for request in reversed(self.requests):
-            found.insert(0, clip(request, f.QUOTE))
+            found.insert(0, clip(request, f.LINE if len(found) < len(kept) else f.QUOTE))
             if not _is_short(request) or len(found) == 3:
                 break
         return found or [clip(" ".join(self.earlier["Active task"]), f.QUOTE)] * bool(self.earlier["Active task"])
@@ -179,7 +183,7 @@ class _Draft:
     def _standing(self) -> set[str]:
         """Names that need no list: they stand in the lines taken so far, or in the messages that are kept."""
         lines = "\n".join(section.text() for section in self.lines.values())
-        return {name for word in set(WORD.findall(lines)) for _, name in names_of(word)} | set(self.kept.names)
+        return {name for word in words_of(lines) for _, name in names_of(word)} | set(self.kept.names)
 
     def text(self) -> str:
         """The summary as it stands."""

@@ -13,7 +13,7 @@ from itertools import chain
 
 from . import facts as f
 from . import protocol
-from .anchors import WORD, measures, names_of
+from .anchors import measures, names_of, words_of
 from .facts import clip
 from .tokens import Counter
 
@@ -153,7 +153,7 @@ def listed(lines: Iterable[str]) -> dict[str, str]:
     for line in lines:
         label, colon, rest = line.partition(": ")
         names = measures(rest if colon else line)
-        names += [name for word in WORD.findall(rest if colon else line) for _, name in names_of(word)]
+        names += [name for word in words_of(rest if colon else line) for _, name in names_of(word)]
         found.update(dict.fromkeys(names, label if colon else ""))
     return found
 

@@ -19,6 +19,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from tests import bench_engine
+
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared"
 CACHE = Path(os.environ.get("PALIMPSEST_CACHE_DIR") or Path.home() / ".cache" / "palimpsest")
@@ -36,6 +38,7 @@ def main() -> None:
         print(f"{'what':58} {'median':>9} {'worst':>9}  of {REPEATS}")
         for name in [*found, "demo"]:
             _measure(name)
+        bench_engine.main(found.get("filled"))
         print(f"\npeak memory of this process: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
 
 

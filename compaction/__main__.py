@@ -1,0 +1,91 @@
+"""`python -m compaction`: compact a transcript from standard input, so that the engine can be tried without the site.
+
+Reads a JSON list of messages (or an object with a list under "messages"), writes the compacted list to standard output
+and a few lines about it to standard error. The summary is made without a model, or read from a file (`--summary`).
+Exit codes: 0 compacted, 1 nothing to compact or refused, 2 wrong usage or no transcript.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import compaction
+from compaction import CompactionError, Message, Policy, Result, mask, offline
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; the exit code."""
+    parser = _parser()
+    given = parser.parse_args(arguments)
+    try:
+        policy = Policy(context_window=given.window, focus=given.focus, keep_last=given.keep_last)
+        messages = _transcript(sys.stdin.buffer.read())
+        written = Path(given.summary).read_text(encoding="utf-8") if given.summary else None
+    except (ValueError, OSError, RecursionError) as problem:
+        print(f"{parser.prog}: {problem}", file=sys.stderr)
+        return 2
+    try:
+        result = _compacted(messages, policy, given, written)
+    except CompactionError as refusal:
+        print(f"{refusal.reason} ({refusal.code})", file=sys.stderr)
+        return 1
+    for line in (*result.plan.reasons, *_about(result)):
+        print(line, file=sys.stderr)
+    json.dump(result.messages, sys.stdout, ensure_ascii=True, indent=2)
+    print()
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m compaction", description="Compact a JSON transcript.")
+    parser.add_argument("--window", type=int, default=Policy().context_window, metavar="TOKENS", help="context window")
+    parser.add_argument("--model", default="", help="model whose tokens are counted")
+    parser.add_argument("--focus", default="", help="what the summary should keep above all")
+    parser.add_argument("--keep-last", type=int, metavar="N", help="keep at least the last N messages")
+    parser.add_argument("--strategy", choices=("summary", "mask"), default="summary", help="mask: shorten tool output")
+    parser.add_argument("--summary", metavar="FILE", help="a summary written by somebody else")
+    parser.add_argument("--today", type=date.fromisoformat, metavar="YYYY-MM-DD", help="date of the compaction")
+    return parser
+
+
+def _transcript(data: bytes) -> list[Message]:
+    try:
+        value: Any = json.loads(data)
+    except ValueError as problem:
+        raise ValueError(f"standard input is not JSON: {problem}") from None
+    if isinstance(value, dict):
+        value = value.get("messages")
+    if not isinstance(value, list):
+        raise ValueError("standard input holds no list of messages")
+    return value
+
+
+def _compacted(messages: list[Message], policy: Policy, given: argparse.Namespace, written: str | None) -> Result:
+    count = compaction.counter_for(given.model)
+    if given.strategy == "mask":
+        return mask.compact(messages, policy, count)
+    plan = compaction.plan(messages, policy, count)
+    summary = compaction.summarize(plan, offline.summarize, today=given.today) if written is None else written
+    return compaction.apply(plan, summary)
+
+
+def _about(result: Result) -> list[str]:
+    report, survival = result.report, result.report.survival
+    return [
+        *report.notes,
+        *report.repairs,
+        f"{len(result.plan.messages):,} -> {len(result.messages):,} messages, "
+        f"{result.tokens_before:,} -> {result.tokens_after:,} tokens.",
+        f"{len(report.kept):,} messages stay word for word, {len(report.shortened):,} shortened. Of {survival.total:,} "
+        f"exact details in the others {survival.total - len(survival.lost):,} are still there.",
+    ]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

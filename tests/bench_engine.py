@@ -1,0 +1,174 @@
+"""`make bench`, the engine's part: how much a summary without a model keeps, and how long the engine takes.
+
+The long transcripts are those of ../shared/data, the large one the session of 20,000 messages that
+../shared/tools/fill_store.py makes; where these are absent, that part is left out and said. Nothing is asserted.
+"""
+
+from __future__ import annotations
+
+import gc
+import sqlite3
+import subprocess
+import sys
+import time
+import tracemalloc
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from pathlib import Path
+from statistics import mean, median
+from typing import Any
+
+import compaction
+from compaction import Message, Policy, counter_for, mask, offline
+from tests.compaction.survival import BUDGET, CUTS, WINDOWS, Measured, long_transcripts, measure, message
+from tests.compaction.transcripts import tool_turn
+
+REPEATS = 3
+LENGTHS = (25_000, 50_000, 100_000, 200_000)  # messages, each twice as many as before
+
+
+def main(large: Path | None) -> None:
+    """Print all of it; `large` is the store with a session of 20,000 messages, if there is one."""
+    count = counter_for("gpt-5")
+    count("load the rank file")
+    _survival(count)
+    _counting(count)
+    if large is not None:
+        _large(list(_largest_session(large)), count)
+        _memory(large)
+    _doubling()
+
+
+def _survival(count: compaction.Counter) -> None:
+    found = [
+        one
+        for title, rows in long_transcripts()
+        for cut in CUTS
+        for window in WINDOWS
+        if (one := measure(title, rows, cut, window, count)) is not None
+    ]
+    if not found:
+        print("\nsurvival: the shared databases are not here")
+        return
+    print(f"\nsurvival with a summary of at most {BUDGET:,} tokens, without a model: lowest and mean of the cuts")
+    columns = f"{'hindsight':>13} {'spoken':>13} {'constraints':>13} {'tokens':>7} {'time':>7}"
+    print(f"{'transcript, context window':44} {'messages':>11} {columns}")
+    groups: dict[tuple[str, int], list[Measured]] = {}
+    for one in found:
+        groups.setdefault((one.title, one.window), []).append(one)
+    for (title, window), rows in groups.items():
+        _survival_line(f"{title}, {window // 1000}k", rows)
+    _survival_line(f"all {len(found)} cuts", found)
+
+
+def _survival_line(name: str, rows: list[Measured]) -> None:
+    shares = [[getattr(one, what).share for one in rows] for what in ("hindsight", "spoken", "constraints")]
+    spread = " ".join(f"{min(share):6.3f} {mean(share):6.3f}" for share in shares)
+    sizes = f"{min(one.messages for one in rows):,}-{max(one.messages for one in rows):,}"
+    seconds = median(one.seconds for one in rows)
+    print(f"{name:44} {sizes:>11} {spread} {max(one.tokens for one in rows):7,} {seconds * 1000:5.0f}ms")
+
+
+def _counting(count: compaction.Counter) -> None:
+    from compaction import tokens
+
+    text = "\n".join(f"def f_{i}(x):\n    return x + {i}  # a tool printed this line" for i in range(20_000))
+    plain = tokens.load("o200k_base")
+    print(f"\ntoken counting, {len(text) / 1e6:.1f} MB")
+    _time("  tiktoken itself", lambda: len(plain.encode_ordinary(text)))
+    _time("  ours", lambda: count(text))
+
+
+def _large(messages: list[Message], count: compaction.Counter) -> None:
+    size = sum(len(compaction.anchors.visible_text([row])) for row in messages)
+    print(f"\nengine on {len(messages):,} messages, {size / 1e6:.1f} MB of text")
+    policy, made = Policy(), {}
+
+    def step(name: str, do: Callable[[], Any]) -> None:
+        made[name] = do()
+
+    _time("  plan", lambda: step("plan", lambda: compaction.plan(messages, policy, count)))
+    _time("  request", lambda: step("request", lambda: compaction.request_of(made["plan"])))
+    _time("  offline summary", lambda: step("summary", lambda: offline.summarize(made["request"])))
+    _time("  apply", lambda: step("result", lambda: compaction.apply(made["plan"], made["summary"])))
+    _time("  plan + request + offline + apply", lambda: compaction.compact(messages, policy, offline.summarize, count))
+    _time("  mask", lambda: mask.compact(messages, policy, count))
+    _time("  digest for a model", lambda: len(compaction.request_of(made["plan"]).digest))
+    _time("  report: anchors that survived", lambda: made["result"].report.plan and _survived(made["result"]))
+    print(f"    summary of {count(made['summary']):,} tokens")
+
+
+def _survived(result: compaction.Result) -> float:
+    result.report.__dict__.pop("survival", None)  # made once a report
+    return result.report.survival.share
+
+
+def _memory(large: Path) -> None:
+    """Peak of what Python allocates beyond the input, in a process of its own: tracing makes everything slower."""
+    program = f"from pathlib import Path; from tests import bench_engine as b; b.print_peak(Path({str(large)!r}))"
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def print_peak(large: Path) -> None:
+    """Print the memory that a compaction without a model takes beyond its input."""
+    messages, count = list(_largest_session(large)), counter_for("gpt-5")
+    count("load the rank file")
+    gc.collect()
+    tracemalloc.start()
+    compaction.compact(messages, Policy(), offline.summarize, count)
+    print(f"  peak memory over the input: {tracemalloc.get_traced_memory()[1] / 1e6:.0f} MB", flush=True)
+
+
+def _largest_session(path: Path) -> Iterator[Message]:
+    with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as con:
+        con.row_factory = sqlite3.Row
+        largest = "SELECT session_id FROM messages GROUP BY session_id ORDER BY COUNT(*) DESC LIMIT 1"
+        rows = con.execute(f"SELECT * FROM messages WHERE session_id = ({largest}) AND active = 1 ORDER BY id")
+        yield from map(message, rows)
+
+
+def _doubling() -> None:
+    print("\ndouble the messages: seconds, and times what half as many took")
+    print(f"{'messages':>12} {'plan':>15} {'offline':>15} {'apply':>15} {'mask':>15}")
+
+    def count(text: str) -> int:
+        return (len(text) + 3) // 4
+
+    before: list[float] = []
+    for length in LENGTHS:
+        messages = [row for i in range(length // 5) for row in tool_turn(i, size=200, parallel=2)]
+        taken = _steps(messages, count)
+        ratios = [f"x{now / was:4.2f}" for now, was in zip(taken, before, strict=True)] if before else [""] * len(taken)
+        print(
+            f"{len(messages):12,} " + " ".join(f"{t:8.3f}s {r:>5}" for t, r in zip(taken, ratios, strict=True)),
+            flush=True,
+        )
+        before = taken
+
+
+def _steps(messages: list[Message], count: compaction.Counter) -> list[float]:
+    """Seconds of plan, offline summary, apply and mask."""
+    times = [time.perf_counter()]
+
+    def done() -> None:
+        times.append(time.perf_counter())
+
+    plan = compaction.plan(messages, Policy(), count)
+    done()
+    summary = compaction.summarize(plan, offline.summarize)
+    done()
+    compaction.apply(plan, summary)
+    done()
+    mask.compact(messages, Policy(), count)
+    done()
+    return [end - start for start, end in pairwise(times)]
+
+
+def _time(what: str, do: Callable[[], object]) -> None:
+    taken: list[float] = []
+    for _ in range(REPEATS):
+        gc.collect()
+        started = time.perf_counter()
+        do()
+        taken.append(time.perf_counter() - started)
+    print(f"{what:58} {median(taken) * 1000:7.1f}ms {max(taken) * 1000:7.1f}ms", flush=True)

@@ -1,0 +1,68 @@
+"""`python -m compaction`: a transcript in, a compacted one out; refusals in a sentence, with exit codes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from compaction import protocol
+from tests.compaction.transcripts import exchange, result, system, user, words
+from tests.compaction.transcripts import reply as said
+
+ROOT = Path(__file__).resolve().parents[2]
+LONG = [system(), *exchange(40)]
+
+
+def run(given: Any, *arguments: str) -> subprocess.CompletedProcess[str]:
+    text = given if isinstance(given, str) else json.dumps(given)
+    command = [sys.executable, "-m", "compaction", *arguments]
+    return subprocess.run(command, input=text, capture_output=True, text=True, cwd=ROOT, check=False)
+
+
+def test_it_compacts_a_list_of_messages() -> None:
+    done = run(LONG, "--window", "4000", "--today", "2026-11-22")
+    messages = json.loads(done.stdout)
+    assert done.returncode == 0 and len(messages) < len(LONG)
+    [handoff] = [row for row in messages if protocol.is_handoff(row)]
+    assert "on 2026-11-22" in handoff["content"]
+    assert messages[-1] == LONG[-1]
+    assert f"{len(LONG)} -> {len(messages)} messages" in done.stderr and "exact details" in done.stderr
+
+
+def test_it_reads_an_object_and_a_summary_of_somebody_else(tmp_path: Path) -> None:
+    (tmp_path / "summary.md").write_text("Forty questions were answered.")
+    done = run({"messages": LONG}, "--window", "4000", "--summary", str(tmp_path / "summary.md"))
+    assert "Forty questions were answered." in done.stdout and "Extracted" not in done.stdout
+
+
+def test_it_can_shorten_tool_output_instead() -> None:
+    turns = [
+        row for i in range(30) for row in (user(f"{i}"), said("", f"c{i}"), result(f"c{i}", words(90)), said("ok"))
+    ]
+    done = run(turns, "--window", "4000", "--strategy", "mask")
+    messages = json.loads(done.stdout)
+    assert len(messages) == len(turns) + 1 and len(done.stdout) < len(json.dumps(turns, indent=2))
+
+
+@pytest.mark.parametrize(
+    ("given", "arguments", "code", "says"),
+    [
+        ([], [], 1, "too few messages"),
+        ([1], [], 1, "not an object"),
+        (LONG, ["--keep-last", "100"], 1, "keep the last 100"),
+        ("{", [], 2, "not JSON"),
+        ({"rows": []}, [], 2, "no list of messages"),
+        (LONG, ["--window", "0"], 2, "context_window must be above 0"),
+        (LONG, ["--summary", "no-such-file"], 2, "no-such-file"),
+        (LONG, ["--strategy", "magic"], 2, "invalid choice"),
+    ],
+)
+def test_what_it_cannot_do_it_says(given: Any, arguments: list[str], code: int, says: str) -> None:
+    done = run(given, *arguments)
+    assert done.returncode == code and says in done.stderr
+    assert done.stdout == "" and "Traceback" not in done.stderr
