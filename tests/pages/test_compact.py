@@ -51,6 +51,35 @@ def test_a_change_plans_again(signed_in: Client, open_desk: Callable[..., Desk])
     assert more.one("option", selected="", value="170").text == "At least the last 170"
 
 
+def test_the_other_way_shortens_tool_output_without_a_summary(
+    signed_in: Client, open_desk: Callable[..., Desk], at_once: None
+) -> None:
+    href = address(open_desk(31))
+    usual = read(signed_in.get(f"{href}/plan", headers=FRAGMENT))
+    ways = usual.one("fieldset").all("label")
+    assert [way.text for way in ways] == ["Summarise", "Shorten old tool output (no summary)"]
+    assert usual.one("input", name="strategy", checked="").attributes["value"] == "summary"
+    panel = read(signed_in.get(f"{href}/plan?strategy=mask&focus=refund", headers=FRAGMENT))
+    assert panel.one("input", name="strategy", checked="").attributes["value"] == "mask"
+    for part in ("Older, kept, ", "To shorten, 27 messages", "Recent, kept, ", "After, about", "No model is asked."):
+        assert part in panel.text
+    exact = [_tokens(each) for each in panel.one("dl").all("dd")]
+    assert sum(exact[:-2]) == exact[-2] > exact[-1]
+    assert not panel.all("select", id="summarizer")
+    assert panel.one("input", id="focus").attributes["type"] == "hidden"
+    asked = read(signed_in.post(f"{href}/plan", {"confirm": "1", "strategy": "mask"}))
+    assert "Shorten the tool output in " in asked.one(cls="confirm").text
+
+    card = read(signed_in.post(f"{href}/compact", {"apply": "0", "strategy": "mask"}, headers=FRAGMENT))
+    run = Run.objects.get()
+    assert (run.status, run.strategy) == ("ready", "mask")
+    assert not card.all("textarea") and "shortened, none summarised" in card.text and run.summary in card.text
+    applied = read(signed_in.post(f"/runs/{run.pk}/apply", headers=FRAGMENT))
+    assert "The full tool output stays in the database and in History" in applied.text
+    alone = read(signed_in.get(f"/runs/{run.pk}")).text
+    assert "Shorten old tool output (no summary)" in alone and "Summary by" not in alone and "The note" in alone
+
+
 def test_compact_now_asks_once_in_numbers(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
     desk = open_desk(31)
     button = read(signed_in.get(address(desk))).one("button", name="confirm")

@@ -11,8 +11,9 @@ from django.utils.safestring import SafeString
 from django.views.decorators.http import require_http_methods, require_POST
 
 import compaction
+from compaction import mask
 from viewer.runs import life, planning
-from viewer.runs.planning import Draft, Options
+from viewer.runs.planning import STRATEGIES, Draft, Options
 from viewer.runs.summarizers import SUMMARIZERS
 from viewer.store.errors import StoreError
 from viewer.store.sessions import Session, get_session
@@ -64,6 +65,7 @@ class PlanShown:
     bar_words: str
     before: SafeString
     after: SafeString
+    after_label: str
     reasons: tuple[str, ...]
     busy: tuple[str, ...]
     quiet: str
@@ -84,11 +86,14 @@ class Choice:
 @dataclass(frozen=True, slots=True)
 class Panel:
     """The panel of one session. `reason` says why nothing can be compacted here at all, `nothing` why not just now;
-    `later` that the plan is not made yet; `local` that the summariser sends nothing anywhere.
+    `later` that the plan is not made yet; `summarises` that the strategy asks a summariser, `local` that this one sends
+    nothing anywhere.
     `run` is the session's newest run while it matters.
     """
 
     place: Place
+    strategies: tuple[Choice, ...]
+    summarises: bool
     focus: str
     keep: tuple[Choice, ...]
     summarizers: tuple[Choice, ...]
@@ -110,6 +115,8 @@ def panel(store: Store, session: Session, options: Options | None = None, *, now
     newest = life.latest(store, session.id)
     return Panel(
         place=Place(store.name, session.id),
+        strategies=tuple(Choice(name, label, name == options.strategy) for name, label in STRATEGIES.items()),
+        summarises=options.strategy == "summary",
         focus=options.focus,
         keep=tuple(Choice(value, label, value == str(options.keep_last or "")) for value, label in _kept(options)),
         summarizers=tuple(
@@ -154,6 +161,7 @@ def shown_plan(draft: Draft) -> PlanShown:
         bar_words="; ".join(f"{part.label}: {part.tokens}" for part in parts),
         before=formats.number(plan.tokens_before, "tokens"),
         after=formats.number(plan.tokens_after_estimate, "tokens"),
+        after_label="After, about" if isinstance(plan, mask.MaskPlan) else "After, at most",
         reasons=plan.reasons,
         busy=_busy(draft),
         quiet=QUIET if draft.sees_turns else QUIET_BUT_BLIND,
@@ -161,12 +169,20 @@ def shown_plan(draft: Draft) -> PlanShown:
         pick_up=draft.pick_up,
         estimate=draft.estimate,
         little=_little(plan),
-        question=(
-            f"Replace {formats.counted(len(plan.middle), 'message')} ({formats.thin(plan.middle_tokens)} tokens) by a "
-            f"summary of at most {formats.thin(plan.summary_budget)}? They stay in the database and in History. "
-            "You can undo this."
-        ),
+        question=_question(plan),
     )
+
+
+def _question(plan: compaction.Plan) -> str:
+    """What *Compact now* asks, in numbers."""
+    what = f"{formats.counted(len(plan.middle), 'message')} ({formats.thin(plan.middle_tokens)} tokens)"
+    if isinstance(plan, mask.MaskPlan):
+        asked = (
+            f"Shorten the tool output in {what} to about {formats.thin(plan.middle_tokens - plan.won)}? The full text"
+        )
+        return f"{asked} stays in the database and in History. You can undo this."
+    asked = f"Replace {what} by a summary of at most {formats.thin(plan.summary_budget)}? They stay"
+    return f"{asked} in the database and in History. You can undo this."
 
 
 def _little(plan: compaction.Plan) -> str:
@@ -179,10 +195,13 @@ def _little(plan: compaction.Plan) -> str:
 
 def _parts(draft: Draft) -> tuple[Part, ...]:
     plan = draft.plan
+    labels = ("Start, kept", "Earlier summary, folded in", "To summarise")
+    if isinstance(plan, mask.MaskPlan):
+        labels = ("Older, kept", "Earlier note, replaced", "To shorten")
     found = [
-        ("start", f"Start, kept, {len(plan.head):,}", plan.head_tokens, bool(plan.head)),
-        ("earlier", "Earlier summary, folded in", plan.earlier_tokens, plan.earlier_tokens > 0),
-        ("sum", f"To summarise, {formats.counted(len(plan.middle), 'message')}", plan.middle_tokens, True),
+        ("start", f"{labels[0]}, {len(plan.head):,}", plan.head_tokens, bool(plan.head)),
+        ("earlier", labels[1], plan.earlier_tokens, plan.earlier_tokens > 0),
+        ("sum", f"{labels[2]}, {formats.counted(len(plan.middle), 'message')}", plan.middle_tokens, True),
         ("recent", f"Recent, kept, {len(plan.tail):,}", plan.tail_tokens, bool(plan.tail)),
     ]
     total = sum(tokens for _, _, tokens, _ in found) or 1
@@ -223,8 +242,9 @@ def _slow(seconds: float) -> str:
 def options_from(query: QueryDict) -> Options:
     """What the form says; what it cannot mean is left out."""
     keep = query.get("keep", "")
-    summarizer = query.get("summarizer", "")
+    summarizer, strategy = query.get("summarizer", ""), query.get("strategy", "")
     return Options(
+        strategy=strategy if strategy in STRATEGIES else Options().strategy,
         focus=line(query.get("focus", ""), FOCUS_LIMIT),
         keep_last=int(keep) if keep.isascii() and keep.isdigit() and 0 < len(keep) < 7 and int(keep) else None,
         summarizer=summarizer if summarizer in SUMMARIZERS else Options().summarizer,

@@ -15,6 +15,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from viewer.runs import life
 from viewer.runs.models import Run
+from viewer.runs.planning import STRATEGIES
 from viewer.runs.summarizers import SUMMARIZERS
 from viewer.store.errors import StoreError
 from viewer.store.sessions import get_session
@@ -40,11 +41,15 @@ QUIET_SECONDS = 120  # without a heartbeat before the card says that no worker s
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a summary replaces: messages summarised and kept, earlier summaries folded in, what else was done."""
+    """What a summary replaces: messages summarised and kept, earlier summaries folded in, what else was done.
+
+    `masks`: there is no summary, and nothing is summarised.
+    """
 
     kept: str
     shortened: int
     summarised: str
+    masks: bool
     folded: int
     remarks: tuple[str, ...]
 
@@ -124,6 +129,7 @@ def run_card(run: Run) -> RunCard:
 def _report(run: Run) -> Report:
     found = run.report or {}
     return Report(
+        masks=run.strategy == "mask",
         kept=formats.exact(len(found.get("kept", ()))),
         shortened=len(found.get("shortened", ())),
         summarised=formats.exact(len(run.plan.get("middle", ()))),
@@ -147,9 +153,11 @@ def _pick_up(run: Run) -> tuple[str, SafeString]:
 def _facts(run: Run) -> tuple[tuple[str, str | SafeString], ...]:
     summarizer = SUMMARIZERS.get(run.summarizer)
     facts: list[tuple[str, str | SafeString]] = [
-        ("Summary by", summarizer.label if summarizer else run.summarizer),
+        ("How", STRATEGIES.get(run.strategy, run.strategy)),
         ("Started", formats.clock(run.created_at)),
     ]
+    if run.strategy == "summary":
+        facts.insert(1, ("Summary by", summarizer.label if summarizer else run.summarizer))
     if run.focus:
         facts.append(("Focus", clean(run.focus)))
     if run.keep_last:
