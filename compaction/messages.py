@@ -164,7 +164,8 @@ def is_user_message(message: Message) -> bool:
 
 def is_typed(message: Message) -> bool:
     """Whether a person typed this user message: not one of the agent's own notices (Hermes' synthetic rows)."""
-    if not is_user_message(message) or message.get("display_kind") not in (None, "", "steer"):
+    kind = message.get("display_kind")
+    if not is_user_message(message) or (isinstance(kind, str) and kind not in ("", "steer")):
         return False
     return not said(live_content(message)).lstrip().startswith(protocol.SYNTHETIC_USER_STARTS)
 

@@ -93,6 +93,7 @@ def test_images_in_three_shapes_and_inside_results() -> None:
         (user("[System: the process ended]"), True, False),
         ({"role": "user", "content": "hi", "display_kind": "hidden"}, True, False),
         ({"role": "user", "content": "hi", "display_kind": "steer"}, True, True),
+        ({"role": "user", "content": "hi", "display_kind": {}}, True, True),
         (handoff(), False, False),
         (handoff(live="And now?"), True, True),
         (user([ANTHROPIC_RESULT]), False, False),
