@@ -19,7 +19,10 @@ from .facts import Facts, Name, clip, distinct
 from .secrets import redact
 from .sections import LISTS, NOTHING, QUANTITIES, SECTIONS, TALLY, TITLES, Lines, Names, fitting, listed, read_back
 
-NAMES_SHARE = 0.82  # of what the task and the constraints leave: the most that is set aside for names
+TASK_SHARE, CONSTRAINTS_SHARE = 0.12, 0.5  # of the budget: the most they take, whatever else there is
+# Of what the task and the constraints leave: the most that is set aside for names said or called, and of the rest for
+# names that tools merely printed.
+NEEDED_SHARE, PRINTED_SHARE = 0.8, 0.7
 _EARLIER_WEIGHT = 4  # of a name an earlier summary lists: as if a call had used it
 _OPEN, _ANSWERED = "Open: ", "Answered: "
 _SHORT = 30  # bytes of a request that says little by itself ("yes, go on"); a script may say a word in one character
@@ -153,10 +156,14 @@ class _Draft:
         count, total = self.request.count, self.request.budget_tokens - self.request.count(self.text())
         left = total - self._take_task(total)
         constraints = self.lines["Constraints"]
-        left -= constraints.take(min(int(total * 0.5), left), count)
-        prose = left - min(self._names_tokens(), int(left * NAMES_SHARE))
-        for section in self.lines.values():
-            left -= section.take(min(int(prose * section.share), left), count)
+        left -= constraints.take(min(int(total * CONSTRAINTS_SHARE), left), count)
+        prose = left - self._set_aside(left)
+        room = 0.0  # what a section leaves over the next one has, and in the end all of them once more
+        for share in (True, False):
+            for section in self.lines.values():
+                room += prose * section.share * share
+                used = section.take(min(int(room), left), count)
+                room, left = room - used, left - used
         for wanted in (self.needed, self.known):
             wanted = wanted - self._standing()
             for names in self.names.values():
@@ -172,13 +179,19 @@ class _Draft:
         if newest is None or total <= 0:
             return 0
         section.taken = [fitting(newest, total // 2, count)]
-        return count(section.taken[0]) + 1 + section.take(int(total * section.share), count)
+        return count(section.taken[0]) + 1 + section.take(int(total * TASK_SHARE), count)
 
-    def _names_tokens(self) -> int:
-        standing = self._standing()
-        return self.request.count(
-            " ".join(name for names in self.names.values() for name in names.offered if name not in standing)
+    def _set_aside(self, left: int) -> int:
+        """Tokens for names: for those needed up to a share, for those merely printed up to a share of the rest."""
+        standing, names = self._standing(), [name for names in self.names.values() for name in names.offered]
+        needed, printed = (
+            self.request.count(
+                " ".join(name for name in names if name not in standing and (name in self.needed) is said)
+            )
+            for said in (True, False)
         )
+        needed = min(needed, int(left * NEEDED_SHARE))
+        return needed + min(printed, int((left - needed) * PRINTED_SHARE))
 
     def _standing(self) -> set[str]:
         """Names that need no list: they stand in the lines taken so far, or in the messages that are kept."""

@@ -17,9 +17,10 @@ from .anchors import measures, names_of, words_of
 from .facts import clip
 from .tokens import Counter
 
-# Title, share of the budget, words by which the headings of other summarisers (Hermes', models') are recognised.
+# Title, share of what task, constraints and names leave, and words by which the headings of other summarisers
+# (Hermes', models') are recognised.
 SECTIONS = (
-    ("Active task", 0.12, ("active task", "task snapshot", "in progress", "in-progress")),
+    ("Active task", 0.0, ("active task", "task snapshot", "in progress", "in-progress")),
     ("Goal", 0.16, ("goal", "request", "user messages")),
     ("Constraints", 0.0, ("constraint", "preference", "rule")),
     ("Actions done", 0.30, ("action", "completed", "session log", "done", "dropped turns")),

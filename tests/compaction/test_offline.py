@@ -198,7 +198,7 @@ def test_wishes_and_remarks_come_last() -> None:
         "- I take it without milk.",
         "- Sugar must be avoided.",
     ]
-    assert sections([*turns, *exchange(80)], budget_tokens=250)["Constraints"] == ["- Sugar must be avoided."]
+    assert sections([*turns, *exchange(80)], budget_tokens=110)["Constraints"] == ["- Sugar must be avoided."]
 
 
 def test_the_same_in_every_process() -> None:

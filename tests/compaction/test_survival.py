@@ -31,7 +31,7 @@ def test_the_summaries_are_of_long_middles_and_within_the_budget(measured: list[
 def test_what_later_turns_used_again_is_still_there(measured: list[Measured]) -> None:
     assert mean(one.hindsight.share for one in measured) >= 0.98
     assert sum(one.hindsight.share >= 0.95 for one in measured) >= len(measured) - 1
-    assert min(one.hindsight.share for one in measured) >= 0.92
+    assert min(one.hindsight.share for one in measured) >= 0.94
 
 
 def test_what_people_and_replies_named_is_still_there(measured: list[Measured]) -> None:
