@@ -155,7 +155,7 @@ def _as_sent(rows: tuple[Message, ...], lifted: set[int]) -> dict[int, Message]:
 
 
 def _bare(row: Message) -> Message:
-    return {**row, "content": m.live_content(row)} if is_mask_note(row) else row
+    return {**row, "content": m.live_content(row), protocol.FLAG: False} if is_mask_note(row) else row
 
 
 def _seat(rows: list[Message], start: int, policy: Policy, count: Counter) -> _Seat:

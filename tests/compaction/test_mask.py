@@ -79,6 +79,31 @@ def test_a_short_output_stays() -> None:
     assert outputs[:2] == ["done", "x" * protocol.MASKED_CHARS] and outputs[2].startswith(protocol.MASKED)
 
 
+def test_an_output_hardly_longer_than_its_line_stays() -> None:
+    wordy = "y" * (protocol.MASKED_CHARS + 1)
+    rows = turn(wordy, json.dumps({"path": "p" * 200}))
+    made = masked([system(), *rows, *turn(LONG * 2, id_="filler"), *RECENT])
+    assert made.messages[3]["content"] == wordy
+
+
+def test_a_row_is_never_longer_in_tokens_either() -> None:
+    def spoken(text: str) -> int:
+        return len(text.split())
+
+    solid = turn("x" * 900, id_="a")
+    made = mask.compact([system(), *solid, *(row for i in range(9) for row in turn(LONG, id_=f"c{i}"))], SMALL, spoken)
+    assert made.messages[1:5] == solid and made.report.shortened
+
+
+def test_a_line_is_not_shortened_again_however_long_it_is() -> None:
+    arguments = json.dumps({"path": "p" * 300})
+    first = masked([system(), *turn("e" * 150 + "\n" + LONG, arguments), *RECENT])
+    line = first.messages[3]["content"]
+    assert len(line) > protocol.MASKED_CHARS
+    second = masked([*first.messages, *turn(LONG * 3, id_="n1"), *turn(LONG * 4, id_="n2"), *RECENT])
+    assert second.messages[3]["content"] == line and len(second.report.shortened) >= 2
+
+
 def test_a_repeated_output_points_to_its_newest_copy_which_may_stand_in_the_tail() -> None:
     same = [*turn(LONG, id_="a"), *turn(LONG, id_="b")]
     assert "the same output stands further down, of call b [" in line(same)
@@ -207,6 +232,13 @@ def test_between_a_reply_and_a_question_it_is_merged_when_no_better_place_lies_n
         masked(made.messages)
 
 
+def test_a_note_that_was_merged_is_replaced_where_it_stands() -> None:
+    messages = [system(), *turn(LONG * 9), *exchange(30)]
+    first = masked(messages)
+    assert first.plan.role is None
+    assert masked([*messages[:5], *first.messages[5:]]).messages == first.messages
+
+
 def test_a_running_turn_is_shortened_as_well() -> None:
     run = [row for i in range(30) for row in (reply("", f"c{i}"), result(f"c{i}", LONG))]
     made = masked([system(), user("the task"), reply("On it."), *run])
@@ -222,6 +254,13 @@ def test_earlier_summaries_stay_and_an_earlier_note_is_replaced() -> None:
     assert [row for row in second.messages if is_mask_note(row)][0]["content"] == second.handoff
     assert sum(map(protocol.is_handoff, second.messages)) == 2
     assert "The note of an earlier run is replaced." in second.plan.reasons
+
+
+def test_an_earlier_summary_stays_with_all_that_is_in_its_row() -> None:
+    carrier = handoff("What was done.", "assistant", live="I go on.")
+    carrier["tool_calls"] = [call("k", arguments=json.dumps({"text": words(300)}))]
+    made = masked([system(), user("go"), carrier, result("k", LONG), *turn(LONG * 2), *RECENT])
+    assert made.messages[2] == carrier and made.messages[3]["content"].startswith(protocol.MASKED)
 
 
 def test_a_summary_made_later_does_not_take_the_note_for_one() -> None:
