@@ -68,7 +68,8 @@ class Report:
         Read when first asked for: the cost grows with the text of the input.
         """
         gone = anchors_in(self.plan.messages, {*self.summarised, *self.shortened})
-        earlier = dict.fromkeys(anchors_of(self.plan.previous_summary))
+        at = next(iter(self.plan.lifted), -1)  # -1: it was merged with live text
+        earlier = dict.fromkeys(anchors_of(self.plan.previous_summary, at))
         return survival({**earlier, **gone}, visible_text(self.output))
 
 

@@ -41,6 +41,11 @@ def test_the_whole_life(desk: Desk, tool: Tool) -> None:
     assert run["messages_before"] == len(before) and run["summary"]
     report = tool.get(f"/runs/{run['id']}/report")
     assert report["summarised"] == sorted([*plan["middle"]["ids"], *plan["lifted"]])
+    assert {kind: still <= total for kind, (still, total) in report["anchors"].items()}["id"]
+    lost = [one["text"] for one in report["lost"]]
+    assert len(lost) == sum(total - still for still, total in report["anchors"].values())
+    assert not any(text in run["summary"].split() for text in lost)
+    assert {one["message"] for one in report["lost"]} <= {*report["summarised"], *report["shortened"], None}
 
     text = "## Goal\nWritten by a person."
     status, run = tool.call("POST", f"/runs/{run['id']}/apply", {"summary": text})
@@ -53,6 +58,7 @@ def test_the_whole_life(desk: Desk, tool: Tool) -> None:
         True,
     )
     assert text in [message["content"] for message in tool.get(f"{path}/context")["messages"]][0]
+    assert len(tool.get(f"/runs/{run['id']}/report")["lost"]) > len(lost), "the text that counts is the edited one"
     assert tool.get(path)["compactions"] == 3
 
     status, run = tool.call("POST", f"/runs/{run['id']}/undo")

@@ -156,6 +156,38 @@ def test_preview_then_apply_then_undo(
     assert not read(signed_in.get(address(desk))).one(id="run").all("section")
 
 
+def test_the_report_names_what_is_not_found_after(
+    signed_in: Client, open_desk: Callable[..., Desk], at_once: None
+) -> None:
+    desk = open_desk(21)
+    signed_in.post(f"{address(desk)}/compact", {"apply": "0"}, headers=FRAGMENT)
+    run = Run.objects.get()
+    run.report = {
+        **run.report,
+        "anchors": {"id": [3, 5], "constraint": [0, 1]},
+        "lost": [
+            {"kind": "id", "text": "OLD111", "message": None},
+            {"kind": "constraint", "text": "Never <b>delete</b>.", "message": 7},
+            {"kind": "id", "text": "NEW222", "message": 9},
+        ],
+    }
+    run.save()
+    report = read(signed_in.get(f"/runs/{run.pk}")).one("ul", "report")
+    assert report.one("summary").text == "3 of 6 exact details not found after"
+    assert [row.text for row in report.one("ul", "lost").all("li")] == [
+        "constraint Never <b>delete</b>.",
+        "id NEW222",
+        "id OLD111",
+    ]
+    assert report.one("ul", "lost").all("a")[0].attributes["href"] == f"{address(desk)}?around=7#m7"
+    run.report = {**run.report, "anchors": {"id": [2, 2]}, "lost": []}
+    run.save()
+    assert "All 2 exact details are still there" in read(signed_in.get(f"/runs/{run.pk}")).text
+    run.report = {key: value for key, value in run.report.items() if key not in ("anchors", "lost")}
+    run.save()
+    assert "exact detail" not in read(signed_in.get(f"/runs/{run.pk}")).text, "a run from before they were counted"
+
+
 def test_the_boundary_comes_without_a_reload(signed_in: Client, open_desk: Callable[..., Desk], at_once: None) -> None:
     desk = open_desk(31)
     signed_in.post(f"{address(desk)}/compact", {"apply": "1"})

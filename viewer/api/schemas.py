@@ -248,8 +248,23 @@ class ApplyIn(Body):
     summary: str | None = None
 
 
+class AnchorOut(Schema):
+    """An exact thing that stands neither in the summary nor in a kept message, and the message it stood in.
+
+    `kind` is path, url, id, number, error, command or constraint; `message` null where only an earlier summary had it.
+    """
+
+    kind: str
+    text: str
+    message: int | None
+
+
 class ReportOut(Schema):
-    """What a run makes of the messages, by row id, and what was done besides, in sentences."""
+    """What a run makes of the messages, by row id, and what was done besides, in sentences.
+
+    `anchors` counts the exact things in what was summarised or shortened, by kind: [still there, all]. `lost` names
+    those that are not, the newest 500.
+    """
 
     run: int
     kept: list[int]
@@ -257,5 +272,7 @@ class ReportOut(Schema):
     summarised: list[int]
     repairs: list[str]
     notes: list[str]
+    anchors: dict[str, tuple[int, int]] = {}
+    lost: list[AnchorOut] = []
     reasons: list[str]
     recompaction: bool

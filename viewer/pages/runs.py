@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from typing import Any
 from zlib import crc32
 
 from django.http import HttpRequest, HttpResponse
@@ -35,15 +37,26 @@ STATUS = {
 }  # fmt: skip
 STEPS = ("queued", "planning", "summarizing", "waiting", "applying")
 SUMMARY_LIMIT = 400_000  # characters taken from the form
+LOST_SHOWN, LOST_LENGTH = 100, 160  # details that were lost: how many are named, characters of one
 SHOWN_FOR = timedelta(days=1)
 QUIET_SECONDS = 120  # without a heartbeat before the card says that no worker seems to be there
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """An exact detail that is not found after the compaction, with a link to the message it stood in."""
+
+    kind: str
+    text: str
+    href: str
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
     """What a summary replaces: messages summarised and kept, earlier summaries folded in, what else was done.
 
-    `masks`: there is no summary, and nothing is summarised.
+    `masks`: there is no summary, and nothing is summarised. `lost` of `details` exact things stand neither in the
+    summary nor in a kept message.
     """
 
     kept: str
@@ -52,6 +65,14 @@ class Report:
     masks: bool
     folded: int
     remarks: tuple[str, ...]
+    details: int
+    lost: int
+    named: tuple[Lost, ...]
+
+    @property
+    def unnamed(self) -> int:
+        """Lost details that the page does not name."""
+        return self.lost - len(self.named)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +136,7 @@ def run_card(run: Run) -> RunCard:
         tokens_before=formats.number(run.tokens_before or 0, "tokens"),
         tokens_after=formats.number(run.tokens_after or 0, "tokens"),
         summary=clean(run.summary),
-        report=_report(run),
+        report=_report(run, place),
         error=clean(run.error_message),
         stalled=run.is_open and (timezone.now() - run.heartbeat_at).total_seconds() > QUIET_SECONDS,
         boundary=place.boundary(run.handoff_id) if run.handoff_id else "",
@@ -126,8 +147,9 @@ def run_card(run: Run) -> RunCard:
     )
 
 
-def _report(run: Run) -> Report:
+def _report(run: Run, place: Place) -> Report:
     found = run.report or {}
+    counts = found.get("anchors", {}).values()
     return Report(
         masks=run.strategy == "mask",
         kept=formats.exact(len(found.get("kept", ()))),
@@ -135,6 +157,19 @@ def _report(run: Run) -> Report:
         summarised=formats.exact(len(run.plan.get("middle", ()))),
         folded=len(run.plan.get("lifted", ())),
         remarks=tuple(clean(str(remark)) for remark in (*found.get("repairs", ()), *found.get("notes", ()))),
+        details=sum(total for _, total in counts),
+        lost=sum(total - still for still, total in counts),
+        named=_lost(found.get("lost", ()), place),
+    )
+
+
+def _lost(found: Sequence[Any], place: Place) -> tuple[Lost, ...]:
+    """What was said or reported first, then names; each the newest first."""
+    newest = list(reversed(found))
+    order = sorted(newest, key=lambda one: one["kind"] not in ("constraint", "error", "command"))
+    return tuple(
+        Lost(one["kind"], line(one["text"], LOST_LENGTH), place.message(one["message"]) if one["message"] else "")
+        for one in order[:LOST_SHOWN]
     )
 
 

@@ -15,6 +15,8 @@ from .errors import BadSummary, NothingToEdit
 from .models import Run
 from .planning import Basis, Options
 
+LOST_KEPT = 500  # anchors that a run names; of more it keeps the number
+
 
 def options_of(run: Run) -> Options:
     """What the person chose for this run."""
@@ -52,8 +54,22 @@ def fields(basis: Basis, plan: compaction.Plan, summary: str) -> dict[str, Any]:
             "summarised": basis.ids(report.summarised),
             "repairs": list(report.repairs),
             "notes": list(report.notes),
+            **_survival(basis, report.survival),
         },
     }
+
+
+def _survival(basis: Basis, found: compaction.Survival) -> dict[str, Any]:
+    """What became of the anchors: how many survived of how many by kind, and those lost, the newest of them kept."""
+    lost = [
+        {
+            "kind": anchor.kind,
+            "text": anchor.text.encode("utf-8", "replace").decode().replace("\0", "\ufffd"),  # JSON of any database
+            "message": basis.sent[anchor.message].id if anchor.message >= 0 else None,
+        }
+        for anchor in found.lost[-LOST_KEPT:]
+    ]
+    return {"anchors": {kind: list(counts) for kind, counts in found.by_kind.items()}, "lost": lost}
 
 
 def check_holds(reader: Reader, run: Run) -> None:
