@@ -27,7 +27,7 @@ from .boundaries import (
 from .errors import BadTranscript, NothingToCompact
 from .messages import Message
 from .policy import Policy
-from .repair import repairs
+from .repair import Repairs, repairs
 from .tokens import Counter, message_tokens
 
 Role = Literal["user", "assistant"]
@@ -156,10 +156,14 @@ def overhead(messages: Sequence[Message], count: Counter) -> int:
     return tokens + (count(protocol.NOTE) if needs_note(messages) else 0)
 
 
-def growth(head: list[Message], tail: list[Message], count: Counter) -> int:
-    """Tokens by which kept rows get longer, because a stub stands where a call without a result was left out."""
+def growth(head: list[Message], tail: list[Message], count: Counter, known: Repairs | None = None) -> int:
+    """Tokens by which kept rows get longer, because a stub stands where a call without a result was left out.
+
+    `known` are their repairs, if somebody has made them already.
+    """
     kept = [*head, *tail]
-    made = ((kept[at], changes) for at, changes in repairs(head, tail).items() if changes and "content" in changes)
+    found = repairs(head, tail) if known is None else known
+    made = ((kept[at], changes) for at, changes in found.items() if changes and "content" in changes)
     grown = (message_tokens({**row, **changes}, count) - message_tokens(row, count) for row, changes in made)
     return sum(tokens for tokens in grown if tokens > 0)
 
@@ -183,7 +187,7 @@ class _Draft:
         self.cut = cut.index
         self.role, moved = self._seat()
         self.reasons = [*cut.reasons, *moved]
-        self.around = overhead(rows, sizes.count) + growth(*self._kept(), sizes.count)
+        self.around = overhead(rows, sizes.count) + growth(*self._kept(), sizes.count, None if moved else self._repairs)
 
     def own(self, start: int, end: int) -> Iterator[int]:
         """The rows of a stretch without earlier handoffs."""
@@ -242,7 +246,8 @@ class _Draft:
     def _neighbours(self) -> tuple[str | None, str]:
         """Roles of the last head row (None: nothing but system rows) and the first tail row, as they will be sent."""
         head, tail = self._kept()
-        gone = {at for at, changes in repairs(head, tail).items() if changes is None}
+        self._repairs = repairs(head, tail)
+        gone = {at for at, changes in self._repairs.items() if changes is None}
         before = [m.role(row) for at, row in enumerate(head) if at not in gone and not m.is_system(row)]
         after = (m.role(row) for at, row in enumerate(tail, len(head)) if at not in gone)
         return before[-1] if before else None, next(after, "")

@@ -17,11 +17,14 @@ from .pairs import loose_ends
 SEPARATOR: Message = {"role": "user"}
 
 
-def repairs(head: Sequence[Message], tail: Sequence[Message]) -> dict[int, dict[str, Any] | None]:
-    """Changes by position in head + tail: new values for keys (None removes one), or None to leave the row out."""
+Repairs = dict[int, dict[str, Any] | None]  # new values for a row's keys (None removes one), or None to leave it out
+
+
+def repairs(head: Sequence[Message], tail: Sequence[Message]) -> Repairs:
+    """Changes by position in head + tail."""
     rows = [*head, SEPARATOR, *tail]
     loose = loose_ends(rows)
-    found: dict[int, dict[str, Any] | None] = {}
+    found: Repairs = {}
     for at, positions in loose.results.items():
         found[at] = _without_results(rows[at], set(positions))
     for at, positions in loose.calls.items():
