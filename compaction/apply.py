@@ -172,7 +172,7 @@ class Rewrites:
     def note(self) -> None:
         """A system message 0 says once that the context was compacted."""
         if needs_note(self.plan.messages):
-            self.change(0, {"content": _appended(self.now(0)["content"], protocol.NOTE)}, "noted")
+            self.change(0, {"content": _appended(self.now(0).get("content"), protocol.NOTE)}, "noted")
             self.notes.append("The system prompt got the note about compaction.")
 
     def result(self, body: str) -> Result:
@@ -232,11 +232,14 @@ def patched(message: Message, changes: dict[str, Any]) -> Message:
 
 
 def _user_image(message: Message) -> bool:
-    return message.get("role") == "user" and m.image_count(message.get("content")) > 0
+    """Whether a user sent an image; a screenshot in a tool_result block of a user row is the tool's."""
+    return message.get("role") == "user" and any(map(m.is_image, m.blocks(message.get("content"))))
 
 
 def _appended(content: Any, note: str) -> Any:
-    return f"{content}\n\n{note}".lstrip() if isinstance(content, str) else [*content, {"type": "text", "text": note}]
+    if isinstance(content, (list, dict)):
+        return [*m.blocks(content), {"type": "text", "text": note}]
+    return f"{content or ''}\n\n{note}".lstrip()
 
 
 def _prepended(handoff: str, content: Any) -> Any:

@@ -73,8 +73,7 @@ def is_recompaction(messages: Sequence[Message]) -> bool:
     """Whether the context was compacted before: the note in a system message 0, or a handoff anywhere."""
     if messages and m.is_system(messages[0]) and protocol.NOTE_SENTENCE in m.text(messages[0].get("content")).lower():
         return True
-    own = islice(messages, system_rows(messages), None)
-    return any(protocol.is_handoff(message) and not is_mask_note(message) for message in own)
+    return any(protocol.is_handoff(message) and not is_mask_note(message) for message in messages)
 
 
 def is_mask_note(message: Message) -> bool:
@@ -163,7 +162,7 @@ def _before_run(messages: Sequence[Message], index: int, head_end: int) -> int:
     return at if at >= head_end and m.calls(messages[at]) else index
 
 
-def anchor_last_user(messages: Sequence[Message], index: int, head_end: int) -> int:
+def anchor_last_user(messages: Sequence[Message], index: int, head_end: int = 0) -> int:
     """The tail's start moved back so that the last message a user typed is in it (hermes-agent #10896).
 
     A handoff is not a user message, and neither are the agent's own notices unless there is nothing else.
@@ -171,28 +170,12 @@ def anchor_last_user(messages: Sequence[Message], index: int, head_end: int) -> 
     return _anchor(messages, index, head_end, _last_user(messages))
 
 
-def anchor_last_reply(messages: Sequence[Message], index: int, head_end: int) -> int:
+def anchor_last_reply(messages: Sequence[Message], index: int, head_end: int = 0) -> int:
     """The tail's start moved back so that the last assistant reply a person could read is in it (hermes-agent #29824).
 
     Rows with nothing but tool calls do not count, unless no assistant message has any text.
     """
     return _anchor(messages, index, head_end, _last_reply(messages))
-
-
-def turn_starts(messages: Sequence[Message], head_end: int) -> list[int]:
-    """Ends of a longer head: behind the last user message and the step after it, behind the last reply of its turn.
-
-    Ascending, each behind `head_end` and a whole tool group.
-    """
-    user, said = _last_user(messages), _last_reply(messages)
-    turn = -1 if user is None else user
-    ends = []
-    if turn >= head_end:
-        follows = turn + 1 < len(messages) and messages[turn + 1].get("role") == "assistant"
-        ends.append(align_start(messages, turn + 1 + follows))
-    if said is not None and said >= max(head_end, turn):
-        ends.append(align_start(messages, said + 1))
-    return sorted(set(ends))
 
 
 def _last_user(messages: Sequence[Message]) -> int | None:

@@ -19,12 +19,14 @@ from .facts import Facts, Name, clip, distinct
 from .secrets import redact
 from .sections import LISTS, NOTHING, QUANTITIES, SECTIONS, TALLY, TITLES, Lines, Names, fitting, listed, read_back
 
-TASK_SHARE, CONSTRAINTS_SHARE = 0.12, 0.5  # of the budget: the most they take, whatever else there is
+CONSTRAINTS_SHARE = 0.5  # of the budget: the most they take, whatever else there is
+MOST_HEADINGS = 0.6  # of the budget: where empty sections alone would take more, only task and constraints are written
 # Of what the task and the constraints leave: the most that is set aside for names said or called, and of the rest for
 # names that tools merely printed.
 NEEDED_SHARE, PRINTED_SHARE = 0.8, 0.7
-_EARLIER_WEIGHT = 4  # of a name an earlier summary lists: as if a call had used it
+_EARLIER_WEIGHT = 4  # of a name in an earlier summary: as if a call had used it
 _OPEN, _ANSWERED = "Open: ", "Answered: "
+EARLIER_REQUESTS = 7  # of an earlier summary that are carried on
 _SHORT = 30  # bytes of a request that says little by itself ("yes, go on"); a script may say a word in one character
 
 
@@ -34,15 +36,12 @@ def summarize(request: SummaryRequest) -> str:
     Deterministic; sections in English, everything else in the words of the transcript; secrets are redacted.
     """
     draft = _Draft(request)
+    if request.count(draft.text()) > request.budget_tokens * MOST_HEADINGS:
+        return draft.brief()
     draft.fill()
-    text, over = draft.text(), draft.over()
-    while over > 0 and draft.shrink(over):
-        text, over = draft.text(), draft.over()
-    if over <= 0:
-        return text
-    task = " ".join(draft.task) or NOTHING
-    heading = "## Active task\n" if request.budget_tokens >= protocol.SMALLEST_BODY_TOKENS else ""
-    return fitting(f"{heading}> {task}", request.budget_tokens, request.count).rstrip(" ,([")
+    while (over := draft.over()) > 0 and draft.shrink(over):
+        pass
+    return draft.text()
 
 
 class _Draft:
@@ -63,28 +62,21 @@ class _Draft:
         self.names = self._names()
 
     # --- what each section offers, the most wanted first -------------------------------------------------------------
-    def _task(self) -> list[str]:
-        """The newest request and, where it says too little by itself, those before it; the newest last.
-
-        One that is kept in full beside the summary is only named.
-        """
-        kept = self.kept.requests()
-        found: list[str] = []
-        for request in reversed(self.requests):
-            found.insert(0, clip(request, f.LINE if len(found) < len(kept) else f.QUOTE))
-            if not _is_short(request) or len(found) == 3:
-                break
-        return found or [clip(" ".join(self.earlier["Active task"]), f.QUOTE)] * bool(self.earlier["Active task"])
+    def _task(self) -> str:
+        """The newest request, "" if there is none; one that is kept in full beside the summary is only named."""
+        if not self.requests:
+            return clip(" ".join(self.earlier["Active task"]), f.QUOTE)
+        return clip(self.requests[-1], f.LINE if self.kept.requests() else f.QUOTE)
 
     def _offers(self) -> dict[str, Iterable[str]]:
         found, earlier = self.found, {title: lines[::-1] for title, lines in self.earlier.items()}
         asked = (clip(request, f.LINE) for request in reversed(self.requests) if not _is_short(request))
-        tasks = {clip(line, f.LINE) for line in self.task}
         states = earlier["Current state"]
-        goal = chain(asked, earlier["Active task"] if self.requests else (), earlier["Goal"])
+        before = chain(earlier["Active task"] if self.requests else (), earlier["Goal"])
+        goal = chain(asked, islice(before, EARLIER_REQUESTS))  # not all: what was asked first is not asked for ever
         return {
-            "Active task": (f"> {line}" for line in reversed(self.task)),
-            "Goal": _bullets(line for line in goal if line not in tasks),
+            "Active task": [f"> {self.task}"] * bool(self.task),
+            "Goal": _bullets(line for line in goal if line != clip(self.task, f.LINE)),
             "Constraints": _bullets(chain(reversed(self.binding), earlier["Constraints"])),
             "Actions done": _bullets(
                 chain(
@@ -117,11 +109,12 @@ class _Draft:
         return any(word in lowered for word in self.focus)
 
     def _names(self) -> dict[str, Names]:
-        """Names by weight; those an earlier summary lists weigh as if a call had used them."""
+        """Names by weight; those of an earlier summary weigh as if a call had used them."""
         known, labels = dict(self.found.names), self.found.labels()
         before: dict[str, str] = {}
-        for title in LISTS:
-            before |= listed(self.earlier[title])
+        for title in TITLES:
+            labelled = title in LISTS
+            before |= {name: label * labelled for name, label in listed(self.earlier[title]).items()}
         for name in before:
             known.setdefault(name, Name(_kind(name)))
         focused = self._focused_names()
@@ -175,11 +168,8 @@ class _Draft:
     def _take_task(self, total: int) -> int:
         """The newest request is always there, cut if need be."""
         section, count = self.lines["Active task"], self.request.count
-        newest = next(section.offered, None)
-        if newest is None or total <= 0:
-            return 0
-        section.taken = [fitting(newest, total // 2, count)]
-        return count(section.taken[0]) + 1 + section.take(int(total * TASK_SHARE), count)
+        section.taken = [fitting(line, total // 2, count) for line in section.offered]
+        return sum(count(line) + 1 for line in section.taken)
 
     def _set_aside(self, left: int) -> int:
         """Tokens for names: for those needed up to a share, for those merely printed up to a share of the rest."""
@@ -197,6 +187,18 @@ class _Draft:
         """Names that need no list: they stand in the lines taken so far, or in the messages that are kept."""
         lines = "\n".join(section.text() for section in self.lines.values())
         return {name for word in words_of(lines) for _, name in names_of(word)} | set(self.kept.names)
+
+    def brief(self) -> str:
+        """The task and the constraints alone, for a budget that holds little more than headings."""
+        count, budget = self.request.count, self.request.budget_tokens
+        heading = "## Active task\n" if budget >= protocol.SMALLEST_BODY_TOKENS else ""
+        text = fitting(f"{heading}> {self.task or NOTHING}", budget, count).rstrip(" ,([") or NOTHING[:1]
+        for n, line in enumerate(self.lines["Constraints"].offered):
+            longer = text + ("\n" if n else "\n\n## Constraints\n") + line
+            if count(longer) > budget:
+                break
+            text = longer
+        return text
 
     def text(self) -> str:
         """The summary as it stands."""

@@ -22,7 +22,6 @@ from .boundaries import (
     is_recompaction,
     plural,
     system_rows,
-    turn_starts,
 )
 from .errors import BadTranscript, NothingToCompact
 from .messages import Message
@@ -32,10 +31,6 @@ from .tokens import Counter, message_tokens
 
 Role = Literal["user", "assistant"]
 ROLES: tuple[Role, ...] = ("user", "assistant")
-SPLIT = (
-    "Everything after the start belongs to one running turn, so its request and first step stay at the start and the"
-    " older part of the turn is summarised."
-)
 
 
 @dataclass(frozen=True)
@@ -132,13 +127,8 @@ def plan(messages: Iterable[Message], policy: Policy, count: Counter) -> Plan:
     head_end = align_start(rows, wanted)
     _require_enough(len(rows) - head_end - len(lifted), policy)
     draft = _Draft(rows, head_end, lifted, Sizes(rows, count), policy)
-    split = None if draft.worth_it() else draft.with_turn_split()
-    if split is None:
-        _require_middle(draft)
-        start = [_head_reason(system, wanted, again), *_grown(head_end - wanted)]
-    else:
-        draft, start = split, [SPLIT]
-    reasons = [*start, *draft.reasons]
+    _require_middle(draft)
+    reasons = [_head_reason(system, wanted, again), *_grown(head_end - wanted), *draft.reasons]
     if earlier:
         reasons.append(
             f"{plural(len(earlier), 'earlier summary', 'earlier summaries')} will be folded into the new one."
@@ -169,11 +159,12 @@ def growth(head: list[Message], tail: list[Message], count: Counter, known: Repa
 
 
 def needs_note(messages: Sequence[Message]) -> bool:
-    """Whether message 0 is a system prompt with text that does not carry the note yet."""
+    """Whether message 0 is a system prompt that does not carry the note yet."""
     if not messages or not m.is_system(messages[0]):
         return False
     content = messages[0].get("content")
-    return isinstance(content, (str, list)) and protocol.NOTE_SENTENCE not in m.text(content).lower()
+    readable = content is None or isinstance(content, (str, list, dict))
+    return readable and protocol.NOTE_SENTENCE not in m.text(content).lower()
 
 
 class _Draft:
@@ -208,20 +199,6 @@ class _Draft:
         if next(middle(), None) is None:
             return False
         return self.sizes.reach(chain(middle(), self.lifted), around + SLACK + protocol.SMALLEST_BODY_TOKENS)
-
-    def with_turn_split(self) -> _Draft | None:
-        """The plan that keeps the request of a running turn at the start and summarises the older part of the turn.
-
-        For a transcript whose rules leave nothing to summarise because the last user message, or the last readable
-        reply, stands at its start (hermes-agent #80449). The assistant's first step stays too: between a user message
-        and an assistant one no role would fit the handoff.
-        """
-        for end in turn_starts(self.rows, self.head_end):
-            if not self.sizes.reach(self.own(self.head_end, end), self.policy.tail_budget + 1):
-                draft = _Draft(self.rows, end, self.lifted, self.sizes, self.policy)
-                if draft.worth_it():
-                    return draft
-        return None
 
     def _seat(self) -> tuple[Role | None, list[str]]:
         """The handoff's role; the cut moves back to where one fits if it can."""
@@ -298,12 +275,14 @@ def _require_middle(draft: _Draft) -> None:
     if next(draft.middle(), None) is None:
         if draft.cut > draft.head_end:
             raise NothingToCompact(
-                "only_summaries", "Before the recent messages there is nothing but an earlier summary."
+                "only_summaries",
+                "Before the recent messages there is nothing but an earlier summary. Old tool output among them can"
+                " still be shortened.",
             )
         raise NothingToCompact(
             "turn_in_progress",
             "Everything after the start stays word for word: it is the last user message, the last reply and what came"
-            " after them.",
+            " after them. Old tool output among it can still be shortened.",
         )
     if not draft.worth_it():
         raise NothingToCompact("too_small", "The messages that could be summarised are shorter than a summary of them.")

@@ -95,10 +95,27 @@ def test_the_newest_request_counts_where_it_is_kept_too() -> None:
     assert found["Questions"] == [f"- Answered: Which? -> {LONG[2]}"]
 
 
-def test_a_short_answer_is_shown_with_the_request_it_belongs_to() -> None:
-    found = sections([user(LONG[0]), reply("1"), user(LONG[1]), reply("Sure?"), user("Yes.")])
-    assert found["Active task"] == [f"> {LONG[1]}", "> Yes."]
-    assert found["Goal"] == [f"- {LONG[0]}"]
+def test_a_short_answer_stands_beside_the_request_it_belongs_to() -> None:
+    found = sections(
+        [user(LONG[0]), reply("1"), user(LONG[1]), reply("Sure?"), user("Yes."), user("Yes."), user("Go.")]
+    )
+    assert found["Active task"] == ["> Go."]
+    assert found["Goal"] == [f"- {LONG[0]}", f"- {LONG[1]}"]
+
+
+def test_what_was_asked_first_fades() -> None:
+    summary = ""
+    for step in range(10):
+        summary = offline.summarize(request([user(f"Please do task {step} with care."), reply("Done.")],
+                                            previous_summary=summary))  # fmt: skip
+    goal = read_back(summary)["Goal"]
+    assert goal == [f"Please do task {step} with care." for step in range(2, 9)]
+
+
+def test_a_budget_for_little_more_than_headings_holds_task_and_constraints() -> None:
+    turns = [user("Never delete a row."), *exchange(9), user(LONG[0])]
+    text = offline.summarize(request(turns, budget_tokens=60))
+    assert text == f"## Active task\n> {LONG[0]}\n\n## Constraints\n- Never delete a row."
 
 
 def test_an_agents_own_notice_is_no_request() -> None:
@@ -198,7 +215,7 @@ def test_wishes_and_remarks_come_last() -> None:
         "- I take it without milk.",
         "- Sugar must be avoided.",
     ]
-    assert sections([*turns, *exchange(80)], budget_tokens=110)["Constraints"] == ["- Sugar must be avoided."]
+    assert sections([*turns, *exchange(80)], budget_tokens=150)["Constraints"] == ["- Sugar must be avoided."]
 
 
 def test_the_same_in_every_process() -> None:

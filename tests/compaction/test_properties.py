@@ -12,7 +12,6 @@ import compaction
 from compaction import Message, NothingToCompact, Plan, Policy, Result, Rewrite, offline, protocol
 from compaction import messages as m
 from compaction.pairs import loose_ends
-from compaction.plan import SPLIT
 from tests.compaction.transcripts import (
     count,
     exchange,
@@ -113,8 +112,6 @@ def test_the_last_user_message_and_the_last_readable_reply_are_live(messages: li
     plan, _ = run(messages, policy)
     kept = {*plan.head, *plan.tail}
     for wanted in (m.is_user_message, m.is_typed, m.is_readable_reply):
-        if wanted is m.is_user_message and SPLIT in plan.reasons and any(map(m.is_typed, messages)):
-            continue  # the agent's own notices inside a running turn are summarised with it
         last = [i for i, row in enumerate(messages) if wanted(row)][-1:]
         assert set(last) <= kept
 
@@ -137,16 +134,7 @@ def test_a_recompaction_keeps_the_system_prompt_alone(messages: list[Message], p
 
 
 def assert_head_of_recompaction(plan: Plan) -> None:
-    """The system prompt alone; of a running turn that is all there is also its request and first step, if small."""
-    prompt = (0,) if m.is_system(plan.messages[0]) else ()
-    if SPLIT not in plan.reasons:
-        assert plan.head == prompt
-        return
-    start = plan.head[len(prompt) :]
-    assert plan.sizes.total(start) <= plan.policy.tail_budget
-    users = [i for i, row in enumerate(plan.messages) if m.is_typed(row)]
-    assert not users or users[-1] in (*plan.head, *plan.tail)
-    assert not any(m.is_typed(plan.messages[i]) for i in plan.middle)
+    assert plan.head == ((0,) if m.is_system(plan.messages[0]) else ())
 
 
 @SETTINGS

@@ -516,12 +516,7 @@ def test_what_is_written_is_the_short_header_every_agent_knows_and_the_flag() ->
         assert [p.text for p in compaction.split(row["content"]) if p.kind == "summary"] == [SHORT]
 
 
-# --- what is not so yet ----------------------------------------------------------------------------------------------
-def known(reason: str) -> pytest.MarkDecorator:
-    return pytest.mark.xfail(strict=True, reason=reason)
-
-
-@known("a screenshot in a tool_result block counts as a user's image")
+# --- what is easily overlooked ---------------------------------------------------------------------------------------
 def test_a_screenshot_in_a_tool_result_does_not_replace_the_users_own_image() -> None:
     photo = user([{"type": "text", "text": "my photo"}, image()])
     use = reply([{"type": "tool_use", "id": "t", "name": "screenshot", "input": {}}])
@@ -531,7 +526,6 @@ def test_a_screenshot_in_a_tool_result_does_not_replace_the_users_own_image() ->
     assert made.messages[-5] == photo
 
 
-@known("only text and lists get the note")
 def test_a_system_prompt_that_is_one_block_gets_the_note_too() -> None:
     messages = [{"role": "system", "content": {"type": "text", "text": "Be kind."}}, *block(40)]
     for i in range(2):
@@ -540,21 +534,19 @@ def test_a_system_prompt_that_is_one_block_gets_the_note_too() -> None:
         messages = [*made.messages, *block(40, 40 * (i + 1))]
 
 
-@known("a system message 0 is never looked at as a handoff")
 def test_a_handoff_in_a_system_message_0_shrinks_the_head_too() -> None:
     messages = [system(protocol.handoff_text("Old facts.")), *block(40)]
     assert boundaries.head_size(messages, SMALL) == 1
     assert compaction.plan(messages, SMALL, count).recompaction
 
 
-@known("head_end has no default, unlike that of align_end")
 def test_the_anchors_work_without_a_head() -> None:
     messages = [*block(10), *quiet(3)]
-    assert boundaries.anchor_last_user(messages, 12) == 8  # type: ignore[call-arg]
-    assert boundaries.anchor_last_reply(messages, 12) == 9  # type: ignore[call-arg]
+    assert boundaries.anchor_last_user(messages, 12) == 8
+    assert boundaries.anchor_last_reply(messages, 12) == 9
 
 
-@known("Responses items without a role are not read")
+@pytest.mark.xfail(strict=True, reason="Responses items without a role are not read")
 def test_responses_items_are_calls_and_results() -> None:
     asked = [
         {"type": "function_call", "id": f"fc_{i}", "call_id": f"c{i}", "name": "f", "arguments": "{}"} for i in (0, 1)

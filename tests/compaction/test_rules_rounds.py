@@ -138,11 +138,7 @@ def test_ten_compactions_carry_the_newest_task_and_never_the_first(
     shape: Callable[[str, int], list[Message]],
     prompt: bool,
     ask: Callable[[compaction.SummaryRequest], str],
-    request: pytest.FixtureRequest,
 ) -> None:
-    if (shape, ask) == (tools, offline.summarize):
-        reason = "the section of the active task lists the very first one too"
-        request.applymarker(pytest.mark.xfail(strict=True, reason=reason))
     messages: list[Message] = [system()] if prompt else []
     largest = 0
     for round_ in range(10):
