@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-import compaction
 from compaction import (
     BadTranscript,
     Message,
