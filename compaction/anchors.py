@@ -227,21 +227,25 @@ def _holds(sentence: str, words: frozenset[str], phrases: Sequence[str] = ()) ->
 def error_line(text: str) -> str:
     """The first line of a tool's output that reports trouble, or ""; program code and "0 errors" do not."""
     lowered = text.lower()
-    signs = [sign for sign in _TROUBLE if sign in lowered]
-    if not signs:
-        return ""
-    return next((line for line in map(str.strip, text.splitlines()) if _is_error(line, signs)), "")
+    if len(lowered) != len(text):  # a few capitals become two characters; positions must stay
+        lowered = "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
+    first, found = len(text), ""
+    for sign in _TROUBLE:
+        at = lowered.find(sign, 0, first)
+        while at >= 0:
+            start, end = text.rfind("\n", 0, at) + 1, text.find("\n", at)
+            line = text[start : end if end >= 0 else len(text)].strip()
+            if sign in line[:_NEAR].lower() and not _CODE.match(line) and not _CALM.search(line):
+                first, found = start, line
+                break
+            at = lowered.find(sign, end, first) if end >= 0 else -1
+    return found
 
 
 def _pasted_error(text: str) -> str:
     """An error line in what somebody says: only one that has the form of a program's message."""
     match = _MESSAGE.search(text)
     return match[0].strip() if match else ""
-
-
-def _is_error(line: str, signs: Sequence[str]) -> bool:
-    start = line[:_NEAR].lower()
-    return any(sign in start for sign in signs) and not _CODE.match(line) and not _CALM.search(line)
 
 
 def commands_of(arguments: str) -> list[str]:

@@ -61,12 +61,14 @@ class MaskPlan(Plan):
     @property
     def note(self) -> str:
         """The body of the note."""
-        outputs = plural(sum(each.outputs for each in self.shorter.values()), "output")
-        calls = plural(sum(each.calls for each in self.shorter.values()), "tool call")
+        outputs = sum(each.outputs for each in self.shorter.values())
+        calls = sum(each.calls for each in self.shorter.values())
+        what = [plural(outputs, "output")] if outputs else []
+        what += [f"the long arguments of {plural(calls, 'tool call')}"] if calls else []
         return (
-            f"{protocol.MASK_SENTENCE} {outputs} and the long arguments of {calls} take {self.won:,} tokens less; every"
-            " message above stands as it was said, and requests in it that are not answered yet still stand. The"
-            " originals are in the session's history."
+            f"{protocol.MASK_SENTENCE} This was done to {' and to '.join(what)}; every message above stands as it was"
+            " said, and requests in it that are not answered yet still stand. The originals are in the session's"
+            " history."
         )
 
     @cached_property
@@ -98,7 +100,7 @@ def plan(messages: Iterable[Message], policy: Policy, count: Counter) -> MaskPla
     seat = _seat(list(sent.values()), start, policy, count)
     cut = [*sent, len(rows)][seat.cut]
     found = shortened(rows, cut, count)
-    shorter = {i: each for i, each in found.items() if i not in lifted and each.tokens < sizes[i]}
+    shorter = {i: each for i, each in found.items() if i not in lifted and sizes.reach([i], each.tokens + 1)}
     before = [i for i in range(cut) if i not in lifted]
     tail = [i for i in range(cut, len(rows)) if i not in lifted]
     kept = [patched(rows[i], shorter[i].changes) if i in shorter else rows[i] for i in before]
@@ -196,5 +198,12 @@ def _lifted_reason(notes: int) -> list[str]:
 
 
 def _require_gain(made: MaskPlan) -> None:
-    if not made.middle or made.won <= made.around + made.summary_budget + SLACK:
+    """Refuse what would win no more than it costs; counts no more of the old rows than that needs."""
+    wanted = made.around + made.summary_budget + SLACK + 1
+    for i in made.middle:
+        tokens = made.shorter[i].tokens
+        wanted -= made.sizes.up_to([i], tokens + wanted) - tokens
+        if wanted <= 0:
+            break
+    else:
         raise NothingToCompact("too_small", "There is too little old tool output before the recent messages.")
