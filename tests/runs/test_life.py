@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 
 import pytest
 from django.db import connection
@@ -96,6 +97,16 @@ def test_it_works(open_desk: Callable[[int], Desk], version: int) -> None:
     run.refresh_from_db()
     assert run.status == "undone"
     assert desk.holders("compression_locks") == desk.holders("session_turn_leases") == []
+
+
+def test_a_summariser_is_told_when_things_were_said(desk: Desk) -> None:
+    with open_store(desk.store) as reader:
+        basis = planning.read_basis(reader, desk.session_id)
+    plan = planning.plan_of(basis, Options())
+    digest = compaction.request_of(plan).digest
+    times = [basis.sent[i].timestamp for i in plan.middle]
+    days = {f"{datetime.fromtimestamp(time, UTC):%Y-%m-%d}" for time in times if time}
+    assert days and all(f", {day} " in digest for day in days)
 
 
 def test_a_preview_holds_nothing_and_changes_nothing(desk: Desk) -> None:

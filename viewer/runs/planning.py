@@ -168,7 +168,12 @@ def plan_of(basis: Basis, options: Options) -> compaction.Plan:
     """The engine's plan of what was read. Raises compaction.NothingToCompact or BadTranscript."""
     policy = compaction.Policy(context_window=basis.window, focus=options.focus, keep_last=options.keep_last)
     plan = mask.plan if options.strategy == "mask" else compaction.plan
-    return plan([message_of(row) for row in basis.sent], policy, counting.counter_for(basis.session.model))
+    return plan(map(_dated, basis.sent), policy, counting.counter_for(basis.session.model))
+
+
+def _dated(row: StoredMessage) -> compaction.Message:
+    """The message with its time, by which a summary can date what was done."""
+    return message_of(row) | ({"timestamp": row.timestamp} if row.timestamp else {})
 
 
 def recorded(basis: Basis, plan: compaction.Plan) -> dict[str, Any]:
