@@ -359,7 +359,7 @@ def _stands(text: str, flat: str) -> bool:
 
 def visible_text(messages: Iterable[Message]) -> str:
     """All that a model reads of messages: text, results and the arguments of calls, a line each."""
-    pieces = ((m.text(row.get("content")), *(call.arguments for call in m.calls(row))) for row in messages)
+    pieces = ((m.text(m.body(row)), *(call.arguments for call in m.calls(row))) for row in messages)
     return "\n".join(piece for row in pieces for piece in row if piece)
 
 

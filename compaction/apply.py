@@ -160,12 +160,13 @@ class Rewrites:
     def drop_old_media(self) -> None:
         """Images before the newest user message that carries one become stubs."""
         rows = self.plan.messages
-        images = {i: n for i in self.kept if (n := m.image_count(self.now(i).get("content")))}
+        images = {i: n for i in self.kept if (n := m.image_count(m.body(self.now(i))))}
         back = range(len(rows) - 1, min(images, default=len(rows)), -1)
         newest = next((i for i in back if _user_image(rows[i])), 0)
         old = [i for i in images if i < newest]
         for i in old:
-            self.change(i, {"content": without_old_images(self.now(i).get("content"))}, "shortened")
+            row = self.now(i)
+            self.change(i, {m.body_key(row): without_old_images(m.body(row))}, "shortened")
         if old:
             self.notes.append(f"{plural(sum(images[i] for i in old), 'earlier image')} left out.")
 
@@ -281,7 +282,7 @@ def _check(draft: Rewrites, edits: Sequence[Edit], output: Sequence[Message]) ->
     """Refuse a result that breaks a promise: pairs complete, no equal role beside the handoff, each kept row once."""
     loose = loose_ends(output)
     at = next((i for i, edit in enumerate(edits) if isinstance(edit, Insert)), None)
-    around = [] if at is None else [m.role(row) for row in (*output[max(at - 1, 0) : at], *output[at + 1 : at + 2])]
+    around = [] if at is None else [*map(m.role_beside, (*output[max(at - 1, 0) : at], *output[at + 1 : at + 2]))]
     named = [edit.index for edit in edits if not isinstance(edit, Insert)]
     broken = loose.calls or loose.results or draft.plan.role in around
     if broken or named != sorted(set(named)) or not set(named) <= set(draft.kept):

@@ -14,7 +14,7 @@ from itertools import islice
 from . import messages as m
 from . import protocol
 from .messages import Message
-from .pairs import Ids, OpenCalls, stray_results
+from .pairs import Ids, OpenCalls, goes_on, stray_results
 from .policy import Policy
 from .tokens import Counter, message_tokens
 
@@ -117,17 +117,21 @@ def align_start(messages: Sequence[Message], index: int) -> int:
     """
     index = min(max(index, 0), len(messages))
     group = index
-    while group > 0 and messages[group - 1].get("role") != "assistant":
+    while group > 0 and not _opens_turn(messages, group - 1):
         group -= 1
     open_calls = OpenCalls()
     for at in range(max(group - 1, 0), index):
         open_calls.see(at, messages[at])
     end = at = index
-    while at < len(messages) and open_calls.waiting and messages[at].get("role") != "assistant":
+    while at < len(messages) and open_calls.waiting and not _opens_turn(messages, at):
         if None in open_calls.see(at, messages[at]):
             end = at + 1
         at += 1
     return end
+
+
+def _opens_turn(messages: Sequence[Message], at: int) -> bool:
+    return m.role(messages[at]) == "assistant" and not goes_on(messages, at)
 
 
 def align_end(messages: Sequence[Message], index: int, head_end: int = 0) -> int:
@@ -187,7 +191,7 @@ def _last_reply(messages: Sequence[Message]) -> int | None:
     readable = _last(messages, m.is_readable_reply)
     if readable is not None:
         return readable
-    return _last(messages, lambda row: row.get("role") == "assistant" and not m.is_standalone_handoff(row))
+    return _last(messages, lambda row: m.role(row) == "assistant" and not m.is_standalone_handoff(row))
 
 
 def _last(messages: Sequence[Message], wanted: Callable[[Message], bool]) -> int | None:

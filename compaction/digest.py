@@ -216,7 +216,7 @@ def _unwrapped(message: Message) -> Message:
 def _redacted(message: Message) -> Message:
     """The message without secrets, and without Hermes' copy of what was sent, which may hold injected memory."""
     turn = {key: value for key, value in message.items() if key != "api_content"}
-    for key in ("content", "tool_calls"):
+    for key in ("content", "tool_calls") if isinstance(turn.get("role"), str) else tuple(turn):
         if turn.get(key):
             turn[key] = _without_secrets(turn[key])
     return turn

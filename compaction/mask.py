@@ -168,7 +168,7 @@ def _seat(rows: list[Message], start: int, policy: Policy, count: Counter) -> _S
     places = [at for at in back if 0 < at < len(rows) and not protocol.is_handoff(rows[at])]
     for at in places:
         before = rows[at - 1]
-        role = fitting_role(None if m.is_system(before) else m.role(before), m.role(rows[at]))
+        role = fitting_role(None if m.is_system(before) else m.role_beside(before), m.role_beside(rows[at]))
         if role is not None:
             moved = f"The cut moved back {plural(cut - at, 'message')} so that the note can stand by itself."
             return _Seat(at, role, (why, moved) if at < cut else (why,))

@@ -1,8 +1,9 @@
 """Reading one message: its text whatever shape the content has, its tool calls and results, its images, who wrote it.
 
 Shapes understood: OpenAI chat (string or parts; `tool_calls`, `tool_call_id`), Responses-style `call_id` and
-`input_text`/`input_image`, Anthropic blocks inside a content list (`tool_use`, `tool_result`, `thinking`, `image`),
-tool calls as dicts or as JSON text. Anything else reads as empty; nothing here raises.
+`input_text`/`input_image`, Responses items that are rows without a role (`function_call`, `custom_tool_call` and their
+`..._output`), Anthropic blocks inside a content list (`tool_use`, `tool_result`, `thinking`, `image`), tool calls as
+dicts or as JSON text. Anything else reads as empty, or as `unread`; nothing here raises.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ Message = dict[str, Any]
 
 SYSTEM_ROLES = ("system", "developer")
 RESULT_ROLES = ("tool", "function")
+CALL_ITEMS = ("function_call", "custom_tool_call")  # https://platform.openai.com/docs/api-reference/responses
+RESULT_ITEMS = ("function_call_output", "custom_tool_call_output")
 IMAGE_TYPES = ("image_url", "input_image", "image")  # OpenAI chat, Responses, Anthropic
 
 
@@ -29,9 +32,45 @@ class Call(NamedTuple):
 
 
 def role(message: Message) -> str:
-    """The message's role, or "" if it has none that is a string."""
+    """The message's role, or the one a Responses item has in chat shape; "" if it has none that is a string."""
     value = message.get("role")
+    if value is None:
+        return "assistant" if is_call_item(message) else "tool" if message.get("type") in RESULT_ITEMS else ""
     return value if isinstance(value, str) else ""
+
+
+def is_call_item(message: Message) -> bool:
+    """Whether the row is a Responses item that is one tool call."""
+    return message.get("type") in CALL_ITEMS and message.get("role") is None
+
+
+def role_beside(message: Message) -> str:
+    """The role a message put next to this one must not have: none for a call item, which only goes on with a turn."""
+    return "" if is_call_item(message) else role(message)
+
+
+def body_key(message: Message) -> str:
+    """The key of `body`."""
+    return "output" if message.get("role") is None and message.get("type") in RESULT_ITEMS else "content"
+
+
+def body(message: Message) -> Any:
+    """What the message says, in any content shape: its `content`, or the `output` of a Responses item."""
+    return message.get(body_key(message))
+
+
+def unread(message: Message) -> dict[str, Any]:
+    """What no other reader here understands: `tool_calls` of no known shape; of a row without a role all but content.
+
+    Such rows are Responses items of further types (`reasoning`, `web_search_call`), and garbage.
+    """
+    if role(message):
+        odd = {"tool_calls": message.get("tool_calls")}
+    else:
+        odd = {key: value for key, value in message.items() if key != "content"}
+    if odd.get("tool_calls") and call_entries(message):
+        del odd["tool_calls"]
+    return {key: value for key, value in odd.items() if value not in (None, "", [], {}, "[]", "null")}
 
 
 def blocks(content: Any) -> list[Any]:
@@ -74,10 +113,10 @@ def calls(message: Message) -> list[Call]:
 
 
 def call_entries(message: Message) -> list[dict[str, Any]]:
-    """The dicts of `tool_calls`, decoded from JSON text if need be."""
+    """The dicts of `tool_calls`, decoded from JSON text if need be; a Responses item that is a call, itself."""
     value = message.get("tool_calls")
     if not value:
-        return []
+        return [message] if is_call_item(message) else []
     if isinstance(value, str):
         try:
             value = json.loads(value)
@@ -106,7 +145,7 @@ def _call(entry: dict[str, Any]) -> Call:
 
 def answers(message: Message) -> tuple[str, ...]:
     """The ids of the calls this message answers; "" for a result that names none; () if it is no tool result."""
-    if message.get("role") in RESULT_ROLES:
+    if role(message) in RESULT_ROLES:
         value = message.get("tool_call_id") or message.get("call_id")
         return (value if isinstance(value, str) else "",)
     content = message.get("content")
@@ -118,8 +157,8 @@ def answers(message: Message) -> tuple[str, ...]:
 
 def results(message: Message) -> tuple[tuple[str, str], ...]:
     """The tool results in this message: the id each names ("" if none) and its text; () if it is no tool result."""
-    if message.get("role") in RESULT_ROLES:
-        return ((answers(message)[0], text(message.get("content"))),)
+    if role(message) in RESULT_ROLES:
+        return ((answers(message)[0], text(body(message))),)
     if not answers(message):
         return ()
     inner = (b for b in blocks(message["content"]) if isinstance(b, dict) and b.get("type") == "tool_result")
@@ -133,7 +172,7 @@ def is_system(message: Message) -> bool:
 
 def live_content(message: Message) -> Any:
     """The content without an earlier handoff; the content itself if there is none, "" if nothing else is in the row."""
-    content = message.get("content")
+    content = body(message)
     if not protocol.is_handoff(message):
         return content
     own = [p.content for p in protocol.split(content, protocol.flag_of(message)) if p.kind != "summary"]
@@ -194,10 +233,11 @@ def _images(content: Any) -> Iterator[Any]:
 
 
 def countable(message: Message) -> str:
-    """All text of the message a model is sent: words, thinking, calls, results, unknown blocks as JSON."""
-    content = message.get("content")
+    """All text of the message a model is sent: words, thinking, calls, results, what is unknown as JSON."""
+    content = body(message)
     pieces = [content] if isinstance(content, str) else [_countable_block(block) for block in blocks(content)]
     pieces += [f"{call.name} {call.arguments}" for call in map(_call, call_entries(message))]
+    pieces.append(as_json(unread(message) or None))
     return "\n".join(piece for piece in pieces if piece)
 
 

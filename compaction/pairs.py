@@ -10,7 +10,7 @@ from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from .messages import Call, Message, answers, calls
+from .messages import Call, Message, answers, calls, is_call_item, role
 
 Place = tuple[int, int]  # a row's position and the call's position within it
 
@@ -59,6 +59,11 @@ class Loose(NamedTuple):
     results: dict[int, list[int]]
 
 
+def goes_on(rows: Sequence[Message], at: int) -> bool:
+    """Whether this row is a call item that belongs to the assistant's turn before it: parallel calls are rows there."""
+    return is_call_item(rows[at]) and at > 0 and role(rows[at - 1]) == "assistant"
+
+
 def loose_ends(rows: Sequence[Message]) -> Loose:
     """Pair every result with its call; report the calls and results that stay alone."""
     open_calls = OpenCalls()
@@ -68,11 +73,11 @@ def loose_ends(rows: Sequence[Message]) -> Loose:
         alone = [position for position, id_ in enumerate(open_calls.see(at, row)) if id_ is not None]
         if alone:
             orphans[at] = alone
-        if not answers(row):
+        if not answers(row) and not goes_on(rows, at):
             last = at
     unanswered: dict[int, list[int]] = {}
     for at, position in open_calls.waiting:
-        if at != last:
+        if at < last:
             unanswered.setdefault(at, []).append(position)
     return Loose(unanswered, orphans)
 

@@ -213,7 +213,7 @@ class _Draft:
                 " own it would stand beside one of the same role."
             ]
         moved, self.cut = self.cut - at, at
-        return fitting_role(before, m.role(self.rows[at])), [
+        return fitting_role(before, m.role_beside(self.rows[at])), [
             f"The cut moved back {plural(moved, 'message')} so that the summary can stand as a message of its own."
         ]
 
@@ -225,14 +225,14 @@ class _Draft:
         head, tail = self._kept()
         self._repairs = repairs(head, tail)
         gone = {at for at, changes in self._repairs.items() if changes is None}
-        before = [m.role(row) for at, row in enumerate(head) if at not in gone and not m.is_system(row)]
-        after = (m.role(row) for at, row in enumerate(tail, len(head)) if at not in gone)
+        before = [m.role_beside(row) for at, row in enumerate(head) if at not in gone and not m.is_system(row)]
+        after = (m.role_beside(row) for at, row in enumerate(tail, len(head)) if at not in gone)
         return before[-1] if before else None, next(after, "")
 
     def _better_cut(self, before: str | None) -> int | None:
         """The nearest earlier place for the cut where a role fits, if that leaves something to summarise."""
         cuts = earlier_cuts(self.rows, self.cut, self.head_end, self.policy, self.sizes, self.lifted)
-        at = next((at for at in cuts if fitting_role(before, m.role(self.rows[at]))), None)
+        at = next((at for at in cuts if fitting_role(before, m.role_beside(self.rows[at]))), None)
         return at if at and self._worth_it(at, overhead(self.rows, self.sizes.count)) else None
 
 

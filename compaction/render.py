@@ -9,7 +9,7 @@ of the labels is set off by a space: nothing a tool prints can pose as somebody'
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -71,18 +71,21 @@ class _State:
 
     def add(self, number: int, message: Message) -> None:
         self.joined.append(False)
-        content = message.get("content")
-        if message.get("role") in m.RESULT_ROLES:
+        content = m.body(message)
+        if m.role(message) in m.RESULT_ROLES:
             place = self._call_of(number, m.answers(message)[0])
             label = f"message {number}, {_result_of(place, _tool_name(message))}"
-            sections = [self._output(number, _text(content, nested=True))]
+            sections = [self._output(number, _text(content))]
         else:
             label = f"message {number}, {_who(message)}"
-            sections = [_set_off(redact(_text(content)))]
             calls, answers = m.calls(message), m.answers(message)
+            own = _OWN_SECTIONS if answers else _OWN_SECTIONS[:1] if isinstance(content, list) else ()
+            sections = [_set_off(redact(_text(content, own)))]
             self._called(number, calls, bool(answers))
             sections += [_call(i, call) for i, call in enumerate(calls, 1)]
             sections += self._results(number, content if answers else None)
+        if rest := m.unread(message):
+            sections.append(_set_off(cut(redact(m.as_json(rest)), protocol.OUTPUT_CHARS)))
         body = "\n".join(filter(None, sections)) or "(empty)"
         label += _when(message)
         self.texts.append((f"[{label}]\n{body}\n\n", label))
@@ -94,7 +97,7 @@ class _State:
                 id_ = block.get("tool_use_id")
                 label = _result_of(self._call_of(number, id_ if isinstance(id_, str) else ""), "")
                 failed = ", failed" if block.get("is_error") is True else ""
-                yield f"[{label}{failed}]\n{self._output(number, _text(block.get('content'), nested=True))}"
+                yield f"[{label}{failed}]\n{self._output(number, _text(block.get('content')))}"
 
     def _output(self, number: int, text: str) -> str:
         first = self.outputs.setdefault(text, number)
@@ -135,7 +138,8 @@ def cut(text: str, most: int) -> str:
 def _who(message: Message) -> str:
     role = m.role(message)
     if role != "user":
-        return _name(role) or "no role"
+        kind = message.get("type")
+        return _name(role) or (_name(f"item {kind}") if isinstance(kind, str) and kind else "no role")
     if m.is_user_message(message) and not m.is_typed(message) and m.text(message.get("content")).strip():
         return "notice written by the agent's program, not by the user"
     name = message.get("name")
@@ -179,23 +183,23 @@ def _name(text: str) -> str:
     return redact(" ".join(text[:80].translate({ord("["): "(", ord("]"): ")"}).split()))
 
 
-def _text(content: Any, nested: bool = False) -> str:
-    """The words of a content; images are stubs, unknown blocks JSON; results are read where `nested`."""
+def _text(content: Any, own: Sequence[str] = (), depth: int = 1) -> str:
+    """The words of a content; images are stubs, what is unknown JSON; blocks of the `own` kinds stand elsewhere."""
     if isinstance(content, str):
         return content
-    return "\n".join(piece for block in m.blocks(content) if (piece := _piece(block, nested)))
+    return "\n".join(piece for block in m.blocks(content) or [content] if (piece := _piece(block, own, depth)))
 
 
-def _piece(block: Any, nested: bool) -> str:
+def _piece(block: Any, own: Sequence[str], depth: int) -> str:
     text = protocol.block_text(block)
-    if text or not block or not isinstance(block, dict):
+    if text or block in (None, "", [], {}):
         return text
-    kind = block.get("type")
+    kind = block.get("type") if isinstance(block, dict) else None
     if m.is_image(block):
         return protocol.IMAGE_STUB
-    if kind == "tool_result" and nested:
-        return _text(block.get("content"))
-    if kind in (*_OWN_SECTIONS, *_THINKING) or (kind in protocol.TEXT_TYPES and block.get("text") == ""):
+    if kind == "tool_result" and kind not in own and depth:
+        return _text(block.get("content"), depth=depth - 1)
+    if kind in (*own, *_THINKING) or (kind in protocol.TEXT_TYPES and block.get("text") == ""):
         return ""
     return cut(redact(m.as_json(block)), protocol.ARGUMENTS_CHARS)
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from . import protocol
-from .messages import RESULT_ROLES, Message, as_json, call_entries, role, said
+from .messages import RESULT_ROLES, Message, as_json, call_entries, is_call_item, role, said
 from .pairs import loose_ends
 
 # Between head and tail stands the handoff (alone, or in front of the first tail message): no group crosses it.
@@ -39,7 +39,9 @@ def _without_results(row: Message, positions: set[int]) -> dict[str, Any] | None
     return {"content": left} if left else None
 
 
-def _without_calls(row: Message, positions: set[int]) -> dict[str, Any]:
+def _without_calls(row: Message, positions: set[int]) -> dict[str, Any] | None:
+    if is_call_item(row):
+        return None
     entries = call_entries(row)
     left = [entry for i, entry in enumerate(entries) if i not in positions]
     changes: dict[str, Any] = {}

@@ -82,8 +82,8 @@ class _Results:
 
 def _outputs(row: Message) -> list[Any]:
     """The contents of the results in a row, in the order of `messages.answers`."""
-    if row.get("role") in m.RESULT_ROLES:
-        return [row.get("content")]
+    if m.role(row) in m.RESULT_ROLES:
+        return [m.body(row)]
     return [block.get("content") for block in _result_blocks(row)]
 
 
@@ -99,8 +99,12 @@ def _is(block: Any, kind: str) -> bool:
 def _changes(at: int, row: Message, results: _Results) -> tuple[dict[str, Any], int, int]:
     changes: dict[str, Any] = {}
     outputs = calls = 0
-    if row.get("role") in m.RESULT_ROLES:
-        content = _output(row.get("content"), (at, 0), results)
+    if m.is_call_item(row):
+        made = _entry(row) or row
+        changes = {key: value for key, value in made.items() if value is not row[key]}
+        return changes, 0, int(bool(changes))
+    if m.role(row) in m.RESULT_ROLES:
+        content = _output(m.body(row), (at, 0), results)
         outputs = int(content is not None)
     else:
         content, outputs, calls = _blocks(at, row, results)
@@ -109,7 +113,7 @@ def _changes(at: int, row: Message, results: _Results) -> tuple[dict[str, Any], 
         if cut:
             changes["tool_calls"] = entries
     if content is not None:
-        changes["content"] = content
+        changes[m.body_key(row)] = content
     return changes, outputs, calls
 
 

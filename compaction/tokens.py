@@ -135,6 +135,6 @@ def message_tokens(message: messages.Message, count: Counter) -> int:
 
     Reasoning kept beside the message is not counted: providers do not take it back.
     """
-    images = messages.image_count(message.get("content")) * protocol.IMAGE_TOKENS
+    images = messages.image_count(messages.body(message)) * protocol.IMAGE_TOKENS
     said = messages.countable(message)
     return protocol.MESSAGE_TOKENS + images + (count(said) if said else 0)

@@ -546,7 +546,6 @@ def test_the_anchors_work_without_a_head() -> None:
     assert boundaries.anchor_last_reply(messages, 12) == 9
 
 
-@pytest.mark.xfail(strict=True, reason="Responses items without a role are not read")
 def test_responses_items_are_calls_and_results() -> None:
     asked = [
         {"type": "function_call", "id": f"fc_{i}", "call_id": f"c{i}", "name": "f", "arguments": "{}"} for i in (0, 1)
