@@ -40,6 +40,15 @@ def result(id_: str, text: Any = "done") -> Message:
     return {"role": "tool", "tool_call_id": id_, "content": text}
 
 
+def call_item(id_: str, name: str = "read_file", arguments: Any = '{"path": "a.txt"}') -> Message:
+    """A call as the Responses API has it: a row of its own, without a role."""
+    return {"type": "function_call", "id": f"fc_{id_}", "call_id": id_, "name": name, "arguments": arguments}
+
+
+def result_item(id_: str, output: Any = "done") -> Message:
+    return {"type": "function_call_output", "call_id": id_, "output": output}
+
+
 def image(url: str = "data:image/png;base64,AAAA") -> dict[str, Any]:
     return {"type": "image_url", "image_url": {"url": url}}
 
@@ -193,6 +202,33 @@ def anthropic_groups(draw: st.DrawFn) -> list[Message]:
     return [reply([*said, *uses]), user([*answers, *rest])]
 
 
+OTHER_ITEMS: list[Message] = [
+    {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "hm"}], "encrypted_content": "gA"},
+    {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {"type": "search", "query": "refund"}},
+    {"type": ["odd"], "role": None, "output": {"a": 1}},
+    {"output": "untyped"},
+]
+
+
+@st.composite
+def item_groups(draw: st.DrawFn) -> list[Message]:
+    """Responses items without a role: parallel calls and their outputs, some missing, others between or behind them."""
+    names = draw(st.lists(ids, min_size=1, max_size=3))
+    custom = draw(st.booleans())
+    rows: list[Message] = [reply(draw(content))] if draw(st.booleans()) else []
+    rows += [call_item(name, arguments=draw(st.one_of(plain, junk, st.just('{"q": 1}')))) for name in names]
+    rows += [result_item(name, draw(content)) for name in draw(st.permutations(names))]
+    if not draw(st.integers(0, 4)):
+        rows.pop(draw(st.integers(0, len(rows) - 1)))
+    if custom:
+        rows = [{"type": "custom_tool_call", "call_id": r["call_id"], "name": "run", "input": r["arguments"]}
+                if "arguments" in r else r for r in rows]  # fmt: skip
+        rows = [{**r, "type": "custom_tool_call_output"} if "output" in r else r for r in rows]
+    if not draw(st.integers(0, 3)):
+        rows.insert(draw(st.integers(0, len(rows))), draw(st.sampled_from([*OTHER_ITEMS, user("Wait.")])))
+    return rows
+
+
 @st.composite
 def handoffs(draw: st.DrawFn) -> list[Message]:
     """One row that is or contains an earlier handoff, in any layout, as text or in a list, flagged or not."""
@@ -222,6 +258,7 @@ rows = st.one_of(
     tool_groups(),
     tool_groups(),
     anthropic_groups(),
+    item_groups(),
     handoffs(),
     st.builds(lambda r, c: [{"role": r, "content": c, "extra": 1}], odd_roles, content),
     st.builds(lambda c, calls: [{"role": "assistant", "content": c, "tool_calls": calls}], content, no_calls),
