@@ -21,7 +21,7 @@ from django.conf import settings
 from django_tasks import task
 
 ROOT: Path = settings.BASE_DIR
-PATIENCE = 30.0
+PATIENCE = 90.0  # seconds; a start takes 3 on an idle machine, and 30 beside other work
 
 
 @task()

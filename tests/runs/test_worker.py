@@ -20,6 +20,7 @@ from viewer.runs.planning import Options
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ROOT = Path(__file__).resolve().parents[2]
+PATIENCE = 60.0  # seconds, for a worker's start beside other work
 
 
 @pytest.fixture
@@ -45,7 +46,7 @@ def worker(desk: Desk) -> Iterator[Callable[[], subprocess.Popen[bytes]]]:
 
 def until(run: Run, *statuses: str) -> None:
     """Wait for a status."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE
     while run.status not in statuses:
         assert time.monotonic() < deadline, f"still {run.status}: {run.progress} {run.error_message}"
         time.sleep(0.1)
@@ -73,4 +74,7 @@ def test_killed_while_it_waited_it_is_written_once(desk: Desk, worker: Callable[
 
     assert (run.attempts, run.messages_after) == (2, len(desk.live()))
     assert desk.rows("SELECT COUNT(*) FROM messages WHERE _compressed_summary = 1")[0][0] == boundaries + 1
-    assert desk.holders("compression_locks") == desk.holders("session_turn_leases") == []
+    deadline = time.monotonic() + PATIENCE  # they are let go right after the run is noted as written
+    while desk.holders("compression_locks") + desk.holders("session_turn_leases"):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
