@@ -18,6 +18,7 @@ from tests.compaction.test_properties import SETTINGS, left_out
 from tests.compaction.transcripts import (
     SMALL,
     call,
+    call_item,
     count,
     exchange,
     handoff,
@@ -25,6 +26,7 @@ from tests.compaction.transcripts import (
     policies,
     reply,
     result,
+    result_item,
     system,
     tool_turn,
     transcripts,
@@ -32,6 +34,7 @@ from tests.compaction.transcripts import (
     words,
 )
 
+SHOT = {"type": "input_image", "image_url": "data:image/png;base64,AAAA"}
 LONG = "first line\n" + "more of it\n" * 80
 RECENT = [row for i in range(6) for row in tool_turn(100 + i, size=60)]
 
@@ -161,6 +164,23 @@ def test_responses_results_are_named_by_call_id() -> None:
     answer: Message = {"role": "tool", "call_id": "c", "content": [{"type": "input_text", "text": LONG}]}
     made = masked([system(), user("go"), asked, answer, reply("ok"), *RECENT])
     assert made.messages[3]["content"][0]["text"].startswith(f"{protocol.MASKED} ls(")
+
+
+def test_responses_items_are_shortened_where_they_stand() -> None:
+    rows: list[Message] = [
+        call_item("a", "write", json.dumps({"text": words(300)})),
+        {"type": "custom_tool_call", "call_id": "b", "name": "run", "input": words(90)},
+        result_item("a", LONG),
+        {"type": "custom_tool_call_output", "call_id": "b", "output": [{"type": "input_text", "text": LONG * 2}, SHOT]},
+    ]
+    made = masked([system(), user("go"), *rows, reply("ok"), *RECENT])
+    written, ran, first, second = made.messages[2:6]
+    assert written == {**rows[0], "arguments": json.dumps({"text": _cut(words(300))})} and ran == rows[1]
+    assert first == {**rows[2], "output": first["output"]} and first["output"].startswith(
+        f"{protocol.MASKED} write(text="
+    )
+    assert second["output"][0]["text"].startswith(f"{protocol.MASKED} run(wor wor")
+    assert second["output"][1] == {"type": "input_text", "text": protocol.MEDIA_STUB} and "content" not in second
 
 
 # --- arguments -------------------------------------------------------------------------------------------------------

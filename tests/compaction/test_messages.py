@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
+from compaction import message_tokens, protocol
 from compaction import messages as m
-from compaction import protocol
-from tests.compaction.transcripts import call, handoff, image, reply, result, user
+from tests.compaction.transcripts import call, call_item, count, handoff, image, reply, result, result_item, user
 
 ANTHROPIC_USE = {"type": "tool_use", "id": "t1", "name": "look", "input": {"q": "ä"}}
+CUSTOM = {"type": "custom_tool_call", "call_id": "c1", "name": "run", "input": "print(1)"}
 ANTHROPIC_RESULT = {"type": "tool_result", "tool_use_id": "t1", "content": [{"type": "text", "text": "found"}, image()]}
 
 
@@ -52,6 +53,12 @@ def test_said_leaves_tool_results_out() -> None:
         ),
         ({"tool_calls": [{"id": "c1", "function": {"name": "f", "arguments": {"a": 1}}}]}, [(("c1",), "f", '{"a":1}')]),
         ({"content": [ANTHROPIC_USE]}, [(("t1",), "look", '{"q":"ä"}')]),
+        (call_item("c1"), [(("c1", "fc_c1"), "read_file", '{"path": "a.txt"}')]),
+        ({**call_item("c1"), "role": None}, [(("c1", "fc_c1"), "read_file", '{"path": "a.txt"}')]),
+        (CUSTOM, [(("c1",), "run", "print(1)")]),
+        ({"type": "function_call"}, [(("",), "", "")]),
+        ({**call_item("c1"), "role": "user"}, []),
+        (result_item("c1"), []),
         ({"tool_calls": "not json"}, []),
         ({"tool_calls": {"id": "c1"}}, []),
         ({"tool_calls": [None, 3]}, []),
@@ -73,10 +80,58 @@ def test_calls_of_every_shape(message: m.Message, expected: list[Any]) -> None:
         ({"role": "user", "content": [ANTHROPIC_RESULT, {"type": "text", "text": "hi"}]}, ("t1",)),
         ({"role": "assistant", "content": [ANTHROPIC_RESULT]}, ()),
         (user("hi"), ()),
+        (result_item("c1"), ("c1",)),
+        ({"type": "custom_tool_call_output", "call_id": "c1", "output": "1"}, ("c1",)),
+        ({"type": "function_call_output"}, ("",)),
+        ({**result_item("c1"), "role": "user"}, ()),
+        (call_item("c1"), ()),
+        ({"type": ["function_call_output"], "call_id": "c1"}, ()),
     ],
 )
 def test_answers(message: m.Message, ids: tuple[str, ...]) -> None:
     assert m.answers(message) == ids
+
+
+@pytest.mark.parametrize(
+    ("message", "role", "beside", "said", "tokens"),
+    [
+        (call_item("c1"), "assistant", "", "", 11),
+        (CUSTOM, "assistant", "", "", 7),
+        (result_item("c1", "found it"), "tool", "tool", "found it", 6),
+        (result_item("c1", [{"type": "input_text", "text": "seen"}, image()]), "tool", "tool", "seen", 1_605),
+        (result_item("c1", None), "tool", "tool", "", 4),
+        ({"role": "assistant", "type": "message", "content": "Done."}, "assistant", "assistant", "Done.", 6),
+        ({"type": "reasoning", "summary": []}, "", "", "", 9),
+        ({"type": "web_search_call", "id": "ws_1"}, "", "", "", 14),
+        ({"type": ["odd"]}, "", "", "", 8),
+        ({"content": "hi"}, "", "", "hi", 5),
+    ],
+)
+def test_a_row_without_a_role(message: m.Message, role: str, beside: str, said: str, tokens: int) -> None:
+    assert (m.role(message), m.role_beside(message)) == (role, beside)
+    assert m.text(m.body(message)) == said
+    assert message_tokens(message, count) == tokens
+
+
+def test_the_result_of_an_item() -> None:
+    assert m.results(result_item("c1", [{"type": "input_text", "text": "seen"}])) == (("c1", "seen"),)
+
+
+@pytest.mark.parametrize(
+    ("message", "rest"),
+    [
+        (user("hi"), {}),
+        (call_item("c1"), {}),
+        (result_item("c1"), {}),
+        ({**reply("", "c1"), "extra": 1}, {}),
+        ({**reply(""), "tool_calls": "[]"}, {}),
+        ({**reply(""), "tool_calls": "not json"}, {"tool_calls": "not json"}),
+        ({"content": "hi", "type": "note", "n": 0, "empty": []}, {"type": "note", "n": 0}),
+        ({"role": 7, "tool_calls": [call("c1")]}, {"role": 7}),
+    ],
+)
+def test_what_nothing_else_reads(message: m.Message, rest: Any) -> None:
+    assert m.unread(message) == rest
 
 
 def test_images_in_three_shapes_and_inside_results() -> None:

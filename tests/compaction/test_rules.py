@@ -14,8 +14,32 @@ from typing import Any
 import pytest
 
 import compaction
-from compaction import Insert, Keep, Message, NothingToCompact, Policy, Result, SummaryRejected, boundaries, protocol
-from tests.compaction.transcripts import LAYOUTS, OPENINGS, call, carrier, image, reply, result, system, user
+from compaction import (
+    Insert,
+    Keep,
+    Message,
+    NothingToCompact,
+    Policy,
+    Result,
+    SummaryRejected,
+    boundaries,
+    mask,
+    offline,
+    protocol,
+)
+from tests.compaction.transcripts import (
+    LAYOUTS,
+    OPENINGS,
+    call,
+    call_item,
+    carrier,
+    image,
+    reply,
+    result,
+    result_item,
+    system,
+    user,
+)
 
 SMALL = Policy(context_window=10_000)  # tail budget 1,000 tokens, soft ceiling 1,500
 TIGHT = Policy(context_window=4_000)  # tail budget 400 tokens, soft ceiling 600
@@ -547,13 +571,53 @@ def test_the_anchors_work_without_a_head() -> None:
 
 
 def test_responses_items_are_calls_and_results() -> None:
-    asked = [
-        {"type": "function_call", "id": f"fc_{i}", "call_id": f"c{i}", "name": "f", "arguments": "{}"} for i in (0, 1)
-    ]
-    found = [{"type": "function_call_output", "call_id": f"c{i}", "output": hundred("found")} for i in (0, 1)]
+    asked = [call_item(f"c{i}") for i in (0, 1)]
+    found = [result_item(f"c{i}", hundred("found")) for i in (0, 1)]
     rows: list[Message] = [*block(10), *asked, *found, reply("Done."), user("next")]
     assert [boundaries.align_end(rows, i) for i in range(10, 16)] == [10, 10, 10, 10, 14, 15]
     assert compaction.message_tokens(found[0], count) == 100
     lost: list[Message] = [asked[0], user("stop"), found[1], reply("Stopped.")]
     _, made = compacted([*block(30), *lost], Policy(context_window=10_000, keep_last=4))
-    assert made.messages[-2:] == [user("stop"), reply("Stopped.")] and len(made.report.repairs) == 2
+    assert made.messages[-2:] == [user("stop"), reply("Stopped.")]
+    assert made.report.repairs == (
+        "Message 31: a tool call without a result was left out.",
+        "Message 33: a tool result without its call was left out.",
+    )
+
+
+def test_items_of_one_turn_move_together_at_the_start_too() -> None:
+    rows = [*block(2), *map(call_item, "ab"), result_item("b"), result_item("a"), reply("Done."), *block(30)]
+    assert [boundaries.align_start(rows, i) for i in range(1, 8)] == [1, 2, 6, 6, 6, 6, 7]
+
+
+def test_parallel_calls_that_still_run_stay() -> None:
+    running = [reply("I look."), *map(call_item, "abc"), result_item("b")]
+    _, made = compacted([*block(30), user("go"), *running])
+    assert made.messages[-5:] == running and not made.report.repairs
+
+
+@pytest.mark.parametrize("keep", [2, 4, 9, 20])
+def test_before_a_call_item_the_summary_is_a_message_of_its_own(keep: int) -> None:
+    steps = [row for i in range(20) for row in (call_item(f"c{i}", hundred("f")), result_item(f"c{i}", hundred("x")))]
+    rows = [*block(1), *steps]
+    plan, made = compacted(rows, Policy(context_window=4_000, protect_first_n=2, keep_last=keep))
+    assert made.messages[0] == rows[0] and rows[plan.tail[0]]["type"] == "function_call"
+    assert made.messages[1]["role"] == "assistant" and made.messages[2:] == rows[plan.tail[0] :]
+
+
+@pytest.mark.parametrize("policy", [SMALL, TIGHT, Policy(context_window=4_000, protect_first_n=6)])
+def test_items_are_treated_as_the_same_calls_in_chat_shape(policy: Policy) -> None:
+    chat, items = block(3), block(3)
+    for i in range(20):
+        found = hundred(f"found /srv/{i}/a.py")
+        chat += [reply("", f"c{i}"), result(f"c{i}", found)]
+        items += [call_item(f"c{i}"), result_item(f"c{i}", found)]
+    chat, items = [*chat, *block(3)], [*items, *block(3)]
+    one, other = (compaction.plan(rows, policy, count) for rows in (chat, items))
+    for name in ("head", "middle", "tail", "role", "reasons", "summary_budget", "tokens_before"):
+        assert getattr(one, name) == getattr(other, name), name
+    assert compaction.request_of(one).digest == compaction.request_of(other).digest
+    assert compaction.summarize(one, offline.summarize) == compaction.summarize(other, offline.summarize)
+    kept = [compaction.apply(plan, SHORT).report for plan in (one, other)]
+    assert kept[0].survival == kept[1].survival and kept[0].summarised == kept[1].summarised
+    assert mask.compact(chat, policy, count).summary == mask.compact(items, policy, count).summary
