@@ -292,9 +292,9 @@ def earlier_cuts(
             return
         answered = m.answers(messages[at])
         results.add(answered)
-        for call in m.calls(messages[at]):
-            results.take(call.ids)
-        if not answered and not results:
+        taken = [results.take(call.ids) for call in m.calls(messages[at])]
+        goes = m.is_call_item(messages[at]) and not all(taken)  # a repair leaves it out: another row would be the first
+        if not answered and not results and not goes:
             yield at
 
 

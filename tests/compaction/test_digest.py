@@ -82,10 +82,12 @@ def test_secrets_do_not_leave() -> None:
         reply([{"type": "text", "text": f"noted {key}"}]),
         {"role": "assistant", "content": "", "tool_calls": [{"id": "a", "function": {"name": "f", "arguments": key}}]},
         result("a", f"echo {key}"),
+        {"type": "function_call_output", "call_id": "a", "output": f"echo {key}"},
+        {"type": "mcp_call", "arguments": key},
     ]
     request = asked([handoff(f"used {key}"), *exchange(3), *secret, *exchange(30)])
     shown = repr((request.turns, request.previous_summary))
-    assert key not in shown and shown.count("[REDACTED]") == 5
+    assert key not in shown and shown.count("[REDACTED]") == 7
     assert key in repr(secret), "the input is untouched"
 
 

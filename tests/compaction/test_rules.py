@@ -596,6 +596,24 @@ def test_parallel_calls_that_still_run_stay() -> None:
     assert made.messages[-5:] == running and not made.report.repairs
 
 
+def test_where_nobody_ever_replied_the_last_call_item_stays() -> None:
+    rows = [user("go"), call_item("a"), call_item("b"), result_item("a"), result_item("b"), *[user("go")] * 3]
+    assert boundaries.anchor_last_reply(rows, 7) == 1
+
+
+def test_the_cut_never_moves_back_to_a_call_that_is_left_out() -> None:
+    rows = [*block(8), call_item("lost"), *block(4, first=8)]
+    plan, made = compacted(rows, Policy(context_window=4_000, protect_first_n=0))
+    assert plan.tail[0] == 7 and made.messages[1:] == [rows[7], *rows[9:]]
+
+
+def test_old_images_of_output_items_are_left_out() -> None:
+    seen = result_item("a", [{"type": "input_image", "image_url": "x"}])
+    rows = [user("look"), call_item("a"), seen, *block(30), user([image()]), reply("ok")]
+    _, made = compacted(rows, Policy(context_window=10_000, protect_first_n=3))
+    assert made.messages[2] == {**seen, "output": [{"type": "input_text", "text": protocol.MEDIA_STUB}]}
+
+
 @pytest.mark.parametrize("keep", [2, 4, 9, 20])
 def test_before_a_call_item_the_summary_is_a_message_of_its_own(keep: int) -> None:
     steps = [row for i in range(20) for row in (call_item(f"c{i}", hundred("f")), result_item(f"c{i}", hundred("x")))]
