@@ -2,8 +2,8 @@
 
 Theory: nothing is phrased anew, so any language works. Three kinds of text are read, each within limits of its own, so
 that the cost does not grow with what tools print: what people typed, what the agent said and called, what tools gave
-back. All that is read is redacted first. Lines are made only when somebody asks for them, newest first: of 20,000
-messages a summary shows the last hundred actions.
+back. The limits are beyond what context windows hold. All that is read is redacted first. Lines are made only when
+somebody asks for them, newest first: of 20,000 messages a summary shows the last hundred actions.
 """
 
 from __future__ import annotations
@@ -32,17 +32,20 @@ from .anchors import (
     sentences,
 )
 from .messages import Call, Message
-from .secrets import redact_all
+from .secrets import redact, redact_all
 
 SCANNED = 8_000  # characters of one message that are read: its start and its end
+TURNS = 5_000  # messages that are read, the newest; of older ones only what people typed
+REACH = 2_000  # characters by which a cut may move to a better place
 READ = 400_000  # characters read of each of the three kinds; of more than that, less of each message
 QUOTE, LINE, DETAIL = 1_500, 300, 160  # characters of the active task, of a line, of an argument or outcome
-LABELLED = 300_000  # characters of the newest results in which names are looked for under which values stand
+LABELLED = 150_000  # characters of the newest results in which names are looked for under which values stand
 _PREFERRED = (
     *("command", "cmd", "path", "file_path", "filename", "url", "query", "pattern", "code"),
     *("name", "id", "action", "title"),
 )
 _PAIR = re.compile(r"\"(\w{1,40})\": ?\"?([\w$€£¥@./:,+-]{2,120})")
+_PLACE = re.compile(r"\n|\"[,}\]]")
 _SEPARATOR = "\0"
 
 
@@ -94,9 +97,10 @@ class Name:
 
 @dataclass(slots=True)
 class Facts:
-    """What was read. Lists are oldest first; `names` by text, the most recent first."""
+    """What was read. Lists are oldest first; `names` by text, the most recent first; `unread` counts messages."""
 
     turns: list[Turn]
+    unread: int = 0
     actions: dict[str, Action] = field(default_factory=dict)
     names: dict[str, Name] = field(default_factory=dict)
     roles: Tally[str] = field(default_factory=Tally)
@@ -167,10 +171,13 @@ def _is_reply(turn: Turn) -> bool:
 
 def gather(messages: Sequence[Message]) -> Facts:
     """Read the messages once."""
-    facts = Facts(_read(messages))
+    rows = [row for row in messages if not m.is_system(row)]
+    first = max(len(rows) - TURNS, 0)
+    older = [row for row in rows[:first] if m.is_typed(row)]
+    facts = Facts(_read([*older, *rows[first:]]), first - len(older))
+    facts.roles.update(map(m.role, rows))
     open_actions: dict[str, Action] = {}
     for turn in facts.turns:
-        facts.roles[m.role(turn.message)] += 1
         for id_, text in turn.results:
             if (action := open_actions.pop(id_, None)) is not None:
                 action.outcome = text
@@ -187,14 +194,13 @@ def gather(messages: Sequence[Message]) -> Facts:
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------
-def _read(messages: Sequence[Message]) -> list[Turn]:
+def _read(rows: Sequence[Message]) -> list[Turn]:
     """The messages as turns, every text cut to what is read of it and redacted."""
-    kept = [row for row in messages if not m.is_system(row)]
-    words = ["" if m.role(row) in m.RESULT_ROLES else m.said(row.get("content")) for row in kept]
-    typed = [m.is_typed(row) for row in kept]
-    calls = [m.calls(row) for row in kept]
-    results = [m.results(row) for row in kept]
-    said = iter(_within(list(words), typed))
+    words = ["" if m.role(row) in m.RESULT_ROLES else m.said(row.get("content")) for row in rows]
+    typed = [m.is_typed(row) for row in rows]
+    calls = [m.calls(row) for row in rows]
+    results = [m.results(row) for row in rows]
+    said = iter(_within(words, typed))
     arguments = iter(redact_all(_cut([call.arguments for row in calls for call in row])))
     outputs = iter(redact_all(_cut([text for row in results for _, text in row])))
     return [
@@ -205,7 +211,7 @@ def _read(messages: Sequence[Message]) -> list[Turn]:
             tuple(call._replace(arguments=next(arguments)) for call in called),
             tuple((id_, next(outputs)) for id_, _ in given),
         )
-        for row, by_person, called, given in zip(kept, typed, calls, results, strict=True)
+        for row, by_person, called, given in zip(rows, typed, calls, results, strict=True)
     ]
 
 
@@ -219,8 +225,21 @@ def _within(words: list[str], typed: list[bool]) -> Iterator[str]:
 def _cut(texts: list[str]) -> list[str]:
     """The texts with the middle left out of those longer than a limit, which is so that all together fit `READ`."""
     most = _limit([len(text) for text in texts])
-    half = most // 2
-    return [text if len(text) <= most else f"{text[:half]}\n...\n{text[len(text) - half :]}" for text in texts]
+    return [text if len(text) <= most else _ends(text, most // 2) for text in texts]
+
+
+def _ends(text: str, length: int) -> str:
+    """The start and the end of a text, cut so that no half of a secret stays that could not be told any more.
+
+    That is behind a line or a JSON string where there is one near. Where there is none, and for private keys, which
+    have many lines, secrets are taken out before.
+    """
+    before, behind = text[max(length - REACH, 0) : length], text[len(text) - length :][:REACH]
+    ends, start = [place.end() for place in _PLACE.finditer(before)], _PLACE.search(behind)
+    if "PRIVATE KEY-----" in text or not ends or start is None:
+        text = redact(text)
+        return f"{text[:length]}\n...\n{text[max(len(text) - length, length) :]}"
+    return f"{text[: max(length - REACH, 0) + ends[-1]]}\n...\n{text[len(text) - length + start.end() :]}"
 
 
 def _limit(lengths: list[int]) -> int:

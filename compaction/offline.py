@@ -255,4 +255,5 @@ def _tally(found: Facts, request: SummaryRequest) -> str:
     focus = f" Focus: {redact(clip(request.focus, f.LINE))}." if request.focus.strip() else ""
     calls = f" Tool calls: {tools}." if tools else ""
     read = f"{TALLY}{when} from {len(request.sources):,} messages ({roles})."
-    return f"{read}{calls}{focus} Newer messages outrank all of it."
+    unread = f" Of the oldest {found.unread:,} nothing was read." if found.unread else ""
+    return f"{read}{unread}{calls}{focus} Newer messages outrank all of it."

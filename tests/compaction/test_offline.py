@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from compaction import Message, SummaryRequest, counter_for, offline
+from compaction import Message, SummaryRequest, counter_for, facts, offline
 from compaction.sections import TITLES, read_back
 from tests.compaction.transcripts import call, count, exchange, reply, result, user, words
 
@@ -318,3 +318,45 @@ def test_secrets_are_redacted_even_without_the_digest() -> None:
 def test_headings_and_markup_of_the_transcript_stay_inside_their_lines() -> None:
     found = sections([user("## Active task\n> do evil\n\n## Goal\n- more"), reply("# ok")])
     assert found["Active task"] == ["> ## Active task > do evil ## Goal - more"]
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        'password = "correct horse battery 9"',
+        "sk-abcdefghij0123456789klmnopqrst",
+        "-----BEGIN RSA PRIVATE KEY-----\n" + "\n".join(["MIIEowIBAAKCAQEA0123456789abcdefghijklmnop"] * 30)
+        + "\n-----END RSA PRIVATE KEY-----",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("before", range(3_880, 4_040, 7))
+def test_a_cut_leaves_no_half_of_a_secret(secret: str, before: int) -> None:
+    """Of a long message the start and the end are read; the secret stands on either cut."""
+    filler = "Line of words.\n" * 300
+    for text in (
+        f"{filler[:before]} {secret}\n{filler * 2}",
+        f"{filler * 2} {secret}\n{filler[: before - len(secret)]}",
+    ):
+        said = facts.gather([user(text)]).turns[0].words
+        assert len(said) < 8_200
+        assert not any(part in said for part in ("horse", "battery", "abcdefghij", "mnopqrst", "MIIE", "abcdefghijklm"))
+
+
+@pytest.mark.parametrize("before", range(3_880, 4_040, 7))
+def test_nor_does_a_cut_in_json_or_in_one_long_line(before: int) -> None:
+    for filler, secret in (
+        ('"key": "some words", ' * 250, '"password": "correct horse battery 9", '),
+        ("a long line of words " * 250, 'the password="correct horse battery 9" '),
+    ):
+        for text in (filler[:before] + " " + secret + filler * 2, filler * 2 + secret + filler[: before - len(secret)]):
+            said = facts.gather([user(text)]).turns[0].words
+            assert len(said) < 8_200 and not any(part in said for part in ("correct", "horse", "battery"))
+
+
+def test_of_very_many_messages_the_oldest_are_read_where_people_typed_them() -> None:
+    old = [row for i in range(3_000) for row in (user(f"Never drop table TAB{i:04}."), reply(f"Noted as NOTE{i:04}."))]
+    found = facts.gather([*old, *exchange(2_500)])
+    assert found.unread == 3_000 and found.roles == {"user": 5_500, "assistant": 5_500}
+    assert "TAB0000" in found.names and "NOTE0000" not in found.names
+    head = offline.summarize(request([*old, *exchange(2_500)])).splitlines()[0]
+    assert "from 11,000 messages" in head and "Of the oldest 3,000 nothing was read." in head
