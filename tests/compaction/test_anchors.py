@@ -26,11 +26,13 @@ from compaction.anchors import (
 from tests.compaction.transcripts import (
     SMALL,
     call,
+    call_item,
     count,
     exchange,
     handoff,
     reply,
     result,
+    result_item,
     system,
     transcripts,
     user,
@@ -200,6 +202,13 @@ def test_hindsight_counts_what_later_turns_used_again() -> None:
 def test_visible_text_holds_words_results_and_arguments() -> None:
     text = visible_text(STORY)
     assert all(piece in text for piece in ("Never touch", "git log -3", "fatal: bad object", "/etc/system.md"))
+
+
+def test_responses_items_are_read_like_calls_and_results() -> None:
+    items = [call_item("a", "terminal", '{"command": "git log -3"}'), result_item("a", "fatal: bad object 9c0ffee1")]
+    assert [a.text for a in anchors_in(items)] == ["git log -3", "9c0ffee1", "fatal: bad object 9c0ffee1"]
+    assert survival(anchors_in(items), visible_text(items)).lost == ()
+    assert not anchors_in(items, spoken=True)
 
 
 @settings(deadline=None)

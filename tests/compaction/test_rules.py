@@ -603,7 +603,7 @@ def test_where_nobody_ever_replied_the_last_call_item_stays() -> None:
 
 def test_the_cut_never_moves_back_to_a_call_that_is_left_out() -> None:
     rows = [*block(8), call_item("lost"), *block(4, first=8)]
-    plan, made = compacted(rows, Policy(context_window=4_000, protect_first_n=0))
+    plan, made = compacted(rows, dataclasses.replace(FEW, protect_first_n=0))
     assert plan.tail[0] == 7 and made.messages[1:] == [rows[7], *rows[9:]]
 
 
