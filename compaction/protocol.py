@@ -135,6 +135,8 @@ def is_handoff(message: Any) -> bool:
     if not isinstance(message, dict) or message.get("role") in ("tool", "function"):
         return False
     content, flagged = message.get("content"), flag_of(message)
+    if not flagged and not isinstance(content, (str, list, dict)):
+        return False  # most often None, beside tool calls
     if isinstance(content, str) and not flagged and MERGE_DELIMITER not in content:
         return content.lstrip().startswith(HEADERS)
     return any(part.kind == "summary" for part in split(content, flagged))
