@@ -32,12 +32,11 @@ from .anchors import (
     sentences,
 )
 from .messages import Call, Message
-from .secrets import redact, redact_all
+from .secrets import redact_all
 
 SCANNED = 8_000  # characters of one message that are read: its start and its end
-TURNS = 5_000  # messages that are read, the newest; of older ones only what people typed
-REACH = 2_000  # characters by which a cut may move to a better place
-READ = 400_000  # characters read of each of the three kinds; of more than that, less of each message
+TURNS = 3_000  # messages that are read, the newest; of older ones only what people typed
+READ = 300_000  # characters read of each of the three kinds; of more than that, less of each message
 QUOTE, LINE, DETAIL = 1_500, 300, 160  # characters of the active task, of a line, of an argument or outcome
 LABELLED = 150_000  # characters of the newest results in which names are looked for under which values stand
 _PREFERRED = (
@@ -45,7 +44,6 @@ _PREFERRED = (
     *("name", "id", "action", "title"),
 )
 _PAIR = re.compile(r"\"(\w{1,40})\": ?\"?([\w$€£¥@./:,+-]{2,120})")
-_PLACE = re.compile(r"\n|\"[,}\]]")
 _SEPARATOR = "\0"
 
 
@@ -201,8 +199,8 @@ def _read(rows: Sequence[Message]) -> list[Turn]:
     calls = [m.calls(row) for row in rows]
     results = [m.results(row) for row in rows]
     said = iter(_within(words, typed))
-    arguments = iter(redact_all(_cut([call.arguments for row in calls for call in row])))
-    outputs = iter(redact_all(_cut([text for row in results for _, text in row])))
+    arguments = iter(_legible([call.arguments for row in calls for call in row]))
+    outputs = iter(_legible([text for row in results for _, text in row]))
     return [
         Turn(
             row,
@@ -217,29 +215,14 @@ def _read(rows: Sequence[Message]) -> list[Turn]:
 
 def _within(words: list[str], typed: list[bool]) -> Iterator[str]:
     """Words of people and of the agent, each cut within their own limit, in their places."""
-    people = iter(redact_all(_cut([text for text, by_person in zip(words, typed, strict=True) if by_person])))
-    agent = iter(redact_all(_cut([text for text, by_person in zip(words, typed, strict=True) if not by_person])))
+    people = iter(_legible([text for text, by_person in zip(words, typed, strict=True) if by_person]))
+    agent = iter(_legible([text for text, by_person in zip(words, typed, strict=True) if not by_person]))
     return (next(people if by_person else agent) for by_person in typed)
 
 
-def _cut(texts: list[str]) -> list[str]:
-    """The texts with the middle left out of those longer than a limit, which is so that all together fit `READ`."""
-    most = _limit([len(text) for text in texts])
-    return [text if len(text) <= most else _ends(text, most // 2) for text in texts]
-
-
-def _ends(text: str, length: int) -> str:
-    """The start and the end of a text, cut so that no half of a secret stays that could not be told any more.
-
-    That is behind a line or a JSON string where there is one near. Where there is none, and for private keys, which
-    have many lines, secrets are taken out before.
-    """
-    before, behind = text[max(length - REACH, 0) : length], text[len(text) - length :][:REACH]
-    ends, start = [place.end() for place in _PLACE.finditer(before)], _PLACE.search(behind)
-    if "PRIVATE KEY-----" in text or not ends or start is None:
-        text = redact(text)
-        return f"{text[:length]}\n...\n{text[max(len(text) - length, length) :]}"
-    return f"{text[: max(length - REACH, 0) + ends[-1]]}\n...\n{text[len(text) - length + start.end() :]}"
+def _legible(texts: list[str]) -> list[str]:
+    """The texts without secrets, and of long ones the two ends alone, so that all together fit `READ`."""
+    return redact_all(texts, _limit([len(text) for text in texts]))
 
 
 def _limit(lengths: list[int]) -> int:

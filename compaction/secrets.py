@@ -59,6 +59,9 @@ _RULES = (
 )
 _Starts = tuple[tuple[str, re.Pattern[str]], ...]
 _STARTS: _Starts = tuple((start, rule.pattern) for rule in _RULES for start in rule.starts)
+_REACH = 1_000  # characters around a cut that are searched for a credential standing there
+_LOOKS_BACK = 16  # characters before a match that a pattern may have looked at
+_WORD = 200  # characters by which a cut moves, so that no word is cut in two
 _SHORTEST = 8  # no rule fits into less: "://:a@" beside a host, "token=…"
 
 
@@ -67,11 +70,37 @@ def redact(text: str) -> str:
     return _without(text, _STARTS)
 
 
-def redact_all(texts: Sequence[str]) -> list[str]:
-    """`redact` of many texts, faster: starts that stand in none of them are looked for once."""
+def redact_all(texts: Sequence[str], most: int | None = None) -> list[str]:
+    """`redact` of many texts, faster: starts that stand in none of them are looked for once.
+
+    Of texts longer than `most` characters about so much of their start and end stays, no credential being cut in two.
+    """
     everything = "\n".join(texts).lower()
     met = tuple((start, pattern) for start, pattern in _STARTS if start in everything)
+    if most is not None:
+        texts = [text if len(text) <= most else _ends(text, most // 2, met) for text in texts]
     return [_without(text, met) for text in texts] if met else list(texts)
+
+
+def _ends(text: str, length: int, starts: _Starts) -> str:
+    """The start and the end of a text, each about `length` long; private keys, of many lines, are taken out first."""
+    if "PRIVATE KEY-----" in text:
+        text = _without(text, starts)
+    end, start = length, max(len(text) - length, length)
+    end = max(text.rfind(" ", end - _WORD, end), text.rfind("\n", max(end - _WORD, 0), end), 0) or end
+    places = [at for mark in " \n" if (at := text.find(mark, start, start + _WORD)) >= 0]
+    start = min(places, default=start)
+    return f"{text[: _outside(text, end, starts)[0]]}\n...\n{text[_outside(text, start, starts)[1] :].lstrip()}"
+
+
+def _outside(text: str, at: int, starts: _Starts) -> Span:
+    """The nearest places before and behind `at` that are not inside a credential or between one and its label."""
+    base = max(at - _REACH, 0)
+    for match in _matches(text[base : at + _REACH], starts):
+        first, last = base + match.start() - _LOOKS_BACK, base + match.end()
+        if first < at < last:
+            return max(first, 0), last
+    return at, at
 
 
 def _without(text: str, starts: _Starts) -> str:
@@ -87,6 +116,11 @@ def _without(text: str, starts: _Starts) -> str:
 
 
 def _secrets(text: str, starts: _Starts) -> Iterator[Span]:
+    return (match.span(match.lastgroup if match.lastgroup in _VALUES else 0) for match in _matches(text, starts))
+
+
+def _matches(text: str, starts: _Starts) -> Iterator[re.Match[str]]:
+    """Each credential with its label, if it needs one."""
     lowered = text.lower()
     if len(lowered) != len(text):  # a few capitals become two characters; positions must stay
         lowered = "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
@@ -97,7 +131,7 @@ def _secrets(text: str, starts: _Starts) -> Iterator[Span]:
         while at >= 0:
             match = pattern.match(text, at)
             if match and not _harmless(match):
-                yield match.span(match.lastgroup if match.lastgroup in _VALUES else 0)
+                yield match
             at = lowered.find(start, at + 1)
 
 
