@@ -10,12 +10,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import hypothesis
 import pytest
 
 if TYPE_CHECKING:
     from django.test import Client
 
 ROOT = Path(__file__).resolve().parent.parent
+
+# The same examples in every run, so that a change lands or not for its own sake; `--hypothesis-profile hunt` seeks new.
+hypothesis.settings.register_profile("steady", derandomize=True, deadline=None)
+hypothesis.settings.register_profile("hunt", max_examples=1_000, deadline=None)
+hypothesis.settings.load_profile("steady")
+
 _SURROUNDINGS = Path(tempfile.mkdtemp(prefix="palimpsest-tests-"))
 atexit.register(shutil.rmtree, _SURROUNDINGS, ignore_errors=True)
 
