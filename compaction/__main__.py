@@ -71,8 +71,8 @@ def _compacted(messages: list[Message], policy: Policy, given: argparse.Namespac
     if given.strategy == "mask":
         return mask.compact(messages, policy, count)
     plan = compaction.plan(messages, policy, count)
-    summary = compaction.summarize(plan, offline.summarize, today=given.today) if written is None else written
-    return compaction.apply(plan, summary)
+    ask = offline.summarize if written is None else lambda request: written  # what a file says is judged as well
+    return compaction.apply(plan, compaction.summarize(plan, ask, today=given.today))
 
 
 def _about(result: Result) -> list[str]:

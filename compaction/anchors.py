@@ -17,6 +17,7 @@ from typing import Literal, get_args
 
 from . import messages as m
 from .messages import Message
+from .secrets import redact, redact_all
 
 Kind = Literal["path", "url", "id", "number", "error", "command", "constraint"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -26,7 +27,10 @@ COMMAND_KEYS = ("command", "cmd", "script")  # arguments under which tools take 
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """One exact thing. `message` is the index of the message it stands in, `start` its offset in the text there."""
+    """One exact thing. `message` is the index of the message it stands in, `start` its offset in the text there.
+
+    The text is without credentials: anchors that are lost are shown to people and kept.
+    """
 
     kind: Kind
     text: str
@@ -35,7 +39,7 @@ class Anchor:
 
 
 # --- inside words ----------------------------------------------------------------------------------------------------
-WORD_BREAKS = "\"'`;()[]{}<>|"
+WORD_BREAKS = "\"'`;()[]{}<>|，。、；：！？（）「」『』“”《》【】"  # noqa: RUF001  (what parts words in Chinese and Japanese)
 _PIECE = re.compile(
     r"[=,](?!\d{3}\b)|:(?!//|\d+(?::\d+)?$|\\)|(?<=-\d\d)T(?=\d\d:)"
 )  # "path=a/b.py", "id:X1", a date before its time; but neither "$7,222" nor a URL
@@ -110,7 +114,11 @@ _TROUBLE = (
     *("timeout", "panic", "cannot", "could not", "unable", "invalid", "abort", "conflict", "not allowed", "forbidden"),
     *("错误", "失败", "エラー", "失敗", "오류", "실패", "ошибка", "fehler", "erreur"),
 )
-_CALM = re.compile(r"(?i)\bno (?:errors?|fail\w*|conflicts?)\b|\b0 (?:errors?|fail\w*)|\"error\": ?(?:null|\"\"|false)")
+_CALM = re.compile(
+    r"(?i)\bno (?:errors?|fail\w*|conflicts?)\b|\b0 (?:errors?|fail\w*)"
+    r"|\b(?:errors?|fail\w*|error_count|is_error)\"?\s*[:=]\s*(?:null|\"\"|false|\[\]|\{\}|0\b)|\btimeout\"?\s*[:=]\s*\d"
+    r"|^[\w./-]+\.\w{1,5}(?::\d+)*$"  # the name of a file
+)
 _CODE = re.compile(
     r"\d+\s*[|:]\s|(?:def|class|raise|except|import|from|if|elif|else|return|throw|catch|try|func|fn|let|const|var"
     r"|log\w*\.|//|#|\*|--|@|[+-] )(?:\W|$)"
@@ -183,6 +191,12 @@ _REMARK = re.compile(
 )
 
 
+# A numbered line of code, an assignment, a quoted piece, a program's own message ("cat: x: cannot open").
+_PASTED = re.compile(
+    r"\d{2,}[:|]\s{4}|[\w.\[\]]+\s*[-+*/|&]?=[^=]|[\"'].*[\"'][,:]?$|(?:[\w./*-]+: ){1,2}(?:cannot|only)\b"
+)
+
+
 BINDING_SIGNS = (*_BINDING, *_BINDING_PHRASES, *_MILD)
 DECIDING_SIGNS = (*_DECIDING, *_DECIDING_PHRASES)
 
@@ -193,8 +207,11 @@ def sentences(text: str) -> Iterator[str]:
 
 
 def is_binding(sentence: str) -> bool:
-    """Whether a sentence has words that bind: must, never, only, do not, always and their like in other languages."""
-    return _holds(sentence, _BINDING, _BINDING_PHRASES) and not _REMARK.search(sentence)
+    """Whether a sentence has words that bind: must, never, only, do not, always and their like in other languages.
+
+    Lines of programs and logs that people paste have none.
+    """
+    return _holds(sentence, _BINDING, _BINDING_PHRASES) and not (_REMARK.search(sentence) or _PASTED.match(sentence))
 
 
 def holding(texts: Sequence[str], signs: Iterable[str]) -> list[bool]:
@@ -296,7 +313,7 @@ def _of_message(message: Message, at: int, spoken: bool) -> Iterator[Anchor]:
     content = m.live_content(message)
     if m.is_system(message) or (spoken and m.role(message) in m.RESULT_ROLES):
         return
-    text = m.said(content) if spoken else m.text(content)
+    text = redact(m.said(content) if spoken else m.text(content))
     yield from anchors_of(text, at, printed=bool(m.answers(message)))
     if m.is_typed(message):
         for sentence in sentences(text):
@@ -305,9 +322,13 @@ def _of_message(message: Message, at: int, spoken: bool) -> Iterator[Anchor]:
     if spoken:
         return
     for call in m.calls(message):
-        yield from anchors_of(call.arguments, at)
-        for line in commands_of(call.arguments):
-            yield Anchor("command", line[:LONGEST_LINE], at)
+        yield from _of_arguments(redact(call.arguments), at)
+
+
+def _of_arguments(arguments: str, at: int = 0) -> Iterator[Anchor]:
+    yield from anchors_of(arguments, at)
+    for line in commands_of(arguments):
+        yield Anchor("command", redact(line)[:LONGEST_LINE], at)  # again: JSON may have written it with escapes
 
 
 # --- what became of them ---------------------------------------------------------------------------------------------
@@ -358,9 +379,9 @@ def _stands(text: str, flat: str) -> bool:
 
 
 def visible_text(messages: Iterable[Message]) -> str:
-    """All that a model reads of messages: text, results and the arguments of calls, a line each."""
+    """All that a model reads of messages but credentials: text, results and the arguments of calls, a line each."""
     pieces = ((m.text(m.body(row)), *(call.arguments for call in m.calls(row))) for row in messages)
-    return "\n".join(piece for row in pieces for piece in row if piece)
+    return "\n".join(redact_all([piece for row in pieces for piece in row if piece]))
 
 
 def hindsight(summarised: Sequence[Message], left: str, later: Sequence[Message]) -> Survival:
@@ -375,6 +396,4 @@ def hindsight(summarised: Sequence[Message], left: str, later: Sequence[Message]
 def _uses(message: Message) -> Iterator[Anchor]:
     yield from _of_message(message, 0, spoken=True)
     for call in m.calls(message):
-        yield from anchors_of(call.arguments)
-        for line in commands_of(call.arguments):
-            yield Anchor("command", line[:LONGEST_LINE])
+        yield from _of_arguments(redact(call.arguments))

@@ -17,7 +17,7 @@ from .secrets import redact
 SHORT = 500  # characters; a refusal is short, and a longer text that begins like one goes on to say something
 _HEADING = re.compile(r"(?m)^#{1,6}\s")
 _BARE = re.compile(r"#{1,6}(?:\s.*)?|[-*•>]|\d+[.)]")  # a heading or bullet with nothing behind it
-_OPEN_ENDS = (",", "(", "[", "，", "、", "（", "「", "“")
+OPEN_ENDS = (",", "(", "[", "，", "、", "（", "「", "“")
 _CANNOT = r"(?:can(?:['’]t|not| not)|(?:un|not )able to|won['’]t|will not)"
 # How a refusal opens, in the languages models are used in most.
 _REFUSAL = re.compile(
@@ -68,7 +68,7 @@ def breaks_off(body: str) -> bool:
     last, before = lines[-1], lines[-2] if len(lines) > 1 else ""
     if _BARE.fullmatch(last):
         return True
-    return last.endswith(_OPEN_ENDS) and not before.endswith(last[-1])
+    return last.endswith(OPEN_ENDS) and not before.endswith(last[-1])
 
 
 def breaks_off_inside(body: str) -> bool:

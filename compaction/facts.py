@@ -2,8 +2,9 @@
 
 Theory: nothing is phrased anew, so any language works. Three kinds of text are read, each within limits of its own, so
 that the cost does not grow with what tools print: what people typed, what the agent said and called, what tools gave
-back. The limits are beyond what context windows hold. All that is read is redacted first. Lines are made only when
-somebody asks for them, newest first: of 20,000 messages a summary shows the last hundred actions.
+back. The limits are beyond what context windows hold; beyond them the newest is read first. All that is read is
+redacted first. Lines are made only when somebody asks for them, newest first: of 20,000 messages a summary shows the
+last hundred actions.
 """
 
 from __future__ import annotations
@@ -32,11 +33,13 @@ from .anchors import (
     sentences,
 )
 from .messages import Call, Message
-from .secrets import redact_all
+from .secrets import redact, redact_all
 
 SCANNED = 8_000  # characters of one message that are read: its start and its end
 TURNS = 3_000  # messages that are read, the newest; of older ones only what people typed
-READ = 300_000  # characters read of each of the three kinds; of more than that, less of each message
+READ = 300_000  # characters read of what the agent said or called and of what tools gave back, most of it the newest
+TYPED = 500_000  # characters read of what people typed: a constraint in the middle of a long message counts too
+LEAST = 400  # characters of a message that are worth reading; where there is room for less, old ones are not read
 QUOTE, LINE, DETAIL = 1_500, 300, 160  # characters of the active task, of a line, of an argument or outcome
 LABELLED = 150_000  # characters of the newest results in which names are looked for under which values stand
 _PREFERRED = (
@@ -215,25 +218,40 @@ def _read(rows: Sequence[Message]) -> list[Turn]:
 
 def _within(words: list[str], typed: list[bool]) -> Iterator[str]:
     """Words of people and of the agent, each cut within their own limit, in their places."""
-    people = iter(_legible([text for text, by_person in zip(words, typed, strict=True) if by_person]))
+    people = iter(_legible([text for text, by_person in zip(words, typed, strict=True) if by_person], TYPED, TYPED))
     agent = iter(_legible([text for text, by_person in zip(words, typed, strict=True) if not by_person]))
     return (next(people if by_person else agent) for by_person in typed)
 
 
-def _legible(texts: list[str]) -> list[str]:
-    """The texts without secrets, and of long ones the two ends alone, so that all together fit `READ`."""
-    return redact_all(texts, _limit([len(text) for text in texts]))
+def _legible(texts: list[str], longest: int = SCANNED, most: int = READ) -> list[str]:
+    """The texts, oldest first, without secrets, and of long ones the two ends alone, so that all fit `most`."""
+    return redact_all(texts, _limits([len(text) for text in texts], longest, most))
 
 
-def _limit(lengths: list[int]) -> int:
-    """The largest limit, up to `SCANNED`, for which the lengths cut to it come to at most `READ`."""
-    left, remaining = READ, len(lengths)
+def _limits(lengths: list[int], longest: int, most: int) -> list[int]:
+    """Characters read of each text: `longest` of the newest while half of `most` lasts, of all others the same.
+
+    Where that would be too little to say anything, `LEAST` of the newer ones and nothing of the rest.
+    """
+    left, older = most, len(lengths)
+    while older and left > most // 2:
+        older -= 1
+        left -= min(lengths[older], longest)
+    left = max(left, 0)
+    same = _limit(lengths[:older], longest, left)
+    unread = 0 if same >= LEAST else max(older - left // LEAST, 0)
+    return [0] * unread + [max(same, LEAST)] * (older - unread) + [longest] * (len(lengths) - older)
+
+
+def _limit(lengths: list[int], longest: int, left: int) -> int:
+    """The largest limit, up to `longest`, for which the lengths cut to it come to at most `left`."""
+    remaining = len(lengths)
     for length in sorted(lengths):
-        if min(length, SCANNED) * remaining > left:
+        if min(length, longest) * remaining > left:
             return left // remaining
-        left -= min(length, SCANNED)
+        left -= min(length, longest)
         remaining -= 1
-    return SCANNED
+    return longest
 
 
 # --- names -----------------------------------------------------------------------------------------------------------
@@ -289,7 +307,10 @@ def _outcome(text: str, detail: int) -> str:
 
 
 def _unwrapped(text: str) -> str:
-    """The output inside the JSON object some tools wrap it in, behind the exit code if that is not 0."""
+    """The output inside the JSON object some tools wrap it in, behind the exit code if that is not 0.
+
+    Redacted once more: JSON may have written a credential with escapes.
+    """
     if not text.startswith("{") or '"output"' not in text[:DETAIL]:
         return text
     try:
@@ -299,11 +320,14 @@ def _unwrapped(text: str) -> str:
     output, code = value.get("output"), value.get("exit_code")
     if not isinstance(output, str):
         return text
-    return f"exit code {code}: {output}" if isinstance(code, int) and code else output
+    return redact(f"exit code {code}: {output}" if isinstance(code, int) and code else output)
 
 
 def _arguments(arguments: str) -> str:
-    """The arguments as `name=value` pairs, the telling ones first; the text itself if it is not a JSON object."""
+    """The arguments as `name=value` pairs, the telling ones first; the text itself if it is not a JSON object.
+
+    Redacted once more: JSON may have written a credential with escapes.
+    """
     try:
         value = json.loads(arguments)
     except (ValueError, RecursionError):
@@ -311,7 +335,7 @@ def _arguments(arguments: str) -> str:
     if not isinstance(value, dict):
         return arguments
     names = sorted(value, key=lambda name: _PREFERRED.index(name) if name in _PREFERRED else len(_PREFERRED))
-    return ", ".join(f"{n}={value[n] if isinstance(value[n], str) else m.as_json(value[n])}" for n in names)
+    return redact(", ".join(f"{n}={value[n] if isinstance(value[n], str) else m.as_json(value[n])}" for n in names))
 
 
 def clip(text: str, most: int) -> str:

@@ -14,6 +14,7 @@ from itertools import chain, islice
 from . import facts as f
 from . import protocol
 from .anchors import Kind, names_of, words_of
+from .answer import OPEN_ENDS
 from .digest import SummaryRequest
 from .facts import Facts, Name, clip, distinct
 from .secrets import redact
@@ -56,7 +57,9 @@ class _Draft:
         self.binding, self.wishes = self.found.constraints()
         self.head = _tally(self.found, request)
         self.detail = min(max(request.budget_tokens // 40, f.DETAIL // 2), f.DETAIL)
-        self.focus = [word for word in request.focus.casefold().split() if len(word.encode()) > 2]
+        self.focus = [
+            word for word in request.focus.casefold().split() if len(word.encode("utf-8", "surrogatepass")) > 2
+        ]
         wanted = self._offers()
         self.lines = {t: Lines(t, share, self._first(wanted[t])) for t, share, _ in SECTIONS if t in wanted}
         self.names = self._names()
@@ -192,13 +195,13 @@ class _Draft:
         """The task and the constraints alone, for a budget that holds little more than headings."""
         count, budget = self.request.count, self.request.budget_tokens
         heading = "## Active task\n" if budget >= protocol.SMALLEST_BODY_TOKENS else ""
-        text = fitting(f"{heading}> {self.task or NOTHING}", budget, count).rstrip(" ,([") or NOTHING[:1]
+        text = fitting(f"{heading}> {self.task or NOTHING}", budget, count)
         for n, line in enumerate(self.lines["Constraints"].offered):
             longer = text + ("\n" if n else "\n\n## Constraints\n") + line
             if count(longer) > budget:
                 break
             text = longer
-        return text
+        return text.rstrip(" >\n#" + "".join(OPEN_ENDS)) or NOTHING[1]  # what ends so counts as cut off
 
     def text(self) -> str:
         """The summary as it stands."""
@@ -235,7 +238,8 @@ def _errors(found: Facts) -> Iterator[str]:
 
 
 def _bullets(lines: Iterable[str]) -> Iterator[str]:
-    return (f"- {line}" for line in distinct(lines))
+    """A bullet for each line. A line break of any kind inside one would begin a line, or a heading, of its own."""
+    return (f"- {' '.join(line.split())}" for line in distinct(lines))
 
 
 def _is_short(request: str) -> bool:

@@ -139,7 +139,7 @@ def _headings() -> str:
 
 def _mark(*texts: str) -> str:
     """The first of "", "-2", "-3", ... such that no tag with it occurs in the texts, opening or closing."""
-    tags = re.compile(r"(?i)<\s*/?\s*(?:transcript|notes|focus)(?:-(\d{1,9}))?")
+    tags = re.compile(r"(?i)<\s*+/?\s*+(?:transcript|notes|focus)(?:-(\d{1,9}))?")
     used = {int(number or 1) for text in texts for number in tags.findall(text)}
     free = next(n for n in range(1, len(used) + 2) if n not in used)
     return "" if free == 1 else f"-{free}"

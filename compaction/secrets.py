@@ -34,7 +34,7 @@ _VALUES = ("value", "bare")  # the groups that hold a secret; without one of the
 
 _RULES = (
     _rule("-----begin", r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL),
-    _rule("sk-", r"\bsk-(?=[\w-]*\d)[\w-]{20,}"),
+    _rule("sk-", r"\bsk-(?=[\w-]{0,200}\d)[\w-]{20,}"),
     _rule("sk_ rk_ pk_", r"\b[srp]k_(?:live|test)_[A-Za-z0-9]{16,}"),
     _rule("akia asia", r"\bA[KS]IA[A-Z0-9]{16}\b"),
     _rule("ghp_ gho_ ghu_ ghs_ ghr_ github_pat_", r"\bgh[pousr]_[A-Za-z0-9]{36,}|\bgithub_pat_[A-Za-z0-9_]{40,}"),
@@ -43,8 +43,9 @@ _RULES = (
     _rule("hf_ npm_ pypi-", r"\bhf_[A-Za-z0-9]{30,}|\bnpm_[A-Za-z0-9]{36}\b|\bpypi-[\w-]{50,}"),
     _rule("sg.", r"\bSG\.[\w-]{16,}\.[\w-]{16,}"),
     _rule(":aa", r"(?<=\d{8}):(?P<value>AA[\w-]{33})\b"),  # Telegram bots
-    _rule("eyj", r"\beyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]*"),  # JSON web tokens
+    _rule("eyj", r"(?<![\w-])eyJ[\w-]{8,2000}+\.eyJ[\w-]{8,}\.[\w-]*"),  # JSON web tokens
     _rule("://", r"://[^\s:/@'\"]{0,64}:(?P<value>[^\s/@'\"]{1,256})@"),
+    _rule(r":\/\/", r":\\/\\/[^\s:/@'\"]{0,64}:(?P<value>[^\s/@'\"]{1,256})@"),  # in JSON that escapes slashes
     _rule("bearer", r"(?i)\bbearer\s+(?P<value>[A-Z0-9+/_.~-]{12,}=*)"),
     _rule("basic", r"(?i)\bbasic\s+(?P<value>(?=[A-Z0-9+/]*\d)[A-Z0-9+/]{16,}=*)"),
     # "password": "value", password='value', also inside JSON text with escaped quotes; PASSWORD=value, password: value,
@@ -70,15 +71,19 @@ def redact(text: str) -> str:
     return _without(text, _STARTS)
 
 
-def redact_all(texts: Sequence[str], most: int | None = None) -> list[str]:
+def redact_all(texts: Sequence[str], most: Sequence[int] | None = None) -> list[str]:
     """`redact` of many texts, faster: starts that stand in none of them are looked for once.
 
-    Of texts longer than `most` characters about so much of their start and end stays, no credential being cut in two.
+    Of a text longer than its number in `most` about so many characters of its start and end stay, no credential being
+    cut in two; 0 leaves nothing of it.
     """
+    if most is not None:
+        texts = [text if limit else "" for text, limit in zip(texts, most, strict=True)]
     everything = "\n".join(texts).lower()
     met = tuple((start, pattern) for start, pattern in _STARTS if start in everything)
     if most is not None:
-        texts = [text if len(text) <= most else _ends(text, most // 2, met) for text in texts]
+        wanted = zip(texts, most, strict=True)
+        texts = [text if len(text) <= limit else _ends(text, limit // 2, met) for text, limit in wanted]
     return [_without(text, met) for text in texts] if met else list(texts)
 
 
@@ -132,7 +137,8 @@ def _matches(text: str, starts: _Starts) -> Iterator[re.Match[str]]:
             match = pattern.match(text, at)
             if match and not _harmless(match):
                 yield match
-            at = lowered.find(start, at + 1)
+            # On behind the match: its own text would be read again from each start inside it.
+            at = lowered.find(start, max(match.end() if match else 0, at + 1))
 
 
 def _harmless(match: re.Match[str]) -> bool:

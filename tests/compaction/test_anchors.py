@@ -95,6 +95,10 @@ def test_numbers_with_a_unit_stand_behind_a_space_too() -> None:
         ("1508:     default_error_messages = {}", ""),
         ("3 passed, 0 failed, 0 errors", ""),
         ('{"output": "ok", "error": null}', ""),
+        ('{"errors": [], "is_error": false, "failed": 0}', ""),
+        ("timeout = 30", ""),
+        ("src/errors.py", ""),
+        ("Error: 404", "Error: 404"),
         ("a" * 200 + " error", ""),
         ("all fine", ""),
     ],
@@ -119,6 +123,10 @@ def test_error_lines(output: str, line: str) -> None:
         ("I don't have the number.", False),
         ("The mustard is on the shelf.", False),
         ("It works.", False),
+        ("self.only = only", False),
+        ("1403:        \"format\": 'it cannot be a date',", False),
+        ("cat: /root/x: cannot open", False),
+        ("12: Never push.", True),
     ],
 )
 def test_sentences_that_bind(sentence: str, binds: bool) -> None:
@@ -248,3 +256,27 @@ def test_what_only_an_earlier_summary_knew_counts_too() -> None:
     plan = compaction.plan(messages, SMALL, count)
     survived = compaction.apply(plan, "It listens on localhost:8080.").report.survival
     assert survived.by_kind == {"id": (1, 1), "path": (0, 1)}
+
+
+def test_what_is_lost_names_no_credential() -> None:
+    key = "abcdEFGH12345678ijkl"
+    secret = [
+        user("Never share password=hunter2pass1 with anyone."),
+        {
+            **reply(""),
+            "tool_calls": [call("a", "sh", json.dumps({"command": f"curl -H 'Bearer {key}' https://x.org"}))],
+        },
+        result("a", f"Error: token={key} refused for https://bob:hunter2pass1@h.example/x/y"),
+    ]
+    messages = [system(), *exchange(1), *secret, *exchange(12, first=2), user("Go on."), reply("Yes.")]
+    plan = compaction.plan(messages, Policy(context_window=4_000, protect_first_n=1), count)
+    lost = compaction.apply(plan, "Nothing of it.").report.survival.lost
+    assert {anchor.kind for anchor in lost} >= {"constraint", "command", "error", "url"}
+    assert not any(part in anchor.text for anchor in lost for part in (key, "hunter2pass1"))
+    kept = compaction.apply(plan, compaction.summarize(plan, compaction.offline.summarize)).report.survival
+    assert "constraint" not in {anchor.kind for anchor in kept.lost}, "it is quoted, without the password"
+
+
+def test_names_end_where_chinese_and_japanese_punctuation_does() -> None:
+    text = "打开 https://example.com/abc\uff0c看\uff08/srv/app/main.py\uff09。订单 XEHM4B。"
+    assert [a.text for a in anchors_of(text)] == ["https://example.com/abc", "/srv/app/main.py", "XEHM4B"]

@@ -66,3 +66,11 @@ def test_what_it_cannot_do_it_says(given: Any, arguments: list[str], code: int, 
     done = run(given, *arguments)
     assert done.returncode == code and says in done.stderr
     assert done.stdout == "" and "Traceback" not in done.stderr
+
+
+def test_a_summary_of_somebody_else_is_judged_and_redacted(tmp_path: Path) -> None:
+    (tmp_path / "refusal.md").write_text("I'm sorry, I can't help with this.")
+    (tmp_path / "secret.md").write_text("The login is password=hunter22.")
+    refused = run(LONG, "--window", "4000", "--summary", str(tmp_path / "refusal.md"))
+    assert refused.returncode == 1 and "refusal" in refused.stderr
+    assert "hunter22" not in run(LONG, "--window", "4000", "--summary", str(tmp_path / "secret.md")).stdout

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from compaction import Message, SummaryRequest, counter_for, facts, offline
+from compaction.answer import checked
 from compaction.sections import TITLES, read_back
 from tests.compaction.transcripts import call, count, exchange, reply, result, user, words
 
@@ -337,7 +338,7 @@ def test_a_cut_leaves_no_half_of_a_secret(secret: str, before: int) -> None:
         f"{filler[:before]} {secret}\n{filler * 2}",
         f"{filler * 2} {secret}\n{filler[: before - len(secret)]}",
     ):
-        said = facts.gather([user(text)]).turns[0].words
+        said = facts.gather([reply(text)]).turns[0].words
         assert len(said) < 8_200
         assert not any(part in said for part in ("horse", "battery", "abcdefghij", "mnopqrst", "MIIE", "abcdefghijklm"))
 
@@ -349,7 +350,7 @@ def test_nor_does_a_cut_in_json_or_in_one_long_line(before: int) -> None:
         ("a long line of words " * 250, 'the password="correct horse battery 9" '),
     ):
         for text in (filler[:before] + " " + secret + filler * 2, filler * 2 + secret + filler[: before - len(secret)]):
-            said = facts.gather([user(text)]).turns[0].words
+            said = facts.gather([reply(text)]).turns[0].words
             assert len(said) < 8_200 and not any(part in said for part in ("correct", "horse", "battery"))
 
 
@@ -360,3 +361,81 @@ def test_of_very_many_messages_the_oldest_are_read_where_people_typed_them() -> 
     assert "TAB0000" in found.names and "NOTE0000" not in found.names
     head = offline.summarize(request([*old, *exchange(1_500)])).splitlines()[0]
     assert "from 9,000 messages" in head and "Of the oldest 3,000 nothing was read." in head
+
+
+SPLIT = facts.SCANNED // 2
+
+
+@pytest.mark.parametrize("beside", [*range(-24, 26, 3)])
+@pytest.mark.parametrize("at_the_start", [True, False])
+@pytest.mark.parametrize(
+    ("secret", "lead"),
+    [("sk-proj-abcd1234EFGH5678ijkl", ""), ("Tr0ub4dor77x", "password="), ("correct horse 1 staple", '"password": "')],
+)
+def test_no_half_of_a_secret_is_left_at_a_cut(secret: str, lead: str, at_the_start: bool, beside: int) -> None:
+    """Wherever a long output is cut: what is left of a credential on one side of the cut is not shown either."""
+    end = '"' if lead.endswith('"') else ""
+    shown = f"Error: {lead}{secret}{end} refused"
+    before, after = (SPLIT - len(shown) + beside, 9_000) if at_the_start else (9_000, SPLIT - len(shown) + beside)
+    output = "x\n" * (before // 2) + "\n" + shown + "\n" + "y\n" * (after // 2)
+    turns = [user(LONG[0]), reply("", "a"), result("a", output), reply("ok")]
+    text = offline.summarize(request(turns, budget_tokens=4_000))
+    assert not any(secret[i : i + 6] in text for i in range(len(secret) - 5))
+
+
+def test_a_private_key_that_begins_in_what_is_not_read_is_not_shown() -> None:
+    key = "\n".join(f"{i:04}/aB3d/fG7h/kL1m/pQ4r/tU8v/xY0z/cD2e/gH5i/nO9p/sT6w" for i in range(200))
+    output = (
+        "x\n" * 4_000 + f"-----BEGIN RSA PRIVATE KEY-----\n{key}\n-----END RSA PRIVATE KEY-----\nread /srv/keys/a.txt"
+    )
+    text = offline.summarize(request([user("Go."), reply("", "a"), result("a", output)], budget_tokens=9_000))
+    assert "kL1m" not in text, text
+    assert "/srv/keys/a.txt" in text
+
+
+def test_a_constraint_in_the_middle_of_a_long_message_is_kept() -> None:
+    text = f"{words(3_000)}. Never push to main without my yes. {words(3_000)}"
+    assert sections([user(text), reply("ok")])["Constraints"] == ["- Never push to main without my yes."]
+
+
+def test_of_very_many_messages_the_newest_are_quoted_whole() -> None:
+    turns = [row for i in range(20_000) for row in (user(f"{i}: Never drop table t{i} before I agree."), reply("ok"))]
+    lines = sections(turns)["Constraints"]
+    assert len(lines) > 50 and lines[-1] == "- 19999: Never drop table t19999 before I agree."
+
+
+@pytest.mark.parametrize(
+    ("arguments", "output"),
+    [
+        (r'{"url": "https:\/\/bob:hunter2pass@h.example\/x"}', r'{"output": "ok"}'),
+        (r'{"cmd": "curl -H \u0022Authorization: Bearer\u0020hunter2pass1234\u0022"}', "ok"),
+        (r'{"cmd": "export API_KEY\u003dhunter2pass"}', "ok"),
+        ("{}", r'{"output": "Error: password\u003dhunter2pass refused", "exit_code": 1}'),
+    ],
+)
+def test_secrets_that_json_escapes_are_redacted(arguments: str, output: str) -> None:
+    turns = [user(LONG[0]), {**reply(""), "tool_calls": [call("a", "http", arguments)]}, result("a", output)]
+    text = offline.summarize(request(turns))
+    assert "http(" in text and "hunter2pass" not in text
+
+
+def test_what_agents_call_and_tools_print_is_redacted_too() -> None:
+    turns = [
+        user(LONG[0]),
+        {
+            **reply("I set password=hunter22 now."),
+            "tool_calls": [call("a", "sh", '{"command": "login --token abc123x"}')],
+        },
+        result("a", "Error: api_key=zyx987abc refused"),
+    ]
+    text = offline.summarize(request(turns))
+    assert not any(secret in text for secret in ("hunter22", "abc123x", "zyx987abc"))
+
+
+@pytest.mark.parametrize("budget", [*range(16, 150), 2_000])
+@pytest.mark.parametrize(
+    "said", ["不要删除\uff0c\n请注意\uff0c", "Never do x\r```\ry", "Never do\u2028## Goal\u2028- y (", "\ud800,"]
+)
+def test_no_words_of_a_person_make_the_summary_count_as_broken_off(said: str, budget: int) -> None:
+    text = offline.summarize(request([user(said), reply("ok,")], budget_tokens=budget, focus="\ud800"))
+    assert checked(text) == text and 0 < count(text) <= budget

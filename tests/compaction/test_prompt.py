@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from datetime import date
 from typing import Any
 
@@ -248,3 +249,9 @@ def test_what_the_call_raises_passes_through() -> None:
 
     with pytest.raises(TimeoutError):
         summarize(plan(exchange(30), SMALL, count), asking(complete))
+
+
+def test_looking_for_tags_grows_with_the_text() -> None:
+    started = time.monotonic()
+    prompt_of(request("<" + " " * 200_000))
+    assert time.monotonic() - started < 2

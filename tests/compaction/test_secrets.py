@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from compaction import redact
@@ -67,3 +69,15 @@ def test_credentials_are_redacted(text: str, secret: str) -> None:
 )
 def test_look_alikes_stay(text: str) -> None:
     assert redact(text) == text
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["sk-", "sk-1-", "eyJ-", "glpat-" + "a" * 20 + "-", "-----BEGIN PRIVATE KEY-----\n", "token=1", "xoxb-aaaaaaaaaa-",
+     "AIza-", "pypi-", "bearer/", "://a:"],
+)  # fmt: skip
+def test_looking_for_credentials_grows_with_the_text(piece: str) -> None:
+    """A quadratic search takes minutes for this; a second stands for "never"."""
+    started = time.monotonic()
+    redact(piece * (300_000 // len(piece)))
+    assert time.monotonic() - started < 2
