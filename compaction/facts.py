@@ -33,7 +33,7 @@ from .anchors import (
     sentences,
 )
 from .messages import Call, Message
-from .secrets import redact, redact_all
+from .secrets import CUT, redact, redact_all
 
 SCANNED = 8_000  # characters of one message that are read: its start and its end
 TURNS = 3_000  # messages that are read, the newest; of older ones only what people typed
@@ -72,8 +72,8 @@ class Action:
     def line(self, detail: int) -> str:
         """`tool(name=value, …) -> outcome`, each of the two at most `detail` characters long."""
         times = f" ({self.times} times)" if self.times > 1 else ""
-        outcome = "" if self.outcome is None else f" -> {_outcome(self.outcome, detail)}"
-        return f"{self.call.name}({clip(_arguments(self.call.arguments), detail)}){times}{outcome}"
+        outcome = "(no result yet)" if self.outcome is None else _outcome(self.outcome, detail)
+        return f"{legible_name(self.call.name)}({clip(_arguments(self.call.arguments), detail)}){times} -> {outcome}"
 
     def trouble(self) -> str:
         """The error its last result reports, or ""."""
@@ -176,14 +176,14 @@ def gather(messages: Sequence[Message]) -> Facts:
     first = max(len(rows) - TURNS, 0)
     older = [row for row in rows[:first] if m.is_typed(row)]
     facts = Facts(_read([*older, *rows[first:]]), first - len(older))
-    facts.roles.update(map(m.role, rows))
+    facts.roles.update(legible_name(m.role(row)) for row in rows)
     open_actions: dict[str, Action] = {}
     for turn in facts.turns:
         for id_, text in turn.results:
             if (action := open_actions.pop(id_, None)) is not None:
                 action.outcome = text
         for call in turn.calls:
-            facts.tools[call.name] += 1
+            facts.tools[legible_name(call.name)] += 1
             key = f"{call.name} {call.arguments}"
             action = facts.actions.pop(key, None) or Action(call)  # taken up again at the end
             action.failed = action.failed or action.trouble()
@@ -302,7 +302,7 @@ def _outcome(text: str, detail: int) -> str:
     """One line for what a tool gave back: its error, or how it begins, and how many lines there were."""
     shown = _unwrapped(text)
     lines = [line for line in map(str.strip, shown.splitlines()) if line]
-    size = f" ({len(lines):,} lines)" if len(lines) > 1 else ""
+    size = f" ({'over ' * (CUT in shown)}{len(lines):,} lines)" if len(lines) > 1 else ""
     return clip(error_line(shown) or (lines[0] if lines else "no output"), detail) + size
 
 
@@ -336,6 +336,11 @@ def _arguments(arguments: str) -> str:
         return arguments
     names = sorted(value, key=lambda name: _PREFERRED.index(name) if name in _PREFERRED else len(_PREFERRED))
     return redact(", ".join(f"{n}={value[n] if isinstance(value[n], str) else m.as_json(value[n])}" for n in names))
+
+
+def legible_name(name: str) -> str:
+    """A tool's name or a role on one line, without secrets: both are the transcript's own text."""
+    return name if name.isidentifier() else redact(clip(name, DETAIL))
 
 
 def clip(text: str, most: int) -> str:

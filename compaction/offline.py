@@ -27,7 +27,10 @@ MOST_HEADINGS = 0.6  # of the budget: where empty sections alone would take more
 NEEDED_SHARE, PRINTED_SHARE = 0.8, 0.7
 _EARLIER_WEIGHT = 4  # of a name in an earlier summary: as if a call had used it
 _OPEN, _ANSWERED = "Open: ", "Answered: "
-EARLIER_REQUESTS = 7  # of an earlier summary that are carried on
+EARLIER_REQUESTS, EARLIER_STATES = (
+    7,
+    3,
+)  # lines of an earlier summary that are carried on; of its state, if there is news
 _SHORT = 30  # bytes of a request that says little by itself ("yes, go on"); a script may say a word in one character
 
 
@@ -73,8 +76,8 @@ class _Draft:
 
     def _offers(self) -> dict[str, Iterable[str]]:
         found, earlier = self.found, {title: lines[::-1] for title, lines in self.earlier.items()}
-        asked = (clip(request, f.LINE) for request in reversed(self.requests) if not _is_short(request))
-        states = earlier["Current state"]
+        asked = (clip(request, f.LINE) for request in reversed(self.requests[:-1]) if not _is_short(request))
+        states = earlier["Current state"][: EARLIER_STATES if any(True for _ in found.replies()) else None]
         before = chain(earlier["Active task"] if self.requests else (), earlier["Goal"])
         goal = chain(asked, islice(before, EARLIER_REQUESTS))  # not all: what was asked first is not asked for ever
         return {
@@ -231,9 +234,9 @@ def _errors(found: Facts) -> Iterator[str]:
     over: list[str] = []
     for action in reversed(found.actions.values()):
         if trouble := action.trouble():
-            yield f"{action.call.name}: {clip(trouble, f.LINE)}"
+            yield f"{f.legible_name(action.call.name)}: {clip(trouble, f.LINE)}"
         elif action.failed:
-            over.append(f"{action.call.name}: {clip(action.failed, f.LINE)} (a later try did not fail)")
+            over.append(f"{f.legible_name(action.call.name)}: {clip(action.failed, f.LINE)} (a later try did not fail)")
     yield from over
 
 

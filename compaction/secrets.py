@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 REDACTED = "[REDACTED]"
+CUT = "\n...\n"  # stands where the middle of a text was left out
 
 Span = tuple[int, int]
 
@@ -95,7 +96,7 @@ def _ends(text: str, length: int, starts: _Starts) -> str:
     end = max(text.rfind(" ", end - _WORD, end), text.rfind("\n", max(end - _WORD, 0), end), 0) or end
     places = [at for mark in " \n" if (at := text.find(mark, start, start + _WORD)) >= 0]
     start = min(places, default=start)
-    return f"{text[: _outside(text, end, starts)[0]]}\n...\n{text[_outside(text, start, starts)[1] :].lstrip()}"
+    return f"{text[: _outside(text, end, starts)[0]]}{CUT}{text[_outside(text, start, starts)[1] :].lstrip()}"
 
 
 def _outside(text: str, at: int, starts: _Starts) -> Span:
