@@ -38,10 +38,10 @@ from .secrets import CUT, redact, redact_all
 SCANNED = 8_000  # characters of one message that are read: its start and its end
 TURNS = 3_000  # messages that are read, the newest; of older ones only what people typed
 READ = 300_000  # characters read of what the agent said or called and of what tools gave back, most of it the newest
-TYPED = 500_000  # characters read of what people typed: a constraint in the middle of a long message counts too
+TYPED = 250_000  # characters read of what people typed: a constraint in the middle of a long message counts too
 LEAST = 400  # characters of a message that are worth reading; where there is room for less, old ones are not read
 QUOTE, LINE, DETAIL = 1_500, 300, 160  # characters of the active task, of a line, of an argument or outcome
-LABELLED = 150_000  # characters of the newest results in which names are looked for under which values stand
+LABELLED = 100_000  # characters of the newest results in which names are looked for under which values stand
 _PREFERRED = (
     *("command", "cmd", "path", "file_path", "filename", "url", "query", "pattern", "code"),
     *("name", "id", "action", "title"),

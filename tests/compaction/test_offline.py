@@ -357,10 +357,10 @@ def test_nor_does_a_cut_in_json_or_in_one_long_line(before: int) -> None:
 
 def test_of_very_many_messages_the_oldest_are_read_where_people_typed_them() -> None:
     old = [row for i in range(3_000) for row in (user(f"Never drop table TAB{i:04}."), reply(f"Noted as NOTE{i:04}."))]
-    found = facts.gather([*old, *exchange(1_500)])
+    found = facts.gather([*old, *exchange(1_500, size=9)])
     assert found.unread == 3_000 and found.roles == {"user": 4_500, "assistant": 4_500}
     assert "TAB0000" in found.names and "NOTE0000" not in found.names
-    head = offline.summarize(request([*old, *exchange(1_500)])).splitlines()[0]
+    head = offline.summarize(request([*old, *exchange(1_500, size=9)])).splitlines()[0]
     assert "from 9,000 messages" in head and "Of the oldest 3,000 nothing was read." in head
 
 
