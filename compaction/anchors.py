@@ -13,14 +13,13 @@ import re
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Literal, get_args
+from typing import Literal
 
 from . import messages as m
 from .messages import Message
 from .secrets import redact, redact_all
 
 Kind = Literal["path", "url", "id", "number", "error", "command", "constraint"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
 LONGEST_NAME, LONGEST_LINE = 120, 600  # characters of an anchor inside a word, and of one that is a line or a sentence
 COMMAND_KEYS = ("command", "cmd", "script")  # arguments under which tools take a command line
 

@@ -9,10 +9,9 @@ last hundred actions.
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter as Tally
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import NamedTuple
@@ -32,8 +31,9 @@ from .anchors import (
     names_of,
     sentences,
 )
+from .lines import arguments_of, clip, legible_name, line_count, outcome, unwrapped
 from .messages import Call, Message
-from .secrets import CUT, redact, redact_all
+from .secrets import redact_all
 
 SCANNED = 8_000  # characters of one message that are read: its start and its end
 TURNS = 3_000  # messages that are read, the newest; of older ones only what people typed
@@ -42,10 +42,6 @@ TYPED = 250_000  # characters read of what people typed: a constraint in the mid
 LEAST = 400  # characters of a message that are worth reading; where there is room for less, old ones are not read
 QUOTE, LINE, DETAIL = 1_500, 300, 160  # characters of the active task, of a line, of an argument or outcome
 LABELLED = 100_000  # characters of the newest results in which names are looked for under which values stand
-_PREFERRED = (
-    *("command", "cmd", "path", "file_path", "filename", "url", "query", "pattern", "code"),
-    *("name", "id", "action", "title"),
-)
 _PAIR = re.compile(r"\"(\w{1,40})\": ?\"?([\w$€£¥@./:,+-]{2,120})")
 _SEPARATOR = "\0"
 
@@ -72,12 +68,13 @@ class Action:
     def line(self, detail: int) -> str:
         """`tool(name=value, …) -> outcome`, each of the two at most `detail` characters long."""
         times = f" ({self.times} times)" if self.times > 1 else ""
-        outcome = "(no result yet)" if self.outcome is None else _outcome(self.outcome, detail)
-        return f"{legible_name(self.call.name)}({clip(_arguments(self.call.arguments), detail)}){times} -> {outcome}"
+        shown = None if self.outcome is None else unwrapped(self.outcome)
+        came = "(no result yet)" if shown is None else outcome(shown, detail) + line_count(shown)
+        return f"{legible_name(self.call.name)}({clip(arguments_of(self.call.arguments), detail)}){times} -> {came}"
 
     def trouble(self) -> str:
         """The error its last result reports, or ""."""
-        return error_line(_unwrapped(self.outcome)) if self.outcome else ""
+        return error_line(unwrapped(self.outcome)) if self.outcome else ""
 
 
 @dataclass(slots=True)
@@ -295,70 +292,3 @@ def _words(texts: list[str]) -> Tally[str]:
     for text in everything.split(_SEPARATOR):
         words.update(dict.fromkeys(text.split()).keys())  # a set's order would differ from run to run
     return words
-
-
-# --- lines -----------------------------------------------------------------------------------------------------------
-def _outcome(text: str, detail: int) -> str:
-    """One line for what a tool gave back: its error, or how it begins, and how many lines there were."""
-    shown = _unwrapped(text)
-    lines = [line for line in map(str.strip, shown.splitlines()) if line]
-    size = f" ({'over ' * (CUT in shown)}{len(lines):,} lines)" if len(lines) > 1 else ""
-    return clip(error_line(shown) or (lines[0] if lines else "no output"), detail) + size
-
-
-def _unwrapped(text: str) -> str:
-    """The output inside the JSON object some tools wrap it in, behind the exit code if that is not 0.
-
-    Redacted once more: JSON may have written a credential with escapes.
-    """
-    if not text.startswith("{") or '"output"' not in text[:DETAIL]:
-        return text
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return text
-    output, code = value.get("output"), value.get("exit_code")
-    if not isinstance(output, str):
-        return text
-    return redact(f"exit code {code}: {output}" if isinstance(code, int) and code else output)
-
-
-def _arguments(arguments: str) -> str:
-    """The arguments as `name=value` pairs, the telling ones first; the text itself if it is not a JSON object.
-
-    Redacted once more: JSON may have written a credential with escapes.
-    """
-    try:
-        value = json.loads(arguments)
-    except (ValueError, RecursionError):
-        return arguments
-    if not isinstance(value, dict):
-        return arguments
-    names = sorted(value, key=lambda name: _PREFERRED.index(name) if name in _PREFERRED else len(_PREFERRED))
-    return redact(", ".join(f"{n}={value[n] if isinstance(value[n], str) else m.as_json(value[n])}" for n in names))
-
-
-def legible_name(name: str) -> str:
-    """A tool's name or a role on one line, without secrets: both are the transcript's own text."""
-    return name if name.isidentifier() else redact(clip(name, DETAIL))
-
-
-def clip(text: str, most: int) -> str:
-    """The text on one line, and at most `most` characters of it: start and end with "…" between."""
-    text = " ".join(
-        text[: 4 * most].split() if len(text) <= 4 * most else chain(text[: 2 * most].split(), text[-most:].split())
-    )
-    if len(text) <= most:
-        return text
-    end = most // 4
-    return f"{text[: most - end - 3]} … {text[-end:]}"
-
-
-def distinct(lines: Iterable[str]) -> Iterator[str]:
-    """The lines without repetitions, compared regardless of case; each at its first place."""
-    seen: set[str] = set()
-    for line in lines:
-        key = line.casefold()
-        if key not in seen:
-            seen.add(key)
-            yield line

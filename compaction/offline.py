@@ -16,7 +16,8 @@ from . import protocol
 from .anchors import Kind, names_of, words_of
 from .answer import OPEN_ENDS
 from .digest import SummaryRequest
-from .facts import Facts, Name, clip, distinct
+from .facts import Facts, Name
+from .lines import clip, distinct, legible_name
 from .secrets import redact
 from .sections import LISTS, NOTHING, QUANTITIES, SECTIONS, TALLY, TITLES, Lines, Names, fitting, listed, read_back
 
@@ -234,9 +235,9 @@ def _errors(found: Facts) -> Iterator[str]:
     over: list[str] = []
     for action in reversed(found.actions.values()):
         if trouble := action.trouble():
-            yield f"{f.legible_name(action.call.name)}: {clip(trouble, f.LINE)}"
+            yield f"{legible_name(action.call.name)}: {clip(trouble, f.LINE)}"
         elif action.failed:
-            over.append(f"{f.legible_name(action.call.name)}: {clip(action.failed, f.LINE)} (a later try did not fail)")
+            over.append(f"{legible_name(action.call.name)}: {clip(action.failed, f.LINE)} (a later try did not fail)")
     yield from over
 
 

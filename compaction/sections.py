@@ -14,7 +14,7 @@ from itertools import chain
 from . import facts as f
 from . import protocol
 from .anchors import measures, names_of, words_of
-from .facts import clip
+from .lines import clip
 from .tokens import Counter
 
 # Title, share of what task, constraints and names leave, and words by which the headings of other summarisers

@@ -14,8 +14,7 @@ from typing import Any
 
 from . import messages as m
 from . import protocol
-from .anchors import error_line
-from .facts import clip
+from .lines import arguments_of, clip, outcome, parsed, unwrapped
 from .media import without_old_images
 from .messages import Call, Message
 from .pairs import OpenCalls, Place
@@ -71,13 +70,13 @@ class _Results:
         call = self.calls.get(place)
         newest, id_ = self.newest[text]
         if newest != place:
-            outcome = f"the same output stands further down{f', of call {clip(id_, NAME)}' if id_ else ''}"
+            came = f"the same output stands further down{f', of call {clip(id_, NAME)}' if id_ else ''}"
         else:
-            outcome = _outcome(text)
-        what = f"{clip(call.name, NAME) or 'a tool'}({clip(_arguments(call.arguments), WHAT)})" if call else "a tool"
+            came = outcome(unwrapped(text), OUTCOME)
+        what = f"{clip(call.name, NAME) or 'a tool'}({clip(arguments_of(call.arguments), WHAT)})" if call else "a tool"
         lines = text.count("\n") + 1
         size = f"{lines:,} lines, " if lines > 1 else ""
-        return f"{protocol.MASKED} {what}: {outcome} [{size}{len(text):,} characters]"
+        return f"{protocol.MASKED} {what}: {came} [{size}{len(text):,} characters]"
 
 
 def _outputs(row: Message) -> list[Any]:
@@ -180,25 +179,10 @@ def _with_line(content: Any, line: str) -> Any:
     return made
 
 
-def _outcome(text: str) -> str:
-    """The line of the output that tells of an error, else its first one."""
-    shown = text.replace("\\n", "\n") if text.startswith(("{", "[")) else text  # lines inside JSON
-    first = next((line for line in map(str.strip, shown.splitlines()) if line), "blank")
-    return clip(error_line(shown) or first, OUTCOME)
-
-
-def _arguments(arguments: str) -> str:
-    """The values of the arguments, by name; the text itself if it is no JSON object."""
-    value = _parsed(arguments)
-    if not isinstance(value, dict):
-        return arguments
-    return ", ".join(f"{name}={each if isinstance(each, str) else m.as_json(each)}" for name, each in value.items())
-
-
 # --- arguments -------------------------------------------------------------------------------------------------------
 def _entries(value: Any) -> tuple[Any, int]:
     """`tool_calls` (a list, or JSON text) with long arguments cut, and in how many calls."""
-    entries = _parsed(value) if isinstance(value, str) else value
+    entries = parsed(value) if isinstance(value, str) else value
     if not isinstance(entries, list):
         return value, 0
     made = [_entry(entry) if isinstance(entry, dict) else None for entry in entries]
@@ -222,7 +206,7 @@ def _cut(arguments: Any) -> Any | None:
     if not isinstance(arguments, str):
         made = _cut_value(arguments, _DEPTH) if isinstance(arguments, (dict, list)) else arguments
         return None if made == arguments else made
-    if len(arguments) <= protocol.MASKED_CHARS or not isinstance(_parsed(arguments), (dict, list)):
+    if len(arguments) <= protocol.MASKED_CHARS or not isinstance(parsed(arguments), (dict, list)):
         return None
     made = _STRING.sub(_cut_literal, arguments)
     return made if len(made) < len(arguments) else None
@@ -253,10 +237,3 @@ def _cut_text(text: str) -> str:
         return text
     left = len(text) - protocol.ARGUMENT_CHARS
     return f"{text[: protocol.ARGUMENT_CHARS]} {protocol.CUT_SHORT.format(left)}"
-
-
-def _parsed(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None

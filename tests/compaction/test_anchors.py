@@ -125,7 +125,7 @@ def test_error_lines(output: str, line: str) -> None:
         ("It works.", False),
         ("self.only = only", False),
         ("1403:        \"format\": 'it cannot be a date',", False),
-        ("cat: /root/x: cannot open", False),
+        ("cat: /srv/x: cannot open", False),
         ("12: Never push.", True),
     ],
 )

@@ -152,7 +152,7 @@ def test_anthropic_blocks_are_shortened_where_they_stand() -> None:
     block = made.messages[2]["content"][0]
     assert block["input"] == {"text": _cut(words(300)), "path": "a.txt", "n": [1.5]} and block["id"] == "t"
     shorter, kept = made.messages[3]["content"]
-    assert shorter["content"][0]["text"].startswith(f"{protocol.MASKED} write(text=wor wor")
+    assert shorter["content"][0]["text"].startswith(f"{protocol.MASKED} write(path=a.txt, text=wor wor")
     assert shorter["content"][1]["text"] == protocol.MEDIA_STUB and kept == rest
 
 
