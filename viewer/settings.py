@@ -57,6 +57,13 @@ def _hosts(name: str) -> list[str]:
     return hosts
 
 
+def _url(name: str, default: str) -> str:
+    text = _value(name, default)
+    if text and not re.fullmatch(r"https?://[^\s/@]+(/\S*)?", text):
+        raise ImproperlyConfigured(f"{name} must be http://host/path or https://host/path.")
+    return text
+
+
 def _directory(name: str, default: Path) -> Path:
     path = Path(_value(name, str(default))).expanduser()
     if not path.is_absolute():
@@ -163,6 +170,17 @@ HERMES_HOME = _directory("HERMES_HOME", Path.home() / ".hermes")
 DEMO_STORE = DATA_DIR / "demo.db"
 # How long a finished summary waits for the agent's turn to end before the run goes back to "ready".
 WAIT_SECONDS = _number("PALIMPSEST_WAIT", 600, 1, 24 * 60 * 60)
+
+# Models that write summaries, by kind of interface; a kind without a model is not set up here.
+MODELS: dict[str, dict[str, Any]] = {
+    kind.lower(): {
+        "model": _value(f"PALIMPSEST_{kind}_MODEL"),
+        "base_url": _url(f"PALIMPSEST_{kind}_URL", _value(f"{kind}_BASE_URL")),
+        "api_key": _value(f"PALIMPSEST_{kind}_KEY", _value(f"{kind}_API_KEY")),
+        "window": _number(f"PALIMPSEST_{kind}_WINDOW", 0, 0, 100_000_000),  # tokens; 0: as the price list knows it
+    }
+    for kind in ("OPENAI", "ANTHROPIC")
+}
 
 
 # Django

@@ -308,11 +308,12 @@ def test_what_cannot_be_compacted_says_why(open_desk: Callable[..., Desk]) -> No
 
 
 def test_a_summariser_that_fails_leaves_everything(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(request: compaction.SummaryRequest) -> str:
+    def fails(request: compaction.SummaryRequest, listener: summarizers.Listener) -> str:
         raise ConnectionError("no route")
 
     before = desk.live()
-    monkeypatch.setitem(summarizers.SUMMARIZERS, "broken", summarizers.Summarizer("broken", "Broken", fails))
+    broken = summarizers.Summarizer("broken", "Broken", fails)
+    monkeypatch.setattr(summarizers, "summarizers", lambda: {"broken": broken})
     run = life.start(desk.store, desk.session_id, Options(summarizer="broken"), apply=True)
     assert (run.status, run.error_code) == ("failed", "unexpected")
     assert "ConnectionError" in run.error_message

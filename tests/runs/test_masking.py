@@ -33,7 +33,8 @@ def shown(desk: Desk) -> tuple[list[Entry], list[Boundary]]:
 def test_apply_history_and_undo(
     open_desk: Callable[[int], Desk], version: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(summarizers, "SUMMARIZERS", {"offline": summarizers.Summarizer("offline", "", ask=None)})  # type: ignore[arg-type]
+    unusable = summarizers.Summarizer("offline", "", ask=None)  # type: ignore[arg-type]
+    monkeypatch.setattr(summarizers, "summarizers", lambda: {"offline": unusable})
     desk = open_desk(version)
     before, (messages, boundaries) = desk.live(), shown(desk)
 

@@ -165,9 +165,10 @@ class PlanIn(Body):
 
 
 class RunIn(PlanIn):
-    """`apply` false stops at a candidate to look at."""
+    """`apply` false stops at a candidate to look at; `mode` split puts the result into a new session that goes on."""
 
     apply: bool = False
+    mode: str = "in_place"
 
 
 class PartOut(Schema):
@@ -213,8 +214,17 @@ class PlanOut(Schema):
     busy: BusyOut | None
 
 
+class UsageOut(Schema):
+    """What a model was asked and answered, in tokens as its provider counts; `cost` in US dollars, null if unknown."""
+
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float | None = 0.0
+
+
 class RunOut(Schema):
-    """`progress.sentence` says what is being done; `error` what stopped it last."""
+    """`progress.sentence` says what is being done; `error` what stopped it last; `model` what wrote the summary."""
 
     id: int
     store: str
@@ -225,6 +235,10 @@ class RunOut(Schema):
     focus: str
     keep_last: int | None
     apply: bool
+    mode: str
+    new_session_id: str | None
+    model: str
+    usage: UsageOut
     progress: dict[str, Any]
     tokens_before: int | None
     tokens_after: int | None

@@ -23,6 +23,7 @@ from .schemas import (
     PlanOut,
     RunOut,
     SessionOut,
+    UsageOut,
     moment,
 )
 
@@ -120,6 +121,10 @@ def run(found: Run) -> RunOut:
         focus=found.focus,
         keep_last=found.keep_last,
         apply=found.apply,
+        mode=found.mode,
+        new_session_id=found.new_session_id or None,
+        model=found.model,
+        usage=UsageOut(**found.usage),
         progress=found.progress,
         tokens_before=found.tokens_before,
         tokens_after=found.tokens_after,

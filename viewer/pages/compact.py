@@ -14,7 +14,7 @@ import compaction
 from compaction import mask
 from viewer.runs import life, planning
 from viewer.runs.planning import STRATEGIES, Draft, Options
-from viewer.runs.summarizers import SUMMARIZERS
+from viewer.runs.summarizers import OFFLINE, summarizers
 from viewer.store.errors import StoreError
 from viewer.store.sessions import Session, get_session
 from viewer.store.stores import Store, get_store, open_store
@@ -30,7 +30,6 @@ BAR = 100.0  # width of the plan's bar in its own units
 SLOW_SECONDS = 1.0  # a commit that keeps the agent from writing for longer says so
 TOO_SLOW_SECONDS = 10.0  # `docs/hermes.md` section 5: never exceed about 10 s without saying so first
 LITTLE = 0.1  # of the context: a plan that saves less says so
-LOCAL = "offline"  # the summariser that sends nothing anywhere
 LIVE_LIMIT = 2_000  # messages in context up to which the plan is made with the page; above, htmx or a click asks for it
 QUIET = "No turn is running and nobody else compacts this session (checked just now)."
 QUIET_BUT_BLIND = (
@@ -113,16 +112,15 @@ def panel(store: Store, session: Session, options: Options | None = None, *, now
     later = session.live > LIVE_LIMIT and not now
     plan, reason, nothing = (None, "", "") if later else _planned(store, session, options)
     newest = life.latest(store, session.id)
+    usable = summarizers()
     return Panel(
         place=Place(store.name, session.id),
         strategies=tuple(Choice(name, label, name == options.strategy) for name, label in STRATEGIES.items()),
         summarises=options.strategy == "summary",
         focus=options.focus,
         keep=tuple(Choice(value, label, value == str(options.keep_last or "")) for value, label in _kept(options)),
-        summarizers=tuple(
-            Choice(each.name, each.label, each.name == options.summarizer) for each in SUMMARIZERS.values()
-        ),
-        local=options.summarizer == LOCAL,
+        summarizers=tuple(Choice(each.name, each.label, each.name == options.summarizer) for each in usable.values()),
+        local=usable.get(options.summarizer, OFFLINE).local,
         plan=plan,
         reason=reason,
         nothing=nothing,
@@ -247,7 +245,7 @@ def options_from(query: QueryDict) -> Options:
         strategy=strategy if strategy in STRATEGIES else Options().strategy,
         focus=line(query.get("focus", ""), FOCUS_LIMIT),
         keep_last=int(keep) if keep.isascii() and keep.isdigit() and 0 < len(keep) < 7 and int(keep) else None,
-        summarizer=summarizer if summarizer in SUMMARIZERS else Options().summarizer,
+        summarizer=summarizer if summarizer in summarizers() else Options().summarizer,
     )
 
 

@@ -18,7 +18,7 @@ from django.views.decorators.http import require_POST, require_safe
 from viewer.runs import life
 from viewer.runs.models import Run
 from viewer.runs.planning import STRATEGIES
-from viewer.runs.summarizers import SUMMARIZERS
+from viewer.runs.summarizers import KINDS, OFFLINE
 from viewer.store.errors import StoreError
 from viewer.store.sessions import get_session
 from viewer.store.stores import get_store, open_store
@@ -186,13 +186,12 @@ def _pick_up(run: Run) -> tuple[str, SafeString]:
 
 
 def _facts(run: Run) -> tuple[tuple[str, str | SafeString], ...]:
-    summarizer = SUMMARIZERS.get(run.summarizer)
     facts: list[tuple[str, str | SafeString]] = [
         ("How", STRATEGIES.get(run.strategy, run.strategy)),
         ("Started", formats.clock(run.created_at)),
     ]
     if run.strategy == "summary":
-        facts.insert(1, ("Summary by", summarizer.label if summarizer else run.summarizer))
+        facts.insert(1, ("Summary by", clean(_summarised_by(run))))
     if run.focus:
         facts.append(("Focus", clean(run.focus)))
     if run.keep_last:
@@ -200,6 +199,14 @@ def _facts(run: Run) -> tuple[tuple[str, str | SafeString], ...]:
     if run.finished_at:
         facts.append(("Took", formats.seconds((run.finished_at - run.created_at).total_seconds())))
     return tuple(facts)
+
+
+def _summarised_by(run: Run) -> str:
+    if run.summarizer == OFFLINE.name:
+        return OFFLINE.label
+    kind = KINDS.get(run.summarizer)
+    label = kind.label if kind else run.summarizer
+    return f"{run.model} ({label})" if run.model else label
 
 
 def matters(run: Run) -> bool:

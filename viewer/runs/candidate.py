@@ -20,7 +20,7 @@ LOST_KEPT = 500  # anchors that a run names; of more it keeps the number
 
 def options_of(run: Run) -> Options:
     """What the person chose for this run."""
-    return Options(run.strategy, run.focus, run.keep_last, run.summarizer)
+    return Options(run.strategy, run.focus, run.keep_last, run.summarizer, run.mode)
 
 
 def plan_fields(basis: Basis, plan: compaction.Plan) -> dict[str, Any]:

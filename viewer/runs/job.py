@@ -19,8 +19,10 @@ from viewer.store.errors import SessionBusy, StoreError
 from viewer.store.stores import open_store
 
 from . import candidate, outcomes, planning
+from .errors import BadSummary
 from .hold import Hold, Lost, claim
 from .models import Run
+from .progress import Progress
 from .summarizers import get_summarizer
 
 DOING = {"summary": "Summarising", "mask": "Shortening the tool output of"}
@@ -63,34 +65,35 @@ def _make_candidate(hold: Hold) -> None:
     with open_store(hold.store) as reader:
         basis = planning.read_basis(reader, run.session_id)
     plan = planning.plan_of(basis, candidate.options_of(run))
-    hold.tell(
-        status="summarizing",
-        progress={"sentence": f"{DOING[run.strategy]} {len(plan.middle):,} messages.", "messages": len(plan.middle)},
-        **candidate.plan_fields(basis, plan),
-    )
-    made = candidate.fields(basis, plan, _summary(hold, plan))
+    doing = f"{DOING[run.strategy]} {len(plan.middle):,} messages."
+    hold.tell(status="summarizing", progress={"sentence": doing}, **candidate.plan_fields(basis, plan))
+    summary = _summary(hold, plan, doing)
+    try:
+        made = candidate.fields(basis, plan, summary) | {"chunks": []}
+    except BadSummary:
+        hold.tell(chunks=[])  # the same parts would make the same summary again
+        raise
     if run.apply:
         hold.tell(status="waiting", progress={"sentence": "Ready to be written."}, **made)
     else:
         hold.tell(**outcomes.closed("ready", "Ready for you to look at."), **made)
 
 
-def _summary(hold: Hold, plan: compaction.Plan) -> str:
-    """What the summariser says, which is asked only where the strategy needs one."""
+def _summary(hold: Hold, plan: compaction.Plan, doing: str) -> str:
+    """What the summariser says, which is asked only where the strategy needs one, and not again for finished parts."""
     if hold.run.strategy == "mask":
         return ""
-    ask = _still_ours(hold, get_summarizer(hold.run.summarizer).ask)
-    return compaction.summarize(plan, ask, today=timezone.localdate())
-
-
-def _still_ours(hold: Hold, ask: compaction.Ask) -> compaction.Ask:
-    """The summariser, asked only while the run is ours: a cancelled run sends nothing more to a model."""
-
-    def asked(request: compaction.SummaryRequest) -> str:
-        hold.tell()
-        return ask(request)
-
-    return asked
+    chosen = get_summarizer(hold.run.summarizer)
+    hold.tell(model=chosen.model)
+    progress = Progress(hold, doing, plan.count)
+    return compaction.summarize(
+        plan,
+        progress.asking(chosen.ask),
+        today=timezone.localdate(),
+        window=chosen.window,
+        finished=[compaction.Finished(**part) for part in hold.run.chunks],
+        on_chunk=progress.finished,
+    )
 
 
 def _commit(hold: Hold) -> None:

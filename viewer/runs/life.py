@@ -21,6 +21,7 @@ from .models import OPEN_STATUSES, Run
 from .past import CompactionView, compactions
 from .pickup import PickUp, pick_up
 from .planning import Options
+from .summarizers import get_summarizer
 from .undoing import UndoOutlook, is_undoable, outlook, undo, undo_run
 
 __all__ = [
@@ -83,12 +84,22 @@ def _create(store: Store, session_id: str, options: Options, apply: bool) -> Run
                 summarizer=options.summarizer,
                 focus=options.focus,
                 keep_last=options.keep_last,
+                mode=options.mode,
                 apply=apply,
+                chunks=_finished_parts(store, session_id, options),
                 progress={"sentence": "Waiting for a worker."},
             )
     except IntegrityError:
         _require_none_open(store, session_id)
         raise
+
+
+def _finished_parts(store: Store, session_id: str, options: Options) -> list[dict[str, str]]:
+    """The parts of a long summary that the run before finished with the same model, when it did not come to its end."""
+    last = latest(store, session_id)
+    if last is None or last.status not in ("failed", "cancelled") or last.summarizer != options.summarizer:
+        return []
+    return last.chunks if last.model == get_summarizer(options.summarizer).model else []
 
 
 def _require_none_open(store: Store, session_id: str) -> None:

@@ -17,7 +17,9 @@ class Run(models.Model):
     `plan` holds options, window, ids of head, middle, tail and lifted rows, the snapshot and the steps of the commit;
     `copies` maps original row id (as text: JSON) -> id of its clone; `holder` is the compression lock's holder and,
     while it is not empty, the mark of the one worker that has the run. `apply` says whether the run goes on by itself
-    once the summary is there.
+    once the summary is there. `mode` is where the result goes: "in_place", or "split" into a new session
+    (`new_session_id`). `model` names what writes the summary, `usage` what that took (`summarizers.Usage`), and
+    `chunks` keeps the parts of a long summary that are finished (`compaction.Finished`) until there is a candidate.
     """
 
     store = models.CharField(max_length=200)
@@ -28,6 +30,11 @@ class Run(models.Model):
     focus = models.TextField(blank=True, default="")
     keep_last = models.PositiveIntegerField(null=True)
     apply = models.BooleanField()
+    mode = models.CharField(max_length=20, default="in_place")
+    new_session_id = models.CharField(max_length=255, blank=True, default="")
+    model = models.CharField(max_length=200, blank=True, default="")
+    usage = models.JSONField(default=dict)
+    chunks = models.JSONField(default=list)
     progress = models.JSONField(default=dict)
     tokens_before = models.PositiveIntegerField(null=True)
     tokens_after = models.PositiveIntegerField(null=True)
@@ -64,3 +71,20 @@ class Run(models.Model):
     def is_open(self) -> bool:
         """Whether a worker has it or will have it."""
         return self.status in OPEN_STATUSES
+
+
+class Connection(models.Model):
+    """How to reach a model that writes summaries, as typed on the settings page; the environment outranks it.
+
+    The key stands here, in our own database, and nowhere else: it is never shown, logged or sent to anybody but the
+    service at `base_url`.
+    """
+
+    kind = models.CharField(max_length=20, unique=True)
+    base_url = models.CharField(max_length=500, blank=True, default="")
+    api_key = models.CharField(max_length=1000, blank=True, default="")
+    model = models.CharField(max_length=200)
+    window = models.PositiveIntegerField(null=True)
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.model}"

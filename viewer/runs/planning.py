@@ -21,18 +21,23 @@ from .errors import SessionEnded, UnknownChoice
 from .pickup import before_run
 from .summarizers import get_summarizer
 
+MODES = ("in_place", "split")  # where the result goes: into the session itself, or into a new one that continues it
 STRATEGIES = {"summary": "Summarise", "mask": "Shorten old tool output (no summary)"}  # by name, as pages call them
 READINGS = 5  # of a session that is being written to, before giving up on a consistent one
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a person chooses for one compaction; `keep_last` is a number of messages, None for the rules' own choice."""
+    """What a person chooses for one compaction.
+
+    `keep_last` is a number of messages, None for the rules' own choice; `mode` is one of MODES.
+    """
 
     strategy: str = "summary"
     focus: str = ""
     keep_last: int | None = None
     summarizer: str = "offline"
+    mode: str = "in_place"
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,10 +132,12 @@ def busy_sentence(held: Held, doing: str = "compacting this session") -> str:
 
 
 def check_options(options: Options) -> None:
-    """Raise UnknownChoice for a strategy, a summariser or a number that does not exist here."""
+    """Raise UnknownChoice for a strategy, a summariser, a mode or a number that does not exist here."""
     get_summarizer(options.summarizer)
     if options.strategy not in STRATEGIES:
         raise UnknownChoice(f"There is no strategy {options.strategy!r}. There is: {', '.join(STRATEGIES)}.")
+    if options.mode not in MODES:
+        raise UnknownChoice(f"There is no mode {options.mode!r}. There is: {', '.join(MODES)}.")
     if options.keep_last is not None and options.keep_last < 1:
         raise UnknownChoice("keep_last must be 1 or more messages.")
 

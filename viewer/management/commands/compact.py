@@ -14,7 +14,7 @@ from viewer.runs import job, life, outcomes, planning
 from viewer.runs.errors import WrongStatus
 from viewer.runs.models import Run
 from viewer.runs.planning import STRATEGIES, Draft, Options
-from viewer.runs.summarizers import SUMMARIZERS
+from viewer.runs.summarizers import KINDS, OFFLINE
 from viewer.store.errors import StoreError
 from viewer.store.stores import Store, get_store
 
@@ -33,7 +33,7 @@ class Command(BaseCommand):
         parser.add_argument("--strategy", default="summary", help="; ".join(f"{n}: {t}" for n, t in STRATEGIES.items()))
         parser.add_argument("--focus", default="", help="what the summary should not lose")
         parser.add_argument("--keep-last", type=int, metavar="N", help="keep at least the last N messages")
-        parser.add_argument("--summarizer", default="offline", help=f"one of: {', '.join(SUMMARIZERS)}")
+        parser.add_argument("--summarizer", default=OFFLINE.name, help=f"one of: {', '.join([OFFLINE.name, *KINDS])}")
         parser.add_argument("--json", action="store_true", help="answer in the shapes of the JSON API")
 
     def handle(self, *args: Any, json: bool, plan: bool, **options: Any) -> None:

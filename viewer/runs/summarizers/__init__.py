@@ -1,0 +1,36 @@
+"""Summarisers by name: each makes the text of a summary from a request of the engine."""
+
+from __future__ import annotations
+
+from compaction import offline
+from viewer.runs.errors import UnknownChoice
+
+from . import anthropic, connections, openai
+from .base import Listener, Summarizer, Usage
+from .connections import KINDS
+
+__all__ = ["KINDS", "OFFLINE", "Listener", "Summarizer", "Usage", "get_summarizer", "summarizers"]
+
+MAKERS = {"openai": openai.summarizer, "anthropic": anthropic.summarizer}
+OFFLINE = Summarizer(
+    "offline",
+    "Extract, no model (nothing leaves this machine)",
+    lambda request, listener: offline.summarize(request),
+    local=True,
+)
+
+
+def summarizers() -> dict[str, Summarizer]:
+    """Those that can be used now, by name: the one without a model, and each model that is set up."""
+    found = [MAKERS[connection.kind](connection) for connection in connections.all_connections()]
+    return {summarizer.name: summarizer for summarizer in [OFFLINE, *found]}
+
+
+def get_summarizer(name: str) -> Summarizer:
+    """The summariser of this name. Raises UnknownChoice."""
+    usable = summarizers()
+    if name in usable:
+        return usable[name]
+    if name in KINDS:
+        raise UnknownChoice(f"No {name} model is set up: name one on the settings page, or set {KINDS[name].variable}.")
+    raise UnknownChoice(f"There is no summariser {name!r}. There is: {', '.join(usable)}.")

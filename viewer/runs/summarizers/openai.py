@@ -1,0 +1,17 @@
+"""Summaries by a model behind the Chat Completions interface of OpenAI, which many servers speak."""
+
+from __future__ import annotations
+
+import compaction
+
+from .base import Listener, Summarizer
+from .connections import Connection
+
+
+def summarizer(connection: Connection) -> Summarizer:
+    """The summariser that asks this model."""
+
+    def ask(request: compaction.SummaryRequest, listener: Listener) -> str:
+        raise NotImplementedError
+
+    return Summarizer("openai", f"{connection.model}", ask, model=connection.model, window=connection.window)
