@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 
 from viewer.store import reading
@@ -24,12 +25,17 @@ class PickUp:
     sentence: str
 
 
+def resume_command(session_id: str) -> str:
+    """What to type into a terminal to have the agent go on with this session."""
+    return f"hermes --resume {shlex.quote(session_id)}"
+
+
 def before_run(session: Session) -> str:
     """When the agent would notice a compaction of this session, as a sentence."""
     if session.source.lower() in HELD_IN_MEMORY:
         return (
             "If the session is open in a terminal, the agent goes on with what it has in memory until it is resumed: "
-            f"hermes --resume {session.id}"
+            f"{resume_command(session.id)}"
         )
     return "The agent reads the new context with its next message."
 

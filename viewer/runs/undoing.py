@@ -42,7 +42,7 @@ def outlook(store: Store, session_id: str, handoff_id: int) -> UndoOutlook:
     with open_store(store) as reader:
         model = get_session(reader, session_id).model
         history = history_of(reader, session_id)
-        found = check_undo(reader, _undoing(reader, session_id, handoff_id, history))
+        found = check_undo(reader, undoing_of(reader, session_id, handoff_id, history))
         refusal = refusal_to_undo(reader, session_id, handoff_id, history)
         before = reading.live_context(reader, session_id)
         returning = reading.read_rows(reader, found.restored)
@@ -70,7 +70,7 @@ def undo(store: Store, session_id: str, handoff_id: int) -> None:
     with open_store(store) as reader:
         if (problem := planning.refusal(reader, session_id)) is not None:
             raise problem
-        undoing = _undoing(reader, session_id, handoff_id, history_of(reader, session_id))
+        undoing = undoing_of(reader, session_id, handoff_id, history_of(reader, session_id))
         if refusal := check_undo(reader, undoing).refusal:
             raise NotUndoable(refusal)
     holder = guards.new_holder()
@@ -98,7 +98,7 @@ def refusal_to_undo(reader: Reader, session_id: str, handoff_id: int, history: H
     """Why this compaction cannot be taken back, as a sentence; "" when it can. Raises NotFound."""
     if (problem := planning.refusal(reader, session_id)) is not None:
         return problem.message
-    return check_undo(reader, _undoing(reader, session_id, handoff_id, history)).refusal
+    return check_undo(reader, undoing_of(reader, session_id, handoff_id, history)).refusal
 
 
 def is_undoable(run: Run) -> bool:
@@ -114,7 +114,7 @@ def is_undoable(run: Run) -> bool:
         return False
 
 
-def _undoing(reader: Reader, session_id: str, handoff_id: int, history: History) -> Undoing:
+def undoing_of(reader: Reader, session_id: str, handoff_id: int, history: History) -> Undoing:
     """The map original -> copy: the one our run kept, or for the agent's compactions the one History found."""
     run = _applied(reader.store, session_id, handoff_id).order_by("-pk").first()
     if run is None or not wrote_handoff(reader, run):

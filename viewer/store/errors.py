@@ -47,3 +47,9 @@ class NotUndoable(StoreError):
     """This compaction cannot be taken back any more; the message says why."""
 
     code = "not_undoable"
+
+
+class NotBranchable(StoreError):
+    """There is no such context to branch from any more; the message says why."""
+
+    code = "not_branchable"

@@ -114,6 +114,11 @@ def get_store(name: str) -> Store:
     raise NotFound(f"There is no store named {name!r}.")
 
 
+def is_here(store: Store) -> bool:
+    """Whether this machine can reach the store at all: for SQLite, whether it has the file."""
+    return not store.url.startswith("sqlite:///") or store.path.is_file()
+
+
 def unread_homes() -> list[tuple[str, Path]]:
     """Homes of other agents that exist on this machine and that Palimpsest cannot read yet: (agent, directory)."""
     homes = [("Claude Code", ".claude/projects"), ("Codex", ".codex/sessions"), ("OpenClaw", ".openclaw/agents")]
@@ -228,7 +233,7 @@ def capabilities(reader: Reader) -> Capabilities:
 
 def compact_reason(reader: Reader) -> str:
     """Why sessions of this store cannot be compacted in place, as one sentence; "" when they can."""
-    columns, path = reader.columns, reader.store.path
+    columns = reader.columns
     if "compacted" not in columns.messages or "active" not in columns.messages:
         return (
             f"This store has schema {_schema(reader) or 'unknown'}, whose messages have no “compacted” column: "
@@ -236,6 +241,21 @@ def compact_reason(reader: Reader) -> str:
         )
     if "compression_locks" not in columns.tables or not {"message_count", "end_reason"} <= set(columns.sessions):
         return "This store lacks the compression lock that its agent and this site would share."
+    return _write_reason(reader)
+
+
+def branch_reason(reader: Reader) -> str:
+    """Why no session can be branched off in this store, as one sentence; "" when one can."""
+    if "active" not in reader.columns.messages:
+        return "The messages of this store have no “active” flag: what is in context cannot be told."
+    if not {"parent_session_id", "model_config", "title", "message_count"} <= set(reader.columns.sessions):
+        return "The sessions of this store have no place to say that one is a branch of another."
+    return _write_reason(reader)
+
+
+def _write_reason(reader: Reader) -> str:
+    """Why no message can be written here, whatever for; "" when it can."""
+    columns, path = reader.columns, reader.store.path
     if _has_unset_flags(reader):
         return "Some messages of this store have no “active” flag yet: let its agent start once, which sets them."
     if any("messages_fts_cjk" in name for name, _ in columns.triggers):

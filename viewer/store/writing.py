@@ -1,5 +1,5 @@
-"""The writes: commit a compaction, undo one, rename, archive. Each is one transaction; this module and `guards` alone
-write.
+"""The writes: commit a compaction, undo one, rename, archive. Each is one transaction; this module, `guards` and
+`branching` alone write.
 
 The commit goes as `docs/how-it-works.md` tells: flag the originals, then insert clones of the head, the handoff, clones
 of the tail, clones of the rows that arrived meanwhile, so that a generation is one id range as in the agent's own
@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 import compaction
 
-from . import guards
+from . import guards, titles
 from .codec import decode_calls, encode_content
 from .columns import Columns, quoted, read_columns
 from .errors import CompactionConflict, NotFound, NotUndoable, StoreError, StoreReadOnly
@@ -29,7 +29,7 @@ from .stores import Reader, Store, identity
 from .transaction import write
 from .undoing import Outlook, Undoing, outlook_of
 
-_NOT_CLONED = {"id", "active", "compacted", "display_order"}
+_NOT_CLONED = {"id", "session_id", "active", "compacted", "display_order"}
 _DERIVED = ("api_content", "display_identity")  # made from the content by the owner: stale once the content changes
 REARM_KEY = "_proactive_prune_rearm_tokens"  # leaves sessions.model_config with every in-place compaction of the owner
 
@@ -119,7 +119,7 @@ def commit(
         block = [row[0] for row in con.execute(_BLOCK, [planned.session_id, highest]).fetchall()]
         if len(block) != len(steps) + len(late):
             raise StoreError(f"The store gave {len(block)} rows for {len(steps) + len(late)}; nothing was written.")
-        _count(con, columns, planned.session_id)
+        recount(con, columns, planned.session_id)
     return Commit(handoff_id, tuple(block), copies, len(block), time.monotonic() - started)
 
 
@@ -196,30 +196,39 @@ def _insert(
     for kind, group in groupby(steps, key=type):
         if kind is Clone:
             ids = [step.id for step in group if isinstance(step, Clone)]
-            copies.update(zip(ids, _clone(con, columns, ids), strict=True))
+            copies.update(zip(ids, clone(con, columns, session_id, ids), strict=True))
             continue
         for step in group:
             if isinstance(step, New):
                 handoff_id = _insert_message(con, columns, session_id, step.message, now)
             elif isinstance(step, CloneChanged):
-                copies[step.id] = _clone_changed(con, columns, step)
+                copies[step.id] = _clone_changed(con, columns, session_id, step)
                 handoff_id = copies[step.id] if step.is_handoff else handoff_id
     return handoff_id, copies
 
 
-def _clone(con: sqlite3.Connection, columns: Columns, ids: Sequence[int]) -> list[int]:
-    """Clones of these rows (ascending ids) in order, by SQL alone, so that no value passes through this program."""
+def clone(con: sqlite3.Connection, columns: Columns, session_id: str, ids: Sequence[int]) -> list[int]:
+    """Live clones of these rows (ascending ids) in this session, in order; ids of those that are there.
+
+    By SQL alone, so that no value passes through this program.
+    """
     highest = con.execute("SELECT MAX(id) FROM messages").fetchone()[0]
     names = ", ".join(quoted(name) for name in columns.messages if name not in _NOT_CLONED)
     con.execute(
-        f"INSERT INTO messages ({names}, active, compacted) SELECT {names}, 1, 0 FROM messages "
-        "WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id",
-        [json.dumps(list(ids))],
+        f"INSERT INTO messages ({names}, session_id{_flags(columns)[0]}) SELECT {names}, ?{_flags(columns)[1]} "
+        "FROM messages WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id",
+        [session_id, json.dumps(list(ids))],
     )
     return [row[0] for row in con.execute("SELECT id FROM messages WHERE id > ? ORDER BY id", [highest]).fetchall()]
 
 
-def _clone_changed(con: sqlite3.Connection, columns: Columns, step: CloneChanged) -> int:
+def _flags(columns: Columns) -> tuple[str, str]:
+    """Names and values of the flags of a live row, as the ends of their lists; the oldest schemas lack `compacted`."""
+    flags = {name: value for name, value in (("active", "1"), ("compacted", "0")) if name in columns.messages}
+    return "".join(f", {name}" for name in flags), "".join(f", {value}" for value in flags.values())
+
+
+def _clone_changed(con: sqlite3.Connection, columns: Columns, session_id: str, step: CloneChanged) -> int:
     changes = {name: _stored(name, value) for name, value in step.changes.items()}
     if "content" in changes:
         changes = dict.fromkeys(_DERIVED) | changes
@@ -227,9 +236,9 @@ def _clone_changed(con: sqlite3.Connection, columns: Columns, step: CloneChanged
     kept = [quoted(name) for name in columns.messages if name not in _NOT_CLONED and name not in changes]
     names = ", ".join([*kept, *map(quoted, changes)])
     cursor = con.execute(
-        f"INSERT INTO messages ({names}, active, compacted) SELECT {', '.join([*kept, *'?' * len(changes)])}, 1, 0 "
-        "FROM messages WHERE id = ?",
-        [*changes.values(), step.id],
+        f"INSERT INTO messages ({names}, session_id{_flags(columns)[0]}) "
+        f"SELECT {', '.join([*kept, *'?' * len(changes)])}, ?{_flags(columns)[1]} FROM messages WHERE id = ?",
+        [*changes.values(), session_id, step.id],
     )
     return _new_id(cursor)
 
@@ -260,7 +269,7 @@ def _stored(name: str, value: Any) -> Any:
     return int(value) if isinstance(value, bool) else value
 
 
-def _count(con: sqlite3.Connection, columns: Columns, session_id: str) -> int:
+def recount(con: sqlite3.Connection, columns: Columns, session_id: str) -> int:
     """Bring the session's counters up to date: a cached agent notices a changed context by `message_count`."""
     rows = con.execute("SELECT tool_calls FROM messages WHERE session_id = ? AND active = 1", [session_id]).fetchall()
     counters = {"message_count": len(rows), "tool_call_count": sum(len(decode_calls(row[0])) for row in rows)}
@@ -303,7 +312,7 @@ def undo(store: Store, undoing: Undoing, *, lock_holder: str, lease_holder: str)
         taken_back = set(undoing.originals) - set(outlook.restored)
         _set_active(con, undoing.session_id, [*outlook.hidden, *taken_back], 0)
         _set_active(con, undoing.session_id, outlook.restored, 1)
-        _count(con, columns, undoing.session_id)
+        recount(con, columns, undoing.session_id)
     return outlook
 
 
@@ -319,8 +328,7 @@ def _set_active(con: sqlite3.Connection, session_id: str, ids: Sequence[int], ac
 
 def rename(store: Store, session_id: str, title: str) -> None:
     """Give a session another title (at most 100 characters, unique in the store; "" for none). Raises StoreError."""
-    printable = "".join(character if character.isprintable() else " " for character in title)
-    wanted = " ".join(printable.split())[:100] or None
+    wanted = titles.cleaned(title) or None
     try:
         _set(store, session_id, "title", wanted, title_source="user" if wanted else None)
     except StoreError as problem:

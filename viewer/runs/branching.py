@@ -1,0 +1,87 @@
+"""*Branch from here*: a new session with the context of an earlier moment, or of now. The source is only read."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from viewer.store import branching, counting, reading
+from viewer.store.codec import StoredMessage
+from viewer.store.errors import NotBranchable, StoreError, StoreReadOnly
+from viewer.store.sessions import get_session, tip
+from viewer.store.stores import Reader, Store, branch_reason, open_store
+
+from .errors import SessionEnded
+from .ours import history_of
+from .undoing import undoing_of
+
+GONE = "the agent rewrote its transcript"
+
+
+@dataclass(frozen=True, slots=True)
+class BranchOutlook:
+    """What a branch would hold. `refusal` says why there can be none, "" when there can."""
+
+    refusal: str
+    messages: int
+    tokens: int
+
+
+def outlook(store: Store, session_id: str, before: int | None) -> BranchOutlook:
+    """What a branch of the session would hold: its context before the compaction with this handoff, or as it is now.
+
+    Raises NotFound, StoreUnavailable.
+    """
+    with open_store(store) as reader:
+        count = counting.counter_for(get_session(reader, session_id).model)
+        try:
+            rows = reading.for_model(_rows(reader, session_id, before))
+        except (NotBranchable, SessionEnded, StoreReadOnly) as refused:
+            return BranchOutlook(refused.message, 0, 0)
+    return BranchOutlook("", len(rows), sum(counting.row_tokens(row, count) for row in rows))
+
+
+def branch(store: Store, session_id: str, before: int | None) -> str:
+    """Make the branch; the id of the new session.
+
+    Raises NotFound, NotBranchable, SessionEnded, StoreReadOnly or StoreUnavailable; nothing is written then.
+    """
+    with open_store(store) as reader:
+        rows = _rows(reader, session_id, before)
+    ids = None if before is None else [row.id for row in rows]
+    return branching.branch(store, session_id, ids, now=time.time())
+
+
+def _rows(reader: Reader, session_id: str, before: int | None) -> Sequence[StoredMessage]:
+    if (refused := _refusal(reader, session_id)) is not None:
+        raise refused
+    if before is None:
+        rows = reading.live_context(reader, session_id)
+        if not rows:
+            raise NotBranchable("This session has no message in context.")
+        return rows
+    return _rows_before(reader, session_id, before)
+
+
+def _refusal(reader: Reader, session_id: str) -> StoreError | None:
+    session = get_session(reader, session_id)
+    if reason := branch_reason(reader):
+        return StoreReadOnly(reason)
+    if session.end_reason == "compression" and (newest := tip(reader, session_id)) != session_id:
+        # An agent of schema 16 takes whatever begins after such an end for the continuation.
+        return SessionEnded(f"This conversation went on in {newest}: branch from there, at any of its compactions.")
+    return None
+
+
+def _rows_before(reader: Reader, session_id: str, handoff_id: int) -> Sequence[StoredMessage]:
+    """The rows that were in context before this compaction, in order, those taken back or superseded since included."""
+    found = undoing_of(reader, session_id, handoff_id, history_of(reader, session_id))
+    rows = reading.read_rows(reader, sorted(found.originals))
+    if missing := len(found.originals) - len(rows):
+        raise NotBranchable(f"{missing} of the messages from before this compaction no longer exist: {GONE}.")
+    if found.unmapped or not rows:
+        raise NotBranchable("It cannot be told which messages were in context before this compaction.")
+    if any(row.state == "live" and row.session_id == session_id for row in rows.values()):
+        raise NotBranchable(f"The messages from before this compaction no longer exist as they were: {GONE}.")
+    return [rows[row_id] for row_id in sorted(rows)]

@@ -1,0 +1,37 @@
+"""Titles of sessions: at most 100 characters, and no two alike in a store (`docs/hermes.md` section 1)."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Iterator
+from itertools import count
+
+LONGEST = 100  # characters
+_NUMBERED = re.compile(r"(.+?) #(\d+)", re.DOTALL)
+
+
+def cleaned(title: str) -> str:
+    """The title as the owner would store it: printable, single spaces, not too long."""
+    printable = "".join(character if character.isprintable() else " " for character in title)
+    return " ".join(printable.split())[:LONGEST].rstrip()
+
+
+def of_branch(con: sqlite3.Connection, name: str) -> str:
+    """`name (branch)`, numbered when that is taken."""
+    return _first_free(con, name, (f" (branch{'' if number == 1 else f' {number}'})" for number in count(1)))
+
+
+def of_next_part(con: sqlite3.Connection, title: str) -> str:
+    """`title #2` for the part that follows the first one, `#3` for the next: the owner's way of numbering them."""
+    numbered = _NUMBERED.fullmatch(title)
+    base, newest = (numbered[1], int(numbered[2])) if numbered else (title, 1)
+    return _first_free(con, base, (f" #{number}" for number in count(newest + 1)))
+
+
+def _first_free(con: sqlite3.Connection, name: str, endings: Iterator[str]) -> str:
+    for ending in endings:
+        title = cleaned(name)[: LONGEST - len(ending)].rstrip() + ending
+        if con.execute("SELECT 1 FROM sessions WHERE title = ?", [title]).fetchone() is None:
+            return title
+    raise AssertionError("unreachable")
