@@ -170,6 +170,8 @@ HERMES_HOME = _directory("HERMES_HOME", Path.home() / ".hermes")
 DEMO_STORE = DATA_DIR / "demo.db"
 # How long a finished summary waits for the agent's turn to end before the run goes back to "ready".
 WAIT_SECONDS = _number("PALIMPSEST_WAIT", 600, 1, 24 * 60 * 60)
+# Without a heartbeat for so long, the worker of a run counts as lost; twelve beats, and looks for such runs, fit in.
+LOST_AFTER = _number("PALIMPSEST_LOST_AFTER", 60, 2, 60 * 60)
 
 # Models that write summaries, by kind of interface; a kind without a model is not set up here.
 MODELS: dict[str, dict[str, Any]] = {
@@ -227,7 +229,7 @@ TEMPLATES = [
 
 DATABASES = {"default": _database("PALIMPSEST_DATABASE_URL", DATA_DIR / "palimpsest.sqlite3")}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
-TASKS = {"default": {"BACKEND": "django_tasks_db.DatabaseBackend"}}
+TASKS = {"default": {"BACKEND": "django_tasks_db.DatabaseBackend", "QUEUES": []}}  # one a store, by any name
 
 # One owner, signed in by a one-time link; the session cookie says so.
 SESSION_COOKIE_NAME = "palimpsest"

@@ -13,8 +13,8 @@ from pytest_django import Settings
 from viewer.store.stores import Store, get_store
 
 WEEK_29 = "Airline desk, week 29"
-IMMEDIATE = {"default": {"BACKEND": "django_tasks.backends.immediate.ImmediateBackend"}}
-QUEUED = {"default": {"BACKEND": "django_tasks_db.DatabaseBackend"}}
+IMMEDIATE = {"default": {"BACKEND": "django_tasks.backends.immediate.ImmediateBackend", "QUEUES": []}}
+QUEUED = {"default": {"BACKEND": "django_tasks_db.DatabaseBackend", "QUEUES": []}}
 
 
 @dataclass(frozen=True)

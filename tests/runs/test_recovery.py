@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -9,6 +10,7 @@ from datetime import timedelta
 
 import pytest
 from django.utils import timezone
+from django_tasks_db.models import DBTaskResult
 from pytest_django import Settings
 
 from tests.runs.desk import QUEUED, Desk
@@ -130,9 +132,9 @@ def test_runs_that_wait_for_a_worker_or_beat_are_left_alone(desk: Desk, settings
     run = life.start(desk.store, desk.session_id, Options(), apply=True)
     Run.objects.update(heartbeat_at=timezone.now() - timedelta(hours=1))
     assert recovery.sweep() == []
-    Run.objects.update(status="summarizing", holder=GONE, heartbeat_at=timezone.now() - timedelta(seconds=60))
+    Run.objects.update(status="summarizing", holder=GONE, heartbeat_at=timezone.now() - timedelta(seconds=30))
     assert recovery.sweep() == []
-    assert recovery.sweep(older_than=30) == [run]
+    assert recovery.sweep(older_than=15) == [run]
     run.refresh_from_db()
     assert (run.status, run.holder) == ("queued", "")
 
@@ -145,15 +147,107 @@ def test_a_run_that_never_reached_the_queue_is_taken_up(desk: Desk) -> None:
     assert run.status == "applied"
 
 
-def test_a_store_that_is_gone_keeps_what_may_have_been_written(desk: Desk, settings: Settings) -> None:
-    applying = died(queued(desk), desk, status="applying")
-    stores, settings.STORES = settings.STORES, {}
+def test_a_run_of_a_store_that_is_not_here_is_left_to_workers_that_have_it(desk: Desk, settings: Settings) -> None:
+    run = died(queued(desk), desk, status="planning")
+    settings.STORES = {}
     assert recovery.sweep() == []
-    Run.objects.filter(pk=applying.pk).update(status="planning")
-    assert [run.pk for run in recovery.sweep()] == [applying.pk]
-    applying.refresh_from_db()
-    assert (applying.status, applying.error_code) == ("failed", "not_found")
-    settings.STORES = stores
+    Run.objects.update(heartbeat_at=timezone.now() - timedelta(minutes=11))
+    assert [found.pk for found in recovery.sweep()] == [run.pk]
+    run.refresh_from_db()
+    assert (run.status, run.error_code) == ("failed", "not_found")
+    assert "No worker that has it gave a sign for 10 minutes" in run.error_message
+
+
+@pytest.mark.parametrize("written", [False, True])
+def test_what_may_have_been_written_is_looked_up_once_the_store_can_be_read(desk: Desk, written: bool) -> None:
+    run = life.start(desk.store, desk.session_id, Options(), apply=written)
+    live = desk.live()
+    died(run, desk, status="applying", handoff_id=None, block_ids=[], copies={}, applied_at=None)
+    away = desk.path.rename(desk.path.with_suffix(".away"))
+    desk.path.write_bytes(b"no database at all, for now" * 100)
+
+    assert [found.pk for found in recovery.sweep()] == [run.pk]
+    run.refresh_from_db()
+    assert (run.status, run.error_code) == ("failed", recovery.UNKNOWN)
+    assert "looked up as soon as" in run.error_message
+    assert recovery.sweep() == []
+
+    away.rename(desk.path)
+    assert [found.pk for found in recovery.sweep()] == [run.pk]
+    run.refresh_from_db()
+    assert (run.status, run.error_code) == (("applied", "") if written else ("ready", "worker_lost"))
+    assert desk.live() == live and desk.holders("compression_locks") == []
+    if not written:
+        assert life.apply(run).status == "applied"
+
+
+@pytest.mark.parametrize("done", [False, True])
+def test_an_undo_that_was_not_noted_is_noted(desk: Desk, done: bool) -> None:
+    before = desk.live()
+    run = life.start(desk.store, desk.session_id, Options(), apply=True)
+    after = desk.live()
+    if done:
+        life.undo_run(run)
+    died(run, desk, status="applied")
+
+    assert [found.pk for found in recovery.sweep()] == [run.pk]
+    run.refresh_from_db()
+    assert (run.status, run.holder) == ("undone" if done else "applied", "")
+    assert desk.live() == (before if done else after)
+    assert desk.holders("compression_locks") == []
+
+
+def test_a_worker_that_is_certainly_dead_is_not_waited_for(desk: Desk) -> None:
+    run = queued(desk)
+    ours = guards.new_holder()
+    for holder, lost in [
+        (ours, False),
+        (re.sub(r"pid=\d+", "pid=4194305", ours), True),
+        (re.sub(r"pid=\d+", "pid=4194305", re.sub("boot=.", "boot=!", ours).replace("!", "x")), False),
+    ]:
+        Run.objects.update(status="planning", holder=holder, heartbeat_at=timezone.now())
+        assert recovery.sweep() == ([run] if lost else []), holder
+        Run.objects.update(status="planning", attempts=0)
+
+
+def test_tasks_of_dead_workers_are_ended_and_what_they_had_not_claimed_is_taken_up(
+    desk: Desk, settings: Settings
+) -> None:
+    settings.TASKS = QUEUED
+    run = life.start(desk.store, desk.session_id, Options(), apply=True)
+    [task] = DBTaskResult.objects.all()
+    task.claim(guards.new_holder())
+    assert recovery.sweep() == []
+    task.claim(re.sub(r"pid=\d+", "pid=4194305", guards.new_holder()))
+    assert recovery.sweep() == [run]
+    assert recovery.sweep() == []
+    states = DBTaskResult.objects.order_by("enqueued_at").values_list("status", flat=True)
+    assert list(states) == ["FAILED", "READY"]
+
+
+def test_a_task_whose_run_was_given_to_another_is_ended(desk: Desk, settings: Settings) -> None:
+    settings.TASKS = QUEUED
+    run = life.start(desk.store, desk.session_id, Options(), apply=True)
+    [task] = DBTaskResult.objects.all()
+    task.claim("pid=1:elsewhere")
+    DBTaskResult.objects.update(started_at=timezone.now() - timedelta(minutes=2))
+    assert recovery.sweep() == []
+    died(run, desk)
+    assert recovery.sweep() == [run]
+    recovery.sweep()
+    assert sorted(DBTaskResult.objects.values_list("status", flat=True)) == ["FAILED", "READY"]
+
+
+def test_locks_of_our_dead_are_removed_and_no_others(desk: Desk) -> None:
+    dead = re.sub(r"pid=\d+", "pid=4194305", guards.new_holder())
+    agents = dead.replace("agent=palimpsest", "agent=hermes")
+    for number, holder in enumerate([dead, agents, GONE, guards.new_holder()]):
+        for table in ("compression_locks", "session_turn_leases"):
+            desk.rows(f"INSERT INTO {table} VALUES (?, ?, unixepoch(), unixepoch() + 300)", f"s{number}", holder)
+    recovery.tidy()
+    for table in ("compression_locks", "session_turn_leases"):
+        left = desk.holders(table)
+        assert len(left) == 3 and dead not in left
 
 
 def test_a_worker_looks_again_and_again(desk: Desk) -> None:

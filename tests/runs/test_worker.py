@@ -25,7 +25,7 @@ PATIENCE = 60.0  # seconds, for a worker's start beside other work
 
 @pytest.fixture
 def worker(desk: Desk) -> Iterator[Callable[[], subprocess.Popen[bytes]]]:
-    """A function that starts `manage.py db_worker` on the test's own database and store."""
+    """A function that starts `manage.py worker` on the test's own database and store."""
     started: list[subprocess.Popen[bytes]] = []
     environment = os.environ | {
         "PALIMPSEST_DATABASE_URL": f"sqlite:///{connection.settings_dict['NAME']}",
@@ -33,8 +33,9 @@ def worker(desk: Desk) -> Iterator[Callable[[], subprocess.Popen[bytes]]]:
     }
 
     def start() -> subprocess.Popen[bytes]:
-        command = [sys.executable, "manage.py", "db_worker", "--interval", "0.1", "--no-startup-delay", "--no-reload"]
-        process = subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.DEVNULL)
+        process = subprocess.Popen(
+            [sys.executable, "manage.py", "worker"], cwd=ROOT, env=environment, stderr=subprocess.DEVNULL
+        )
         started.append(process)
         return process
 

@@ -14,17 +14,20 @@ from functools import cached_property
 from types import TracebackType
 from typing import Any
 
-from django.db import DatabaseError, connection
+from django.conf import settings
+from django.db import Error, InterfaceError, OperationalError, connection
 from django.db.models import F
-from django.utils import timezone
+from django.db.models.functions import Now
 
 from viewer.store import guards
 from viewer.store.errors import StoreError
 from viewer.store.stores import Store, get_store
 
 from .models import OPEN_STATUSES, Run
+from .plain import plain
 
-BEAT_SECONDS = 5.0  # between heartbeats on the row
+BEAT_SECONDS = settings.LOST_AFTER / 12  # between heartbeats on the row, by the database's clock
+AGAIN_SECONDS = 0.5  # between two tries to reach our own database
 UNCLAIMED = ("queued", "waiting")  # the two statuses in which a run waits for a worker
 
 logger = logging.getLogger(__name__)
@@ -38,7 +41,7 @@ def claim(run_id: int) -> Run | None:
     """Make this worker the one that has the run; None when it waits for none (done, cancelled, taken)."""
     holder = guards.new_holder()
     claimed = Run.objects.filter(pk=run_id, holder="", status__in=UNCLAIMED).update(
-        holder=holder, heartbeat_at=timezone.now(), attempts=F("attempts") + 1
+        holder=holder, heartbeat_at=Now(), attempts=F("attempts") + 1
     )
     return Run.objects.get(pk=run_id) if claimed else None
 
@@ -61,23 +64,44 @@ class Hold:
         return get_store(self.run.store)
 
     def __enter__(self) -> Hold:
-        guards.take_lock(self.store, self.run.session_id, self.holder)
-        self._thread.start()
+        self._thread.start()  # before the lock, which may be long in coming
+        try:
+            guards.take_lock(self.store, self.run.session_id, self.holder)
+        except BaseException:
+            self._stop()
+            raise
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._ended.set()
-        self._thread.join()
+        self._stop()
         guards.let_go(self.store, self.run.session_id, self.holder)
 
+    def _stop(self) -> None:
+        self._ended.set()
+        self._thread.join()
+
     def tell(self, **fields: Any) -> None:
-        """Write fields of the row, and that the worker lives. Raises Lost when the run is not ours any more."""
-        changed = _ours(self.run.pk, self.holder).update(heartbeat_at=timezone.now(), **fields)
+        """Write fields of the row, and that the worker lives. Raises Lost when the run is not ours any more.
+
+        While our own database is away it is asked again, until the run counts as lost anyway; raises its error then.
+        """
+        stored = plain(fields)
+        until = time.monotonic() + settings.LOST_AFTER
+        while True:
+            try:
+                changed = _ours(self.run.pk, self.holder).update(heartbeat_at=Now(), **stored)
+                break
+            except (OperationalError, InterfaceError) as problem:
+                if connection.in_atomic_block or time.monotonic() > until:
+                    raise
+                logger.warning("%s cannot be noted yet: %s", self.run, problem)
+                connection.close()
+                time.sleep(AGAIN_SECONDS)
         if not changed:
             raise Lost
-        for name, value in fields.items():
+        for name, value in stored.items():
             setattr(self.run, name, value)
 
     def step(self, sentence: str, **details: Any) -> None:
@@ -89,17 +113,15 @@ class Hold:
         try:
             while not self._ended.wait(BEAT_SECONDS):
                 try:
-                    alive = _ours(self.run.pk, self.holder).update(heartbeat_at=timezone.now())
+                    alive = _ours(self.run.pk, self.holder).update(heartbeat_at=Now())
                     if not alive:
                         return
                     if time.monotonic() - refreshed >= guards.REFRESH_EVERY - BEAT_SECONDS:
                         guards.refresh_lock(self.store, self.run.session_id, self.holder)
                         refreshed = time.monotonic()
-                except (
-                    DatabaseError,
-                    StoreError,
-                ) as problem:  # one beat missed is no harm; the commit checks the lock itself
+                except (Error, StoreError) as problem:  # a beat missed is no harm; the commit checks the lock itself
                     logger.warning("Heartbeat of %s: %s", self.run, problem)
+                    connection.close()  # a broken connection stays broken
         finally:
             connection.close()
 

@@ -10,6 +10,7 @@ import time
 from datetime import UTC, datetime
 
 from django.conf import settings
+from django.db import Error as DatabaseProblem
 from django.utils import timezone
 from django_tasks import task
 
@@ -23,6 +24,7 @@ from .errors import BadSummary
 from .hold import Hold, Lost, claim
 from .models import Run
 from .progress import Progress
+from .queues import queue_of
 from .summarizers import get_summarizer
 
 DOING = {"summary": "Summarising", "mask": "Shortening the tool output of"}
@@ -40,8 +42,8 @@ def compact(run_id: int) -> None:
 
 
 def enqueue(run: Run) -> None:
-    """Hand the run to the queue."""
-    queued = compact.enqueue(run.pk)
+    """Hand the run to the queue of its store."""
+    queued = compact.using(queue_name=queue_of(run.store)).enqueue(run.pk)
     Run.objects.filter(pk=run.pk).update(task_id=str(queued.id))
 
 
@@ -152,5 +154,5 @@ def _end_with(hold: Hold, problem: Exception) -> None:
         hold.tell(**outcomes.stopped(hold.run, code, message))
     except Lost:
         logger.info("Run %s was cancelled or taken up elsewhere.", hold.run.pk)
-    except StoreError as unread:  # whether it was written is not known yet: recovery looks again
-        logger.warning("Run %s is left to recovery: %s", hold.run.pk, unread.message)
+    except (StoreError, DatabaseProblem) as away:  # what became of it cannot be found or noted: recovery looks again
+        logger.warning("Run %s is left to recovery: %s", hold.run.pk, away)

@@ -45,6 +45,7 @@ __all__ = [
 ]
 
 CANCELLABLE = ("queued", "planning", "summarizing", "waiting")
+JUST_ENDED = "Another run of this session was quicker and has just ended. Look at the session, then ask again."
 
 
 def start(store: Store, session_id: str, options: Options, apply: bool) -> Run:
@@ -89,9 +90,9 @@ def _create(store: Store, session_id: str, options: Options, apply: bool) -> Run
                 chunks=_finished_parts(store, session_id, options),
                 progress={"sentence": "Waiting for a worker."},
             )
-    except IntegrityError:
+    except IntegrityError as problem:
         _require_none_open(store, session_id)
-        raise
+        raise SessionBusy(JUST_ENDED) from problem
 
 
 def _finished_parts(store: Store, session_id: str, options: Options) -> list[dict[str, str]]:
@@ -145,9 +146,9 @@ def _to_waiting(run: Run, changed: dict[str, object]) -> None:
     try:
         with transaction.atomic():
             _change(run, ("ready",), status="waiting", **changed)
-    except IntegrityError:
+    except IntegrityError as problem:
         _require_none_open(get_store(run.store), run.session_id)
-        raise
+        raise SessionBusy(JUST_ENDED) from problem
 
 
 def discard(run: Run) -> Run:

@@ -38,6 +38,22 @@ def applied(commit: Commit, at: datetime) -> dict[str, Any]:
     }
 
 
+def undone() -> dict[str, Any]:
+    """Taken back."""
+    return {"status": "undone", "holder": "", "progress": {"sentence": f"Undone {timezone.localtime():%d %b %H:%M}."}}
+
+
+def is_undone(run: Run) -> bool:
+    """Whether the store has this applied run's block out of the context, and what was before it in there again.
+
+    Raises StoreError when the store cannot be read.
+    """
+    with open_store(get_store(run.store)) as reader:
+        rows = reading.read_rows(reader, [row[0] for row in candidate.snapshot(run).rows] + [run.handoff_id or 0])
+    handoff = rows.pop(run.handoff_id or 0, None)
+    return handoff is not None and handoff.state == "out" and any(row.state == "live" for row in rows.values())
+
+
 def stopped(run: Run, code: str, message: str) -> dict[str, Any]:
     """Stopped by a refusal: back to `ready` where only the writing failed, so that the summary is not lost."""
     status = "failed"

@@ -1,34 +1,55 @@
 """Runs whose worker died: taken up again, recognised as written, or ended with a reason; never stuck.
 
-A run is lost when it is open and its heartbeat is old. First its locks in the store are released by their holder's
-name, so that a worker that is not dead after all cannot commit any more (`writing.commit` checks the lock inside its
-transaction); only then is the store searched for a commit that was made and not noted, and only then may another worker
-go on. So nothing is written twice.
+A run is lost when it is open and its heartbeat is old, or its worker certainly dead. First its locks in the store are
+released by their holder's name, so that a worker that is not dead after all cannot commit any more (`writing.commit`
+checks the lock inside its transaction); only then is the store searched for a commit that was made and not noted, and
+only then may another worker go on. So nothing is written twice. Undoing is noted on the run by the same name.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
+import time
 from datetime import timedelta
+from typing import TYPE_CHECKING, TypedDict
 
-from django.db import DatabaseError, connection
-from django.utils import timezone
+from django.conf import settings
+from django.db import Error, connection
+from django.db.models import BooleanField, ExpressionWrapper, Q, QuerySet
+from django.db.models.functions import Now
 from django_tasks import TaskResultStatus, default_task_backend
 from django_tasks.exceptions import TaskResultDoesNotExist
 
 from viewer.store import guards
-from viewer.store.errors import StoreError
-from viewer.store.stores import get_store
+from viewer.store.errors import NotFound, StoreError
+from viewer.store.stores import all_stores, get_store
 
-from . import job, outcomes
+from . import job, leftovers, outcomes
 from .models import OPEN_STATUSES, Run
+from .queues import stores_here
 
-STALE_SECONDS = 120.0  # without a heartbeat (hold.BEAT_SECONDS)
-SWEEP_SECONDS = 30.0
+STALE_SECONDS = float(settings.LOST_AFTER)  # without a heartbeat
+SWEEP_SECONDS = STALE_SECONDS / 12
 MOST_ATTEMPTS = 3  # a run that kills its worker each time must end
+AWAY_LIMITS = 10  # heartbeat limits without a sign of any worker that has the store, before its runs are given up
+UNKNOWN = "outcome_unknown"  # the error code of a run that may have been written to a store that cannot be read
+HEAVY = ("plan", "report", "copies", "chunks", "summary")
 
 logger = logging.getLogger(__name__)
+
+
+class Ages(TypedDict):
+    """Whether the heartbeat is old, and very old, by the database's clock."""
+
+    silent: bool
+    away: bool
+
+
+if TYPE_CHECKING:
+    from django_stubs_ext import WithAnnotations
+
+    Aged = WithAnnotations[Run, Ages]
 
 
 def watch(every: float = SWEEP_SECONDS) -> threading.Event:
@@ -39,21 +60,48 @@ def watch(every: float = SWEEP_SECONDS) -> threading.Event:
 
 
 def _watch(every: float, ended: threading.Event) -> None:
+    tidied = 0.0
     while not ended.is_set():
         try:
             sweep()
-        except DatabaseError as problem:
+            if not tidied or time.monotonic() - tidied >= STALE_SECONDS:
+                tidy()
+                tidied = time.monotonic()
+        except Error as problem:
             logger.warning("Looking for lost runs: %s", problem)
+        except Exception:
+            logger.exception("Looking for lost runs")
         finally:
             connection.close()
+        slept = time.time()
         ended.wait(every)
+        if time.time() - slept > every + STALE_SECONDS / 2:  # this machine was asleep: its own workers may beat first
+            ended.wait(every)
 
 
 def sweep(older_than: float = STALE_SECONDS) -> list[Run]:
-    """Recover every open run without a heartbeat for `older_than` seconds; the runs that were changed."""
-    before = timezone.now() - timedelta(seconds=older_than)
-    lost = Run.objects.filter(status__in=OPEN_STATUSES, heartbeat_at__lt=before).order_by("pk")
-    return [run for run in lost if not _still_queued(run) and recover(run)]
+    """Recover every open run that is lost, and note what was undone; the runs that were changed."""
+    leftovers.end_tasks(older_than)
+    here = stores_here()
+    found = _light(older_than).filter(status__in=OPEN_STATUSES)
+    changed: list[Run] = [run for run in found if (_is_lost(run) if run.store in here else run.away) and _tried(run)]
+    unknown = Run.objects.filter(status="failed", error_code=UNKNOWN, store__in=here)
+    changed += [run for run in unknown if _look_up(run)]
+    undoing = _light(older_than).filter(status="applied", store__in=here).exclude(holder="")
+    changed += [run for run in undoing if (run.silent or guards.is_dead(run.holder)) and _note_undone(run)]
+    return changed
+
+
+def tidy() -> None:
+    """Remove what nobody will: locks of our dead processes in the stores, and old tasks."""
+    here = stores_here()
+    for store in all_stores():
+        if store.name in here:
+            try:
+                guards.release_dead(store)
+            except StoreError as problem:
+                logger.debug("No look for locks: %s", problem.message)
+    leftovers.forget_tasks()
 
 
 def recover(run: Run) -> bool:
@@ -66,11 +114,9 @@ def recover(run: Run) -> bool:
         if run.status == "applying" and outcomes.finish_if_committed(run):
             logger.warning("Run %s was written although its worker died.", run.pk)
             return True
+        get_store(run.store)
     except StoreError as problem:
-        logger.warning("Run %s waits for its store: %s", run.pk, problem.message)
-        if run.status == "applying":  # it may have been written: only the store can tell
-            return False
-        return _change(run, **outcomes.stopped(run, problem.code, problem.message))
+        return _end_without_store(run, problem)
     if run.attempts >= MOST_ATTEMPTS:
         message = (
             f"The worker died {run.attempts} times on this run. Nothing was written; the log of the worker may say why."
@@ -79,27 +125,110 @@ def recover(run: Run) -> bool:
     return _take_up(run)
 
 
+# -- which runs are lost ---------------------------------------------------------------------------------------------
+
+
+def _light(older_than: float) -> QuerySet[Aged]:
+    """Runs without what makes them large, with the age of their heartbeat."""
+
+    def older(seconds: float) -> ExpressionWrapper[Q]:
+        return ExpressionWrapper(Q(heartbeat_at__lt=Now() - timedelta(seconds=seconds)), BooleanField())
+
+    runs = Run.objects.defer(*HEAVY).order_by("pk")
+    return runs.annotate(silent=older(older_than), away=older(AWAY_LIMITS * older_than))
+
+
+def _is_lost(run: Aged) -> bool:
+    """Whether no worker has the run or will have it. One that only waits for a free worker of this store is kept."""
+    if run.holder:
+        return run.silent or guards.is_dead(run.holder)
+    status = _task_status(run)
+    if status == TaskResultStatus.READY:
+        if run.silent:
+            _same(run).update(heartbeat_at=Now())
+        return False
+    return run.silent or status in (TaskResultStatus.FAILED, TaskResultStatus.SUCCESSFUL)
+
+
+def _task_status(run: Run) -> TaskResultStatus | None:
+    if not run.task_id or not default_task_backend.supports_get_result:
+        return None
+    try:
+        return default_task_backend.get_result(run.task_id).status
+    except TaskResultDoesNotExist:
+        return None
+
+
+# -- what becomes of them --------------------------------------------------------------------------------------------
+
+
+def _tried(run: Run) -> bool:
+    """`recover`, without that one run which cannot be recovered keeps the others waiting."""
+    try:
+        return recover(run)
+    except Error:
+        raise
+    except Exception:
+        logger.exception("Run %s cannot be recovered", run.pk)
+        return False
+
+
 def _take_up(run: Run) -> bool:
     status = "waiting" if run.status in ("waiting", "applying") else "queued"
     progress = {"sentence": "Taken up again: the worker that had it died."}
-    if not _change(run, status=status, holder="", heartbeat_at=timezone.now(), progress=progress):
+    if not _change(run, status=status, holder="", task_id="", heartbeat_at=Now(), progress=progress):
         return False
     logger.warning("Run %s is taken up again.", run.pk)
     job.enqueue(run)
     return True
 
 
+def _end_without_store(run: Run, problem: StoreError) -> bool:
+    """It ends; but one that may have been written keeps its holder, and is looked up once the store can be read."""
+    message = problem.message
+    if isinstance(problem, NotFound):
+        message += f" No worker that has it gave a sign for {AWAY_LIMITS * STALE_SECONDS / 60:.0f} minutes."
+    logger.warning("Run %s: %s", run.pk, message)
+    if run.status != "applying":
+        return _change(run, **outcomes.stopped(run, problem.code, message))
+    message = (
+        f"The worker died while it was writing. Whether it was written is looked up as soon as possible: {message}"
+    )
+    return _change(run, **{**outcomes.stopped(run, UNKNOWN, message), "status": "failed", "holder": run.holder})
+
+
+def _look_up(run: Run) -> bool:
+    """Whether a run of unknown outcome was written, once that can be told."""
+    try:
+        store = get_store(run.store)
+        guards.release_lock(store, run.session_id, run.holder)
+        guards.release_lease(store, run.session_id, run.holder)
+        found = outcomes.find_commit(run)
+    except StoreError:
+        return False
+    message = "The worker died before it was written. The summary is kept: apply it, or plan again."
+    fields = outcomes.applied(*found) if found else {**outcomes.closed("ready", message), "error_code": "worker_lost"}
+    return _change(run, **{"error_message": message, **fields})
+
+
+def _note_undone(run: Run) -> bool:
+    """End what an undo left that died between the store and our row: it was done, or it was not."""
+    try:
+        store = get_store(run.store)
+        guards.release_lock(store, run.session_id, run.holder)
+        guards.release_lease(store, run.session_id, run.holder)
+        undone = outcomes.is_undone(run)
+    except StoreError:
+        return False
+    return _change(run, **outcomes.undone() if undone else {"holder": ""})
+
+
 def _change(run: Run, **fields: object) -> bool:
     """Only while the row is as it was read: a worker that lives after all, or a second sweep, may be quicker."""
-    same = Run.objects.filter(pk=run.pk, status=run.status, holder=run.holder, heartbeat_at=run.heartbeat_at)
-    return bool(same.update(**fields))
+    return bool(_same(run).update(**fields))
 
 
-def _still_queued(run: Run) -> bool:
-    """Whether the run only waits for a free worker."""
-    if run.holder or not run.task_id or not default_task_backend.supports_get_result:
-        return False
-    try:
-        return default_task_backend.get_result(run.task_id).status == TaskResultStatus.READY
-    except TaskResultDoesNotExist:
-        return False
+def _same(run: Run) -> QuerySet[Run]:
+    return Run.objects.filter(
+        pk=run.pk, status=run.status, holder=run.holder, heartbeat_at__lte=run.heartbeat_at
+    )  # at most: SQLite keeps the milliseconds that the database gave, Python gives microseconds

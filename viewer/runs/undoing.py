@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from django.db import models
-from django.utils import timezone
+from django.db.models.functions import Now
 
 import compaction
 from viewer.store import counting, guards, reading, writing
@@ -15,7 +15,7 @@ from viewer.store.sessions import get_session
 from viewer.store.stores import Reader, Store, get_store, open_store
 from viewer.store.undoing import Undoing, check_undo, undoing_from_history
 
-from . import candidate, planning
+from . import candidate, outcomes, planning
 from .models import Run
 from .ours import history_of
 from .steps import handoff_place
@@ -73,14 +73,16 @@ def undo(store: Store, session_id: str, handoff_id: int) -> None:
         undoing = undoing_of(reader, session_id, handoff_id, history_of(reader, session_id))
         if refusal := check_undo(reader, undoing).refusal:
             raise NotUndoable(refusal)
-    holder = guards.new_holder()
+    holder, ours = guards.new_holder(), _applied(store, session_id, handoff_id)
     guards.take_lock(store, session_id, holder)
     try:
         guards.take_lease(store, session_id, holder)
+        ours.update(holder=holder, heartbeat_at=Now())  # by which recovery finds an undo that died before it was noted
         writing.undo(store, undoing, lock_holder=holder, lease_holder=holder)
-        _applied(store, session_id, handoff_id).update(
-            status="undone", progress={"sentence": f"Undone {timezone.localtime():%d %b %H:%M}."}
-        )
+        ours.update(**outcomes.undone())
+    except StoreError:
+        ours.filter(holder=holder).update(holder="")
+        raise
     finally:
         guards.let_go(store, session_id, holder)
 

@@ -15,6 +15,8 @@ import sqlite3
 import threading
 import time
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 
 from .errors import SessionBusy, StoreError
 from .sessions import lease_key
@@ -31,6 +33,7 @@ logger = logging.getLogger(__name__)
 
 _PID = re.compile(r"(?:^|:)pid=(\d+)(?::|$)")
 _NAMESPACE = re.compile(r"(?:^|:)pidns=(\d+)(?::|$)")
+_BOOT = re.compile(r"(?:^|:)boot=(\w+)(?::|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +50,19 @@ class Held:
 
 
 def new_holder() -> str:
-    """A holder name in the owner's form, for this process and thread."""
-    namespace = _own_namespace()
-    stamp = f":pidns={namespace}" if namespace else ""
+    """A holder name in the owner's form, for this process and thread, and the boot of this machine's kernel."""
+    namespace, boot = _own_namespace(), _own_boot()
+    stamp = f":pidns={namespace}:boot={boot}" if namespace and boot else f":pidns={namespace}" if namespace else ""
     return f"pid={os.getpid()}{stamp}:tid={threading.get_ident()}:agent={OUR_NAME}:nonce={secrets.token_hex(4)}"
+
+
+def is_dead(holder: str) -> bool:
+    """Whether the process of this name of ours certainly is no more, wherever the name was read.
+
+    Two machines may number their process namespaces alike, so the boot must be this one too.
+    """
+    boot = _BOOT.search(holder)
+    return boot is not None and boot[1] == _own_boot() and _is_gone(holder)
 
 
 def lock_of(reader: Reader, session_id: str) -> Held | None:
@@ -116,6 +128,22 @@ def let_go(store: Store, session_id: str, holder: str) -> None:
             logger.warning("Hold on %s not released: %s", session_id, refused.message)
 
 
+def release_dead(store: Store) -> None:
+    """Release locks and leases that processes of ours left when they were killed. Raises StoreError."""
+    with open_store(store) as reader:
+        left = [
+            (table, holder)
+            for table, _ in (_LOCK, _LEASE)
+            if table in reader.columns.tables
+            for (holder,) in reader.con.execute(f"SELECT holder FROM {table}").fetchall()
+            if f":agent={OUR_NAME}:" in str(holder) and is_dead(str(holder))
+        ]
+    if left:
+        with write(store) as con:
+            for table, holder in left:
+                con.execute(f"DELETE FROM {table} WHERE holder = ?", [holder])
+
+
 def check_held(con: sqlite3.Connection, session_id: str, holder: str) -> None:
     """Inside a transaction: raise SessionBusy unless `holder` has the unexpired compression lock."""
     _check(con, _LOCK, session_id, holder)
@@ -175,9 +203,12 @@ def _who(held: Held) -> str:
 
 def _stale(held: Held) -> bool:
     """Expired, or left by a dead process of our own pid namespace; any other holder waits out its time."""
-    if held.expires <= time.time():
-        return True
-    pid, namespace = _PID.search(held.holder), _NAMESPACE.search(held.holder)
+    return held.expires <= time.time() or _is_gone(held.holder)
+
+
+def _is_gone(holder: str) -> bool:
+    """Whether the name has this process namespace in it and a process that does not exist."""
+    pid, namespace = _PID.search(holder), _NAMESPACE.search(holder)
     if pid is None or namespace is None or namespace[1] != _own_namespace():
         return False
     try:
@@ -193,5 +224,14 @@ def _own_namespace() -> str:
     """The inode of this process's pid namespace, "" where the system has none."""
     try:
         return str(os.stat("/proc/self/ns/pid").st_ino)
+    except OSError:
+        return ""
+
+
+@cache
+def _own_boot() -> str:
+    """The start of the id that this machine's kernel took when it booted, "" where it has none."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text()[:8]
     except OSError:
         return ""

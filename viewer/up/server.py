@@ -21,6 +21,7 @@ def main(address: str, port: int) -> None:
         port=port,
         interface=Interfaces.WSGI,
         workers=1,
+        respawn_failed_workers=True,
         blocking_threads=BLOCKING_THREADS,
         websockets=False,
         log_level=LogLevels.error,  # at warning it advises against its own thread setting
