@@ -27,8 +27,6 @@ from .texts import line
 
 FOCUS_LIMIT = 500  # characters
 BAR = 100.0  # width of the plan's bar in its own units
-SLOW_SECONDS = 1.0  # a commit that keeps the agent from writing for longer says so
-TOO_SLOW_SECONDS = 10.0  # `docs/hermes.md` section 5: never exceed about 10 s without saying so first
 LITTLE = 0.1  # of the context: a plan that saves less says so
 LIVE_LIMIT = 2_000  # messages in context up to which the plan is made with the page; above, htmx or a click asks for it
 QUIET = "No turn is running and nobody else compacts this session (checked just now)."
@@ -163,7 +161,7 @@ def shown_plan(draft: Draft) -> PlanShown:
         reasons=plan.reasons,
         busy=_busy(draft),
         quiet=QUIET if draft.sees_turns else QUIET_BUT_BLIND,
-        slow=_slow(draft.lock_seconds),
+        slow=planning.slow_sentence(draft.lock_seconds),
         pick_up=draft.pick_up,
         estimate=draft.estimate,
         little=_little(plan),
@@ -225,13 +223,6 @@ def _busy(draft: Draft) -> tuple[str, ...]:
             )
         )
     return tuple(sentences)
-
-
-def _slow(seconds: float) -> str:
-    if seconds < SLOW_SECONDS:
-        return ""
-    more = " That is long enough for it to report an error." if seconds > TOO_SLOW_SECONDS else ""
-    return f"Writing will hold up the agent for about {formats.seconds(seconds)}: its search index is slow.{more}"
 
 
 # -- the pages -------------------------------------------------------------------------------------------------------

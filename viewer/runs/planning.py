@@ -23,6 +23,7 @@ from .summarizers import get_summarizer
 
 MODES = ("in_place", "split")  # where the result goes: into the session itself, or into a new one that continues it
 STRATEGIES = {"summary": "Summarise", "mask": "Shorten old tool output (no summary)"}  # by name, as pages call them
+SLOW_SECONDS, TOO_SLOW_SECONDS = 1.0, 10.0  # of a held write lock: worth a word; longer than the agent may wait
 READINGS = 5  # of a session that is being written to, before giving up on a consistent one
 
 
@@ -101,9 +102,9 @@ def draft(store: Store, session_id: str, options: Options) -> Draft:
         basis = read_basis(reader, session_id)
         lock, lease = guards.lock_of(reader, session_id), guards.lease_of(reader, session_id)
         sees_turns = guards.has_leases(reader)
-        octets = sum(max(content, 0) + max(calls, 0) for _, content, calls in basis.snapshot.rows)
-        lock_seconds = writing.lock_seconds_estimate(reader, octets)
+        columns = reader.columns
     plan = plan_of(basis, options)
+    written = (*plan.head, *plan.tail, *(plan.middle if isinstance(plan, mask.MaskPlan) else ()))
     return Draft(
         plan=plan,
         ids=tuple(row.id for row in basis.sent),
@@ -117,7 +118,7 @@ def draft(store: Store, session_id: str, options: Options) -> Draft:
         lock=lock,
         lease=lease,
         sees_turns=sees_turns,
-        lock_seconds=lock_seconds,
+        lock_seconds=writing.lock_seconds_estimate(columns, basis.snapshot, basis.ids(written)),
         pick_up=before_run(basis.session),
         tokens_before=plan.tokens_before,
         tokens_after_estimate=plan.tokens_after_estimate,
@@ -169,6 +170,14 @@ def read_basis(reader: Reader, session_id: str) -> Basis:
         if [row.id for row in rows] == [row[0] for row in snapshot.rows]:
             return Basis(session, rows, reading.for_model(rows), snapshot, counting.context_window(session.model))
     raise SessionBusy("The session is being rewritten just now. Try again in a moment.")
+
+
+def slow_sentence(seconds: float) -> str:
+    """What to expect of a commit that holds the write lock this long; "" for one that nobody notices."""
+    if seconds < SLOW_SECONDS:
+        return ""
+    more = " That is long enough for it to report an error." if seconds > TOO_SLOW_SECONDS else ""
+    return f"Writing will hold up the agent for about {seconds:.0f} s: its search index is slow.{more}"
 
 
 def plan_of(basis: Basis, options: Options) -> compaction.Plan:

@@ -11,13 +11,14 @@ import sqlite3
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from urllib.parse import quote
 
 from .errors import StoreReadOnly, StoreUnavailable
 from .stores import Store, identity, unavailable
 
 PATIENCE = 20.0  # seconds to wait for another writer: the owner's own for routine writes
+COMMIT_PATIENCE = 5.0  # seconds to wait for readers in journal mode "delete"; nobody else can write meanwhile
 EAGER = 2.0  # seconds of short naps before longer ones
 
 
@@ -35,15 +36,16 @@ def write(store: Store, seen: tuple[int, int] | None = None) -> Iterator[sqlite3
         )
     con = _open(store)
     try:
-        _patiently(con, "BEGIN IMMEDIATE")
+        _patiently(con, "BEGIN IMMEDIATE", PATIENCE)
         try:
             yield con
             if identity(store) != before:
                 raise StoreUnavailable(f"The file of store {store.name} was replaced meanwhile; nothing was written.")
-            _patiently(con, "COMMIT")  # in journal mode "delete" a reader holds it up
+            _patiently(con, "COMMIT", COMMIT_PATIENCE)
         except BaseException:
             if con.in_transaction:
-                con.execute("ROLLBACK")
+                with suppress(sqlite3.Error):  # on a failing disk; what failed first is what is told
+                    con.execute("ROLLBACK")
             raise
     except sqlite3.Error as problem:
         raise _refusal(store, problem) from problem
@@ -62,7 +64,7 @@ def _open(store: Store) -> sqlite3.Connection:
     return con
 
 
-def _patiently(con: sqlite3.Connection, statement: str) -> None:
+def _patiently(con: sqlite3.Connection, statement: str, patience: float) -> None:
     started = time.monotonic()
     while True:
         try:
@@ -70,27 +72,37 @@ def _patiently(con: sqlite3.Connection, statement: str) -> None:
             return
         except sqlite3.OperationalError as problem:
             waited = time.monotonic() - started
-            if not _busy(problem) or waited > PATIENCE:
+            if _kind(problem) not in _LOCKED or waited > patience:
                 raise
             time.sleep(random.uniform(0.02, 0.15) if waited < EAGER else random.uniform(0.25, 1.0))
 
 
-def _busy(problem: sqlite3.Error) -> bool:
-    return any(word in str(problem) for word in ("locked", "busy"))
+_LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+def _kind(problem: sqlite3.Error) -> int:
+    """SQLite's primary result code; 0 for an error of the Python module itself."""
+    return getattr(problem, "sqlite_errorcode", 0) & 0xFF
 
 
 def _refusal(store: Store, problem: sqlite3.Error) -> StoreUnavailable | StoreReadOnly:
-    text = str(problem)
-    if "readonly" in text or "read-only" in text:
-        return StoreReadOnly(f"Store {store.name} cannot be written by this user; nothing was written.")
-    if "full" in text:
-        return StoreUnavailable(f"The disk of store {store.name} is full; nothing was written.")
-    if "no such tokenizer" in text:
+    if "no such tokenizer" in str(problem):
         return StoreReadOnly(
             f"The search index of store {store.name} needs a tokenizer that is not here; nothing was written."
         )
-    if _busy(problem):
+    kind, nothing = _kind(problem), "nothing was written"
+    if kind in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
+        return StoreReadOnly(
+            f"Store {store.name} cannot be written by this user: {store.path} or its directory is read-only; {nothing}."
+        )
+    if kind == sqlite3.SQLITE_FULL:
+        return StoreUnavailable(f"The disk of store {store.name} is full; {nothing}. Make room and try again.")
+    if kind == sqlite3.SQLITE_IOERR:
+        return StoreUnavailable(f"The disk of store {store.name} failed or has no room left ({problem}); {nothing}.")
+    if kind in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+        return StoreUnavailable(f"{unavailable(store, problem).message} Nothing was written.")
+    if kind in _LOCKED:
         return StoreUnavailable(
-            f"Store {store.name} stayed locked by another program for {PATIENCE:.0f} s; nothing was written. Try again."
+            f"Store {store.name} stayed locked by another program for {PATIENCE:.0f} s; {nothing}. Try again."
         )
     return unavailable(store, problem)

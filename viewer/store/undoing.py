@@ -109,11 +109,11 @@ def _exist_elsewhere(con: sqlite3.Connection, undoing: Undoing) -> bool:
 
 
 # A live row behind the block that says what a row of the block said: the agent rewrote its transcript, it did not go
-# on.
+# on. The plus sign and the CROSS JOIN keep SQLite from walking all rows of the session instead of those that count.
 _REWRITTEN = (
-    "SELECT 1 FROM messages b JOIN messages n ON n.session_id = b.session_id AND n.role = b.role "
-    "AND n.timestamp = b.timestamp AND n.content IS b.content AND n.tool_calls IS b.tool_calls "
-    "AND n.tool_call_id IS b.tool_call_id WHERE b.id IN (SELECT value FROM json_each(?)) AND b.active = 0 "
+    "SELECT 1 FROM messages b CROSS JOIN messages n ON n.role = b.role AND n.timestamp = b.timestamp "
+    "AND n.content IS b.content AND n.tool_calls IS b.tool_calls AND n.tool_call_id IS b.tool_call_id "
+    "WHERE b.id IN (SELECT value FROM json_each(?)) AND +b.active = 0 "
     "AND n.session_id = ? AND n.id > ? AND n.active = 1 LIMIT 1"
 )
 
@@ -130,7 +130,7 @@ def _states(con: sqlite3.Connection, session_id: str, ids: Sequence[int]) -> dic
         row[0]: (row[1], row[2])
         for row in con.execute(
             "SELECT id, active, compacted FROM messages "
-            "WHERE session_id = ? AND id IN (SELECT value FROM json_each(?))",
+            "WHERE +session_id = ? AND id IN (SELECT value FROM json_each(?))",
             [session_id, json.dumps(list(ids))],
         ).fetchall()
     }

@@ -13,7 +13,7 @@ import json
 import sqlite3
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Literal
@@ -123,24 +123,34 @@ def commit(
     return Commit(handoff_id, tuple(block), copies, len(block), time.monotonic() - started)
 
 
-_BLOCK = "SELECT id FROM messages WHERE session_id = ? AND id > ? ORDER BY id"
+# A plus sign keeps SQLite from an index by which it would walk all rows the session ever had: the lock is held for as
+# long as the live rows take, whatever lies under earlier boundaries.
+_BLOCK = "SELECT id FROM messages WHERE +session_id = ? AND id > ? ORDER BY id"
 
 
-def lock_seconds_estimate(reader: Reader, octets: int) -> float:
-    """How long a commit that moves live rows of this many octets will hold the write lock, in seconds.
+def lock_seconds_estimate(columns: Columns, planned: Snapshot, kept: Collection[int]) -> float:
+    """How long a commit that keeps these rows of the planned ones will hold the write lock, in seconds.
 
-    Measured on a 20 MB session: 3.8 s where update triggers fire on any column and so index every flagged row again,
-    else 0.21 s.
+    Every live row is flagged, and indexed again where update triggers fire on any column (schemas up to 22); what is
+    kept is written and indexed once more. The factors are measured (`make bench`), good within a factor of two on a
+    machine like that.
     """
-    reindexed = any("UPDATE ON" in " ".join(sql.upper().split()) for _, sql in reader.columns.triggers)
-    return octets * (3.8 if reindexed else 0.21) / 20e6
+    reindexed = any("UPDATE ON" in " ".join(sql.upper().split()) for _, sql in columns.triggers)
+    octets = {row[0]: max(row[1], 0) + max(row[2], 0) for row in planned.rows}
+    indexed = sum(octets.get(row_id, 0) for row_id in kept)
+    flagged = _REINDEXED * sum(octets.values()) if reindexed else 0.0
+    return _AT_LEAST + _FLAGGED * len(octets) + flagged + _INDEXED * indexed
+
+
+_AT_LEAST, _FLAGGED = 0.01, 14e-6  # seconds: a commit, a row
+_REINDEXED, _INDEXED = 0.2e-6, 0.1e-6  # seconds an octet
 
 
 def _live_rows(con: sqlite3.Connection, session_id: str) -> tuple[tuple[int, int, int], ...]:
     return tuple(
         con.execute(
             "SELECT id, COALESCE(length(CAST(content AS BLOB)), -1), COALESCE(length(CAST(tool_calls AS BLOB)), -1) "
-            "FROM messages WHERE session_id = ? AND active = 1 ORDER BY id",
+            "FROM messages WHERE session_id = ? AND active = 1 ORDER BY +id",
             [session_id],
         ).fetchall()
     )
@@ -318,7 +328,8 @@ def undo(store: Store, undoing: Undoing, *, lock_holder: str, lease_holder: str)
 
 def _set_active(con: sqlite3.Connection, session_id: str, ids: Sequence[int], active: int) -> None:
     con.execute(
-        "UPDATE messages SET active = ?, compacted = 0 WHERE session_id = ? AND id IN (SELECT value FROM json_each(?))",
+        "UPDATE messages SET active = ?, compacted = 0 "
+        "WHERE +session_id = ? AND id IN (SELECT value FROM json_each(?))",
         [active, session_id, json.dumps(list(ids))],
     )
 

@@ -61,8 +61,9 @@ class Command(BaseCommand):
         ]:
             self.stdout.write(f"{name:<15} {len(ids):>6,} messages {tokens:>9,} tokens")
         self.stdout.write(f"context         {draft.tokens_before:,} -> about {draft.tokens_after_estimate:,} tokens")
-        for reason in made.reasons:
-            self.stdout.write(reason)
+        for sentence in (*made.reasons, planning.slow_sentence(draft.lock_seconds)):
+            if sentence:
+                self.stdout.write(sentence)
 
     def _show_run(self, run: Run, json: bool) -> None:
         if json:
