@@ -96,6 +96,18 @@ class SessionIn(Body):
     archived: bool | None = None
 
 
+class BranchIn(Body):
+    """`before` is the `handoff_id` of a compaction: the context before it; null is the context as it is now."""
+
+    before: int | None = None
+
+
+class BranchOut(SessionOut):
+    """The new session; `resume` is what to type into a terminal to have the agent go on with it."""
+
+    resume: str
+
+
 class MessageOut(Schema):
     """A message, or a compaction's handoff with its `summary`. `rows` are all rows that carry it, oldest first."""
 
@@ -112,6 +124,33 @@ class MessageOut(Schema):
     shortened: bool
     rows: list[int]
     summary: str | None = None
+
+
+class MessageIn(Body):
+    """A message in OpenAI's chat shape. `timestamp` in epoch seconds; left out, it is now."""
+
+    role: Literal["user", "assistant", "tool", "system"]
+    content: str | list[dict[str, Any]] | None = None
+    tool_calls: list[dict[str, Any]] | None = None
+    tool_call_id: str | None = None
+    tool_name: str | None = None
+    name: str | None = None
+    reasoning: str | None = None
+    finish_reason: str | None = None
+    platform_message_id: str | None = None
+    timestamp: Annotated[float, Field(gt=0, lt=253402300800)] | None = None
+
+
+class AppendIn(Body):
+    """Messages to append, oldest first: all of them or none."""
+
+    messages: Annotated[list[MessageIn], Field(min_length=1, max_length=500)]
+
+
+class AppendedOut(Schema):
+    """The ids of the new messages, in order."""
+
+    ids: list[int]
 
 
 class MessagesOut(Schema):

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import time
 from typing import Literal
 
 from django.http import HttpRequest
 from ninja import Router
+from ninja.responses import Status
 
 from viewer.runs import life, planning
 from viewer.runs.planning import Options
-from viewer.store import counting, reading, writing
+from viewer.store import appending, counting, reading, writing
 from viewer.store.sessions import Order, SessionFilter, get_session, list_sessions, sort_key, system_prompt
 from viewer.store.stores import get_store, open_store
 
 from . import cursors, messages, shapes
 from .answers import answers
 from .schemas import (
+    AppendedOut,
+    AppendIn,
     CompactionsOut,
     ContextOut,
     Limit,
@@ -96,6 +100,13 @@ def session_messages(
     with open_store(get_store(store)) as reader:
         get_session(reader, session_id)
         return messages.page(reader, session_id, view, around, limit, cursor)
+
+
+@router.post(f"{SESSION}/messages", auth=WRITE, response=answers(AppendedOut, 201), summary="Append messages")
+def append_messages(request: HttpRequest, store: str, session_id: str, body: AppendIn) -> Status[AppendedOut]:
+    """Behind what the model sees, in one write; refused while a turn runs. The agent reads them with its next turn."""
+    new = [message.model_dump(exclude_none=True) for message in body.messages]
+    return Status(201, AppendedOut(ids=appending.append(get_store(store), session_id, new, now=time.time())))
 
 
 @router.get(f"{SESSION}/context", auth=READ, response=answers(ContextOut), summary="What a model should be sent now")

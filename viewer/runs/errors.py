@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from viewer.store.errors import SessionEnded as SessionEnded
 from viewer.store.errors import StoreError
 
 
@@ -9,12 +10,6 @@ class NothingToDo(StoreError):
     """The rules leave no message that a summary could replace."""
 
     code = "nothing_to_compact"
-
-
-class SessionEnded(StoreError):
-    """The session was split off by an older compaction: only the newest part of a conversation goes on."""
-
-    code = "session_ended"
 
 
 class UnknownChoice(StoreError):
@@ -27,6 +22,19 @@ class BadSummary(StoreError):
     """The summary (edited, or as it came from the summariser) cannot be used; the message says why."""
 
     code = "summary_rejected"
+
+
+class ModelFailed(StoreError):
+    """The model gave no summary; each has its own `code` (docs/models.md).
+
+    `passing`: asking again may help, `after` so many seconds if the service says when.
+    """
+
+    def __init__(self, code: str, message: str, *, passing: bool = False, after: float | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.passing = passing
+        self.after = after
 
 
 class NothingToEdit(StoreError):

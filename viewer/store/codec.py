@@ -6,6 +6,7 @@ Formats: `docs/hermes.md` section 1. Decoding never fails: what cannot be decode
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -55,8 +56,15 @@ def encode_content(content: Any) -> str | None:
     """What to store for a content: the inverse of `decode_content`, lone surrogates replaced as the owner does."""
     if content is None:
         return None
-    text = content if isinstance(content, str) else JSON_MARK + json.dumps(content)
-    return text.encode("utf-8", "replace").decode("utf-8")
+    return scrubbed(content) if isinstance(content, str) else JSON_MARK + json.dumps(content)
+
+
+def scrubbed(text: str) -> str:
+    """The text with lone surrogates, which no database takes, replaced by U+FFFD."""
+    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
+
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def decode_calls(stored: Any) -> list[dict[str, Any]]:

@@ -37,6 +37,12 @@ class SessionBusy(StoreError):
     code = "session_busy"
 
 
+class SessionEnded(StoreError):
+    """The session was split off by an older compaction: only the newest part of a conversation goes on."""
+
+    code = "session_ended"
+
+
 class CompactionConflict(StoreError):
     """Planned rows are no longer live, or were changed, since the plan was made."""
 

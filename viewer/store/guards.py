@@ -29,6 +29,7 @@ OUR_NAME = "palimpsest"
 
 _LOCK = ("compression_locks", "session_id")
 _LEASE = ("session_turn_leases", "conversation_id")
+_TURN = "is running a turn of this session"
 logger = logging.getLogger(__name__)
 
 _PID = re.compile(r"(?:^|:)pid=(\d+)(?::|$)")
@@ -91,7 +92,7 @@ def take_lease(store: Store, session_id: str, holder: str) -> None:
     key = _lease_key(store, session_id)
     if key is not None:
         with write(store) as con:
-            _take(con, _LEASE, key, holder, "is running a turn of this session")
+            _take(con, _LEASE, key, holder, _TURN)
 
 
 def refresh_lock(store: Store, session_id: str, holder: str) -> bool:
@@ -154,6 +155,12 @@ def check_leased(con: sqlite3.Connection, key: str, holder: str) -> None:
     _check(con, _LEASE, key, holder)
 
 
+def check_no_turn(reader: Reader, session_id: str) -> None:
+    """Inside a transaction: raise SessionBusy, naming the holder, while a turn of this conversation runs."""
+    if (held := lease_of(reader, session_id)) is not None:
+        raise _busy(held, _TURN)
+
+
 # -- one table or the other ------------------------------------------------------------------------------------------
 
 
@@ -180,8 +187,7 @@ def _take(con: sqlite3.Connection, guard: tuple[str, str], key: str, holder: str
     if row is not None and row[0] != holder:
         held = Held(str(row[0]), float(row[1]), float(row[2]))
         if not _stale(held):
-            since = time.strftime("%H:%M:%S", time.localtime(held.since))
-            raise SessionBusy(f"{_who(held)} {doing} since {since}.")
+            raise _busy(held, doing)
         con.execute(f"DELETE FROM {table} WHERE {column} = ? AND holder = ?", [key, held.holder])
     con.execute(
         f"INSERT INTO {table} ({column}, holder, acquired_at, expires_at) VALUES (?, ?, ?, ?) "
@@ -195,6 +201,11 @@ def _check(con: sqlite3.Connection, guard: tuple[str, str], key: str, holder: st
     row = con.execute(f"SELECT holder, expires_at FROM {table} WHERE {column} = ?", [key]).fetchone()
     if row is None or row[0] != holder or row[1] <= time.time():
         raise SessionBusy("The hold on this session was lost before the write; nothing was written. Try again.")
+
+
+def _busy(held: Held, doing: str) -> SessionBusy:
+    since = time.strftime("%H:%M:%S", time.localtime(held.since))
+    return SessionBusy(f"{_who(held)} {doing} since {since}.")
 
 
 def _who(held: Held) -> str:

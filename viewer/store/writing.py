@@ -21,7 +21,7 @@ from typing import Any, Literal
 import compaction
 
 from . import guards, titles
-from .codec import decode_calls, encode_content
+from .codec import decode_calls, encode_content, scrubbed
 from .columns import Columns, quoted, read_columns
 from .errors import CompactionConflict, NotFound, NotUndoable, StoreError, StoreReadOnly
 from .sessions import lease_key
@@ -210,7 +210,7 @@ def _insert(
             continue
         for step in group:
             if isinstance(step, New):
-                handoff_id = _insert_message(con, columns, session_id, step.message, now)
+                handoff_id = insert_message(con, columns, session_id, step.message, now)
             elif isinstance(step, CloneChanged):
                 copies[step.id] = _clone_changed(con, columns, session_id, step)
                 handoff_id = copies[step.id] if step.is_handoff else handoff_id
@@ -253,11 +253,12 @@ def _clone_changed(con: sqlite3.Connection, columns: Columns, session_id: str, s
     return _new_id(cursor)
 
 
-def _insert_message(
-    con: sqlite3.Connection, columns: Columns, session_id: str, message: compaction.Message, now: float
+def insert_message(
+    con: sqlite3.Connection, columns: Columns, session_id: str, message: compaction.Message, at: float
 ) -> int:
+    """Insert one live row with this time; its id. Keys that are no column of the store are left out."""
     values = {name: _stored(name, value) for name, value in message.items()}
-    values |= {"session_id": session_id, "timestamp": now, "active": 1, "compacted": 0, "message_uid": uuid.uuid4().hex}
+    values |= {"session_id": session_id, "timestamp": at, "active": 1, "compacted": 0, "message_uid": uuid.uuid4().hex}
     values = {name: value for name, value in values.items() if name in columns.messages}
     names = ", ".join(map(quoted, values))
     return _new_id(
@@ -276,6 +277,8 @@ def _stored(name: str, value: Any) -> Any:
         return encode_content(value)
     if isinstance(value, (list, dict)):
         return json.dumps(value) if value else None
+    if isinstance(value, str):
+        return scrubbed(value)
     return int(value) if isinstance(value, bool) else value
 
 

@@ -1,0 +1,66 @@
+"""Append messages to a session, as the agent that owns the store appends its own (`docs/hermes.md` section 1)."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from . import guards
+from .codec import number
+from .columns import Columns, read_columns
+from .errors import NotFound, SessionEnded
+from .stores import Reader, Store
+from .transaction import write
+from .writing import insert_message
+
+STEP = 1e-6  # seconds between two messages of one call, as the owner spaces a batch
+_OURS = {"id", "session_id", "active", "compacted", "display_order", "display_identity", "message_uid", "api_content"}
+_REASONING = ("reasoning", "reasoning_content", "reasoning_details", "codex_reasoning_items", "codex_message_items")
+
+
+def append(store: Store, session_id: str, messages: Sequence[Mapping[str, Any]], *, now: float) -> list[int]:
+    """Append messages in OpenAI chat shape behind the live context, in one transaction; their row ids.
+
+    A key that names a column of the store is stored; `name` of a tool result is its `tool_name`. `timestamp` and `now`
+    are epoch seconds; messages without one are `now`, a millionth apart. A compression lock is no hindrance: rows that
+    arrive while a summary is made stay live behind it.
+
+    Raises NotFound, SessionEnded, SessionBusy (a turn is running), StoreReadOnly or StoreUnavailable: nothing is
+    written then.
+    """
+    with write(store) as con:
+        reader = Reader(store, con, read_columns(con))
+        ended = con.execute("SELECT end_reason FROM sessions WHERE id = ?", [session_id]).fetchone()
+        if ended is None:
+            raise NotFound(f"Store {store.name} has no session {session_id!r}.")
+        if ended[0] == "compression":
+            raise SessionEnded("A compaction ended this session and the agent goes on in another; nothing was written.")
+        guards.check_no_turn(reader, session_id)
+        ids = []
+        for message in messages:
+            at = number(message.get("timestamp")) or now
+            ids.append(insert_message(con, reader.columns, session_id, _row_of(message), at))
+            now = max(now, at) + STEP
+        _count(con, reader.columns, session_id, messages)
+    return ids
+
+
+def _row_of(message: Mapping[str, Any]) -> dict[str, Any]:
+    """What is stored of a message, column name -> value: what the owner derives is left to it."""
+    row = {name: value for name, value in message.items() if name not in _OURS and value is not None}
+    if row.get("role") == "tool" and "name" in row:
+        row.setdefault("tool_name", row["name"])
+    if row.get("role") != "assistant":
+        row = {name: value for name, value in row.items() if name not in _REASONING}
+    return row
+
+
+def _count(con: sqlite3.Connection, columns: Columns, session_id: str, messages: Sequence[Mapping[str, Any]]) -> None:
+    """Raise the session's counters by what was appended, as the owner does."""
+    added = {
+        "message_count": len(messages),
+        "tool_call_count": sum(len(message.get("tool_calls") or ()) for message in messages),
+    }
+    for name in added.keys() & set(columns.sessions):
+        con.execute(f"UPDATE sessions SET {name} = COALESCE({name}, 0) + ? WHERE id = ?", [added[name], session_id])
