@@ -1,0 +1,105 @@
+"""One site a test file, on SQLite and on PostgreSQL, with stores of invented talk and a copy of a real one."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from tests.faults import ledger, stores
+from tests.faults.site import Process, Site, until
+
+SMALL = 240  # sessions of 24 messages: each run is quick
+LONG = 6  # sessions of 3,000 messages: planning and summarising take long enough to be met
+
+
+@dataclass
+class Ground:
+    """A running site and what its stores held at first. `take` gives a session that no test has used yet."""
+
+    site: Site
+    place: Path
+    before: dict[str, ledger.Look]
+    unused: dict[str, list[str]]
+
+    def take(self, store: str = "small") -> str:
+        return self.unused[store].pop(0)
+
+    def path(self, store: str = "small") -> Path:
+        return self.site.stores[store]
+
+    def workers(self, count: int) -> list[Process]:
+        """Exactly so many workers, all of them running."""
+        for process in self.site.workers()[count:]:
+            process.kill()
+        while len(self.site.workers()) < count:
+            self.site.worker()
+        return self.site.workers()
+
+    def check(self, store: str = "small") -> None:
+        """Nothing is held, left over, deleted or damaged."""
+        until(lambda: self.site.tasks("RUNNING") + self.site.tasks("READY") == 0, self.site.logs)
+        until(lambda: self.free(store), self.site.logs)
+        ledger.check_kept(self.before[store], ledger.look(self.path(store)))
+        ledger.check_sound(self.path(store), self.place)
+
+    def free(self, store: str) -> bool:
+        try:
+            ledger.check_free(self.path(store))
+        except AssertionError:
+            return False
+        return True
+
+    def check_session(self, session_id: str, run_ids: list[int], appended: list[str] | None = None) -> bool:
+        """One session after its runs: as before, or as after exactly one of them. Whether it was compacted."""
+        store = next(name for name, look in self.before.items() if session_id in look.live)
+        now = ledger.live(self.path(store), session_id)
+        done = ledger.check_as_before_or_after(self.before[store].live[session_id], now, appended or [])
+        assert [self.site.status(run_id) for run_id in run_ids].count("applied") == done
+        return done
+
+
+@pytest.fixture(scope="session")
+def originals(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, list[str]]]:
+    """Stores to copy: name -> file and session ids."""
+    place = tmp_path_factory.mktemp("originals")
+    return {
+        name: (place / f"{name}.db", stores.make(place / f"{name}.db", sessions, messages, name))
+        for name, sessions, messages in [("small", SMALL, 24), ("long", LONG, 3_000)]
+    }
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+def own_database(request: pytest.FixtureRequest) -> str:
+    """The address of a fresh database for the site itself, "" for a SQLite file."""
+    if request.param == "sqlite":
+        return ""
+    server: str = request.getfixturevalue("postgres")
+    name = request.module.__name__.rpartition(".")[2]
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f'CREATE DATABASE "{name}"'.encode())
+    return server.replace("/postgres?", f"/{name}?")
+
+
+@pytest.fixture(scope="module")
+def ground(
+    own_database: str,
+    originals: dict[str, tuple[Path, list[str]]],
+    hermes_databases: Callable[[int], Path],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Ground]:
+    """A site with a server and no worker yet."""
+    place = tmp_path_factory.mktemp("site")
+    files = {name: Path(shutil.copyfile(path, place / path.name)) for name, (path, _) in originals.items()}
+    files["v21"] = Path(shutil.copyfile(hermes_databases(21), place / "v21.db"))
+    site = Site(place, files, own_database)
+    try:
+        site.serve()
+        before = {name: ledger.look(path) for name, path in files.items()}
+        yield Ground(site, place, before, {name: list(ids) for name, (_, ids) in originals.items()})
+    finally:
+        site.end()

@@ -1,0 +1,160 @@
+"""SIGKILL of the worker at each point of a run: another one goes on, and the session is written once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+from tests.faults.conftest import Ground
+from tests.faults.ledger import live, query
+from tests.faults.site import Process, locked, until
+
+
+def begin_turn(ground: Ground, session_id: str, holder: str = "pid=1:turn=9:platform=telegram", ttl: float = 300) -> None:
+    """Somebody runs a turn of the session."""
+    values = (session_id, holder, time.time(), time.time() + ttl)
+    query(ground.path(), "INSERT INTO session_turn_leases VALUES (?, ?, ?, ?)", *values)
+
+
+def end_turn(ground: Ground, session_id: str) -> None:
+    query(ground.path(), "DELETE FROM session_turn_leases WHERE conversation_id = ?", session_id)
+
+
+def holder_of(ground: Ground, run_id: int) -> Process:
+    return until(lambda: ground.site.holder(run_id), ground.site.logs)
+
+
+def reach(ground: Ground, run_id: int, status: str) -> None:
+    until(lambda: ground.site.status(run_id) == status, lambda: (ground.site.row(run_id), ground.site.logs()), every=0.002)
+
+
+# Each kills the worker that has the run at one point, and returns the status it left. All doors are open afterwards.
+
+
+def while_it_waits_for_the_lock(ground: Ground, session_id: str) -> tuple[int, str]:
+    with locked(ground.path()):
+        run_id = ground.site.start_run(session_id, "small")
+        holder_of(ground, run_id).kill()
+        return run_id, ground.site.status(run_id)
+
+
+def while_it_waits_for_the_turn(ground: Ground, session_id: str) -> tuple[int, str]:
+    begin_turn(ground, session_id)
+    run_id = ground.site.start_run(session_id, "small")
+    reach(ground, run_id, "waiting")
+    holder_of(ground, run_id).kill()
+    left = ground.site.status(run_id)
+    end_turn(ground, session_id)
+    return run_id, left
+
+
+def before_commit(ground: Ground, session_id: str) -> tuple[int, str]:
+    run_id, process, store = until_it_has_to_write(ground, session_id)
+    with store:
+        process.kill()
+        return run_id, ground.site.status(run_id)
+
+
+def before_the_commit_is_noted(ground: Ground, session_id: str) -> tuple[int, str]:
+    run_id, process, store = until_it_has_to_write(ground, session_id)
+    before = live(ground.path(), session_id)
+    with ground.site.noting_held_up(run_id) as drop:
+        store.close()
+        until(lambda: live(ground.path(), session_id) != before, ground.site.logs)
+        process.kill()
+        drop()
+    return run_id, ground.site.status(run_id)
+
+
+def before_it_lets_go(ground: Ground, session_id: str) -> tuple[int, str]:
+    run_id, process, store = until_it_has_to_write(ground, session_id)
+    before = live(ground.path(), session_id)
+    with ground.site.noting_held_up(run_id):
+        store.close()
+        until(lambda: live(ground.path(), session_id) != before, ground.site.logs)
+        again = Door(ground)
+    with again:
+        reach(ground, run_id, "applied")
+        process.kill()
+        assert query(ground.path(), "SELECT COUNT(*) FROM compression_locks") == [(1,)]
+    return run_id, "applied"
+
+
+class Door:
+    """The store's write lock in our hands until closed."""
+
+    def __init__(self, ground: Ground) -> None:
+        self.lock = locked(ground.path())
+        self.lock.__enter__()
+        self.closed = False
+
+    def close(self) -> None:
+        if not self.closed:
+            self.closed = True
+            self.lock.__exit__(None, None, None)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *problem: object) -> None:
+        self.close()
+
+
+def until_it_has_to_write(ground: Ground, session_id: str) -> tuple[int, Process, Door]:
+    """Bring a run to `applying` while the store's write lock is ours: it has the lease, and wants to commit."""
+    begin_turn(ground, session_id)
+    run_id = ground.site.start_run(session_id, "small")
+    reach(ground, run_id, "waiting")
+    process = holder_of(ground, run_id)
+    ours = "SELECT 1 FROM session_turn_leases WHERE conversation_id = ? AND holder LIKE '%agent=palimpsest%'"
+    while True:
+        end_turn(ground, session_id)
+        with ground.site.noting_held_up(run_id):  # it takes the lease, and cannot say that it goes on
+            try:
+                until(lambda: query(ground.path(), ours, session_id), "the lease", patience=1.5)
+            except AssertionError:  # it was about to say that it waits
+                begin_turn(ground, session_id)
+                continue
+            door = Door(ground)
+        reach(ground, run_id, "applying")
+        return run_id, process, door
+
+
+@pytest.mark.parametrize(
+    ("kill", "left"),
+    [
+        (while_it_waits_for_the_lock, "queued"),
+        (while_it_waits_for_the_turn, "waiting"),
+        (before_commit, "applying"),
+        (before_the_commit_is_noted, "applying"),
+        (before_it_lets_go, "applied"),
+    ],
+)
+def test_killed(ground: Ground, kill: Callable[[Ground, str], tuple[int, str]], left: str) -> None:
+    ground.workers(2)
+    session_id = ground.take()
+    run_id, status = kill(ground, session_id)
+    assert status == left
+    assert ground.site.closed(run_id)["status"] == "applied"
+    assert ground.check_session(session_id, [run_id])
+    ground.check()
+
+
+@pytest.mark.parametrize("phase", ["planning", "summarizing"])
+def test_killed_before_there_is_a_summary(ground: Ground, phase: str) -> None:
+    ground.workers(2)
+    while True:
+        session_id = ground.take("long")
+        run_id = ground.site.start_run(session_id, "long")
+        reach(ground, run_id, phase)
+        process = ground.site.holder(run_id)
+        if process is not None:
+            process.kill()
+            if ground.site.status(run_id) == phase:
+                break
+    assert ground.site.closed(run_id)["status"] == "applied"
+    assert ground.site.row(run_id)["attempts"] == 2
+    assert ground.check_session(session_id, [run_id])
+    ground.check("long")
