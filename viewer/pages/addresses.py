@@ -31,10 +31,10 @@ class Place:
         return f"{self.href}/messages/{row_id}?part={part}"
 
     def listed(self, handoff_id: int, which: str) -> str:
-        """The messages a compaction summarised or kept."""
+        """What belongs to a boundary: "summarised", "kept", "undo", "branch"."""
         return f"{self.href}/boundaries/{handoff_id}/{which}"
 
     def view(self, name: str = "", **query: object) -> str:
-        """A view of the session: "", "context", "rows", "timeline", "plan", "compact", "practise"."""
+        """A view of the session: "", "context", "rows", "timeline", "plan", "compact", "practise", "branch"."""
         pairs = {key: value for key, value in query.items() if value not in (None, "")}
         return f"{self.href}{'/' + name if name else ''}{'?' + urlencode(pairs) if pairs else ''}"

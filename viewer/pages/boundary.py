@@ -66,6 +66,7 @@ class ShownBoundary:
     kept_href: str
     undo: str
     no_undo: str
+    branch: str
     marked: bool
 
 
@@ -104,6 +105,7 @@ def shown_boundary(handoff: Handoff, place: Place, known: Compacted, marked: int
         kept_href=place.listed(boundary.handoff_id, "kept"),
         undo="" if no_undo else place.listed(boundary.handoff_id, "undo"),
         no_undo=no_undo,
+        branch=place.listed(boundary.handoff_id, "branch"),
         marked=boundary.handoff_id == marked,
     )
 

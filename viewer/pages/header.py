@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from viewer.store.sessions import Session
+from viewer.runs.pickup import resume_command
+from viewer.store.errors import NotFound
+from viewer.store.sessions import Session, get_session
 from viewer.store.stores import Reader
 
 from . import formats
@@ -22,7 +24,10 @@ VIEWS = (("", "History"), ("context", "What the model sees"))
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What every view of a session says first. `view` is "", "context" or "rows"."""
+    """What every view of a session says first. `view` is "", "context" or "rows".
+
+    `branch_of` is the name of the session this one was branched from, "" for none; `resume` what to type to go on.
+    """
 
     name: str
     store: str
@@ -33,6 +38,9 @@ class Header:
     place: Place
     view: str
     ours: bool
+    branch_of: str
+    branch_href: str
+    resume: str
 
     @property
     def views(self) -> list[tuple[str, str, bool]]:
@@ -44,6 +52,7 @@ def header(reader: Reader, session: Session, view: str = "") -> Header:
     """The header's data, with token counts as exact as the store can tell."""
     counts, gauge = totals(reader, session), context_gauge(reader, session)
     place = Place(reader.store.name, session.id)
+    branch_of, branch_href = _branch_of(reader, session)
     return Header(
         name=line(session.name, 200),
         store=session.store,
@@ -54,7 +63,21 @@ def header(reader: Reader, session: Session, view: str = "") -> Header:
         place=place,
         view=view,
         ours=reader.store.ours,
+        branch_of=branch_of,
+        branch_href=branch_href,
+        resume=resume_command(session.id),
     )
+
+
+def _branch_of(reader: Reader, session: Session) -> tuple[str, str]:
+    """Name and address of the session this one was branched from; the address is "" where it is gone."""
+    if not session.branched_from:
+        return "", ""
+    try:
+        origin = get_session(reader, session.branched_from)
+    except NotFound:
+        return session.branched_from, ""
+    return line(origin.name, 120), Place(reader.store.name, origin.id).href
 
 
 def is_active(session: Session) -> bool:

@@ -25,13 +25,14 @@ from .texts import line
 
 @dataclass(frozen=True, slots=True)
 class UndoPage:
-    """What undoing would do. `refusal` says why it cannot be done."""
+    """What undoing would do. `refusal` says why it cannot be done, `branch` is where to go instead."""
 
     name: str
     address: str
     back: str
     handoff_id: int
     refusal: str
+    branch: str
     messages_before: str
     messages_after: str
     tokens_before: SafeString
@@ -74,6 +75,7 @@ def _page(store: Store, place: Place, handoff_id: int, outlook: UndoOutlook) -> 
         back=place.boundary(handoff_id),
         handoff_id=handoff_id,
         refusal=outlook.refusal,
+        branch=place.listed(handoff_id, "branch"),
         messages_before=formats.exact(outlook.context_messages_before),
         messages_after=formats.exact(outlook.context_messages_after),
         tokens_before=formats.number(outlook.context_tokens_before, "tokens"),

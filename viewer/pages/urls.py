@@ -2,7 +2,21 @@
 
 from django.urls import path
 
-from . import boundary, compact, compactions, context, practice, rows, runs, session, sessions, stores, timeline, undo
+from . import (
+    boundary,
+    branch,
+    compact,
+    compactions,
+    context,
+    practice,
+    rows,
+    runs,
+    session,
+    sessions,
+    stores,
+    timeline,
+    undo,
+)
 
 app_name = "pages"
 _SESSION = "stores/<str:store>/sessions/<str:session_id>"
@@ -24,7 +38,9 @@ urlpatterns = [
     path(f"{_SESSION}/plan", compact.plan, name="plan"),
     path(f"{_SESSION}/compact", compact.start, name="compact"),
     path(f"{_SESSION}/practise", practice.practise, name="practise"),
+    path(f"{_SESSION}/branch", branch.branch, name="branch"),
     path(f"{_SESSION}/boundaries/<int:handoff_id>/summarised", boundary.summarised, name="summarised"),
     path(f"{_SESSION}/boundaries/<int:handoff_id>/kept", boundary.kept, name="kept"),
     path(f"{_SESSION}/boundaries/<int:handoff_id>/undo", undo.undo, name="undo"),
+    path(f"{_SESSION}/boundaries/<int:handoff_id>/branch", branch.branch, name="branch_before"),
 ]

@@ -14,18 +14,22 @@ from viewer.store.stores import Reader, Store, branch_reason, open_store
 
 from .errors import SessionEnded
 from .ours import history_of
-from .undoing import undoing_of
+from .undoing import threshold_warning, undoing_of
 
 GONE = "the agent rewrote its transcript"
 
 
 @dataclass(frozen=True, slots=True)
 class BranchOutlook:
-    """What a branch would hold. `refusal` says why there can be none, "" when there can."""
+    """What a branch would hold.
+
+    `refusal` says why there can be none, "" when there can; `warning` what to expect after.
+    """
 
     refusal: str
     messages: int
     tokens: int
+    warning: str
 
 
 def outlook(store: Store, session_id: str, before: int | None) -> BranchOutlook:
@@ -34,12 +38,14 @@ def outlook(store: Store, session_id: str, before: int | None) -> BranchOutlook:
     Raises NotFound, StoreUnavailable.
     """
     with open_store(store) as reader:
-        count = counting.counter_for(get_session(reader, session_id).model)
+        model = get_session(reader, session_id).model
         try:
             rows = reading.for_model(_rows(reader, session_id, before))
         except (NotBranchable, SessionEnded, StoreReadOnly) as refused:
-            return BranchOutlook(refused.message, 0, 0)
-    return BranchOutlook("", len(rows), sum(counting.row_tokens(row, count) for row in rows))
+            return BranchOutlook(refused.message, 0, 0, "")
+    count = counting.counter_for(model)
+    tokens = sum(counting.row_tokens(row, count) for row in rows)
+    return BranchOutlook("", len(rows), tokens, threshold_warning(tokens, counting.context_window(model)))
 
 
 def branch(store: Store, session_id: str, before: int | None) -> str:

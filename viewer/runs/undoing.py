@@ -58,7 +58,7 @@ def outlook(store: Store, session_id: str, handoff_id: int) -> UndoOutlook:
         context_tokens_before=sum(counting.row_tokens(row, count) for row in now),
         context_tokens_after=tokens_then,
         later_messages=len(found.later),
-        warning=_warning(tokens_then, counting.context_window(model)),
+        warning=threshold_warning(tokens_then, counting.context_window(model)),
     )
 
 
@@ -140,7 +140,8 @@ def _applied(store: Store, session_id: str, handoff_id: int) -> models.QuerySet[
     return Run.objects.filter(store=store.name, session_id=session_id, handoff_id=handoff_id, status="applied")
 
 
-def _warning(tokens: int, window: int) -> str:
+def threshold_warning(tokens: int, window: int) -> str:
+    """What to expect of a context of so many tokens, as a sentence; "" for nothing."""
     if tokens < compaction.Policy().threshold * window:
         return ""
     return (

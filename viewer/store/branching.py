@@ -17,12 +17,10 @@ from typing import Any
 from . import titles
 from .columns import Columns, quoted, read_columns
 from .errors import NotBranchable, NotFound, StoreReadOnly
-from .sessions import get_session
+from .sessions import BRANCHED, get_session, read_config
 from .stores import Reader, Store, branch_reason
 from .transaction import write
 from .writing import clone, recount
-
-BRANCHED = "_branched_from"
 
 # Of a session's row: what it is, where it works, and the prompt it is sent, inline or by hash.
 _TAKEN_ALONG = (
@@ -97,12 +95,7 @@ def _live_ids(con: sqlite3.Connection, session_id: str) -> list[int]:
 
 
 def _config(con: sqlite3.Connection, session_id: str) -> dict[str, Any]:
-    """What of the session's `model_config` holds for another session too; {} for one that cannot be read."""
+    """What of the session's `model_config` holds for another session too."""
     (stored,) = con.execute("SELECT model_config FROM sessions WHERE id = ?", [session_id]).fetchone()
-    try:
-        config = json.loads(stored or "{}")
-    except (ValueError, TypeError, RecursionError):
-        return {}
-    if not isinstance(config, dict):
-        return {}
-    return {name: value for name, value in config.items() if not name.startswith("_") and name not in _LEFT_BEHIND}
+    config = read_config(stored).items()
+    return {name: value for name, value in config if not name.startswith("_") and name not in _LEFT_BEHIND}

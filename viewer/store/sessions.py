@@ -20,7 +20,8 @@ Order = Literal["recent", "created", "messages"]
 CHAIN_LIMIT = 1000  # the owner's own cap on resuming along a chain
 # In a child's model_config, naming the parent: it continues nobody. A continuation inherits the whole model_config, so
 # a mark that names another session tells nothing (hermes_state_common._non_continuation_child_sql).
-FORKS = ("_branched_from", "_delegate_from", "_reset_from")
+BRANCHED = "_branched_from"
+FORKS = (BRANCHED, "_delegate_from", "_reset_from")
 
 PART_NUMBER = re.compile(r" #\d+$")  # the owner's way of naming the part it splits off
 
@@ -34,7 +35,8 @@ _WANTED = {
 @dataclass(frozen=True, slots=True)
 class Session:
     """One row of `sessions` with what its messages tell. Times in epoch seconds; `live` and `rows` count rows in
-    context and all rows; `under` those summarised away; `parts` the sessions of its chain up to this one.
+    context and all rows; `under` those summarised away; `parts` the sessions of its chain up to this one;
+    `branched_from` is the id of the session whose context it began with, "" for none.
     """
 
     store: str
@@ -54,6 +56,7 @@ class Session:
     under: int
     rows: int
     parts: int
+    branched_from: str
 
     @property
     def name(self) -> str:
@@ -157,12 +160,13 @@ def lease_key(reader: Reader, session_id: str) -> str:
     return chain(reader, session_id)[0]
 
 
-def _forked_from(model_config: Any) -> list[Any]:
+def read_config(model_config: Any) -> dict[str, Any]:
+    """A stored `model_config`; {} for one that cannot be read."""
     try:
         config = json.loads(model_config or "{}")
     except (ValueError, TypeError, RecursionError):
-        return []
-    return [config.get(fork) for fork in FORKS] if isinstance(config, dict) else []
+        return {}
+    return config if isinstance(config, dict) else {}
 
 
 def _continued_parent(reader: Reader, session_id: str) -> str:
@@ -170,7 +174,7 @@ def _continued_parent(reader: Reader, session_id: str) -> str:
     row = reader.con.execute(
         f"SELECT {selection(reader.columns.sessions, wanted)} FROM sessions WHERE id = ?", [session_id]
     ).fetchone()
-    if row is None or not row[0] or row[0] in _forked_from(row[1]):
+    if row is None or not row[0] or row[0] in [read_config(row[1]).get(fork) for fork in FORKS]:
         return ""
     parent = reader.con.execute(
         f"SELECT {selection(reader.columns.sessions, {'id': 'NULL', 'end_reason': 'NULL'})} FROM sessions WHERE id = ?",
@@ -234,6 +238,7 @@ def _session(reader: Reader, row: dict[str, Any]) -> Session:
         under=row["under"],
         rows=row["rows"],
         parts=len(chain(reader, row["id"])) if row["parent_session_id"] else 1,
+        branched_from=str(read_config(row["model_config"]).get(BRANCHED) or ""),
     )
 
 

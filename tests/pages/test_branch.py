@@ -1,0 +1,134 @@
+"""*Branch from here*: from a boundary, from a refused undo, from the menu; with and without htmx."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+from django.test import Client
+
+from tests.pages.conftest import Book
+from tests.pages.html import read
+from tests.runs.desk import Desk
+from viewer.runs.ours import history_of
+from viewer.store.sessions import Session, SessionFilter, list_sessions
+from viewer.store.stores import get_store, open_store
+
+FRAGMENT = {"HX-Request": "true"}
+
+
+def page_of(desk: Desk) -> str:
+    return f"/stores/hermes/sessions/{desk.session_id}"
+
+
+def first_boundary(desk: Desk) -> tuple[int, int]:
+    """Handoff, and messages before."""
+    with open_store(desk.store) as reader:
+        found = history_of(reader, desk.session_id).boundaries[0]
+    return found.handoff_id, found.messages_before
+
+
+def sessions_of(book: Book) -> list[Session]:
+    with open_store(get_store("own")) as reader:
+        return list_sessions(reader, SessionFilter(), 10)
+
+
+def made_of(desk: Desk) -> str:
+    ((made,),) = desk.rows("SELECT id FROM sessions WHERE title = 'Airline desk, week 29 (branch)'")
+    return f"/stores/hermes/sessions/{made}"
+
+
+@pytest.mark.parametrize("version", [21, 31])
+def test_from_a_boundary_without_javascript(signed_in: Client, open_desk: Callable[..., Desk], version: int) -> None:
+    desk = open_desk(version)
+    before, (handoff, messages) = desk.live(), first_boundary(desk)
+    button = read(signed_in.get(f"{page_of(desk)}?around={handoff}")).one(id=f"b{handoff}-undo").one("a")
+    assert button.text == "Branch from here…"
+    asked = read(signed_in.get(button.attributes["href"])).one("main")
+    assert f"A new session gets the {messages:,} messages (" in asked.one("form").text
+    assert "tokens) that were in context before this compaction" in asked.one("form").text
+    assert {link.attributes["href"] for link in asked.all("a")} == {f"{page_of(desk)}?around={handoff}#b{handoff}"}
+    assert not desk.rows("SELECT 1 FROM sessions WHERE title LIKE '%(branch)'"), "asking makes none"
+
+    answer = signed_in.post(asked.one("form").attributes["action"])
+    assert (answer.status_code, answer["Location"]) == (302, made_of(desk))
+    page = read(signed_in.get(answer["Location"]))
+    assert page.one("h1").text == "Airline desk, week 29 (branch)"
+    told = page.one("header", "about").one("p", "kin")
+    assert told.text.startswith("A branch of Airline desk, week 29 . To go on with it")
+    assert told.one("a").attributes["href"] == page_of(desk)
+    assert told.one("code").text == f"hermes --resume {made_of(desk).rsplit('/', 1)[1]}"
+    assert f"{messages:,} messages, all in context" in page.one("div", "meta").text
+    assert desk.live() == before
+
+
+def test_from_a_boundary_with_htmx(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
+    desk = open_desk(31)
+    handoff, _ = first_boundary(desk)
+    asked = read(signed_in.get(f"{page_of(desk)}/boundaries/{handoff}/branch", headers=FRAGMENT))
+    assert not asked.all("html")
+    form = asked.one("form")
+    assert form.attributes["hx-target"] == f"#b{handoff}-undo"
+    answer = signed_in.post(form.attributes["hx-post"], headers=FRAGMENT)
+    assert answer["HX-Redirect"] == made_of(desk)
+
+
+def test_from_an_undo_that_is_refused(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
+    desk = open_desk(31)
+    handoff, _ = first_boundary(desk)
+    for headers in ({}, FRAGMENT):
+        answer = read(signed_in.get(f"{page_of(desk)}/boundaries/{handoff}/undo", headers=headers))
+        link = next(link for link in answer.all("a") if link.text == "Branch from here…")
+        assert link.attributes["href"] == f"{page_of(desk)}/boundaries/{handoff}/branch"
+        assert link.attributes["hx-target"] == f"#b{handoff}-undo"
+
+
+def test_from_the_menu_as_it_is_now(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
+    desk = open_desk(31)
+    menu = read(signed_in.get(page_of(desk))).one("details", "menu")
+    link = next(link for link in menu.all("a") if link.text == "Branch this session…")
+    asked = read(signed_in.get(link.attributes["href"])).one("main")
+    assert f"{len(desk.live()):,} messages" in asked.one("form").text
+    assert "are in context now" in asked.one("form").text
+    assert signed_in.post(asked.one("form").attributes["action"])["Location"] == made_of(desk)
+
+
+def test_a_large_context_is_warned_of(signed_in: Client, book: Book) -> None:
+    href = book.session("s", model="gpt-4")
+    book.say("s", "user", "walnut " * 6000)
+    assert "may compact it again by itself" in read(signed_in.get(f"{href}/branch")).one("p", "warn").text
+
+
+def test_refusals_say_why(signed_in: Client, book: Book) -> None:
+    href = book.session("s")
+    asked = read(signed_in.get(f"{href}/branch"))
+    assert asked.one("main").one("button").attributes.keys() >= {"disabled"}
+    assert "no message in context" in asked.one("main").text
+    assert not asked.one("main").all("form")
+    assert "no message in context" in read(signed_in.post(f"{href}/branch"), 409).one("main").text
+    fragment = read(signed_in.post(f"{href}/branch", headers=FRAGMENT))
+    assert "no message in context" in fragment.one(role="alert").text
+    assert "not the handoff" in read(signed_in.get(f"{href}/boundaries/7/branch"), 404).one("main").text
+    assert read(signed_in.get("/stores/own/sessions/nobody/branch"), 404).one("h1")
+
+
+def test_only_a_signed_in_browser_with_its_own_form(book: Book, signed_in: Client) -> None:
+    href = book.session("s")
+    book.chat("s", 4)
+    strict = Client(enforce_csrf_checks=True)
+    strict.cookies = signed_in.cookies
+    assert strict.post(f"{href}/branch").status_code == 403
+    assert Client().post(f"{href}/branch").status_code in (302, 403)
+    assert [found.id for found in sessions_of(book)] == ["s"]
+
+
+def test_an_agents_own_branch_is_told_too_and_one_whose_origin_is_gone(signed_in: Client, book: Book) -> None:
+    book.session("origin", title="Where <it> began")
+    href = book.session("fork", model_config=json.dumps({"_branched_from": "origin"}))
+    told = read(signed_in.get(href)).one("header", "about").one("p", "kin")
+    assert (told.one("a").text, told.one("a").attributes["href"]) == ("Where <it> began", "/stores/own/sessions/origin")
+    href = book.session("orphan", model_config=json.dumps({"_branched_from": "gone"}))
+    told = read(signed_in.get(f"{href}/context")).one("header", "about").one("p", "kin")
+    assert "A branch of gone" in told.text and not told.all("a")
+    assert not read(signed_in.get("/stores/own/sessions/origin")).one("header", "about").all("p", "kin")

@@ -1,0 +1,208 @@
+"""Branches from any moment of a session's life, and why there can be none."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+
+from tests.runs.desk import Desk
+from viewer.runs import branching, life
+from viewer.runs.errors import SessionEnded
+from viewer.runs.models import Run
+from viewer.runs.ours import history_of
+from viewer.runs.planning import Options
+from viewer.store.errors import NotBranchable, NotFound, NotUndoable, StoreReadOnly
+from viewer.store.stores import open_store
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
+SAID = "role, content, tool_calls, tool_call_id, timestamp"
+
+
+def compacted(desk: Desk, **options: Any) -> int:
+    """The handoff of a compaction made now."""
+    run = life.start(desk.store, desk.session_id, Options(**options), apply=True)
+    assert run.status == "applied" and run.handoff_id
+    return run.handoff_id
+
+
+def context(desk: Desk, session_id: str) -> list[tuple[Any, ...]]:
+    return desk.rows(f"SELECT {SAID} FROM messages WHERE session_id = ? AND active = 1 ORDER BY id", session_id)
+
+
+def everything(desk: Desk, session_id: str) -> list[list[tuple[Any, ...]]]:
+    """All that is stored of a session."""
+    messages = desk.rows("SELECT * FROM messages WHERE session_id = ? ORDER BY id", session_id)
+    return [messages, desk.rows("SELECT * FROM sessions WHERE id = ?", session_id)]
+
+
+def blocks(desk: Desk) -> list[tuple[int, int]]:
+    """First row of the block and handoff of every compaction."""
+    with open_store(desk.store) as reader:
+        return [(found.block_ids[0], found.handoff_id) for found in history_of(reader, desk.session_id).boundaries]
+
+
+def checked(desk: Desk, before: int | None, expected: list[tuple[Any, ...]]) -> str:
+    """Make a branch that must hold exactly `expected`, as it was said beforehand; the source must stay as it is."""
+    stored = everything(desk, desk.session_id)
+    said = branching.outlook(desk.store, desk.session_id, before)
+    made = branching.branch(desk.store, desk.session_id, before)
+    assert context(desk, made) == expected
+    assert (said.refusal, said.messages) == ("", len([row for row in expected if row[0] != "session_meta"]))
+    assert everything(desk, desk.session_id) == stored
+    assert desk.holders("compression_locks") == []
+    return made
+
+
+def refused(desk: Desk, before: int | None, kind: type[Exception], match: str) -> None:
+    sessions = desk.rows("SELECT COUNT(*) FROM sessions")
+    with pytest.raises(kind, match=match) as raised:
+        branching.branch(desk.store, desk.session_id, before)
+    assert branching.outlook(desk.store, desk.session_id, before).refusal == str(raised.value)
+    assert desk.rows("SELECT COUNT(*) FROM sessions") == sessions
+
+
+@pytest.mark.parametrize("version", [21, 31])
+def test_any_moment_of_our_own_compactions(open_desk: Callable[..., Desk], version: int) -> None:
+    """Exactly what was in context then: what came meanwhile, what was taken back since, and shortened originals too."""
+    desk = open_desk(version)
+    moments = {}
+    for options in ({"strategy": "mask"}, {"keep_last": 20}, {"keep_last": 5}):
+        before = context(desk, desk.session_id)
+        moments[compacted(desk, **options)] = before
+        desk.append("something new")
+        desk.append("a reply", role="assistant")
+    for _ in range(3):  # the newest of these is a copy that the last compaction kept
+        desk.take_back_newest()
+    for handoff, before in moments.items():
+        checked(desk, handoff, before)
+    checked(desk, None, context(desk, desk.session_id))
+
+
+@pytest.mark.parametrize("version", [21, 31])
+def test_any_moment_of_the_agents_compactions(open_desk: Callable[..., Desk], version: int) -> None:
+    desk = open_desk(version)
+    first, second = blocks(desk)
+    rows = f"SELECT {SAID} FROM messages WHERE session_id = ? AND id BETWEEN ? AND ? ORDER BY id"
+    newest = f"SELECT MAX(id) FROM messages WHERE session_id = ? AND id < {first[0]}"
+    checked(desk, first[1], desk.rows(rows, desk.session_id, 0, desk.rows(newest, desk.session_id)[0][0]))
+    checked(desk, second[1], desk.rows(rows, desk.session_id, first[0], second[0] - 1))
+
+
+def test_a_part_of_a_split_conversation_can_be_branched_from_its_newest(open_desk: Callable[..., Desk]) -> None:
+    """Schema 16, whose sessions cannot be compacted here."""
+    desk = open_desk(16, "Airline desk, week 30 #4")
+    parts = [row[0] for row in desk.rows("SELECT id FROM sessions WHERE title LIKE '%week 30%' ORDER BY started_at")]
+    for part, (_, handoff) in zip(parts, blocks(desk), strict=False):
+        made = checked(desk, handoff, context(desk, part))
+        assert desk.rows("SELECT parent_session_id FROM sessions WHERE id = ?", made) == [(desk.session_id,)]
+    made = checked(desk, None, context(desk, desk.session_id))
+    title = desk.rows("SELECT title FROM sessions WHERE id = ?", made)[0][0]
+    assert title == "Airline desk, week 30 (branch 4)", "one of the whole conversation, not of a part"
+
+
+def test_when_undo_is_refused(desk: Desk) -> None:
+    """What the branch is for: a later compaction stands on top, so that the earlier one cannot be taken back."""
+    before = context(desk, desk.session_id)
+    handoff = compacted(desk, keep_last=20)
+    compacted(desk, keep_last=5)
+    with pytest.raises(NotUndoable):
+        life.undo(desk.store, desk.session_id, handoff)
+    checked(desk, handoff, before)
+
+
+def test_it_needs_no_lock(desk: Desk) -> None:
+    """Nothing of the source is written: neither a running turn nor a compaction stands in the way."""
+    desk.start_turn()
+    desk.rows(
+        "INSERT INTO compression_locks VALUES (?, 'pid=1:agent=other', unixepoch(), unixepoch() + 300)", desk.session_id
+    )
+    made = branching.branch(desk.store, desk.session_id, None)
+    assert context(desk, made) == context(desk, desk.session_id)
+
+
+# -- refusals ----------------------------------------------------------------------------------------------------------
+
+
+def test_messages_that_were_deleted_for_good(desk: Desk) -> None:
+    handoff = compacted(desk)
+    first = Run.objects.get().plan["snapshot"]["rows"][0][0]
+    desk.rows("DELETE FROM messages WHERE id IN (?, ?)", first, first + 1)
+    refused(desk, handoff, NotBranchable, "^2 of the messages from before this compaction no longer exist")
+
+
+def test_a_transcript_that_was_written_anew(desk: Desk) -> None:
+    """As `replace_messages` does: every row is deleted, and what the agent holds in memory inserted."""
+    names = ", ".join(
+        name for _, name, *_ in desk.rows("PRAGMA table_info(messages)") if name not in ("id", "display_order")
+    )
+    live = f"FROM messages WHERE session_id = '{desk.session_id}' AND active = 1"
+    desk.rows(f"INSERT INTO messages ({names}) SELECT {names} {live} ORDER BY id")
+    count = desk.rows(f"SELECT COUNT(*) {live}")[0][0] // 2
+    newest = desk.rows(f"SELECT id {live} ORDER BY id DESC LIMIT 1 OFFSET ?", count - 1)[0][0]
+    desk.rows("DELETE FROM messages WHERE session_id = ? AND id < ?", desk.session_id, newest)
+    ((_, handoff),) = blocks(desk)
+    refused(desk, handoff, NotBranchable, "cannot be told|as they were")
+
+
+def test_what_is_no_compaction(desk: Desk) -> None:
+    for handoff in (5, -1, 0, 10**30):
+        with pytest.raises(NotFound, match="not the handoff of a compaction"):
+            branching.branch(desk.store, desk.session_id, handoff)
+    with pytest.raises(NotFound, match="no session 'nobody'"):
+        branching.outlook(desk.store, "nobody", None)
+
+
+def test_an_undone_compaction_is_none_any_more(desk: Desk) -> None:
+    handoff = compacted(desk)
+    life.undo(desk.store, desk.session_id, handoff)
+    with pytest.raises(NotFound, match="not the handoff"):
+        branching.branch(desk.store, desk.session_id, handoff)
+
+
+def test_an_older_part_names_the_newest(open_desk: Callable[..., Desk]) -> None:
+    """An agent of schema 16 takes any child that begins after its parent ended for the continuation."""
+    newest = open_desk(16, "Airline desk, week 30 #4")
+    older = Desk(newest.store, newest.path, newest.rows("SELECT id FROM sessions WHERE title LIKE '%30 #2'")[0][0])
+    refused(older, None, SessionEnded, f"went on in {newest.session_id}: branch from there")
+
+
+def test_a_session_without_messages_and_a_store_that_cannot_be_written(desk: Desk) -> None:
+    desk.rows("UPDATE messages SET active = 0 WHERE session_id = ?", desk.session_id)
+    refused(desk, None, NotBranchable, "no message in context")
+    desk.rows("ALTER TABLE sessions RENAME COLUMN model_config TO config")
+    refused(desk, None, StoreReadOnly, "branch of another")
+
+
+# -- the command -------------------------------------------------------------------------------------------------------
+
+
+def run(*arguments: str) -> str:
+    """What the command prints."""
+    out = StringIO()
+    call_command(*arguments, stdout=out)
+    return out.getvalue()
+
+
+def test_the_command(desk: Desk) -> None:
+    (_, first), _ = blocks(desk)
+    said = run("branch", "hermes", desk.session_id, "--before", str(first))
+    made = desk.rows("SELECT id, message_count FROM sessions WHERE title LIKE '%(branch)'")[0]
+    assert f"session {made[0]}, “Airline desk, week 29 (branch)”, {made[1]:,} messages" in said
+    assert said.rstrip().endswith(f"hermes --resume {made[0]}")
+    answer = json.loads(run("branch", "hermes", desk.session_id, "--json"))
+    assert (answer["title"], answer["messages_live"]) == ("Airline desk, week 29 (branch 2)", len(desk.live()))
+    assert answer["resume"] == f"hermes --resume {answer['id']}"
+
+
+def test_the_command_refuses_in_one_line(desk: Desk) -> None:
+    with pytest.raises(SystemExit, match="no session 'nobody'"):
+        run("branch", "hermes", "nobody")
+    out = StringIO()
+    with pytest.raises(SystemExit, match="not the handoff"):
+        call_command("branch", "hermes", desk.session_id, "--before", "5", "--json", stdout=out)
+    assert json.loads(out.getvalue())["error"]["code"] == "not_found"

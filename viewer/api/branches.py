@@ -1,0 +1,38 @@
+"""Branches: a new session with the context another one has, or had before one of its compactions."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest
+from ninja import Router
+from ninja.responses import Status
+
+from viewer.runs import branching
+from viewer.runs.pickup import resume_command
+from viewer.store.sessions import get_session
+from viewer.store.stores import Store, get_store, open_store
+
+from . import shapes
+from .answers import answers
+from .schemas import BranchIn, BranchOut
+from .scopes import WRITE
+
+router = Router(tags=["sessions"])
+
+
+@router.post(
+    "/stores/{store}/sessions/{session_id}/branches",
+    auth=WRITE,
+    response=answers(BranchOut, 201),
+    summary="Branch a session",
+)
+def branch(request: HttpRequest, store: str, session_id: str, body: BranchIn | None = None) -> Status[BranchOut]:
+    """Make a session that goes on from another one's context, now or `before` a compaction; that one stays as it is."""
+    found = get_store(store)
+    return Status(201, branch_out(found, branching.branch(found, session_id, body.before if body else None)))
+
+
+def branch_out(store: Store, session_id: str) -> BranchOut:
+    """A new session with the command by which the agent goes on with it."""
+    with open_store(store) as reader:
+        session = shapes.session(reader, get_session(reader, session_id))
+    return BranchOut(**session.dict(), resume=resume_command(session_id))

@@ -1,0 +1,48 @@
+"""`manage.py branch STORE SESSION`: a new session with the context of this one, now or before a compaction."""
+
+import sys
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from viewer.api.branches import branch_out
+from viewer.api.schemas import ErrorOut, ProblemOut
+from viewer.runs import branching
+from viewer.store.errors import StoreError
+from viewer.store.stores import get_store
+
+
+class Command(BaseCommand):
+    """Branch one session."""
+
+    help = "Make a new session that goes on from the context of another one, which stays as it is."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("store", help="name of the store (`manage.py stores`)")
+        parser.add_argument("session", help="id of the session")
+        parser.add_argument(
+            "--before",
+            type=int,
+            metavar="HANDOFF",
+            help="the context before the compaction with this handoff (its number in the boundary's address, "
+            "`handoff_id` in the API); without it the context as it is now",
+        )
+        parser.add_argument("--json", action="store_true", help="answer in the shapes of the JSON API")
+
+    def handle(self, *args: Any, store: str, session: str, before: int | None, json: bool, **options: Any) -> None:
+        try:
+            found = get_store(store)
+            made = branch_out(found, branching.branch(found, session, before))
+        except StoreError as refused:
+            if json:
+                problem = ProblemOut(error=ErrorOut(code=refused.code, message=refused.message))
+                self.stdout.write(problem.model_dump_json(indent=2))
+            sys.exit(refused.message)
+        if json:
+            self.stdout.write(made.model_dump_json(indent=2))
+        else:
+            self.stdout.write(
+                f"Branched: session {made.id}, “{made.title}”, {made.messages_live:,} messages, "
+                f"{made.tokens_live:,} tokens. Go on with it: {made.resume}"
+            )
