@@ -183,6 +183,9 @@ MODELS: dict[str, dict[str, Any]] = {
     }
     for kind in ("OPENAI", "ANTHROPIC")
 }
+# Seconds for one answer of a model with all that is waited for, and for the longest silence in it.
+MODEL_TIMEOUT = _number("PALIMPSEST_MODEL_TIMEOUT", 900, 1, 24 * 60 * 60)
+MODEL_SILENCE = _number("PALIMPSEST_MODEL_SILENCE", 120, 1, 24 * 60 * 60)
 
 
 # Django

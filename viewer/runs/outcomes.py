@@ -15,9 +15,17 @@ from viewer.store.stores import get_store, open_store
 from viewer.store.writing import Commit
 
 from . import candidate
+from .errors import BadSummary
 from .models import OPEN_STATUSES, Run
 from .ours import history_of
 from .steps import handoff_place
+
+# What to do about a summary that was rejected, by the engine's code; else it is the model's doing.
+ADVICE = {
+    "window_too_small": "Choose a model with a larger context window, or set the one it has.",
+    "not_smaller": "Choose another summariser, or let more messages be summarised.",
+}
+MODEL_ADVICE = "Start again, or choose another model."
 
 
 def closed(status: str, sentence: str) -> dict[str, Any]:
@@ -63,13 +71,15 @@ def stopped(run: Run, code: str, message: str) -> dict[str, Any]:
 
 
 def refusal_of(problem: Exception) -> tuple[str, str]:
-    """Stable code and sentence of what stopped a run."""
+    """Stable code and sentence of what stopped a run; a summary's says what was wrong with it (`summary_cut_off`)."""
+    if isinstance(problem, BadSummary) and isinstance(problem.__cause__, compaction.SummaryRejected):
+        problem = problem.__cause__
     if isinstance(problem, StoreError):
         return problem.code, problem.message
     if isinstance(problem, compaction.NothingToCompact):
         return "nothing_to_compact", problem.reason
     if isinstance(problem, compaction.SummaryRejected):
-        return "summary_rejected", problem.reason
+        return f"summary_{problem.code}", f"{problem.reason} {ADVICE.get(problem.code, MODEL_ADVICE)}"
     if isinstance(problem, compaction.CompactionError):
         return problem.code, problem.reason
     return "unexpected", f"Something unexpected went wrong ({type(problem).__name__}); the log of the worker says what."

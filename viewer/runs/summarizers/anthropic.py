@@ -2,16 +2,87 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
 import compaction
 
-from .base import Listener, Summarizer
+from . import calling, failures
+from .base import Summarizer
 from .connections import Connection
+from .exchange import Piece, number, words
+from .learned import learned
+
+if TYPE_CHECKING:
+    import anthropic
+    import httpx2
+    from anthropic.types import RawMessageStreamEvent
 
 
 def summarizer(connection: Connection) -> Summarizer:
     """The summariser that asks this model."""
+    return calling.summarizer(connection, pieces)
 
-    def ask(request: compaction.SummaryRequest, listener: Listener) -> str:
-        raise NotImplementedError
 
-    return Summarizer("anthropic", f"{connection.model}", ask, model=connection.model, window=connection.window)
+def pieces(client: httpx2.Client, connection: Connection, prompt: compaction.Prompt, limit: int) -> Iterator[Piece]:
+    """Ask, and say what comes. Raises what the SDK raises, and failures.NotStreamed."""
+    import anthropic
+
+    api = anthropic.Anthropic(
+        api_key=connection.api_key or "none",
+        base_url=connection.base_url,
+        http_client=client,
+        timeout=client.timeout,
+        max_retries=0,
+    )
+    stream = _opened(api, connection, prompt, limit)
+    failures.require_events(stream.response)
+    for event in stream:
+        yield from _said(event)
+
+
+def _opened(
+    api: anthropic.Anthropic, connection: Connection, prompt: compaction.Prompt, limit: int
+) -> anthropic.Stream[RawMessageStreamEvent]:
+    import anthropic
+
+    known = learned(connection)
+    while True:
+        try:
+            return api.messages.create(
+                model=connection.model,
+                max_tokens=known.limit(limit),
+                system=prompt.system,
+                messages=[{"role": "user", "content": prompt.user}],
+                stream=True,
+            )
+        except anthropic.BadRequestError as problem:
+            if not known.learn(str(problem), known.limit(limit)):
+                raise
+
+
+def _said(event: RawMessageStreamEvent) -> Iterator[Piece]:
+    """Read without trust in its shape. The first event tells what was read, the last but one what was written."""
+    message, delta = getattr(event, "message", None), getattr(event, "delta", None)
+    usage = getattr(event, "usage", None) or getattr(message, "usage", None)
+    if usage is not None or message is not None:
+        cached = number(getattr(usage, "cache_read_input_tokens", None))
+        yield Piece(
+            model=words(getattr(message, "model", None)),
+            input_tokens=_read(usage, cached),
+            cached_tokens=cached,
+            output_tokens=number(getattr(usage, "output_tokens", None)),
+        )
+    if thought := words(getattr(delta, "thinking", None)):
+        yield Piece(thought, thought=True)
+    if text := words(getattr(delta, "text", None)):
+        yield Piece(text)
+    if finish := words(getattr(delta, "stop_reason", None)):
+        yield Piece(finish=finish)
+
+
+def _read(usage: Any, cached: int | None) -> int | None:
+    """All tokens that were read: those from the cache are counted apart there."""
+    fresh = number(getattr(usage, "input_tokens", None))
+    made = number(getattr(usage, "cache_creation_input_tokens", None))
+    return None if fresh is None else fresh + (cached or 0) + (made or 0)

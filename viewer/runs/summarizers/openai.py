@@ -2,16 +2,86 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
 import compaction
 
-from .base import Listener, Summarizer
+from . import calling, failures
+from .base import Summarizer
 from .connections import Connection
+from .exchange import Piece, number, words
+from .learned import learned
+
+if TYPE_CHECKING:
+    import httpx2
+    import openai
+    from openai.types.chat import ChatCompletionChunk
 
 
 def summarizer(connection: Connection) -> Summarizer:
     """The summariser that asks this model."""
+    return calling.summarizer(connection, pieces)
 
-    def ask(request: compaction.SummaryRequest, listener: Listener) -> str:
-        raise NotImplementedError
 
-    return Summarizer("openai", f"{connection.model}", ask, model=connection.model, window=connection.window)
+def pieces(client: httpx2.Client, connection: Connection, prompt: compaction.Prompt, limit: int) -> Iterator[Piece]:
+    """Ask, and say what comes. Raises what the SDK raises, and failures.NotStreamed."""
+    import openai
+
+    api = openai.OpenAI(
+        api_key=connection.api_key or "none",
+        base_url=connection.base_url,
+        http_client=client,
+        timeout=client.timeout,
+        max_retries=0,
+    )
+    stream = _opened(api, connection, prompt, limit)
+    failures.require_events(stream.response)
+    for chunk in stream:
+        yield from _said(chunk)
+
+
+def _opened(
+    api: openai.OpenAI, connection: Connection, prompt: compaction.Prompt, limit: int
+) -> openai.Stream[ChatCompletionChunk]:
+    import openai
+
+    known = learned(connection)
+    while True:
+        options: dict[str, Any] = {known.limit_name: known.limit(limit)}
+        if known.usage:
+            options["stream_options"] = {"include_usage": True}
+        try:
+            stream: openai.Stream[ChatCompletionChunk] = api.chat.completions.create(
+                model=connection.model,
+                messages=[{"role": "system", "content": prompt.system}, {"role": "user", "content": prompt.user}],
+                stream=True,
+                **options,
+            )
+            return stream
+        except (openai.BadRequestError, openai.UnprocessableEntityError) as problem:
+            if not known.learn(str(problem), known.limit(limit)):
+                raise
+
+
+def _said(chunk: ChatCompletionChunk) -> Iterator[Piece]:
+    """Read without trust in its shape; servers send the model's thinking, too, under either of two names."""
+    model = words(getattr(chunk, "model", None))
+    if usage := getattr(chunk, "usage", None):
+        details = getattr(usage, "prompt_tokens_details", None)
+        yield Piece(
+            model=model,
+            input_tokens=number(getattr(usage, "prompt_tokens", None)),
+            cached_tokens=number(getattr(details, "cached_tokens", None)),
+            output_tokens=number(getattr(usage, "completion_tokens", None)),
+        )
+    for choice in (getattr(chunk, "choices", None) or [])[:1]:
+        delta = getattr(choice, "delta", None)
+        if thought := words(getattr(delta, "reasoning_content", None)) or words(getattr(delta, "reasoning", None)):
+            yield Piece(thought, thought=True)
+        if refusal := words(getattr(delta, "refusal", None)):
+            yield Piece(refusal, refused=True)
+        if text := words(getattr(delta, "content", None)):
+            yield Piece(text)
+        if finish := words(getattr(choice, "finish_reason", None)):
+            yield Piece(finish=finish, model=model)

@@ -1,0 +1,334 @@
+"""What went wrong between us and a model, as a ModelFailed: a stable code, and what to do.
+
+Both SDKs raise alike, so their errors are read by what they carry. A service's own words are quoted short, without
+secrets; those about a key are not quoted at all.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import ssl
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.utils import timezone
+
+import compaction
+from viewer.runs.errors import ModelFailed
+
+from . import limits
+from .connections import Connection
+
+if TYPE_CHECKING:
+    import httpx2
+
+QUOTED = 200  # characters of a service's own words
+BODY = 100_000  # bytes of an answer that is no stream, read to find what it says
+# Error types and codes of both interfaces that come without an HTTP status: inside a stream, or with 200.
+STATUS = {
+    "authentication_error": 401, "invalid_api_key": 401, "permission_error": 403, "billing_error": 402,
+    "insufficient_quota": 402, "not_found_error": 404, "model_not_found": 404, "request_too_large": 413,
+    "rate_limit_error": 429, "rate_limit_exceeded": 429, "timeout_error": 504, "overloaded_error": 529,
+    "server_error": 500, "api_error": 500, "invalid_request_error": 400,
+}  # fmt: skip
+_TOO_LONG = re.compile(
+    r"context[ _-]?(?:length|size|window|limit)|exceed_context|(?:prompt|input|request) is too l(?:ong|arge)"
+    r"|maximum (?:model|input) length|max_model_len|input token count .{0,60}exceeds|max_new_tokens` must be"
+    r"|reduce the length of|request_too_large"
+)
+_NO_CREDIT = re.compile(
+    r"insufficient_quota|credit balance is too low|insufficient (?:credits|balance)|billing_hard_limit"
+)
+
+
+class NotStreamed(Exception):
+    """The answer is no stream of events; `said` is its JSON, None when it is something else."""
+
+    def __init__(self, kind: str, said: Any) -> None:
+        super().__init__(kind)
+        self.kind = kind
+        self.said = said
+
+
+def require_events(response: httpx2.Response) -> None:
+    """Raise NotStreamed for a page or a document where events should come."""
+    kind = response.headers.get("content-type", "").partition(";")[0].strip().casefold()
+    if kind not in ("text/html", "application/xhtml+xml", "application/json", "application/problem+json"):
+        return
+    body = b""
+    for data in response.iter_bytes():
+        body += data
+        if len(body) > BODY:
+            break
+    try:
+        said = json.loads(body)
+    except ValueError:
+        said = None
+    raise NotStreamed(kind, said)
+
+
+def is_too_long(text: str) -> bool:
+    """Whether a refusal is about the length of the request, in the words of OpenAI, vLLM, llama.cpp, Anthropic, ..."""
+    return bool(_TOO_LONG.search(text.casefold()))
+
+
+def of(problem: Exception, connection: Connection, begun: bool) -> ModelFailed:
+    """What this exception of an SDK, or of the HTTP library under it, means; `begun`: part of an answer came."""
+    if isinstance(problem, NotStreamed):
+        error = _error_in(problem.said)
+        return _refused(200, error, {}, connection) if error else _no_stream(problem.kind, connection)
+    response = getattr(problem, "response", None)
+    if response is not None or hasattr(problem, "body") and problem.body is not None:
+        status = int(getattr(response, "status_code", 200))
+        headers = getattr(response, "headers", {})
+        return _refused(status, _error_in(getattr(problem, "body", None), whole=True), headers, connection)
+    return _broken(list(_chain(problem)), connection, begun)
+
+
+# --- what a service says ---------------------------------------------------------------------------------------------
+
+
+def _error_in(body: Any, whole: bool = False) -> dict[str, Any]:
+    """The part of a body that speaks about an error; `whole`: nothing else can be in it."""
+    if not isinstance(body, dict):
+        return {}
+    inner = body.get("error")
+    if isinstance(inner, dict):
+        return inner
+    if isinstance(inner, str) and inner:
+        return {"message": inner}
+    return body if whole else {}
+
+
+def _refused(status: int, error: dict[str, Any], headers: Any, connection: Connection) -> ModelFailed:
+    codes = [error.get("code"), error.get("type")]
+    if status < 300:
+        status = next((found for code in codes if (found := _status_in(code)) is not None), 500 if error else 200)
+    words = " ".join(str(word) for word in [*codes, error.get("message") or error.get("detail") or ""])
+    host, model = host_of(connection), connection.model
+    quoted = _quoted(error, connection)
+    if status in (401, 403):
+        return _unauthorized(status, quoted, connection)
+    if status == 402 or _NO_CREDIT.search(words.casefold()):
+        return ModelFailed(
+            "model_no_credit", f"The account at {host} has no credit left: top it up there, or choose another model."
+        )
+    if status == 413 or (status != 429 and is_too_long(words)):
+        return ModelFailed(
+            "model_window",
+            f"The request is longer than {model} at {host} takes{quoted}: set its context window "
+            f"({setting(connection, 'WINDOW')}) to what it really is, and start again.",
+        )
+    if status == 429:
+        after = _retry_after(headers)
+        return ModelFailed(
+            "model_rate_limited",
+            f"{host} is asked too often{quoted}: start again {_when(after)}; finished parts are kept.",
+            passing=True, after=after,
+        )  # fmt: skip
+    if status in (408, 409) or status >= 500:
+        after = _retry_after(headers)
+        return ModelFailed(
+            "model_unavailable",
+            f"{host} cannot answer now ({status}{quoted}): start again {_when(after)}; finished parts are kept.",
+            passing=True, after=after,
+        )  # fmt: skip
+    if status in (404, 405, 410):
+        return ModelFailed(
+            "model_not_found",
+            f"{host} knows no model {model} at {_address(connection)} ({status}{quoted}): check the model's name and "
+            f"the URL ({setting(connection, 'MODEL')}, {setting(connection, 'URL')}).",
+        )
+    if 300 <= status < 400:
+        target = _shown(str(headers.get("location", "")).partition("?")[0], connection)
+        return ModelFailed(
+            "model_redirected",
+            f"{_address(connection)} sends requests on to {target or 'another address'}, which is not followed: "
+            f"enter the address that answers ({setting(connection, 'URL')}).",
+        )
+    return ModelFailed(
+        "model_refused_request",
+        f"{host} did not take the request ({status}{quoted}): check that {model} is a chat model and the URL is right "
+        f"({setting(connection, 'MODEL')}, {setting(connection, 'URL')}).",
+    )
+
+
+def _unauthorized(status: int, quoted: str, connection: Connection) -> ModelFailed:
+    host, where = host_of(connection), setting(connection, "KEY")
+    if not connection.api_key:
+        said = f"{host} asks for an API key and none is set ({status}): set one ({where})."
+    elif status == 401:
+        said = f"{host} does not accept the API key (401): set a valid one ({where})."
+    else:
+        said = f"{host} does not let this API key use {connection.model} (403{quoted}): use another ({where})."
+    return ModelFailed("model_unauthorized", said)
+
+
+def _status_in(code: Any) -> int | None:
+    """The HTTP status an error's code or type stands for."""
+    if isinstance(code, bool) or code is None:
+        return None
+    text = str(code)
+    return int(text) if re.fullmatch(r"[45]\d\d", text) else STATUS.get(text)
+
+
+def _retry_after(headers: Any) -> float | None:
+    """Seconds to wait, from milliseconds, seconds or a date; None when nothing usable is said."""
+    for name, scale in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
+        value = str(headers.get(name) or "").strip()
+        if re.fullmatch(r"\d{1,12}(\.\d{1,9})?", value):
+            return float(value) / scale
+    try:
+        at = parsedate_to_datetime(str(headers.get("retry-after") or ""))
+    except (ValueError, IndexError):
+        return None
+    at = at if at.tzinfo else at.replace(tzinfo=UTC)
+    return max((at - datetime.now(UTC)).total_seconds(), 0.0)
+
+
+def _when(after: float | None) -> str:
+    if after is None:
+        return "later"
+    try:
+        at = timezone.localtime() + timedelta(seconds=after)
+    except OverflowError:
+        return "later"
+    return f"after {at:%H:%M:%S}" if after < 12 * 3600 else f"after {at:%Y-%m-%d %H:%M}"
+
+
+def _quoted(error: dict[str, Any], connection: Connection) -> str:
+    said = error.get("message") or error.get("detail")
+    return f", “{shown}”" if isinstance(said, str) and (shown := _shown(said, connection)) else ""
+
+
+def _shown(text: str, connection: Connection) -> str:
+    """A service's own words: one short line without our key and other secrets."""
+    if connection.api_key:
+        text = text.replace(connection.api_key, "[REDACTED]")
+    line = " ".join(compaction.redact(text[: 10 * QUOTED]).split())
+    line = "".join(sign for sign in line if sign.isprintable())
+    return line if len(line) <= QUOTED else f"{line[:QUOTED].rstrip()}..."
+
+
+# --- what the connection does ----------------------------------------------------------------------------------------
+
+
+def _chain(problem: BaseException) -> Iterator[BaseException]:
+    """The exception and those it came from."""
+    seen: set[int] = set()
+    found: BaseException | None = problem
+    while found is not None and id(found) not in seen:
+        seen.add(id(found))
+        yield found
+        found = found.__cause__ or found.__context__
+
+
+def _broken(chain: list[BaseException], connection: Connection, begun: bool) -> ModelFailed:
+    import httpx2
+
+    def is_any(*kinds: type[BaseException]) -> bool:
+        return any(isinstance(problem, kinds) for problem in chain)
+
+    host, url = host_of(connection), setting(connection, "URL")
+    if is_any(UnicodeEncodeError, httpx2.LocalProtocolError):
+        return ModelFailed(
+            "model_unauthorized",
+            f"The API key has characters that no key has: paste it again ({setting(connection, 'KEY')}).",
+        )
+    if is_any(ssl.SSLError):
+        return _unreachable(f"{host} could not prove who it is (TLS)", f"check that the URL is right ({url})")
+    if is_any(socket.gaierror):
+        return _unreachable(f"The name {host} could not be found", f"check the URL ({url}) and the network", True)
+    if is_any(ConnectionRefusedError):
+        return _unreachable(f"Nothing answers at {host}", f"start the server, or check the URL ({url})", True)
+    if is_any(httpx2.ConnectTimeout, httpx2.ConnectError):
+        return _unreachable(f"{host} could not be reached", f"check the URL ({url}) and the network", True)
+    if is_any(httpx2.TimeoutException):
+        return ModelFailed(
+            "model_stalled",
+            f"{host} sent nothing for {settings.MODEL_SILENCE:g} s: start again, or let it be silent for longer "
+            "(PALIMPSEST_MODEL_SILENCE); finished parts are kept.",
+        )
+    if is_any(httpx2.InvalidURL, httpx2.UnsupportedProtocol):
+        return _unreachable("The address of the model cannot be used", f"check the URL ({url})")
+    if is_any(httpx2.TransportError, OSError):
+        return unfinished(connection, begun)
+    what = (
+        "broke its answer off with something unreadable" if begun else "answers in a form that is not the interface's"
+    )
+    advice = "start again" if begun else f"check the URL ({url})"
+    return ModelFailed("model_bad_answer", f"{host} {what} ({type(chain[0]).__name__}): {advice}.")
+
+
+def _unreachable(what: str, advice: str, passing: bool = False) -> ModelFailed:
+    return ModelFailed("model_unreachable", f"{what}: {advice}.", passing=passing)
+
+
+def _no_stream(kind: str, connection: Connection) -> ModelFailed:
+    what = "a web page" if "html" in kind else "a document"
+    return ModelFailed(
+        "model_bad_answer",
+        f"{_address(connection)} answers with {what} instead of a model's words: check the URL "
+        f"({setting(connection, 'URL')}).",
+    )
+
+
+def unfinished(connection: Connection, begun: bool) -> ModelFailed:
+    """The answer ended without saying that it was complete."""
+    host = host_of(connection)
+    what = "broke off its answer" if begun else "closed the connection without an answer"
+    return ModelFailed("model_dropped", f"{host} {what}: start again; finished parts are kept.", passing=True)
+
+
+def slow(connection: Connection) -> ModelFailed:
+    """The whole time is over."""
+    return ModelFailed(
+        "model_slow",
+        f"{connection.model} at {host_of(connection)} did not finish within {settings.MODEL_TIMEOUT:g} s: choose a "
+        "faster model, or give it longer (PALIMPSEST_MODEL_TIMEOUT); finished parts are kept.",
+    )
+
+
+def only_thought(connection: Connection) -> ModelFailed:
+    """Thinking came, and no text."""
+    return ModelFailed(
+        "model_only_thought",
+        f"{connection.model} spent its whole answer on thinking and wrote no summary: turn its thinking down, or "
+        "choose another model.",
+    )
+
+
+def read_in_part(connection: Connection, read: int, sent: int) -> ModelFailed:
+    """The service counted far fewer tokens than it was sent."""
+    return ModelFailed(
+        "model_window",
+        f"{host_of(connection)} read only {read:,} of about {sent:,} tokens and dropped the rest: set the context "
+        f"window ({setting(connection, 'WINDOW')}) to what it really is, not {limits.window_of(connection):,}.",
+    )
+
+
+# --- naming things ---------------------------------------------------------------------------------------------------
+
+
+def setting(connection: Connection, what: str) -> str:
+    """Where a person sets the MODEL, URL, KEY or WINDOW."""
+    if connection.source == "environment":
+        return f"PALIMPSEST_{connection.kind.upper()}_{what}"
+    return f"{ {'MODEL': 'model', 'URL': 'URL', 'KEY': 'key', 'WINDOW': 'window'}[what] } on the settings page"
+
+
+def host_of(connection: Connection) -> str:
+    """The host, with a port that is not the usual one; no user, no password."""
+    return urlsplit(connection.base_url).netloc.rpartition("@")[2] or "the model's address"
+
+
+def _address(connection: Connection) -> str:
+    """The URL without what may be secret in it."""
+    parts = urlsplit(connection.base_url)
+    return f"{parts.scheme}://{host_of(connection)}{parts.path}"

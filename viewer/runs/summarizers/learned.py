@@ -1,0 +1,51 @@
+"""What a service was found not to take, kept for the life of the process: servers speak one interface in many ways."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from .connections import Connection
+from .failures import is_too_long
+
+SMALLEST_LIMIT = 256  # tokens; smaller numbers in a refusal are versions, not limits
+_NUMBER = re.compile(r"(?<![\w.-])\d{3,}(?![\w-])")
+
+
+@dataclass
+class Learned:
+    """How to ask one model: the name of the output limit, the most it may be, whether usage can be asked for."""
+
+    limit_name: str = "max_tokens"
+    most: int | None = None
+    usage: bool = True
+
+    def limit(self, wanted: int) -> int:
+        return wanted if self.most is None else min(wanted, self.most)
+
+    def learn(self, refusal: str, sent: int) -> bool:
+        """Take in why a request was refused; whether another one may do. `sent` is the limit it had."""
+        text = refusal.casefold()
+        if is_too_long(text):
+            return False
+        if self.usage and ("stream_options" in text or "include_usage" in text):
+            self.usage = False
+            return True
+        if not re.search(r"max_(?:completion_)?tokens", text):
+            return False
+        smaller = [int(n) for n in _NUMBER.findall(text.replace(",", "")) if SMALLEST_LIMIT <= int(n) < sent]
+        if smaller:
+            self.most = max(smaller)
+            return True
+        if self.limit_name == "max_tokens" and "max_completion_tokens" in text:
+            self.limit_name = "max_completion_tokens"
+            return True
+        return False
+
+
+_of: dict[tuple[str, str, str], Learned] = {}
+
+
+def learned(connection: Connection) -> Learned:
+    """What is known about this model at this address."""
+    return _of.setdefault((connection.kind, connection.base_url, connection.model), Learned())

@@ -1,0 +1,68 @@
+"""How much a model can read and write at once, and what that costs: from what a person set, else from the price list.
+
+A model behind an address the list does not know gets a small window and no price, whatever its name: a server of one's
+own may give a well-known model less.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+import genai_prices
+from genai_prices.types import ModelInfo
+
+import compaction
+from compaction import protocol
+
+from .connections import Connection
+
+UNKNOWN_WINDOW = 32_000  # tokens
+# Of the window, what is planned with. The counter is exact for few models: SmolLM2 made 1.08 to 1.17 times as many
+# tokens of prose and code as o200k_base does, and other makers' counts are not known.
+EXACT_SHARE, ESTIMATED_SHARE = 0.90, 0.75
+THINKING_TOKENS = 16_000  # beside the summary, for models that think before they write
+
+
+@lru_cache(maxsize=256)
+def listed(model: str, base_url: str) -> ModelInfo | None:
+    """The price list's entry of this model at this address."""
+    try:
+        return genai_prices.calc_price(genai_prices.Usage(), model, provider_api_url=base_url).model
+    except (LookupError, ValueError):
+        return None
+
+
+def window_of(connection: Connection) -> int:
+    """Tokens the model can read and write at once, by its own count."""
+    known = listed(connection.model, connection.base_url)
+    return connection.window or (known and known.context_window) or UNKNOWN_WINDOW
+
+
+def planned_window(connection: Connection) -> int:
+    """The window to plan with, by our counter."""
+    return int(window_of(connection) * _share(connection))
+
+
+def output_limit(connection: Connection, request: compaction.SummaryRequest, prompt_tokens: int) -> int:
+    """Tokens the model may write, by its own count: the longest summary and thinking, as far as the window holds it."""
+    share = _share(connection)
+    needed = math.ceil(request.budget_tokens * protocol.LONGEST_SUMMARY / share)
+    room = window_of(connection) - math.ceil(prompt_tokens / share)
+    return max(min(needed + THINKING_TOKENS, room), 1)
+
+
+def price(connection: Connection, models: list[str], usage: genai_prices.Usage) -> float | None:
+    """US dollars for the first of these models that the list knows at this address; None when it knows none."""
+    for model in models:
+        if model and listed(model, connection.base_url):
+            try:
+                found = genai_prices.calc_price(usage, model, provider_api_url=connection.base_url)
+            except (LookupError, ValueError):
+                return None
+            return float(found.total_price)
+    return None
+
+
+def _share(connection: Connection) -> float:
+    return ESTIMATED_SHARE if compaction.encoding_for(connection.model)[1] else EXACT_SHARE
