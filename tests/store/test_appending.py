@@ -27,7 +27,7 @@ TURN: list[dict[str, Any]] = [
 
 
 def counters(path: Path, session_id: str = WEEK_29) -> tuple[int, int]:
-    return query(path, "SELECT message_count, tool_call_count FROM sessions WHERE id = ?", session_id)[0]  # type: ignore[return-value]
+    return query(path, "SELECT message_count, tool_call_count FROM sessions WHERE id = ?", session_id)[0]
 
 
 def test_a_turn_is_appended_as_the_agent_would_write_it(path: Path) -> None:
@@ -59,8 +59,9 @@ def test_a_turn_is_appended_as_the_agent_would_write_it(path: Path) -> None:
 
 
 def test_times_that_are_given_are_kept_and_those_that_are_not_go_on_from_them(small: Path) -> None:
-    given = [{"role": "user", "content": "a", "timestamp": 50.0}, {"role": "user", "content": "b"}]
-    append(store_at(small), "s1", [*given, {"role": "user", "content": "c", "timestamp": "never"}], now=40.0)
+    given = [("a", 50.0), ("b", None), ("c", "never")]
+    messages = [{"role": "user", "content": content, "timestamp": at} for content, at in given]
+    append(store_at(small), "s1", messages, now=40.0)
     times = query(small, "SELECT timestamp FROM messages WHERE id > 8 ORDER BY id")
     assert [row[0] for row in times] == pytest.approx([50.0, 50.000001, 50.000002], abs=1e-9)
 
