@@ -111,6 +111,16 @@ def test_the_timeline_says_in_words_what_it_draws(signed_in: Client, open_desk: 
     assert fragment.one("svg").attributes["aria-label"] == words
 
 
+def test_the_timeline_has_a_line_where_the_agent_compacts_by_itself(
+    signed_in: Client, open_desk: Callable[..., Desk]
+) -> None:
+    desk = open_desk(21)
+    href = f"/stores/hermes/sessions/{desk.session_id}/timeline"
+    assert "compacts by itself" not in signed_in.get(href).content.decode()  # above what the session ever held
+    desk.path.with_name("config.yaml").write_text("compression: {threshold_tokens: 20000}")
+    assert "the agent compacts by itself at 20k" in signed_in.get(href).content.decode()
+
+
 def test_the_timeline_of_an_empty_session(signed_in: Client, book: Book) -> None:
     page = read(signed_in.get(f"{book.session('s')}/timeline"))
     assert page.one("svg").attributes["aria-label"] == "Nothing is in context."

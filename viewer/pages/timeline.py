@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
 from viewer.runs.ours import history_of
+from viewer.store import agent_config
 from viewer.store.history import Boundary, History
 from viewer.store.reading import live_context
 from viewer.store.sessions import get_session
@@ -35,16 +36,16 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """`line` and `area` are path data; `cuts` the places of compactions; `half` the height of half the window where
-    that lies within the drawing.
+    """`line` and `area` are path data; `cuts` the places of compactions; `limit` the height of the tokens at
+    which the agent compacts by itself, where that lies within the drawing.
     """
 
     line: str
     area: str
     labels: tuple[Label, ...]
     cuts: tuple[str, ...]
-    half: str
-    half_label: str
+    limit: str
+    limit_label: str
     words: str
 
 
@@ -62,7 +63,8 @@ def timeline(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
         history = history_of(reader, session_id)
         live = [row.id for row in live_context(reader, session_id)]
         series = rises(history, live, weights(reader, session))
-        data = drawn(series, context_gauge(reader, session).window)
+        limit = agent_config.threshold(reader.store, session.model, context_gauge(reader, session).window)
+        data = drawn(series, limit)
         if is_fragment(request):
             return page(request, "session/_timeline.html", data)
         top = header(reader, session)
@@ -91,8 +93,8 @@ def _rise(block: Boundary | None, ids: Iterable[int], weights: dict[int, int]) -
     return stretch
 
 
-def drawn(series: list[list[int]], window: int) -> Timeline:
-    """The drawing of a series, scaled to its highest point."""
+def drawn(series: list[list[int]], limit: int | None) -> Timeline:
+    """The drawing of a series, scaled to its highest point, with a line at `limit` tokens."""
     steps = max(1, sum(len(stretch) - 1 for stretch in series))  # a drop is upright: both its ends share a place
     top = max((max(stretch) for stretch in series), default=0) or 1
     points: list[tuple[float, float]] = []
@@ -107,14 +109,13 @@ def drawn(series: list[list[int]], window: int) -> Timeline:
         cuts += [f"{points[-1][0]:.1f}"] if number < len(series) - 1 else []
         labels.append(_label(points[-1], stretch[-1], last=number == len(series) - 1))
     path = " ".join(f"{x:.1f} {y:.1f}" for x, y in points)
-    half = window / 2
     return Timeline(
         line=f"M{path}",
         area=f"M0 {HEIGHT:.0f} L{path} L{points[-1][0] if points else 0:.1f} {HEIGHT:.0f}Z",
         labels=tuple(labels),
         cuts=tuple(cuts),
-        half=f"{HEIGHT - 2 - half / top * (HEIGHT - TOP - 2):.1f}" if half <= top else "",
-        half_label=f"half of the window, {formats.thin(int(half))}",
+        limit=f"{HEIGHT - 2 - limit / top * (HEIGHT - TOP - 2):.1f}" if limit and limit <= top else "",
+        limit_label=f"the agent compacts by itself at {formats.thin(limit)}" if limit else "",
         words=in_words(series),
     )
 

@@ -45,7 +45,7 @@ def outlook(store: Store, session_id: str, before: int | None) -> BranchOutlook:
             return BranchOutlook(refused.message, 0, 0, "")
     count = counting.counter_for(model)
     tokens = sum(counting.row_tokens(row, count) for row in rows)
-    return BranchOutlook("", len(rows), tokens, threshold_warning(tokens, counting.context_window(model)))
+    return BranchOutlook("", len(rows), tokens, threshold_warning(store, model, tokens))
 
 
 def branch(store: Store, session_id: str, before: int | None) -> str:

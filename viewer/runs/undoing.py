@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from django.db import models
 from django.db.models.functions import Now
 
-import compaction
-from viewer.store import counting, guards, reading, writing
+from viewer.store import agent_config, counting, guards, reading, writing
 from viewer.store.errors import NotUndoable, StoreError
 from viewer.store.history import History
 from viewer.store.sessions import get_session
 from viewer.store.stores import Reader, Store, get_store, open_store
-from viewer.store.undoing import Undoing, check_undo, undoing_from_history
+from viewer.store.undoing import SPLIT, Undoing, check_undo, undoing_from_history
 
 from . import candidate, outcomes, planning
 from .models import Run
@@ -58,7 +57,7 @@ def outlook(store: Store, session_id: str, handoff_id: int) -> UndoOutlook:
         context_tokens_before=sum(counting.row_tokens(row, count) for row in now),
         context_tokens_after=tokens_then,
         later_messages=len(found.later),
-        warning=threshold_warning(tokens_then, counting.context_window(model)),
+        warning=threshold_warning(store, model, tokens_then),
     )
 
 
@@ -92,6 +91,8 @@ def undo_run(run: Run) -> None:
     run.refresh_from_db()
     if run.status != "applied" or run.handoff_id is None:
         raise NotUndoable(f"Run {run.pk} is {run.status}: only one that was applied can be undone.")
+    if run.new_session_id:
+        raise NotUndoable(SPLIT)
     undo(get_store(run.store), run.session_id, run.handoff_id)
     run.refresh_from_db()
 
@@ -140,11 +141,13 @@ def _applied(store: Store, session_id: str, handoff_id: int) -> models.QuerySet[
     return Run.objects.filter(store=store.name, session_id=session_id, handoff_id=handoff_id, status="applied")
 
 
-def threshold_warning(tokens: int, window: int) -> str:
-    """What to expect of a context of so many tokens, as a sentence; "" for nothing."""
-    if tokens < compaction.Policy().threshold * window:
+def threshold_warning(store: Store, model: str, tokens: int) -> str:
+    """What to expect of a context of so many tokens, as a sentence; "" while the agent would leave it as it is."""
+    window = counting.context_window(model)
+    threshold = agent_config.threshold(store, model, window)
+    if threshold is None or tokens < threshold:
         return ""
     return (
-        f"The context would then have {tokens:,} of {window:,} tokens: the agent may compact it again by itself with "
-        "its next message."
+        f"The context would then have {tokens:,} of {window:,} tokens: the agent compacts by itself at {threshold:,} "
+        "and may do so with its next message."
     )
