@@ -19,8 +19,9 @@ help:
 run: $(VENV)/.installed
 	@exec $(PY) manage.py up --with-parent
 
+# A test file stays in one process: its fixtures are shared.
 test: $(VENV)/.tests-installed chromium
-	@$(PY) -m pytest $(ARGS)
+	@$(PY) -m pytest -n auto --maxprocesses 4 --dist loadfile $(ARGS)
 
 lint: $(VENV)/.tests-installed
 	@$(VENV)/bin/ruff check .
