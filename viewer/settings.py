@@ -279,5 +279,7 @@ LOGGING = {
         # A page that does not exist is the visitor's business; a 500 is ours and is an error.
         "django.request": {"level": "ERROR"},
         "viewer": {"level": "DEBUG" if DEBUG else "INFO"},
+        # Whatever the level of the others: these write requests and headers, which hold sessions and may hold keys.
+        **{name: {"level": "WARNING"} for name in ("openai", "anthropic", "httpx2", "httpcore2")},
     },
 }

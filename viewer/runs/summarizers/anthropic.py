@@ -57,7 +57,7 @@ def _opened(
                 stream=True,
             )
         except anthropic.BadRequestError as problem:
-            if not known.learn(str(problem), known.limit(limit)):
+            if not known.learn(failures.words_of(problem), known.limit(limit)):
                 raise
 
 

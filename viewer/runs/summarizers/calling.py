@@ -111,6 +111,7 @@ def complete(ask: Ask, connection: Connection, listener: Listener, prompt_tokens
 
     Raises ModelFailed, and what the listener raises; the connection is closed then.
     """
+    failures.require_sendable(connection)
     until = time.monotonic() + settings.MODEL_TIMEOUT
     for attempt in range(1, MOST_ATTEMPTS + 1):
         listener.heard("")

@@ -73,6 +73,21 @@ def require_events(response: httpx2.Response) -> None:
     raise NotStreamed(kind, said)
 
 
+def require_sendable(connection: Connection) -> None:
+    """Raise ModelFailed for a key that no header can hold: libraries would write it to their logs."""
+    if not (connection.api_key.isascii() and connection.api_key.isprintable()):
+        where = setting(connection, "KEY")
+        raise ModelFailed(
+            "model_unauthorized", f"The API key has characters that no key has: paste it again ({where})."
+        )
+
+
+def words_of(problem: Exception) -> str:
+    """What a service said in refusing a request: its codes and its message."""
+    error = _error_in(getattr(problem, "body", None), whole=True)
+    return " ".join(str(error.get(name) or "") for name in ("code", "type", "param", "message", "detail")).strip()
+
+
 def is_too_long(text: str) -> bool:
     """Whether a refusal is about the length of the request, in the words of OpenAI, vLLM, llama.cpp, Anthropic, ..."""
     return bool(_TOO_LONG.search(text.casefold()))
@@ -236,11 +251,6 @@ def _broken(chain: list[BaseException], connection: Connection, begun: bool) -> 
         return any(isinstance(problem, kinds) for problem in chain)
 
     host, url = host_of(connection), setting(connection, "URL")
-    if is_any(UnicodeEncodeError, httpx2.LocalProtocolError):
-        return ModelFailed(
-            "model_unauthorized",
-            f"The API key has characters that no key has: paste it again ({setting(connection, 'KEY')}).",
-        )
     if is_any(ssl.SSLError):
         return _unreachable(f"{host} could not prove who it is (TLS)", f"check that the URL is right ({url})")
     if is_any(socket.gaierror):

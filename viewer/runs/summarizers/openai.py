@@ -60,7 +60,7 @@ def _opened(
             )
             return stream
         except (openai.BadRequestError, openai.UnprocessableEntityError) as problem:
-            if not known.learn(str(problem), known.limit(limit)):
+            if not known.learn(failures.words_of(problem), known.limit(limit)):
                 raise
 
 

@@ -1,0 +1,430 @@
+"""Runs whose summary a model writes, over real HTTP: what goes well, and every way in which it does not."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from pathlib import Path
+from typing import Any
+
+import genai_prices.data
+import pytest
+from django.db import connection
+from genai_prices import data_snapshot
+from pytest_django import Settings
+
+from tests.runs import misbehaving
+from tests.runs.desk import Desk
+from tests.runs.misbehaving import KEY, NOTES, READ, WRITTEN, Behaviour, Service, answers, refuses, sends, streams
+from viewer.runs import job, life
+from viewer.runs.models import Run
+from viewer.runs.planning import Options
+from viewer.runs.progress import Progress
+from viewer.runs.summarizers import calling, limits
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
+Use = Callable[..., None]
+KINDS = ("openai", "anthropic")
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def started(desk: Desk, kind: str) -> Run:
+    return life.start(desk.store, desk.session_id, Options(summarizer=kind), apply=True)
+
+
+def everything(desk: Desk) -> list[list[tuple[Any, ...]]]:
+    return [desk.rows("SELECT * FROM sessions ORDER BY id"), desk.rows("SELECT * FROM messages ORDER BY id")]
+
+
+def require_no_key(run: Run, desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
+    """Neither the key nor a good part of it stands in the row, the store or any log."""
+    row = str(Run.objects.filter(pk=run.pk).values().get())
+    stored = b"".join(path.read_bytes() for path in desk.path.parent.glob(f"{desk.path.name}*"))
+    part = KEY[8:24]
+    assert part not in row and part not in caplog.text and part.encode() not in stored
+
+
+# --- what goes well --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_streamed_answer_is_applied(
+    kind: str, desk: Desk, service: Service, use: Use, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use(kind)
+    service.behaviours = [answers(f"Here are the notes.\n\n{NOTES}")]
+    heard: list[str] = []
+    real = Progress.heard
+
+    def listen(progress: Progress, piece: str) -> None:
+        heard.append(piece)
+        real(progress, piece)
+
+    monkeypatch.setattr(Progress, "heard", listen)
+
+    run = started(desk, kind)
+
+    assert (run.status, run.error_message, run.model) == ("applied", "", "some-model")
+    assert run.summary == NOTES
+    assert run.usage == {"calls": 1, "input_tokens": READ, "output_tokens": WRITTEN, "cost": None}
+    assert "".join(heard).endswith(NOTES) and len([piece for piece in heard if piece]) > 5
+    assert heard[0] == ""
+    [body] = service.requests
+    assert body["stream"] is True and "temperature" not in body and KEY not in json.dumps(body)
+    assert sum(NOTES in (content or "") for _, content, *_ in desk.live()) == 1
+
+
+def test_openai_is_asked_for_usage_and_a_limit(desk: Desk, service: Service, use: Use) -> None:
+    use("openai", window=40_000)
+    run = started(desk, "openai")
+    [body] = service.requests
+    assert body["stream_options"] == {"include_usage": True}
+    assert [message["role"] for message in body["messages"]] == ["system", "user"]
+    assert run.tokens_before and 3_000 < body["max_tokens"] <= 2_000 * 1.5 / 0.75 + limits.THINKING_TOKENS
+    assert service.headers[0]["authorization"] == f"Bearer {KEY}"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_service_without_a_key_gets_none(
+    kind: str, desk: Desk, service: Service, use: Use, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("OPENAI_ADMIN_KEY", KEY)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    monkeypatch.setenv("ANTHROPIC_AUTH_TOKEN", KEY)
+    use(kind, api_key="")
+    assert started(desk, kind).status == "applied"
+    assert KEY not in str(service.headers)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_it_cost_stands_on_the_run(
+    kind: str, desk: Desk, service: Service, use: Use, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed, price = {"openai": ("gpt-4o", (2.5, 10)), "anthropic": ("claude-sonnet-4-6", (3, 15))}[kind]
+    [provider] = [found for found in genai_prices.data.providers if found.id == kind]
+    monkeypatch.setattr(provider, "api_pattern", re.escape(service.url))  # as if it ran here
+    monkeypatch.setattr(data_snapshot, "_custom_snapshot", data_snapshot.DataSnapshot([provider], False))
+    limits.listed.cache_clear()
+    use(kind, model=listed)
+    run = started(desk, kind)
+    limits.listed.cache_clear()
+    assert run.status == "applied", run.error_message
+    assert run.usage["cost"] == pytest.approx((READ * price[0] + WRITTEN * price[1]) / 1e6)
+
+
+def test_errors_that_pass_are_asked_again(desk: Desk, service: Service, use: Use) -> None:
+    use("openai")
+    service.behaviours = [refuses(503), misbehaving.hangs_up, answers()]
+    run = started(desk, "openai")
+    assert (run.status, len(service.requests), run.usage["calls"]) == ("applied", 3, 1)
+
+
+@pytest.mark.parametrize("how", ["seconds", "date", "milliseconds"])
+def test_a_service_is_given_the_time_it_asks_for(
+    how: str, desk: Desk, service: Service, use: Use, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use("openai")
+    soon = format_datetime(datetime.now(UTC) + timedelta(seconds=30), usegmt=True)
+    said: dict[str, dict[str, Any]] = {
+        "seconds": {"retry_after": "30"},
+        "date": {"retry_after": soon},
+        "milliseconds": {"retry_after_ms": "29500"},
+    }
+    service.behaviours = [refuses(429, **said[how]), answers()]
+    rests: list[float] = []
+    monkeypatch.setattr(calling, "_rest", lambda seconds, listener: rests.append(seconds))
+    assert started(desk, "openai").status == "applied"
+    [rest] = rests
+    assert 25 < rest <= 30
+
+
+def test_it_waits_for_as_long_as_it_says(desk: Desk, service: Service, use: Use) -> None:
+    use("openai")
+    service.behaviours = [refuses(429, retry_after="1"), answers()]
+    began = time.monotonic()
+    assert started(desk, "openai").status == "applied"
+    assert time.monotonic() - began >= 1 and len(service.requests) == 2
+
+
+def test_a_server_without_usage_and_with_the_newer_limit_is_learned(desk: Desk, service: Service, use: Use) -> None:
+    use("openai")
+    service.behaviours = [
+        refuses(400, "Unrecognized request argument supplied: stream_options"),
+        refuses(400, "Unsupported parameter: 'max_tokens' is not supported with this model. Use "
+                     "'max_completion_tokens' instead."),
+        refuses(400, "max_completion_tokens is too large: 7280. This model supports at most 4,096 completion tokens."),
+        answers(),
+    ]  # fmt: skip
+    run = started(desk, "openai")
+    assert (run.status, len(service.requests)) == ("applied", 4)
+    assert run.usage == {"calls": 1, "input_tokens": 0, "output_tokens": 0, "cost": None}
+    life.undo_run(run)
+    assert started(desk, "openai").status == "applied"
+    last = service.requests[4]
+    assert len(service.requests) == 5
+    assert (last.get("stream_options"), last.get("max_tokens"), last["max_completion_tokens"]) == (None, None, 4096)
+
+
+def test_anthropic_is_asked_for_no_more_than_the_model_writes(desk: Desk, service: Service, use: Use) -> None:
+    use("anthropic")
+    said = (
+        "max_tokens: 7280 > 4096, which is the maximum allowed number of output tokens for claude-3-5-sonnet-20240620"
+    )
+    service.behaviours = [refuses(400, said), answers()]
+    run = started(desk, "anthropic")
+    assert run.status == "applied", run.error_message
+    assert [body["max_tokens"] for body in service.requests][1:] == [4096]
+
+
+def test_sdks_are_imported_only_to_talk_to_a_model() -> None:
+    code = (
+        "import django, sys; django.setup()\n"
+        "from viewer.runs import job, summarizers\n"
+        "from viewer.runs.summarizers.connections import Connection\n"
+        "found = [make(Connection(kind, 'm', 'http://h/v1', 'k', None, 'environment')) "
+        "for kind, make in summarizers.MAKERS.items()]\n"
+        "assert [made.name for made in found] == ['openai', 'anthropic']\n"
+        "print([name for name in ('openai', 'anthropic') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+# --- what does not ---------------------------------------------------------------------------------------------------
+
+QUOTA = {"code": "insufficient_quota", "type": "insufficient_quota"}
+HALF = NOTES[: len(NOTES) // 2]
+# name: (behaviours, code, requests, words of the sentence)
+FAILURES: dict[str, tuple[list[Behaviour], str, int, str]] = {
+    "401": ([refuses(401, f"Incorrect API key provided: {KEY}")], "model_unauthorized", 1, "set a valid one"),
+    "403": ([refuses(403, f"{KEY} may not")], "model_unauthorized", 1, "use another"),
+    "404": ([refuses(404, "no such model")], "model_not_found", 1, "check the model's name and the URL"),
+    "402": ([refuses(402)], "model_no_credit", 1, "top it up"),
+    "quota": ([refuses(429, error=QUOTA)], "model_no_credit", 1, "top it up"),
+    "429": ([refuses(429, f"slow down {KEY}")], "model_rate_limited", 3, "start again later"),
+    "429 for an hour": ([refuses(429, retry_after="3600")], "model_rate_limited", 1, "start again after "),
+    "500": ([refuses(500, f"key was {KEY}")], "model_unavailable", 3, "(500, “key was [REDACTED]”)"),
+    "502 page": ([sends(b"<html>Bad gateway</html>", "text/html", 502)], "model_unavailable", 3, "(502)"),
+    "503": ([refuses(503)], "model_unavailable", 3, "start again"),
+    "529": ([refuses(529)], "model_unavailable", 3, "start again"),
+    "400": ([refuses(400, "I do not like it")], "model_refused_request", 1, "“I do not like it”"),
+    "413": ([refuses(413)], "model_window", 1, "set its context window"),
+    "html with 200": ([sends(b"<!doctype html><p>Hello", "text/html")], "model_bad_answer", 1, "a web page"),
+    "json with 200": ([sends(b'{"ok": true}', "application/json")], "model_bad_answer", 1, "a document"),
+    "broken json with 200": ([sends(b'{"ok', "application/json")], "model_bad_answer", 1, "a document"),
+    "error with 200": (
+        [sends(b'{"error": {"code": 502, "message": "no provider"}}', "application/json")],
+        "model_unavailable", 3, "(502, “no provider”)",
+    ),
+    "broken events": ([streams('{"choices": [', text=HALF)], "model_bad_answer", 1, "start again"),
+    "no utf-8": (
+        [sends(b"event: message_start\ndata: \xff\xfe\n\n", "text/event-stream")], "model_bad_answer", 1,
+        "check the URL",
+    ),
+    "empty": ([answers("")], "summary_empty", 1, "Start again, or choose another model"),
+    "blank": ([answers(" \n")], "summary_empty", 1, "Start again"),
+    "only thinking": ([answers("Hmm, hmm.", kind="thinking")], "model_only_thought", 1, "turn its thinking down"),
+    "cut off": ([answers(NOTES, finish="length")], "summary_cut_off", 1, "reached its limit"),
+    "declined": ([answers("I'm sorry, but I cannot help with that.")], "summary_refusal", 1, "declined"),
+    "filtered": ([answers(HALF, finish="refusal")], "summary_refusal", 1, "declined"),
+    "no sections": ([answers("It was about a flight. " * 9)], "summary_no_sections", 1, "lacks the sections"),
+    "too much": ([answers(NOTES + "\n- word word word word" * 4_000)], "summary_too_long", 1, "were asked for"),
+    "not finished": ([streams(text=NOTES)], "model_dropped", 1, "broke off its answer"),
+    "connection lost": ([misbehaving.breaks_off(HALF)], "model_dropped", 1, "broke off its answer"),
+    "no answer": ([misbehaving.hangs_up], "model_dropped", 3, "without an answer"),
+    "stalled": ([misbehaving.stalls(HALF)], "model_stalled", 1, "sent nothing for"),
+    "silent": ([misbehaving.never_answers], "model_stalled", 1, "PALIMPSEST_MODEL_SILENCE"),
+    "slow": ([misbehaving.trickles()], "model_slow", 1, "PALIMPSEST_MODEL_TIMEOUT"),
+    "redirect": ([refuses(307, location=f"https://elsewhere/v2?k={KEY}")], "model_redirected", 1, "https://elsewhere/v2,"),
+    "overloaded in the stream": (
+        [streams({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}})],
+        "model_unavailable", 3, "(529, “Overloaded”)",
+    ),
+    "error in the middle": (
+        [streams({"type": "error", "error": {"code": 502, "type": "api_error", "message": f"lost {KEY}"}}, text=HALF)],
+        "model_unavailable", 1, "(502, “lost [REDACTED]”)",
+    ),
+}  # fmt: skip
+TIMES = {"stalled": (0.3, 20), "silent": (0.3, 20), "slow": (5, 0.7)}  # silence, whole answer
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", list(FAILURES))
+def test_a_failure_is_named_and_touches_nothing(
+    name: str, kind: str, desk: Desk, service: Service, use: Use, settings: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    settings.MODEL_SILENCE, settings.MODEL_TIMEOUT = TIMES.get(name, (20, 20))
+    use(kind)
+    service.behaviours, code, requests, words = FAILURES[name]
+    before = everything(desk)
+
+    run = started(desk, kind)
+
+    assert (run.status, run.error_code, len(service.requests)) == ("failed", code, requests), run.error_message
+    assert words in run.error_message and "\n" not in run.error_message and len(run.error_message) < 500
+    assert run.progress == {"sentence": run.error_message}
+    assert everything(desk) == before
+    assert desk.holders("compression_locks") + desk.holders("session_turn_leases") == []
+    assert (run.holder, run.summary, run.handoff_id) == ("", "", None)
+    require_no_key(run, desk, caplog)
+
+
+TOO_LONG = {
+    "OpenAI": (400, "This model's maximum context length is 8192 tokens. However, yours were 9000 tokens.",
+               {"code": "context_length_exceeded"}),
+    "OpenAI's code alone": (400, "No.", {"code": "context_length_exceeded"}),
+    "vLLM": (400, "This model's maximum context length is 4096 tokens. However, you requested 5010 tokens", {}),
+    "vLLM, newer": (400, "The decoder prompt (length 5010) is longer than the maximum model length of 4096.", {}),
+    "vLLM, the limit": (400, "'max_tokens' or 'max_completion_tokens' is too large: 19200. This model's maximum "
+                             "context length is 8192 tokens and your request has 5000 input tokens.", {}),
+    "llama.cpp": (400, "request (9031 tokens) exceeds the available context size (8192 tokens), try increasing it",
+                  {"type": "exceed_context_size_error"}),
+    "Anthropic": (400, "prompt is too long: 213000 tokens > 200000 maximum", {"type": "invalid_request_error"}),
+    "Anthropic, the limit": (400, "input length and `max_tokens` exceed context limit: 190000 + 19200 > 200000", {}),
+    "Anthropic, bytes": (413, "Request exceeds the maximum size", {"type": "request_too_large"}),
+    "a server's own 500": (500, "context size exceeded", {}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dialect", list(TOO_LONG))
+def test_a_request_that_is_too_long_says_to_set_the_window(
+    dialect: str, desk: Desk, service: Service, use: Use
+) -> None:
+    kind = "anthropic" if dialect.startswith("Anthropic") else "openai"
+    use(kind)
+    status, message, error = TOO_LONG[dialect]
+    service.behaviours = [refuses(status, message, error)]
+    run = started(desk, kind)
+    assert (run.error_code, len(service.requests)) == ("model_window", 1), run.error_message
+    assert f"(PALIMPSEST_{kind.upper()}_WINDOW)" in run.error_message
+
+
+def test_a_server_that_drops_half_of_the_request_is_noticed(
+    desk: Desk, service: Service, use: Use, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(misbehaving, "READ", 2_048)
+    use("openai")
+    run = started(desk, "openai")
+    assert (run.status, run.error_code) == ("failed", "model_window")
+    assert "read only 2,048 of about" in run.error_message
+
+
+def test_a_model_whose_answers_are_all_refused_is_paid_for(desk: Desk, service: Service, use: Use) -> None:
+    use("openai")
+    service.behaviours = [answers("I'm sorry, but I cannot help with that.")]
+    run = started(desk, "openai")
+    assert run.usage == {"calls": 1, "input_tokens": READ, "output_tokens": WRITTEN, "cost": None}
+
+
+def test_a_broken_answer_of_anthropic_tells_what_was_read(desk: Desk, service: Service, use: Use) -> None:
+    use("anthropic")
+    service.behaviours = [streams(text=HALF)]
+    run = started(desk, "anthropic")
+    assert (run.error_code, run.usage["calls"], run.usage["input_tokens"]) == ("model_dropped", 1, READ)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_strange_events_never_end_a_run_in_the_log(kind: str, desk: Desk, service: Service, use: Use) -> None:
+    use(kind)
+    for strange in ("[1]", "5", '"x"', "null", '{"choices": 5, "delta": 5}', '{"choices": [7], "usage": "?"}', "{}"):
+        service.behaviours = [streams(strange)]
+        run = started(desk, kind)
+        assert run.status == "failed" and run.error_code in ("model_bad_answer", "model_dropped"), run.error_message
+
+
+@pytest.mark.parametrize(
+    ("address", "words"),
+    [
+        ("http://127.0.0.1:{free}/v1", "Nothing answers at 127.0.0.1"),
+        ("http://no-such-host.invalid/v1", "The name no-such-host.invalid could not be found"),
+        ("https://127.0.0.1:{service}/v1", "TLS"),
+    ],
+    ids=["refused", "no name", "no TLS"],
+)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_service_that_is_not_there_is_named(
+    address: str, words: str, kind: str, desk: Desk, service: Service, use: Use, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_PROXY", "*")
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        use(kind, base_url=address.format(free=unused.getsockname()[1], service=service.server_port))
+        run = started(desk, kind)
+    assert (run.status, run.error_code) == ("failed", "model_unreachable")
+    assert words in run.error_message and "check the URL" in run.error_message.replace(
+        "check that the URL", "check the URL"
+    )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("key", ["sk-schlüssel-0123456789", "sk-two\nlines-0123456789"], ids=["umlaut", "newline"])
+def test_a_key_that_cannot_be_one_is_not_shown(
+    key: str, kind: str, desk: Desk, service: Service, use: Use, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    use(kind, api_key=key)
+    run = started(desk, kind)
+    assert (run.status, run.error_code) == ("failed", "model_unauthorized")
+    assert "0123456789" not in run.error_message + caplog.text
+
+
+# --- cancelling ------------------------------------------------------------------------------------------------------
+
+
+HANGING: dict[str, Behaviour] = {
+    "trickles": misbehaving.trickles(),
+    "stalls": misbehaving.stalls(HALF),
+    "never answers": misbehaving.never_answers,
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("behaviour", list(HANGING))
+def test_a_cancelled_run_hangs_up(behaviour: str, kind: str, desk: Desk, service: Service, use: Use) -> None:
+    use(kind)
+    service.behaviours = [HANGING[behaviour]]
+    run = life.prepare(desk.store, desk.session_id, Options(summarizer=kind), apply=True)
+    cancelled_in(run, lambda: len(service.requests) == 1)
+    assert service.left.wait(5), "the connection was left open"
+    assert len(service.requests) == 1
+
+
+def test_a_cancelled_run_stops_waiting_for_its_next_attempt(desk: Desk, service: Service, use: Use) -> None:
+    use("openai")
+    service.behaviours = [refuses(429, retry_after="50"), answers()]
+    run = life.prepare(desk.store, desk.session_id, Options(summarizer="openai"), apply=True)
+    cancelled_in(run, lambda: len(service.requests) == 1)
+    assert len(service.requests) == 1
+
+
+def cancelled_in(run: Run, reached: Callable[[], bool]) -> None:
+    """Carry the run out in this thread, and cancel it from another once `reached`."""
+
+    def cancel() -> None:
+        try:
+            until = time.monotonic() + 20
+            while not reached() and time.monotonic() < until:
+                time.sleep(0.02)
+            life.cancel(life.get_run(run.pk))
+        finally:
+            connection.close()
+
+    thread = threading.Thread(target=cancel)
+    thread.start()
+    began = time.monotonic()
+    job.compact.call(run.pk)
+    thread.join(20)
+    run.refresh_from_db()
+    assert (run.status, run.error_code) == ("cancelled", "")
+    assert time.monotonic() - began < 15, "the wait went on"
