@@ -96,7 +96,7 @@ def edited(reader: Reader, run: Run, summary: str) -> dict[str, Any]:
     if run.strategy == "mask":
         raise NothingToEdit("This run shortens tool output and has no summary to edit. Apply it as it is.")
     check_holds(reader, run)
-    basis = planning.read_basis(reader, run.session_id).up_to(snapshot(run).watermark)
+    basis = planning.read_basis(reader, run.session_id, run.mode).up_to(snapshot(run).watermark)
     plan = planning.plan_of(basis, options_of(run))
     new = fields(basis, plan, summary)
     if any(new["plan"][part] != run.plan[part] for part in ("head", "middle", "tail", "lifted")):

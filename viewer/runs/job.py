@@ -15,7 +15,7 @@ from django.utils import timezone
 from django_tasks import task
 
 import compaction
-from viewer.store import guards, writing
+from viewer.store import branching, guards, writing
 from viewer.store.errors import SessionBusy, StoreError
 from viewer.store.stores import open_store
 
@@ -65,7 +65,7 @@ def _make_candidate(hold: Hold) -> None:
     run = hold.run
     hold.tell(status="planning", progress={"sentence": "Reading the session and planning."})
     with open_store(hold.store) as reader:
-        basis = planning.read_basis(reader, run.session_id)
+        basis = planning.read_basis(reader, run.session_id, run.mode)
     plan = planning.plan_of(basis, candidate.options_of(run))
     doing = f"{DOING[run.strategy]} {len(plan.middle):,} messages."
     hold.tell(status="summarizing", progress={"sentence": doing}, **candidate.plan_fields(basis, plan))
@@ -103,9 +103,8 @@ def _commit(hold: Hold) -> None:
     planned, steps = candidate.snapshot(run), candidate.planned_steps(run)
     _wait_for_turn(hold)
     hold.tell(status="applying", progress={"sentence": "Writing."})  # from here on it cannot be cancelled
-    done = writing.commit(
-        hold.store, planned, steps, lock_holder=hold.holder, lease_holder=hold.holder, now=time.time()
-    )
+    write = branching.split if run.mode == "split" else writing.commit
+    done = write(hold.store, planned, steps, lock_holder=hold.holder, lease_holder=hold.holder, now=time.time())
     hold.tell(**outcomes.applied(done, timezone.now()))
 
 

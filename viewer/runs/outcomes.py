@@ -11,6 +11,7 @@ import compaction
 from viewer.store import reading
 from viewer.store.errors import CompactionConflict, StoreError
 from viewer.store.history import Boundary
+from viewer.store.sessions import tip
 from viewer.store.stores import get_store, open_store
 from viewer.store.writing import Commit
 
@@ -35,9 +36,11 @@ def closed(status: str, sentence: str) -> dict[str, Any]:
 
 def applied(commit: Commit, at: datetime) -> dict[str, Any]:
     """Written: where the block stands, and which clone each kept row has."""
+    part = commit.new_session_id
     return {
-        **closed("applied", "Written."),
+        **closed("applied", f"Written into session {part}, which goes on from here." if part else "Written."),
         "applied_at": at,
+        "new_session_id": part,
         "handoff_id": commit.handoff_id,
         "block_ids": list(commit.block_ids),
         "copies": {str(original): copy for original, copy in commit.copies.items()},
@@ -67,7 +70,10 @@ def stopped(run: Run, code: str, message: str) -> dict[str, Any]:
     status = "failed"
     if run.status in ("waiting", "applying"):
         status = "conflict" if code == CompactionConflict.code else "ready"
-    return {**closed(status, message), "error_code": code, "error_message": message}
+    fields = {**closed(status, message), "error_code": code, "error_message": message}
+    if run.chunks and "chunks" in run.progress:  # of how many parts those are that are kept
+        fields["progress"]["chunks"] = run.progress["chunks"]
+    return fields
 
 
 def refusal_of(problem: Exception) -> tuple[str, str]:
@@ -102,24 +108,24 @@ def find_commit(run: Run) -> tuple[Commit, datetime] | None:
     planned, steps = candidate.snapshot(run), candidate.planned_steps(run)
     place, content = handoff_place(steps)
     with open_store(get_store(run.store)) as reader:
+        newest = tip(reader, run.session_id) if run.mode == "split" else run.session_id
         newer = [
-            boundary
-            for boundary in history_of(reader, run.session_id).boundaries
-            if boundary.handoff_id > planned.watermark
+            boundary for boundary in history_of(reader, newest).boundaries if boundary.handoff_id > planned.watermark
         ]
         rows = reading.read_rows(reader, [boundary.handoff_id for boundary in newer])
     for boundary in newer:
         row = rows.get(boundary.handoff_id)
         if row is not None and row.content == content:
             at = datetime.fromtimestamp(boundary.time, UTC) if boundary.time else timezone.now()
-            return _commit_at(boundary, boundary.handoff_id - place, steps), at
+            part = row.session_id if row.session_id != run.session_id else ""
+            return _commit_at(boundary, boundary.handoff_id - place, steps, part), at
     return None
 
 
-def _commit_at(boundary: Boundary, start: int, steps: list[Any]) -> Commit:
+def _commit_at(boundary: Boundary, start: int, steps: list[Any], part: str) -> Commit:
     """A block is one id range in the order of its steps; clones of late rows follow it (`writing.commit`)."""
     end = start + len(steps)
     late = {source: copy for copy, source in boundary.copies if copy >= end}
     copies = {step.id: start + number for number, step in enumerate(steps) if hasattr(step, "id")}
     block = (*range(start, end), *sorted(late.values()))
-    return Commit(boundary.handoff_id, block, copies | late, live=len(block), seconds=0.0)
+    return Commit(boundary.handoff_id, block, copies | late, live=len(block), seconds=0.0, new_session_id=part)

@@ -42,9 +42,9 @@ def before_run(session: Session) -> str:
 
 def pick_up(run: Run, reader: Reader) -> PickUp:
     """Whether anything was written to the session since this applied run's commit, and what that means."""
-    session = get_session(reader, run.session_id)
+    session = get_session(reader, run.new_session_id or run.session_id)
     after = max(run.block_ids, default=0)
-    first = _first_of_others(reader, run, after)
+    first = _first_of_others(reader, run, session.id, after)
     if first is None:
         return PickUp(None, f"Waiting for the agent. {before_run(session)}")
     if session.source.lower() in HELD_IN_MEMORY:
@@ -52,11 +52,13 @@ def pick_up(run: Run, reader: Reader) -> PickUp:
     return PickUp(first.timestamp, "The session has gone on since the compaction.")
 
 
-def _first_of_others(reader: Reader, run: Run, after: int) -> StoredMessage | None:
+def _first_of_others(reader: Reader, run: Run, session_id: str, after: int) -> StoredMessage | None:
     """The first row above an id that no run of ours wrote: a second compaction of ours is no answer of the agent."""
-    runs = Run.objects.filter(store=run.store, session_id=run.session_id, status__in=("applied", "undone"))
+    runs = Run.objects.filter(
+        store=run.store, session_id__in=(run.session_id, session_id), status__in=("applied", "undone")
+    )
     ours = {row_id for block in runs.values_list("block_ids", flat=True) for row_id in block}
-    row = reading.next_row(reader, run.session_id, after)
+    row = reading.next_row(reader, session_id, after)
     while row is not None and row.id in ours:
-        row = reading.next_row(reader, run.session_id, row.id)
+        row = reading.next_row(reader, session_id, row.id)
     return row

@@ -11,11 +11,12 @@ from django.utils import timezone
 import compaction
 from compaction import mask, tokens
 from viewer.store import counting, guards, reading, writing
+from viewer.store.branching import ended_reason
 from viewer.store.codec import StoredMessage, message_of
 from viewer.store.errors import SessionBusy, StoreReadOnly
 from viewer.store.guards import Held
 from viewer.store.sessions import Session, get_session, tip
-from viewer.store.stores import Reader, Store, compact_reason, open_store
+from viewer.store.stores import Reader, Store, compact_reason, open_store, split_reason
 
 from .errors import SessionEnded, UnknownChoice
 from .pickup import before_run
@@ -99,7 +100,7 @@ def draft(store: Store, session_id: str, options: Options) -> Draft:
     """
     check_options(options)
     with open_store(store) as reader:
-        basis = read_basis(reader, session_id)
+        basis = read_basis(reader, session_id, options.mode)
         lock, lease = guards.lock_of(reader, session_id), guards.lease_of(reader, session_id)
         sees_turns = guards.has_leases(reader)
         columns = reader.columns
@@ -143,10 +144,10 @@ def check_options(options: Options) -> None:
         raise UnknownChoice("keep_last must be 1 or more messages.")
 
 
-def refusal(reader: Reader, session_id: str) -> StoreReadOnly | SessionEnded | None:
+def refusal(reader: Reader, session_id: str, mode: str = "in_place") -> StoreReadOnly | SessionEnded | None:
     """Why this session can never be compacted here, as the exception to raise; None when it can. Raises NotFound."""
     session = get_session(reader, session_id)
-    if reason := compact_reason(reader):
+    if reason := split_reason(reader) if mode == "split" else compact_reason(reader):
         return StoreReadOnly(reason)
     if session.end_reason == "compression":
         newest = tip(reader, session_id)
@@ -155,12 +156,14 @@ def refusal(reader: Reader, session_id: str) -> StoreReadOnly | SessionEnded | N
             if newest != session_id
             else "An older compaction ended this session; the agent does not go on with it."
         )
+    if mode == "split" and (reason := ended_reason(reader, session_id)):
+        return SessionEnded(reason)
     return None
 
 
-def read_basis(reader: Reader, session_id: str) -> Basis:
+def read_basis(reader: Reader, session_id: str, mode: str = "in_place") -> Basis:
     """Rows and snapshot of one moment, although the agent may be writing. Raises the `refusal`, or SessionBusy."""
-    if (problem := refusal(reader, session_id)) is not None:
+    if (problem := refusal(reader, session_id, mode)) is not None:
         raise problem
     session = get_session(reader, session_id)
     for _ in range(READINGS):

@@ -51,6 +51,7 @@ _CALL_ID = re.compile(r'"(?:call_id|id)":\s*"([^"]*)"')
 
 def _light_row(row: tuple[Any, ...], contents: dict[int, Any], session_id: str) -> LightRow:
     row_id, part, role, time, tool_call_id, calls, active, compacted, flagged, display_kind, uid, start, size, _ = row
+    state = state_of(active, compacted)
     text, summary = _folded((start or b"").decode("utf-8", "ignore")), None
     if row_id in contents:
         summary, live = _parted(contents[row_id], bool(flagged))
@@ -59,7 +60,7 @@ def _light_row(row: tuple[Any, ...], contents: dict[int, Any], session_id: str) 
     return LightRow(
         id=row_id,
         role=str(role or ""),
-        state=state_of(active, compacted) if part == session_id else state_of(False, active),
+        state="under" if state == "live" and part != session_id else state,
         time=number(time),
         tool_call_id=str(tool_call_id or ""),
         calls=" ".join(_CALL_ID.findall(calls_text)),

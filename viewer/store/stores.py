@@ -239,9 +239,19 @@ def compact_reason(reader: Reader) -> str:
             f"This store has schema {_schema(reader) or 'unknown'}, whose messages have no “compacted” column: "
             "its agent can only split a session in two. Update the agent to compact in place."
         )
-    if "compression_locks" not in columns.tables or not {"message_count", "end_reason"} <= set(columns.sessions):
+    return _lock_reason(reader) or _write_reason(reader)
+
+
+def split_reason(reader: Reader) -> str:
+    """Why no session of this store can be compacted by splitting it, as one sentence; "" when one can."""
+    return branch_reason(reader) or _lock_reason(reader)
+
+
+def _lock_reason(reader: Reader) -> str:
+    present = set(reader.columns.sessions)
+    if "compression_locks" not in reader.columns.tables or not {"message_count", "end_reason"} <= present:
         return "This store lacks the compression lock that its agent and this site would share."
-    return _write_reason(reader)
+    return ""
 
 
 def branch_reason(reader: Reader) -> str:

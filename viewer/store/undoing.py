@@ -38,6 +38,12 @@ class Outlook:
     refusal: str = ""
 
 
+SPLIT = (
+    "The conversation was split into two sessions here: there is nothing in place to take back. The older one is "
+    "whole; branch from here to go on from it."
+)
+
+
 def undoing_from_history(session_id: str, history: History, handoff_id: int) -> Undoing:
     """The map of a compaction that left none, such as the agent's own, from its boundary. Raises NotFound."""
     for boundary in history.boundaries:
@@ -82,12 +88,12 @@ def _refusal(
 ) -> str:
     if gone := len(undoing.originals) - len(originals):
         if _exist_elsewhere(con, undoing):
-            return "The agent split the conversation into two sessions here; there is nothing in place to take back."
+            return SPLIT
         return f"{gone} of the messages from before this compaction no longer exist: the agent rewrote its transcript."
     if len(block) < len(undoing.block_ids):
         return "The agent rewrote its transcript after this compaction; what it inserted no longer exists."
     state = block[undoing.handoff_id]
-    if state == (0, 1):
+    if state == (0, 1) or (state != (1, 0) and con.execute(_CARRIED, [undoing.handoff_id]).fetchone()):
         return "A later compaction stands on top of this one. Undo the later one first."
     if state != (1, 0):
         return "This compaction is not in effect any more."
@@ -115,6 +121,13 @@ _REWRITTEN = (
     "AND n.content IS b.content AND n.tool_calls IS b.tool_calls AND n.tool_call_id IS b.tool_call_id "
     "WHERE b.id IN (SELECT value FROM json_each(?)) AND +b.active = 0 "
     "AND n.session_id = ? AND n.id > ? AND n.active = 1 LIMIT 1"
+)
+
+
+# A later row that says what the handoff says: a compaction that kept the handoff as it is.
+_CARRIED = (
+    "SELECT 1 FROM messages h JOIN messages n ON n.session_id = h.session_id AND n.id > h.id AND n.content = h.content "
+    "WHERE h.id = ? LIMIT 1"
 )
 
 

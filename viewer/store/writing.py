@@ -81,13 +81,16 @@ Step = Clone | CloneChanged | New
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """What a commit did. `copies` maps kept originals to their clones; `seconds` is how long the lock was held."""
+    """What a commit did. `copies` maps kept originals to their clones; `seconds` is how long the lock was held;
+    `new_session_id` is where the block stands when that is not the session itself.
+    """
 
     handoff_id: int
     block_ids: tuple[int, ...]
     copies: dict[int, int]
     live: int
     seconds: float
+    new_session_id: str = ""
 
 
 # -- commit ----------------------------------------------------------------------------------------------------------
@@ -111,16 +114,37 @@ def commit(
     with write(store, planned.file) as con:
         started = time.monotonic()
         columns = read_columns(con)
-        _check_guards(con, store, columns, planned.session_id, lock_holder, lease_holder)
-        late = _check_unchanged(con, planned)
-        highest = con.execute("SELECT MAX(id) FROM messages").fetchone()[0]
+        _check_flags(store, columns)
+        late = check_planned(con, store, columns, planned, lock_holder, lease_holder)
         _archive(con, planned.session_id, steps, late)
-        handoff_id, copies = _insert(con, columns, planned.session_id, [*steps, *map(Clone, late)], now)
-        block = [row[0] for row in con.execute(_BLOCK, [planned.session_id, highest]).fetchall()]
-        if len(block) != len(steps) + len(late):
-            raise StoreError(f"The store gave {len(block)} rows for {len(steps) + len(late)}; nothing was written.")
-        recount(con, columns, planned.session_id)
-    return Commit(handoff_id, tuple(block), copies, len(block), time.monotonic() - started)
+        handoff_id, block, copies = insert_block(con, columns, planned.session_id, steps, late, now)
+    return Commit(handoff_id, block, copies, len(block), time.monotonic() - started)
+
+
+def check_planned(
+    con: sqlite3.Connection, store: Store, columns: Columns, planned: Snapshot, lock_holder: str, lease_holder: str
+) -> list[int]:
+    """Inside a transaction: whether what was planned can be written; ids of live rows that arrived since, in order.
+
+    Raises NotFound, CompactionConflict or SessionBusy.
+    """
+    _check_guards(con, store, columns, planned.session_id, lock_holder, lease_holder)
+    return _check_unchanged(con, planned)
+
+
+def insert_block(
+    con: sqlite3.Connection, columns: Columns, session_id: str, steps: Sequence[Step], late: Sequence[int], now: float
+) -> tuple[int, tuple[int, ...], dict[int, int]]:
+    """Write a new generation into this session, with its counters: its handoff, its rows, and the clone of each row
+    that was kept.
+    """
+    highest = con.execute("SELECT MAX(id) FROM messages").fetchone()[0]
+    handoff_id, copies = _insert(con, columns, session_id, [*steps, *map(Clone, late)], now)
+    block = tuple(row[0] for row in con.execute(_BLOCK, [session_id, highest]).fetchall())
+    if len(block) != len(steps) + len(late):
+        raise StoreError(f"The store gave {len(block)} rows for {len(steps) + len(late)}; nothing was written.")
+    recount(con, columns, session_id)
+    return handoff_id, block, copies
 
 
 # A plus sign keeps SQLite from an index by which it would walk all rows the session ever had: the lock is held for as
@@ -156,11 +180,14 @@ def _live_rows(con: sqlite3.Connection, session_id: str) -> tuple[tuple[int, int
     )
 
 
+def _check_flags(store: Store, columns: Columns) -> None:
+    if "compacted" not in columns.messages or "active" not in columns.messages:
+        raise StoreReadOnly(f"Store {store.name} has no “compacted” column; nothing was written.")
+
+
 def _check_guards(
     con: sqlite3.Connection, store: Store, columns: Columns, session_id: str, lock_holder: str, lease_holder: str
 ) -> None:
-    if "compacted" not in columns.messages or "active" not in columns.messages:
-        raise StoreReadOnly(f"Store {store.name} has no “compacted” column; nothing was written.")
     ended = con.execute("SELECT end_reason FROM sessions WHERE id = ?", [session_id]).fetchone()
     if ended is None:
         raise NotFound(f"Session {session_id} is gone; nothing was written.")
@@ -318,6 +345,7 @@ def undo(store: Store, undoing: Undoing, *, lock_holder: str, lease_holder: str)
     """
     with write(store) as con:
         columns = read_columns(con)
+        _check_flags(store, columns)
         _check_guards(con, store, columns, undoing.session_id, lock_holder, lease_holder)
         outlook = outlook_of(con, undoing)
         if outlook.refusal:

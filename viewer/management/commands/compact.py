@@ -13,7 +13,8 @@ from viewer.api.schemas import ErrorOut, ProblemOut
 from viewer.runs import job, life, outcomes, planning
 from viewer.runs.errors import WrongStatus
 from viewer.runs.models import Run
-from viewer.runs.planning import STRATEGIES, Draft, Options
+from viewer.runs.pickup import resume_command
+from viewer.runs.planning import MODES, STRATEGIES, Draft, Options
 from viewer.runs.summarizers import KINDS, OFFLINE
 from viewer.store.errors import StoreError
 from viewer.store.stores import Store, get_store
@@ -31,13 +32,16 @@ class Command(BaseCommand):
         parser.add_argument("session", help="id of the session")
         parser.add_argument("--plan", action="store_true", help="only show what would be kept and summarised")
         parser.add_argument("--strategy", default="summary", help="; ".join(f"{n}: {t}" for n, t in STRATEGIES.items()))
+        parser.add_argument(
+            "--mode", default=MODES[0], help="in_place (the same session goes on) or split (a new session goes on)"
+        )
         parser.add_argument("--focus", default="", help="what the summary should not lose")
         parser.add_argument("--keep-last", type=int, metavar="N", help="keep at least the last N messages")
         parser.add_argument("--summarizer", default=OFFLINE.name, help=f"one of: {', '.join([OFFLINE.name, *KINDS])}")
         parser.add_argument("--json", action="store_true", help="answer in the shapes of the JSON API")
 
     def handle(self, *args: Any, json: bool, plan: bool, **options: Any) -> None:
-        chosen = Options(options["strategy"], options["focus"], options["keep_last"], options["summarizer"])
+        chosen = Options(*(options[name] for name in ("strategy", "focus", "keep_last", "summarizer", "mode")))
         try:
             store = get_store(options["store"])
             if plan:
@@ -69,9 +73,12 @@ class Command(BaseCommand):
         if json:
             self.stdout.write(shapes.run(run).model_dump_json(indent=2))
         elif run.status == "applied":
+            after = f"Take it back with: manage.py undo {run.pk}"
+            if part := run.new_session_id:
+                after = f"It goes on in session {part}: {resume_command(part)}"
             self.stdout.write(
                 f"Compacted: {run.messages_before:,} -> {run.messages_after:,} messages, "
-                f"{run.tokens_before:,} -> {run.tokens_after:,} tokens. Take it back with: manage.py undo {run.pk}"
+                f"{run.tokens_before:,} -> {run.tokens_after:,} tokens. {after}"
             )
         if run.status != "applied":
             sys.exit(run.error_message or f"Run {run.pk} is {run.status}.")

@@ -1,0 +1,228 @@
+"""`mode=split`: a run whose result goes into a new session, from start to recovery."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.utils import timezone
+from pytest_django import Settings
+
+from tests.runs.desk import QUEUED, Desk
+from viewer.runs import branching, job, life, outcomes, past, recovery
+from viewer.runs.errors import SessionEnded
+from viewer.runs.hold import Hold, claim
+from viewer.runs.models import Run
+from viewer.runs.ours import history_of
+from viewer.runs.planning import Options
+from viewer.store.errors import CompactionConflict, NotUndoable
+from viewer.store.stores import open_store
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
+SPLIT = Options(mode="split")
+SCHEMAS = {16: "Airline desk, week 30 #4", 21: "Airline desk, week 29", 31: "Airline desk, week 29"}
+
+
+def all_of(desk: Desk, session_id: str) -> list[tuple[Any, ...]]:
+    return desk.rows("SELECT * FROM messages WHERE session_id = ? ORDER BY id", session_id)
+
+
+def part(desk: Desk, run: Run) -> Desk:
+    """The desk of the session that goes on."""
+    assert run.new_session_id
+    return Desk(desk.store, desk.path, run.new_session_id)
+
+
+def split(desk: Desk, **options: Any) -> Run:
+    run = life.start(desk.store, desk.session_id, Options(mode="split", **options), apply=True)
+    assert (run.status, run.error_message) == ("applied", "")
+    return run
+
+
+@pytest.mark.parametrize("version", sorted(SCHEMAS))
+def test_the_result_goes_on_in_a_new_session(open_desk: Callable[..., Desk], version: int) -> None:
+    desk = open_desk(version, SCHEMAS[version])
+    before, context = all_of(desk, desk.session_id), desk.live()
+    with open_store(desk.store) as reader:
+        told = history_of(reader, desk.session_id)
+    run = split(desk)
+    assert all_of(desk, desk.session_id) == before
+    assert desk.rows("SELECT end_reason FROM sessions WHERE id = ?", desk.session_id) == [("compression",)]
+    assert run.progress["sentence"] == f"Written into session {run.new_session_id}, which goes on from here."
+    assert desk.holders("compression_locks") == [] == desk.holders("session_turn_leases")
+    new = part(desk, run).live()
+    assert len(new) == run.messages_after
+    assert [run.summary.strip() in str(row[1]) for row in new].count(True) == 1
+    kept = [context[[row[0] for row in run.plan["snapshot"]["rows"]].index(int(row))] for row in run.copies]
+    assert [row for row in new if row in kept] == kept
+    with open_store(desk.store) as reader:
+        history = history_of(reader, run.new_session_id)
+        (*_, view) = past.compactions(reader, run.new_session_id)
+    assert [entry.id for entry in history.entries] == [entry.id for entry in told.entries], "each message once"
+    assert len(history.boundaries) == len(told.boundaries) + 1
+    assert (view.run, view.by, view.handoff_id, view.undoable) == (run.pk, past.BY_US, run.handoff_id, False)
+    assert (view.messages_before, view.messages_after) == (len(context), len(new))
+
+
+def test_what_came_meanwhile_goes_along(desk: Desk) -> None:
+    run = life.start(desk.store, desk.session_id, SPLIT, apply=False)
+    assert run.status == "ready"
+    desk.append("late one")
+    desk.append("late two", role="assistant")
+    life.apply(run)
+    run.refresh_from_db()
+    assert [row[1] for row in part(desk, run).live()][-2:] == ["late one", "late two"]
+    with open_store(desk.store) as reader:
+        entries = history_of(reader, run.new_session_id).entries
+    assert len(entries[-1].rows) == 2 and entries[-1].state == "live"
+
+
+def test_it_goes_on_from_part_to_part_and_in_place(desk: Desk) -> None:
+    first = split(desk, keep_last=40)
+    second = split(part(desk, first), keep_last=20)
+    third = life.start(desk.store, second.new_session_id, Options(keep_last=8), apply=True)
+    assert (third.status, third.new_session_id) == ("applied", "")
+    with open_store(desk.store) as reader:
+        views = past.compactions(reader, second.new_session_id)
+    assert [view.run for view in views][-3:] == [first.pk, second.pk, third.pk]
+    assert [view.undoable for view in views][-3:] == [False, False, True]
+    life.undo_run(third)
+    assert third.status == "undone"
+
+
+# -- undo --------------------------------------------------------------------------------------------------------------
+
+
+def test_it_cannot_be_undone_and_says_what_to_do(desk: Desk) -> None:
+    context = desk.live()
+    run = split(desk)
+    assert not life.is_undoable(run)
+    stored = desk.rows("SELECT * FROM sessions"), desk.rows("SELECT * FROM messages")
+    with pytest.raises(NotUndoable, match="split into two sessions here.*branch from here"):
+        life.undo_run(run)
+    assert run.handoff_id
+    with pytest.raises(NotUndoable, match="split into two sessions here.*branch from here"):
+        life.undo(desk.store, run.new_session_id, run.handoff_id)
+    assert "branch from here" in life.outlook(desk.store, run.new_session_id, run.handoff_id).refusal
+    assert (desk.rows("SELECT * FROM sessions"), desk.rows("SELECT * FROM messages")) == stored
+    made = branching.branch(desk.store, run.new_session_id, run.handoff_id)
+    assert Desk(desk.store, desk.path, made).live() == context, "what the sentence advises works"
+
+
+def test_the_old_part_is_closed(desk: Desk) -> None:
+    run = split(desk)
+    for mode in ("split", "in_place"):
+        with pytest.raises(SessionEnded, match=run.new_session_id):
+            life.start(desk.store, desk.session_id, Options(mode=mode), apply=True)
+
+
+def test_a_session_that_was_reset_is_not_split(desk: Desk) -> None:
+    desk.rows(
+        "UPDATE sessions SET ended_at = 5, end_reason = 'session_reset', session_key = 'agent:main:telegram:1' "
+        "WHERE id = ?",
+        desk.session_id,
+    )
+    with pytest.raises(SessionEnded, match="join it to what came after"):
+        life.start(desk.store, desk.session_id, SPLIT, apply=True)
+    assert life.start(desk.store, desk.session_id, Options(), apply=True).status == "applied"
+
+
+# -- what goes wrong ---------------------------------------------------------------------------------------------------
+
+
+def test_a_changed_prefix_is_a_conflict(desk: Desk) -> None:
+    run = life.start(desk.store, desk.session_id, SPLIT, apply=False)
+    desk.rows("UPDATE messages SET content = content || '!' WHERE id = ?", run.plan["snapshot"]["rows"][-1][0])
+    sessions = desk.rows("SELECT * FROM sessions")
+    with pytest.raises(CompactionConflict):
+        life.apply(run)
+    run.refresh_from_db()
+    assert (run.status, run.summary != "", desk.rows("SELECT * FROM sessions")) == ("conflict", True, sessions)
+
+
+@pytest.mark.parametrize("later", ["nothing", "messages", "in place", "split"])
+def test_a_commit_that_was_not_noted_is_found(desk: Desk, later: str) -> None:
+    """The worker dies between the store's commit and the row's note of it; what came since must not hide it."""
+    run = life.start(desk.store, desk.session_id, SPLIT, apply=False)
+    desk.append("late one")
+    life.apply(run)
+    run.refresh_from_db()
+    noted = {name: getattr(run, name) for name in ("new_session_id", "handoff_id", "block_ids", "copies")}
+    child = part(desk, run)
+    if later == "messages":
+        child.append("more")
+    blank: dict[str, Any] = {"new_session_id": "", "handoff_id": None, "block_ids": [], "copies": {}}
+    Run.objects.filter(pk=run.pk).update(
+        status="applying", holder="pid=1:agent=palimpsest:nonce=0", heartbeat_at=timezone.now(), **blank
+    )
+    if later in ("in place", "split"):
+        mode = later.replace(" ", "_")
+        assert life.start(desk.store, child.session_id, Options(keep_last=5, mode=mode), apply=True).status == "applied"
+    run.refresh_from_db()
+    assert recovery.recover(run)
+    run.refresh_from_db()
+    assert run.status == "applied"
+    assert {name: getattr(run, name) for name in noted} == noted
+
+
+def test_one_that_was_not_made_is_made_once(desk: Desk, settings: Settings) -> None:
+    settings.TASKS = QUEUED
+    run = life.start(desk.store, desk.session_id, SPLIT, apply=True)
+    job._make_candidate(held(run))
+    Run.objects.filter(pk=run.pk).update(status="applying")
+    run.refresh_from_db()
+    assert outcomes.find_commit(run) is None
+    assert recovery.recover(run)
+    job.compact.call(run.pk)
+    run.refresh_from_db()
+    assert run.status == "applied"
+    assert desk.rows("SELECT COUNT(*) FROM sessions WHERE parent_session_id = ?", desk.session_id) == [(1,)]
+
+
+def held(run: Run) -> Hold:
+    claimed = claim(run.pk)
+    assert claimed
+    return Hold(claimed)
+
+
+def test_an_agents_own_split_is_not_taken_for_ours(desk: Desk) -> None:
+    run = life.start(desk.store, desk.session_id, SPLIT, apply=False)
+    other = life.start(desk.store, desk.session_id, Options(mode="split", keep_last=100), apply=True)
+    assert other.status == "applied"
+    run.refresh_from_db()
+    assert run.status == "discarded"
+    assert outcomes.find_commit(run) is None
+
+
+# -- when the agent notices, and the command ---------------------------------------------------------------------------
+
+
+def test_the_agent_notices_in_the_new_session(desk: Desk) -> None:
+    run = split(desk)
+    with open_store(desk.store) as reader:
+        assert life.pick_up(run, reader).noticed_at is None
+    part(desk, run).append("hello again")
+    with open_store(desk.store) as reader:
+        assert life.pick_up(run, reader).noticed_at
+
+
+def test_a_terminal_is_told_to_resume_the_new_session(desk: Desk) -> None:
+    desk.rows("UPDATE sessions SET source = 'cli' WHERE id = ?", desk.session_id)
+    run = split(desk)
+    with open_store(desk.store) as reader:
+        assert f"hermes --resume {run.new_session_id}" in life.pick_up(run, reader).sentence
+
+
+def test_the_command(desk: Desk) -> None:
+    out = StringIO()
+    call_command("compact", "hermes", desk.session_id, "--mode", "split", stdout=out)
+    run = Run.objects.get()
+    assert (run.mode, run.status) == ("split", "applied")
+    assert f"It goes on in session {run.new_session_id}" in out.getvalue()
+    assert f"hermes --resume {run.new_session_id}" in out.getvalue()
+    assert "manage.py undo" not in out.getvalue()
+    with pytest.raises(SystemExit, match="There is no mode 'twist'"):
+        call_command("compact", "hermes", desk.session_id, "--mode", "twist")
