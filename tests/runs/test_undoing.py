@@ -1,0 +1,96 @@
+"""What undoing says it will do, and what it then does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.runs.desk import Desk
+from tests.store.agent_sql import Agent
+from viewer.runs import life
+from viewer.runs.ours import history_of
+from viewer.runs.planning import Options
+from viewer.runs.undoing import UndoOutlook
+from viewer.store import counting, reading
+from viewer.store.errors import StoreError
+from viewer.store.sessions import get_session
+from viewer.store.stores import open_store
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
+
+
+def context(desk: Desk) -> tuple[int, int]:
+    """Messages and tokens in context now."""
+    with open_store(desk.store) as reader:
+        rows = reading.for_model(reading.live_context(reader, desk.session_id))
+        count = counting.counter_for(get_session(reader, desk.session_id).model)
+    return len(rows), sum(counting.row_tokens(row, count) for row in rows)
+
+
+def newest(desk: Desk) -> int:
+    with open_store(desk.store) as reader:
+        return history_of(reader, desk.session_id).boundaries[-1].handoff_id
+
+
+def outlook(desk: Desk) -> UndoOutlook:
+    return life.outlook(desk.store, desk.session_id, newest(desk))
+
+
+def rewind_to_a_kept_message(agent: Agent) -> None:
+    users = [row[0] for row in agent.rows() if row[1] == "user"]
+    agent.rewind(users[-3])
+
+
+SINCE: dict[str, Callable[[Agent], object]] = {
+    "nothing": lambda agent: None,
+    "messages": lambda agent: agent.say("and now?", "now this", "thanks"),
+    "take-backs": rewind_to_a_kept_message,
+    "rewritten": lambda agent: agent.replace([row[1:] for row in agent.rows()], active_only=True),
+    "its compaction": lambda agent: agent.compact(),
+    "split": lambda agent: agent.end("compression"),
+}
+
+
+@pytest.mark.parametrize("version", [21, 31])
+@pytest.mark.parametrize("whose", ["ours", "the agent's"])
+@pytest.mark.parametrize("since", SINCE)
+def test_the_result_is_what_was_said_first(
+    open_desk: Callable[[int], Desk], version: int, whose: str, since: str
+) -> None:
+    desk = open_desk(version)
+    if whose == "ours":
+        assert life.start(desk.store, desk.session_id, Options(), apply=True).status == "applied"
+    handoff_id = newest(desk)
+    SINCE[since](Agent(desk.path, desk.session_id))
+    try:
+        said = life.outlook(desk.store, desk.session_id, handoff_id)
+    except StoreError as gone:
+        assert gone.code == "not_found" and since == "rewritten", "its handoff does not exist any more"
+        return
+    before = desk.live()
+    assert (said.context_messages_before, said.context_tokens_before) == context(desk)
+    if since in ("nothing", "messages", "take-backs"):
+        assert said.refusal == ""
+        life.undo(desk.store, desk.session_id, handoff_id)
+        assert (said.context_messages_after, said.context_tokens_after) == context(desk)
+        assert said.context_messages_after > said.context_messages_before
+    else:
+        assert said.refusal
+        with pytest.raises(StoreError) as refused:
+            life.undo(desk.store, desk.session_id, handoff_id)
+        assert refused.value.message == said.refusal
+        assert desk.live() == before
+
+
+def test_the_warning_goes_by_the_agents_own_threshold(open_desk: Callable[[int], Desk]) -> None:
+    desk = open_desk(21)
+    config = desk.path.with_name("config.yaml")
+    after = outlook(desk).context_tokens_after
+    assert outlook(desk).warning == "", "far below three quarters of its window"
+    config.write_text(f"compression: {{threshold_tokens: {after}}}")
+    assert f"{after:,} of " in outlook(desk).warning and f"compacts by itself at {after:,}" in outlook(desk).warning
+    config.write_text(f"compression: {{threshold_tokens: {after + 1}}}")
+    assert outlook(desk).warning == ""
+    config.write_text(f"compression: {{enabled: false, threshold_tokens: {after}}}")
+    assert outlook(desk).warning == ""

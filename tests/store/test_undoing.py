@@ -1,0 +1,171 @@
+"""Undo, whatever the agent did since: for our compactions and for the newest one the agent itself made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from viewer.store import reading, undoing
+from viewer.store.errors import StoreError
+
+from .agent_sql import Agent
+from .test_reading import WEEK_29, reader_of
+from .test_writing import committed, live, map_of, path, planned, query, said, steps_for, undone
+
+__all__ = ["path"]
+
+Said = list[tuple[Any, ...]]
+
+
+@dataclass
+class Done:
+    """A compaction that stands: what was in context before it, its block, and what was said after it."""
+
+    path: Path
+    what: undoing.Undoing
+    before: Said
+    since: Said
+    agent: Agent
+
+    def say(self, *words: str) -> None:
+        self.since += self.agent.say(*words)
+
+    def take_back_copies(self) -> None:
+        """Rewind to the newest of the agent's user messages that was kept: everything since goes as well."""
+        block = [row for row in self.agent.rows() if row[0] in set(self.what.block_ids)]
+        target = [row for row in block if row[1] == "user"][-1]
+        gone = len(block) - block.index(target)
+        self.agent.rewind(target[0])
+        self.before, self.since = self.before[:-gone], []
+
+    def take_back_later(self) -> None:
+        """Rewind to the last of three turns that came after."""
+        self.say("one", "1", "two", "2", "three", "3")
+        self.agent.rewind(self.agent.rows()[-2][0])
+        self.since = self.since[:-2]
+
+    def take_back_handoff(self) -> None:
+        """Rewind to the first row of the block."""
+        self.agent.rewind(self.what.block_ids[0])
+
+    def edit(self) -> None:
+        """Say the newest kept message of a user in other words: what followed is dropped."""
+        block = [row for row in self.agent.rows() if row[0] in set(self.what.block_ids)]
+        target = [row for row in block if row[1] == "user"][-1]
+        gone = len(block) - block.index(target)
+        new = [("user", "in other words", None, None, None, 1.9e9), ("assistant", "yes", None, None, None, 1.9e9 + 1)]
+        self.agent.edit(target[0], new)
+        self.before, self.since = self.before[:-gone], new  # type: ignore[assignment]
+
+    def replace(self, *, active_only: bool) -> None:
+        self.agent.replace([row[1:] for row in self.agent.rows()], active_only=active_only)
+
+    def compact_again(self) -> None:
+        """We compact on top."""
+        self.say(*map(str, range(40)))
+        snapshot = planned(self.path)
+        committed(self.path, snapshot, steps_for(snapshot))
+
+    def agent_compacts_again(self) -> None:
+        self.say(*map(str, range(40)))
+        self.agent.compact()
+
+
+def ours(path: Path) -> Done:
+    before, snapshot = said(path), planned(path)
+    commit = committed(path, snapshot, steps_for(snapshot))
+    return Done(path, map_of(snapshot, commit), before, [], Agent(path, WEEK_29))
+
+
+def agents(path: Path) -> Done:
+    """The newest compaction in the database, which the agent made; 46 messages came after it."""
+    with reader_of(path) as reader:
+        history = reading.read_history(reader, WEEK_29)
+    what = undoing.undoing_from_history(WEEK_29, history, history.boundaries[-1].handoff_id)
+    agent = Agent(path, WEEK_29)
+    by_id = {row[0]: row[1:] for row in agent.rows("1")}
+    before = [by_id[row_id] for row_id in sorted(what.originals)]
+    since = [row[1:] for row in agent.rows() if row[0] not in set(what.block_ids)]
+    assert len(since) == 46
+    return Done(path, what, before, since, agent)
+
+
+def agents_new(path: Path) -> Done:
+    """A compaction that the agent makes now, as its own statements do."""
+    before, agent = said(path), Agent(path, WEEK_29)
+    agent.compact()
+    with reader_of(path) as reader:
+        history = reading.read_history(reader, WEEK_29)
+    what = undoing.undoing_from_history(WEEK_29, history, history.boundaries[-1].handoff_id)
+    return Done(path, what, before, [], agent)
+
+
+RESTORED: dict[str, Callable[[Done], object]] = {
+    "nothing": lambda done: None,
+    "messages": lambda done: done.say("and now?", "now this", "thanks"),
+    "take-backs of kept messages": Done.take_back_copies,
+    "take-backs of messages since": Done.take_back_later,
+    "a kept message in other words": Done.edit,
+    "the session ended": lambda done: done.agent.end("cli_close"),
+}
+REFUSED: dict[str, tuple[Callable[[Done], object], str]] = {
+    "live rows written anew": (lambda done: done.replace(active_only=True), "what it inserted no longer exists"),
+    "all rows written anew": (lambda done: done.replace(active_only=False), r"\d+ of the messages .* no longer exist"),
+    "our compaction on top": (Done.compact_again, "later compaction stands on top"),
+    "its compaction on top": (Done.agent_compacts_again, "later compaction stands on top"),
+    "the handoff taken back": (Done.take_back_handoff, "not in effect any more"),
+    "the session split": (lambda done: done.agent.end("compression"), "gone on in another session"),
+}
+
+
+@pytest.fixture(params=[ours, agents, agents_new], ids=["ours", "the agent's", "the agent's just now"])
+def done(path: Path, request: pytest.FixtureRequest) -> Done:
+    made: Done = request.param(path)
+    return made
+
+
+def outlook_of(done: Done) -> undoing.Outlook:
+    with reader_of(done.path) as reader:
+        return undoing.check_undo(reader, done.what)
+
+
+@pytest.mark.parametrize("since", RESTORED)
+def test_the_context_before_comes_back_and_what_came_since_stays(done: Done, since: str) -> None:
+    RESTORED[since](done)
+    others = query(done.path, "SELECT * FROM messages WHERE session_id <> ?", WEEK_29)
+    outlook, in_history = outlook_of(done), shown(done.path)
+    assert outlook.refusal == ""
+    assert undone(done.path, done.what) == outlook
+    assert said(done.path) == [*done.before, *done.since]
+    assert (len(outlook.restored), len(outlook.later)) == (len(done.before), len(done.since))
+    assert [row[0] for row in live(done.path)] == [*outlook.restored, *outlook.later]
+    count = query(done.path, "SELECT message_count FROM sessions WHERE id = ?", WEEK_29)
+    assert count == [(len(done.before) + len(done.since),)]
+    assert query(done.path, "SELECT * FROM messages WHERE session_id <> ?", WEEK_29) == others
+    assert query(done.path, "PRAGMA integrity_check") == [("ok",)]
+    assert shown(done.path) == in_history, "what History shows is the same"
+    assert outlook_of(done).refusal != "", "it is not undone twice"
+
+
+def shown(path: Path) -> list[tuple[str, float, Any]]:
+    """Every message of History: role, time and text."""
+    with reader_of(path) as reader:
+        history = reading.read_history(reader, WEEK_29)
+        rows = [item.row for item in reading.history_messages(reader, history.entries)]
+    return [(row.role, row.timestamp, row.content) for row in rows]
+
+
+@pytest.mark.parametrize("since", REFUSED)
+def test_what_cannot_be_undone_says_why_and_stays(done: Done, since: str) -> None:
+    happens, reason = REFUSED[since]
+    happens(done)
+    before = query(done.path, "SELECT * FROM messages"), query(done.path, "SELECT * FROM sessions")
+    with pytest.raises(StoreError, match=reason) as refused:
+        undone(done.path, done.what)
+    if since != "the session split":  # which the run sees before it looks further
+        assert outlook_of(done).refusal == refused.value.message and refused.value.code == "not_undoable"
+    assert (query(done.path, "SELECT * FROM messages"), query(done.path, "SELECT * FROM sessions")) == before
