@@ -1,4 +1,4 @@
-"""One site a test file, on SQLite and on PostgreSQL, with stores of invented talk and a copy of a real one."""
+"""One site on SQLite and one on PostgreSQL, with stores of invented talk and a copy of a real one."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import pytest
 from tests.faults import ledger, stores
 from tests.faults.site import Process, Site, until
 
-SMALL = 240  # sessions of 24 messages: each run is quick
-LONG = 6  # sessions of 3,000 messages: planning and summarising take long enough to be met
+SMALL = 400  # sessions of 24 messages: each run is quick
+LONG = 8  # sessions of 2,000 messages: planning and summarising take long enough to be met
 
 
 @dataclass
@@ -69,23 +69,22 @@ def originals(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path,
     place = tmp_path_factory.mktemp("originals")
     return {
         name: (place / f"{name}.db", stores.make(place / f"{name}.db", sessions, messages, name))
-        for name, sessions, messages in [("small", SMALL, 24), ("long", LONG, 3_000)]
+        for name, sessions, messages in [("small", SMALL, 24), ("long", LONG, 2_000)]
     }
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+@pytest.fixture(scope="session", params=["sqlite", "postgres"])
 def own_database(request: pytest.FixtureRequest) -> str:
     """The address of a fresh database for the site itself, "" for a SQLite file."""
     if request.param == "sqlite":
         return ""
     server: str = request.getfixturevalue("postgres")
-    name = request.module.__name__.rpartition(".")[2]
     with psycopg.connect(server, autocommit=True) as connection:
-        connection.execute(f'CREATE DATABASE "{name}"'.encode())
-    return server.replace("/postgres?", f"/{name}?")
+        connection.execute("CREATE DATABASE faults")
+    return server.replace("/postgres?", "/faults?")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def ground(
     own_database: str,
     originals: dict[str, tuple[Path, list[str]]],

@@ -1,4 +1,4 @@
-"""What stands in a store, to compare before and after: nothing deleted, nothing changed, each message once in context."""
+"""What stands in a store, to compare before and after: nothing deleted or changed, each message in context once."""
 
 from __future__ import annotations
 
@@ -96,6 +96,6 @@ def check_as_before_or_after(before: list[Said], now: list[Said], appended: list
     head, tail = rest[: summaries[0]], rest[summaries[0] + 1 :]
     assert head == before[: len(head)]
     assert tail == before[len(before) - len(tail) :]
-    assert 0 < len(tail) and len(head) + len(tail) < len(before)
+    assert tail and len(head) + len(tail) < len(before)
     assert not [said for said, count in Counter(tail).items() if count > Counter(before)[said]]
     return True

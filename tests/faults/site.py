@@ -188,7 +188,9 @@ class Site:
         return str(self.rows(f"SELECT status FROM runs_run WHERE id = {run_id}")[0][0])
 
     def tasks(self, status: str) -> int:
-        return int(self.rows(f"SELECT COUNT(*) FROM django_tasks_database_dbtaskresult WHERE status = '{status}'")[0][0])
+        return int(
+            self.rows(f"SELECT COUNT(*) FROM django_tasks_database_dbtaskresult WHERE status = '{status}'")[0][0]
+        )
 
     def holder(self, run_id: int) -> Process | None:
         """The process that has the run."""

@@ -20,8 +20,8 @@ def make(path: Path, sessions: int, messages: int, name: str = "s") -> list[str]
     with closing(sqlite3.connect(path)) as con, con:
         for session_id in ids:
             con.execute(
-                "INSERT INTO sessions (id, source, model, started_at, message_count) VALUES (?, 'telegram', 'gpt-4o', ?, ?)",
-                [session_id, BEGAN, messages],
+                "INSERT INTO sessions (id, source, model, started_at, message_count) VALUES (?, ?, ?, ?, ?)",
+                [session_id, "telegram", "gpt-4o", BEGAN, messages],
             )
             con.executemany(
                 "INSERT INTO messages (session_id, role, content, timestamp) VALUES (?, ?, ?, ?)",

@@ -12,7 +12,9 @@ from tests.faults.ledger import live, query
 from tests.faults.site import Process, locked, until
 
 
-def begin_turn(ground: Ground, session_id: str, holder: str = "pid=1:turn=9:platform=telegram", ttl: float = 300) -> None:
+def begin_turn(
+    ground: Ground, session_id: str, holder: str = "pid=1:turn=9:platform=telegram", ttl: float = 300
+) -> None:
     """Somebody runs a turn of the session."""
     values = (session_id, holder, time.time(), time.time() + ttl)
     query(ground.path(), "INSERT INTO session_turn_leases VALUES (?, ?, ?, ?)", *values)
@@ -27,7 +29,9 @@ def holder_of(ground: Ground, run_id: int) -> Process:
 
 
 def reach(ground: Ground, run_id: int, status: str) -> None:
-    until(lambda: ground.site.status(run_id) == status, lambda: (ground.site.row(run_id), ground.site.logs()), every=0.002)
+    until(
+        lambda: ground.site.status(run_id) == status, lambda: (ground.site.row(run_id), ground.site.logs()), every=0.002
+    )
 
 
 # Each kills the worker that has the run at one point, and returns the status it left. All doors are open afterwards.

@@ -17,14 +17,17 @@ from .models import OPEN_STATUSES, Run
 KEPT = timedelta(days=7)  # tasks that ended, for who looks into the queue
 
 
-def end_tasks(older_than: float) -> None:
-    """Mark as failed what a dead worker has, and what runs for longer than `older_than` seconds for no run of ours.
+def end_tasks(older_than: float) -> bool:
+    """Mark as failed what a dead worker has, and what runs for longer than `older_than` seconds for no run of ours;
+    whether a worker was found dead.
 
     The worker's name tells whether it is dead, as far as that can be told from this machine. What becomes of the run is
     told by the run alone (`recovery`).
     """
+    found = False
     for task in DBTaskResult.objects.running():
         dead = bool(task.worker_ids) and guards.is_dead(task.worker_ids[-1])
+        found |= dead
         if dead or _is_of_nobody(task):
             same = DBTaskResult.objects.running().filter(pk=task.pk)
             if not dead:
@@ -35,6 +38,7 @@ def end_tasks(older_than: float) -> None:
                 exception_class_path=f"{Lost.__module__}.{Lost.__qualname__}",
                 traceback="The worker of this task died or lost it.",
             )
+    return found
 
 
 def forget_tasks() -> None:

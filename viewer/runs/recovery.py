@@ -63,8 +63,9 @@ def _watch(every: float, ended: threading.Event) -> None:
     tidied = 0.0
     while not ended.is_set():
         try:
+            died = leftovers.end_tasks(STALE_SECONDS)
             sweep()
-            if not tidied or time.monotonic() - tidied >= STALE_SECONDS:
+            if died or not tidied or time.monotonic() - tidied >= STALE_SECONDS:
                 tidy()
                 tidied = time.monotonic()
         except Error as problem:

@@ -43,6 +43,8 @@ class SteadyWorker(Worker):
                 if task is not None:
                     self.run_task(task)
             except Error as problem:
+                if self.batch:
+                    raise
                 logger.warning("The site's own database is away: %s", problem)
                 connection.close()  # a broken connection stays broken
                 time.sleep(POLL_SECONDS)
@@ -73,6 +75,7 @@ class SteadyWorker(Worker):
 class Command(BaseCommand):
     """Run queued tasks until stopped."""
 
+    requires_system_checks = ()  # they load all pages, which takes longer than the rest of the start
     help = "Run queued compactions until stopped. Start as many as you like, on each machine that has a store."
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -1,0 +1,84 @@
+"""Many at once: workers for the same runs, requests for the same session, an agent's writers beside the commits."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from tests.faults import agent
+from tests.faults.conftest import Ground
+from tests.faults.ledger import live
+from tests.faults.site import until
+
+RUNS = int(os.environ.get("PALIMPSEST_TEST_RUNS") or 200)
+WRITTEN_BESIDE = 50
+WRITERS = 8
+
+
+def ask(ground: Ground, session_id: str) -> tuple[int, int | str]:
+    """Status, and the run's number or what was refused."""
+    status, answer = ground.site.ask("POST", f"/stores/small/sessions/{session_id}/runs", {"apply": True})
+    return status, int(answer["id"]) if status == 202 else answer["error"]["code"]
+
+
+def test_workers_race_for_runs_and_requests_for_sessions(ground: Ground) -> None:
+    workers = ground.workers(4 if ground.site.on_postgres else 2)
+    sessions = [ground.take() for _ in range(RUNS)]
+    for process in workers:  # they all begin when everything is queued
+        process.stop()
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda session_id: (session_id, *ask(ground, session_id)), [*sessions, *sessions[:40]]))
+        same = list(pool.map(lambda _: ask(ground, sessions[0]), range(8)))
+    for process in workers:
+        process.go_on()
+
+    runs = {session_id: number for session_id, status, number in answers if status == 202}
+    assert sorted(runs) == sorted(sessions)
+    assert Counter(status for _, status, _ in answers) == {202: RUNS, 409: 40}
+    assert set(same) == {(409, "session_busy")}
+    numbers = ",".join(str(number) for number in runs.values())
+    until(
+        lambda: (
+            ground.site.rows(f"SELECT COUNT(*) FROM runs_run WHERE id IN ({numbers}) AND status = 'applied'")
+            == [(RUNS,)]
+        ),
+        ground.site.logs,
+    )
+    assert ground.site.rows(f"SELECT MAX(attempts), COUNT(*) FROM runs_run WHERE id IN ({numbers})") == [(1, RUNS)]
+    assert all(ground.check_session(session_id, [int(number)]) for session_id, number in runs.items())
+    ground.check()
+
+
+def test_eight_writers_append_while_runs_commit(ground: Ground, tmp_path: Path) -> None:
+    ground.workers(4 if ground.site.on_postgres else 2)
+    sessions = [ground.take() for _ in range(WRITTEN_BESIDE)]
+    writers = []
+    for seed in range(WRITERS):
+        with (tmp_path / f"{seed}.txt").open("w") as said:
+            command = [sys.executable, agent.__file__, "append", str(ground.path()), str(seed), *sessions]
+            writers.append(subprocess.Popen(command, stdout=said))
+    try:
+        until(lambda: all((tmp_path / f"{seed}.txt").stat().st_size for seed in range(WRITERS)), "the writers")
+        with ThreadPoolExecutor(4) as pool:
+            runs = dict(
+                zip(sessions, pool.map(ground.site.start_run, sessions, ["small"] * len(sessions)), strict=True)
+            )
+        ended = {session_id: ground.site.closed(run_id) for session_id, run_id in runs.items()}
+    finally:
+        for writer in writers:
+            writer.kill()
+            writer.wait()
+    assert {run["status"] for run in ended.values()} == {"applied"}, ended
+    said = [line.split("\t") for seed in range(WRITERS) for line in (tmp_path / f"{seed}.txt").read_text().splitlines()]
+    assert len(said) > WRITERS * 3
+    for session_id, run_id in runs.items():
+        now = [row[1] for row in live(ground.path(), session_id)]
+        appended = [content for content in now if str(content).startswith("writer ")]
+        told = [content for where, content in said if where == session_id]
+        assert len(set(appended)) == len(appended) and set(told) <= set(appended)
+        assert ground.check_session(session_id, [run_id], appended)
+    ground.check()
