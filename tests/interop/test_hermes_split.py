@@ -1,0 +1,160 @@
+"""The real Hermes takes a session that we split for one it split itself: it follows the chain and goes on there."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import compaction
+from tests.store.leases import turn_lease
+from viewer.runs import steps
+from viewer.store import branching, guards, writing
+
+from . import ours
+from .conversations import words, write_session
+from .hermes import Hermes, HermesError
+from .model import Model
+from .test_hermes import as_loaded, handoffs, live, loaded, only
+
+PROMPT = "You are the careful clerk of a walnut shop."
+
+
+@dataclass(frozen=True)
+class Split:
+    """A session that was split: the messages that the new one should hold, and what was committed."""
+
+    messages: list[compaction.Message]
+    commit: writing.Commit
+
+    @property
+    def part(self) -> str:
+        return self.commit.new_session_id
+
+
+def written(hermes: Hermes, session_id: str, **columns: Any) -> None:
+    """A session with a system prompt of its own."""
+    write_session(hermes, session_id, turns=14, distinct_ids=True)
+    hermes.db("update_system_prompt", session_id, PROMPT)
+
+
+def split(database: Path, session_id: str, planned: ours.Planned | None = None) -> Split:
+    planned = planned or ours.plan(database, session_id)
+    result = compaction.apply(planned.plan, ours.SUMMARY)
+    try:
+        with turn_lease(planned.store, session_id) as lease:
+            commit = branching.split(
+                planned.store, planned.basis.snapshot, steps.steps_of(planned.basis, result),
+                lock_holder=planned.holder, lease_holder=lease, now=time.time(),
+            )  # fmt: skip
+    finally:
+        guards.release_lock(planned.store, session_id, planned.holder)
+    return Split(result.messages, commit)
+
+
+def test_the_old_id_leads_to_the_new_session(hermes: Hermes, database: Path) -> None:
+    written(hermes, "old")
+    rows = hermes.rows("old")
+    done = split(database, "old")
+    assert hermes.db("get_compression_tip", "old") == done.part
+    assert hermes.db("resolve_resume_session_id", "old") == done.part
+    assert hermes.db("resolve_session_by_title", "old") == done.part
+    assert [row["id"] for row in hermes.db("list_sessions_rich")] == [done.part]
+    assert hermes.rows("old") == rows
+    old = hermes.session("old")
+    assert (old["end_reason"], old["title"], hermes.session(done.part)["title"]) == ("compression", "old", "old #2")
+    assert old["ended_at"] == hermes.session(done.part)["started_at"]
+
+
+def test_it_resumes_exactly_our_context_and_goes_on(hermes: Hermes, model: Model, database: Path) -> None:
+    written(hermes, "resumed")
+    done = split(database, "resumed")
+    assert [as_loaded(message) for message in hermes.resume(done.part)] == [as_loaded(each) for each in done.messages]
+    (at,) = handoffs(hermes, hermes.conversation(done.part))
+    assert hermes.previous_summary(hermes.conversation(done.part))["index"] == at
+    model.reply = "Going on."
+    hermes.turn("Please go on.")
+    said = [
+        words(message["role"], message["content"], message.get("tool_calls"))
+        for message in model.requests[-1]["messages"]
+    ]
+    assert (said[0], said[-1], len(said)) == (
+        ("system", PROMPT),
+        ("user", "Please go on."),
+        len(done.messages) + 2,
+    )
+    rows = live(hermes, done.part)
+    assert [row["id"] for row in rows[:-2]] == list(done.commit.block_ids)
+    assert hermes.session(done.part)["message_count"] == len(rows)
+
+
+def test_it_compacts_on_top_and_carries_our_summary(hermes: Hermes, model: Model, database: Path) -> None:
+    written(hermes, "on top")
+    done = split(database, "on top")
+    hermes.resume(done.part)
+    for number in range(6):
+        hermes.turn(f"Question {number}: {'more to say ' * 60}")
+    model.reply = "## Goal\nAll of it, by the second summary."
+    hermes.compact()
+    asked = model.requests[-1]["messages"][-1]["content"]
+    assert ours.SUMMARY in asked[asked.index("PREVIOUS SUMMARY:") :]
+    assert hermes.db("get_compression_tip", "on top") == done.part, "its own compactions are made in place"
+
+
+def test_what_it_appends_meanwhile_goes_along(hermes: Hermes, database: Path) -> None:
+    written(hermes, "busy")
+    planned = ours.plan(database, "busy")
+    hermes.append("busy", "user", "While you were thinking.")
+    done = split(database, "busy", planned)
+    assert loaded(hermes, done.part)[-1][:2] == ("user", "While you were thinking.")
+
+
+def test_our_history_shows_each_message_once(hermes: Hermes, database: Path) -> None:
+    written(hermes, "told")
+    said = len(live(hermes, "told"))
+    done = split(database, "told")
+    history = ours.history_of(database, done.part)
+    assert (len(history.entries), len(history.boundaries)) == (said, 1)
+
+
+@only(31)
+def test_the_old_session_takes_no_more_messages(hermes: Hermes, database: Path) -> None:
+    written(hermes, "closed")
+    done = split(database, "closed")
+    with pytest.raises(HermesError, match="CompressionSessionClosedError"):
+        hermes.append("closed", "user", "Too late.")
+    assert hermes.db("find_live_compression_child", "closed")["id"] == done.part
+
+
+@only(31)
+def test_a_turn_of_the_new_session_is_leased_as_one_of_the_conversation(hermes: Hermes, database: Path) -> None:
+    written(hermes, "leased")
+    done = split(database, "leased")
+    assert hermes.db("_session_turn_lease_key", done.part) == "leased"
+    assert hermes.db("try_acquire_session_turn_lease", done.part, "one")
+    assert not hermes.db("try_acquire_session_turn_lease", "leased", "another")
+
+
+@only(31)
+def test_a_terminal_that_has_the_old_session_open_goes_on_in_the_new_one(
+    hermes: Hermes, model: Model, database: Path
+) -> None:
+    written(hermes, "open")
+    hermes.resume("open")
+    done = split(database, "open")
+    model.reply = "Here."
+    hermes.turn("Still there?")
+    assert [row["content"] for row in live(hermes, done.part)[-2:]] == ["Still there?", "Here."]
+
+
+def test_a_chat_goes_on_in_the_new_session(hermes: Hermes, database: Path) -> None:
+    """Its gateway finds the session of a chat by what the row says of it."""
+    written(hermes, "chat")
+    peer = {"user_id": "7", "session_key": "agent:main:telegram:dm:7", "chat_id": "7", "chat_type": "dm"}
+    hermes.db("record_gateway_session_peer", "chat", source="telegram", **peer)
+    done = split(database, "chat")
+    found = hermes.db("find_latest_gateway_session_for_peer", source="telegram", **peer)
+    assert found["id"] == done.part
