@@ -15,8 +15,9 @@ import pytest
 from pytest_django import Settings
 
 from tests.runs.desk import at_once, open_desk
+from tests.runs.misbehaving import service, use
 
-__all__ = ["at_once", "open_desk"]
+__all__ = ["at_once", "open_desk", "service", "use"]
 
 PRESENT = 1_790_000_000.0  # a time within the past of whoever runs the tests
 

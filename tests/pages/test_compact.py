@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from django.test import Client
+from pytest_django import Settings
 
+import compaction
 from tests.pages.conftest import Book
 from tests.pages.html import Element, read
 from tests.runs.desk import Desk
+from tests.runs.misbehaving import Service, answers, refuses
+from viewer.runs import life, planning
 from viewer.runs.models import Run
+from viewer.runs.summarizers import connections, sending
 
 FRAGMENT = {"HX-Request": "true"}
 
@@ -120,7 +126,9 @@ def test_a_plan_that_saves_little_says_so(signed_in: Client, book: Book) -> None
 def test_it_is_said_that_nothing_leaves_the_machine(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
     panel = read(signed_in.get(address(open_desk(31)))).one("section", id="plan")
     note = panel.one("select", id="summarizer").attributes["aria-describedby"]
-    assert panel.one("p", id=note).text == "Nothing leaves this machine."
+    said = panel.one("p", id=note)
+    assert said.text.startswith("Nothing leaves this machine.")
+    assert said.one("a").attributes["href"] == "/settings"
 
 
 @pytest.mark.parametrize("version", [21, 31])
@@ -147,11 +155,12 @@ def test_preview_then_apply_then_undo(
     section = page.one("section", id=f"b{run.handoff_id}")
     assert "by you, here" in section.one(cls="line").text
     assert "Added <b>by hand</b>." in section.text
-    assert section.one("a", "btn").text == "Undo this compaction…"
+    undo = section.all("a", "btn")[0]
+    assert undo.text == "Undo this compaction…"
     desk.append("and on it goes")
     picked_up = read(signed_in.get(f"/runs/{run.pk}", headers=FRAGMENT))
     assert "Picked up" in picked_up.text
-    signed_in.post(section.one("a", "btn").attributes["href"])
+    signed_in.post(undo.attributes["href"])
     assert [row[1] for row in desk.live()] == [row[1] for row in before] + ["and on it goes"]
     assert not read(signed_in.get(address(desk))).one(id="run").all("section")
 
@@ -235,14 +244,22 @@ def test_an_open_run_is_polled_and_can_be_cancelled(signed_in: Client, open_desk
 
 def test_a_conflict_says_why_and_what_to_do(signed_in: Client, open_desk: Callable[..., Desk], at_once: None) -> None:
     desk = open_desk(31)
-    signed_in.post(f"{address(desk)}/compact", {"apply": "0"})
+    signed_in.post(f"{address(desk)}/compact", {"apply": "0", "focus": "refunds & returns", "keep": "20"})
     run = Run.objects.get()
     desk.take_back_newest()
     refused = read(signed_in.post(f"/runs/{run.pk}/apply", headers=FRAGMENT))
     assert "taken back" in refused.one(role="alert").text
     card = read(signed_in.get(address(desk))).one("section", "conflict")
     assert "Nothing was written." in card.text
-    assert card.one("a", "btn").attributes["href"] == f"{address(desk)}/plan"
+    again = card.one("a", "btn").attributes["href"]
+    assert again.startswith(f"{address(desk)}/plan?")
+    assert f"/runs/{run.pk}" in [link.attributes["href"] for link in card.all("a")]
+    panel = read(signed_in.get(again, headers=FRAGMENT))
+    assert panel.one("input", id="focus").attributes["value"] == "refunds & returns"
+    assert panel.one("select", id="keep").one("option", selected="").attributes["value"] == "20"
+    ready = read(signed_in.post(f"{address(desk)}/compact", {"apply": "0"}, headers=FRAGMENT)).one("section", "ready")
+    assert ready.all("a", href=f"/runs/{run.pk}"), "the summary that could not be written stays within reach"
+    assert run.summary.splitlines()[0] in read(signed_in.get(f"/runs/{run.pk}")).text
 
 
 def test_a_text_that_cannot_be_applied_any_more_is_kept(
@@ -280,14 +297,34 @@ def test_too_little_to_compact_is_said(signed_in: Client, book: Book) -> None:
     assert all("disabled" in button.attributes for button in panel.one(cls="actions").all("button"))
 
 
-def test_who_stands_in_the_way_is_said(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
+def test_a_running_turn_is_waited_for_visibly(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
     desk = open_desk(31)
+    quiet = read(signed_in.get(address(desk))).one("section", id="plan")
+    assert quiet.one("button", name="confirm").text == "Compact now…"
     desk.start_turn()
-    assert "A turn has been running since" in read(signed_in.get(f"{address(desk)}/plan")).text
+    panel = read(signed_in.get(f"{address(desk)}/plan"))
+    assert "A turn has been running since" in panel.text and "for up to 10 min" in panel.text
+    assert panel.one("button", name="confirm").text == "Compact when this turn ends…"
+    asked = read(signed_in.post(f"{address(desk)}/plan", {"confirm": "1"})).one(cls="confirm")
+    assert "It is written when the running turn ends." in asked.text
+    assert asked.one("button").text == "Compact when this turn ends"
+
+
+def test_somebody_elses_lock_is_named_and_nothing_can_be_started(
+    signed_in: Client, open_desk: Callable[..., Desk]
+) -> None:
+    desk = open_desk(31)
     desk.rows(
         "INSERT INTO compression_locks VALUES (?, 'pid=1:agent=other', unixepoch(), unixepoch() + 300)", desk.session_id
     )
-    assert "is compacting this session" in read(signed_in.get(f"{address(desk)}/plan")).text
+    panel = read(signed_in.get(f"{address(desk)}/plan")).one("section", id="plan")
+    assert "Another process (pid=1:agent=other) is compacting this session since " in panel.text
+    buttons = panel.one("p", "actions").all("button")
+    assert len(buttons) == 2 and all("disabled" in button.attributes for button in buttons)
+    assert panel.one("p", "actions").one("a").text == "Look again"
+    refused = read(signed_in.post(f"{address(desk)}/compact", {"apply": "1"}, headers=FRAGMENT))
+    assert "pid=1:agent=other" in refused.one(role="alert").text
+    assert not Run.objects.exists()
 
 
 def test_a_long_context_is_planned_after_the_page(signed_in: Client, demo: Callable[[str], str]) -> None:
@@ -302,3 +339,218 @@ def test_no_run_of_this_number(signed_in: Client, db: None) -> None:
     for action in ("apply", "discard", "cancel"):
         assert signed_in.get(f"/runs/7/{action}").status_code == 405
         assert signed_in.post(f"/runs/7/{action}").status_code == 404
+
+
+# --- with a model ----------------------------------------------------------------------------------------------------
+
+
+def test_the_panel_says_what_a_model_is_sent(
+    signed_in: Client, open_desk: Callable[..., Desk], use: Callable[..., None]
+) -> None:
+    href = f"{address(open_desk(31))}/plan"
+    assert [option.attributes["value"] for option in read(signed_in.get(href)).one(id="summarizer").all("option")] == [
+        "offline"
+    ]
+    use("openai", model="gpt-4o-mini", base_url="https://api.openai.com/v1")
+    quiet = read(signed_in.get(href))
+    assert "Nothing leaves this machine." in quiet.text and "can be set up" not in quiet.text
+    panel = read(signed_in.get(f"{href}?summarizer=openai"))
+    assert panel.one("option", value="openai").attributes.keys() == {"value", "selected"}
+    assert "Nothing leaves this machine." not in panel.text
+    said = next(note.text for note in panel.all("p", "note") if "Sends about" in note.text)
+    assert "tokens to api.openai.com (gpt-4o-mini)" in said
+    assert "The price is less than $0.01." in said
+    use("openai", window=8_000)
+    said = read(signed_in.get(f"{href}?summarizer=openai")).text
+    assert " parts to 127.0.0.1:" in said and "Its price is not known here." in said
+    use("openai", window=1_000)
+    assert "too small to summarise in" in read(signed_in.get(f"{href}?summarizer=openai")).one("p", "warn").text
+
+
+def test_the_estimate_is_near_what_is_sent(
+    signed_in: Client, open_desk: Callable[..., Desk], use: Callable[..., None], service: Service, at_once: None
+) -> None:
+    desk = open_desk(31)
+    count = compaction.counter_for("gpt-4o")
+    for window in (0, 8_000):
+        use("openai", window=window)
+        drafted = planning.draft(desk.store, desk.session_id, planning.Options(summarizer="openai"))
+        model = connections.connection("openai")
+        assert model is not None
+        estimate = sending.sending(drafted.plan, model)
+        service.requests.clear()
+        signed_in.post(f"{address(desk)}/compact", {"apply": "0", "summarizer": "openai"})
+        assert Run.objects.latest("pk").status == "ready"
+        sent = sum(count(each["content"]) for body in service.requests for each in body["messages"])
+        assert estimate.parts == len(service.requests)
+        # The estimate carries from part to part as much as may be; what this service answers is short.
+        carried = (estimate.parts - 1) * estimate.tokens_out / estimate.parts
+        assert sent * 0.85 < estimate.tokens_in < (sent + carried) * 1.15
+
+
+def test_the_store_keeps_to_the_summariser_it_used_last(
+    signed_in: Client, open_desk: Callable[..., Desk], use: Callable[..., None], settings: Settings, at_once: None
+) -> None:
+    desk = open_desk(31)
+    use("openai")
+
+    def chosen() -> str:
+        return read(signed_in.get(address(desk))).one("select", id="summarizer").one("option", selected="").text
+
+    offline = chosen()
+    assert "no model" in offline
+    signed_in.post(f"{address(desk)}/compact", {"apply": "0", "summarizer": "openai"})
+    run = Run.objects.get()
+    signed_in.post(f"/runs/{run.pk}/discard")
+    signed_in.post(f"{address(desk)}/compact", {"apply": "0", "strategy": "mask"})
+    signed_in.post(f"/runs/{Run.objects.latest('pk').pk}/discard")
+    assert chosen() == "some-model"
+    settings.MODELS = {kind: given | {"model": ""} for kind, given in settings.MODELS.items()}
+    assert chosen() == offline
+
+
+def test_what_the_model_took_is_told(
+    signed_in: Client, open_desk: Callable[..., Desk], use: Callable[..., None], service: Service, at_once: None
+) -> None:
+    use("openai")
+    signed_in.post(f"{address(open_desk(31))}/compact", {"apply": "0", "summarizer": "openai"})
+    run = Run.objects.get()
+    facts = read(signed_in.get(f"/runs/{run.pk}")).one("dl", "facts").text
+    assert "some-model (OpenAI or compatible)" in facts
+    assert "1 call, 12,000 tokens in, 80 out, price not known" in facts
+    for cost, words in ((0.0213, "about $0.02"), (0.0004, "less than $0.01"), (0.0, "free of charge")):
+        Run.objects.update(usage={"calls": 3, "input_tokens": 41_200, "output_tokens": 2_310, "cost": cost})
+        assert f"3 calls, 41,200 tokens in, 2,310 out, {words}" in read(signed_in.get(f"/runs/{run.pk}")).text
+
+
+def test_seconds_and_tokens_are_no_news(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
+    """The clock of a long summary changes in place; only another part or phase makes a new card and is announced."""
+    card = read(signed_in.post(f"{address(open_desk(31))}/compact", {"apply": "1"}, headers=FRAGMENT))
+    assert card.one("p", **{"hx-swap-oob": "innerHTML:#run-said"}).text.endswith("Waiting for a worker.")
+    run = Run.objects.get()
+
+    def tell(chunk: int, tokens: int, seconds: int) -> None:
+        said = f"Summarising 173 messages. Part {chunk} of 4. {tokens:,} tokens written. {seconds} s so far."
+        told = {"sentence": said, "chunk": chunk, "chunks": 4, "tokens": tokens, "seconds": seconds}
+        Run.objects.update(status="summarizing", model="some-model", progress=told)
+
+    tell(2, 0, 0)
+    card = read(signed_in.get(f"/runs/{run.pk}?mark=old", headers=FRAGMENT))
+    assert "Summarising 173 messages with some-model." in card.text and "Part 2 of 4." in card.text
+    poll, done = card.one("section").attributes["hx-get"], int(card.one("progress").attributes["value"])
+    assert signed_in.get(poll, headers=FRAGMENT).status_code == 204
+    tell(2, 1_204, 9)
+    answer = signed_in.get(poll, headers=FRAGMENT)
+    assert answer["HX-Reswap"] == "none"
+    clock = read(answer)
+    assert clock.text == "1,204 tokens written, 9.0 s"
+    assert clock.one("span").attributes["id"] == card.one("section").one("span", id=f"ticks-{run.pk}").attributes["id"]
+    tell(3, 0, 10)
+    card = read(signed_in.get(poll, headers=FRAGMENT))
+    assert "Part 3 of 4." in card.one("p", **{"hx-swap-oob": "innerHTML:#run-said"}).text
+    assert done < int(card.one("progress").attributes["value"]) < 100
+    Run.objects.update(status="waiting", progress={"sentence": "Ready to be written."})
+    assert int(read(signed_in.get(poll, headers=FRAGMENT)).one("progress").attributes["value"]) >= 90
+
+
+def test_a_look_at_an_open_run_reads_no_plan(
+    signed_in: Client, open_desk: Callable[..., Desk], django_assert_max_num_queries: Callable[..., Any]
+) -> None:
+    card = read(signed_in.post(f"{address(open_desk(31))}/compact", {"apply": "1"}, headers=FRAGMENT))
+    with django_assert_max_num_queries(2) as asked:
+        assert signed_in.get(card.one("section").attributes["hx-get"], headers=FRAGMENT).status_code == 204
+    assert not any('"plan"' in each["sql"] for each in asked.captured_queries)
+
+
+def test_a_waiting_run_says_for_whom_and_until_when(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
+    signed_in.post(f"{address(open_desk(31))}/compact", {"apply": "1"})
+    said = "Waiting for the agent's turn to end. Another process (pid=7) is running a turn since 14:02:11."
+    told = {"sentence": said, "until": "2026-07-14T04:12:00Z", "holder": "pid=7", "since": "2026-07-14T04:02:11Z"}
+    Run.objects.update(status="waiting", progress=told)
+    card = read(signed_in.get(f"/runs/{Run.objects.get().pk}")).one("section", "card")
+    assert said in card.text and "then keeps the summary for you to apply" in card.text
+    assert card.one("time").attributes["datetime"].startswith("2026-07-14")
+    assert card.one("button").text == "Cancel"
+
+
+def test_a_wait_that_ended_without_a_write_can_be_applied_again(
+    signed_in: Client, open_desk: Callable[..., Desk], settings: Settings, at_once: None
+) -> None:
+    desk = open_desk(31)
+    settings.WAIT_SECONDS = 0
+    desk.start_turn()
+    signed_in.post(f"{address(desk)}/compact", {"apply": "1"})
+    card = read(signed_in.get(address(desk))).one("section", "ready")
+    assert "It did not end within 0 s; nothing was written" in card.one("p", "warn").text
+    assert card.one("p", "actions").all("button")[0].text == "Apply again"
+    desk.end_turn()
+    run = Run.objects.get()
+    done = read(signed_in.post(f"/runs/{run.pk}/apply", {"summary": run.summary}, headers=FRAGMENT))
+    assert "applied" in done.one("section").classes
+
+
+def test_a_failed_run_goes_on_behind_its_finished_parts(
+    signed_in: Client, open_desk: Callable[..., Desk], use: Callable[..., None], service: Service, at_once: None
+) -> None:
+    desk = open_desk(31)
+    use("openai", window=8_000)
+    service.behaviours = [answers(), refuses(401)]
+    options = {"apply": "1", "summarizer": "openai", "focus": "refunds", "keep": "20"}
+    signed_in.post(f"{address(desk)}/compact", options)
+    card = read(signed_in.get(address(desk))).one("section", "failed")
+    parts = service.prompts()[0].partition("part 1 of ")[2].partition(" ")[0]
+    assert f"1 of {parts} parts is kept: trying again goes on behind them." in card.text
+    assert "does not accept the API key" in card.one("p", "bad").text
+    assert [button.text for button in card.all("button")] == ["Try again", "Without a model"]
+    assert card.one("p", "actions").one("a").attributes["href"] == "/settings"
+
+    form = card.one("form")
+    again = {field.attributes["name"]: field.attributes["value"] for field in form.all("input")}
+    service.behaviours = [answers()]
+    sent = len(service.requests)
+    signed_in.post(form.attributes["action"], again)
+    newer = Run.objects.latest("pk")
+    assert (newer.status, newer.focus, newer.keep_last, newer.summarizer) == ("applied", "refunds", 20, "openai")
+    assert len(service.requests) - sent == int(parts) - 1
+    older = read(signed_in.get(f"/runs/{newer.pk - 1}")).one("section", "failed")
+    assert "parts is kept" not in older.text
+
+
+def test_without_a_model_is_a_preview_with_the_same_options(
+    signed_in: Client, open_desk: Callable[..., Desk], use: Callable[..., None], service: Service, at_once: None
+) -> None:
+    desk = open_desk(31)
+    use("anthropic")
+    service.behaviours = [refuses(529)]
+    signed_in.post(f"{address(desk)}/compact", {"apply": "1", "summarizer": "anthropic", "focus": "refunds"})
+    card = read(signed_in.get(address(desk))).one("section", "failed")
+    assert not card.one("p", "actions").all("a"), "an overloaded service is nothing to set"
+    form = card.one("form")
+    sent = {field.attributes["name"]: field.attributes["value"] for field in form.all("input")}
+    button = form.one("button", name="without_model").attributes
+    signed_in.post(form.attributes["action"], sent | {button["name"]: button["value"]})
+    run = Run.objects.latest("pk")
+    assert (run.status, run.summarizer, run.focus, run.apply) == ("ready", "offline", "refunds", False)
+
+
+def test_a_model_that_is_gone_is_not_replaced_in_silence(
+    signed_in: Client, open_desk: Callable[..., Desk], at_once: None
+) -> None:
+    desk = open_desk(31)
+    answer = signed_in.post(f"{address(desk)}/compact", {"apply": "1", "summarizer": "openai"}, headers=FRAGMENT)
+    assert "No openai model is set up" in read(answer).one(role="alert").text
+    assert not Run.objects.exists()
+
+
+def test_a_run_into_a_new_session_leads_there(signed_in: Client, open_desk: Callable[..., Desk], at_once: None) -> None:
+    desk = open_desk(31)
+    run = life.start(desk.store, desk.session_id, planning.Options(mode="split"), apply=True)
+    assert (run.status, run.error_message) == ("applied", "")
+    page = read(signed_in.get(f"/runs/{run.pk}"))
+    card = page.one("section", "applied")
+    new = f"/stores/hermes/sessions/{run.new_session_id}"
+    assert new in [link.attributes["href"] for link in card.all("a")]
+    assert "There is no Undo for this" in card.text
+    assert "in a new session" in page.one("dl", "facts").text
+    shown = read(signed_in.get(next(a.attributes["href"] for a in card.all("a") if a.text == "History"), follow=True))
+    assert shown.all("section", "boundary") or shown.one(id="reading")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.utils.html import format_html
@@ -13,8 +14,11 @@ from django.views.decorators.http import require_http_methods, require_POST
 import compaction
 from compaction import mask
 from viewer.runs import life, planning
+from viewer.runs.models import Run
 from viewer.runs.planning import STRATEGIES, Draft, Options
-from viewer.runs.summarizers import OFFLINE, summarizers
+from viewer.runs.summarizers import KINDS, OFFLINE, summarizers
+from viewer.runs.summarizers.connections import connection
+from viewer.runs.summarizers.sending import Sending, sending
 from viewer.store.errors import StoreError
 from viewer.store.sessions import Session, get_session
 from viewer.store.stores import Store, get_store, open_store
@@ -22,7 +26,7 @@ from viewer.store.stores import Store, get_store, open_store
 from . import formats
 from .addresses import Place
 from .answers import is_fragment, page, shows_refusals
-from .runs import RunCard, matters, run_card
+from .card import RunCard, matters, run_card
 from .texts import line
 
 FOCUS_LIMIT = 500  # characters
@@ -56,7 +60,12 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class PlanShown:
-    """A dry run in numbers."""
+    """A dry run in numbers.
+
+    `blocked` that somebody else compacts the session, so that nothing can be started; `turn` that a turn is running,
+    whose end the commit waits for. `sends` is what a model would be sent, "" where none is asked; `too_small` why it
+    could not be.
+    """
 
     parts: tuple[Part, ...]
     bar_words: str
@@ -71,6 +80,10 @@ class PlanShown:
     estimate: bool
     little: str
     question: str
+    blocked: bool = False
+    turn: bool = False
+    sends: str | SafeString = ""
+    too_small: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +97,7 @@ class Choice:
 class Panel:
     """The panel of one session. `reason` says why nothing can be compacted here at all, `nothing` why not just now;
     `later` that the plan is not made yet; `summarises` that the strategy asks a summariser, `local` that this one sends
-    nothing anywhere.
+    nothing anywhere, `no_model` that there is no other.
     `run` is the session's newest run while it matters.
     """
 
@@ -94,7 +107,9 @@ class Panel:
     focus: str
     keep: tuple[Choice, ...]
     summarizers: tuple[Choice, ...]
+    summarizer: str
     local: bool
+    no_model: bool
     plan: PlanShown | None
     reason: str
     nothing: str
@@ -106,7 +121,7 @@ class Panel:
 
 def panel(store: Store, session: Session, options: Options | None = None, *, now: bool = False) -> Panel:
     """The panel's data. A plan of a very long context is made only when `now` is set."""
-    options = options or Options()
+    options = options or Options(summarizer=usual_summarizer(store))
     later = session.live > LIVE_LIMIT and not now
     plan, reason, nothing = (None, "", "") if later else _planned(store, session, options)
     newest = life.latest(store, session.id)
@@ -118,7 +133,9 @@ def panel(store: Store, session: Session, options: Options | None = None, *, now
         focus=options.focus,
         keep=tuple(Choice(value, label, value == str(options.keep_last or "")) for value, label in _kept(options)),
         summarizers=tuple(Choice(each.name, each.label, each.name == options.summarizer) for each in usable.values()),
+        summarizer=options.summarizer,
         local=usable.get(options.summarizer, OFFLINE).local,
+        no_model=all(each.local for each in usable.values()),
         plan=plan,
         reason=reason,
         nothing=nothing,
@@ -126,6 +143,13 @@ def panel(store: Store, session: Session, options: Options | None = None, *, now
         run=run_card(newest) if newest is not None and matters(newest) else None,
         name=line(session.name, 120),
     )
+
+
+def usual_summarizer(store: Store) -> str:
+    """The one that the store's last summary was asked of, while it is set up; else the one without a model."""
+    runs = Run.objects.filter(store=store.name, strategy="summary").order_by("-pk")
+    last = runs.values_list("summarizer", flat=True).first()
+    return last if last in summarizers() else OFFLINE.name
 
 
 def _kept(options: Options) -> list[tuple[str, str]]:
@@ -141,11 +165,33 @@ def _planned(store: Store, session: Session, options: Options) -> tuple[PlanShow
     if refusal is not None:
         return None, refusal.message, ""
     try:
-        return shown_plan(planning.draft(store, session.id, options)), "", ""
+        return _with_sending(planning.draft(store, session.id, options), options), "", ""
     except compaction.CompactionError as problem:
         return None, "", problem.reason
     except StoreError as problem:
         return None, "", problem.message
+
+
+def _with_sending(draft: Draft, options: Options) -> PlanShown:
+    """A draft in the words of the panel, with what a model would be sent where one would be."""
+    shown = shown_plan(draft)
+    model = connection(options.summarizer) if options.summarizer in KINDS and options.strategy == "summary" else None
+    if model is None:
+        return shown
+    try:
+        return replace(shown, sends=_sends(sending(draft.plan, model)))
+    except compaction.SummaryRejected as problem:
+        return replace(shown, too_small=problem.reason)
+
+
+def _sends(found: Sending) -> SafeString:
+    """What is sent where, in how many parts, and what it costs if that is known."""
+    asked = f" in {found.parts:,} parts" if found.parts > 1 else ""
+    price = f"The price is {formats.dollars(found.cost)}." if found.cost is not None else "Its price is not known here."
+    return format_html(
+        "Sends about {} tokens{} to <b>{}</b> ({}), credentials blacked out where they are recognised. {}",
+        formats.thin(found.tokens_in), asked, found.connection.host, found.connection.model, price,
+    )  # fmt: skip
 
 
 def shown_plan(draft: Draft) -> PlanShown:
@@ -165,20 +211,23 @@ def shown_plan(draft: Draft) -> PlanShown:
         pick_up=draft.pick_up,
         estimate=draft.estimate,
         little=_little(plan),
-        question=_question(plan),
+        question=_question(plan, draft.lease is not None),
+        blocked=draft.lock is not None,
+        turn=draft.lease is not None,
     )
 
 
-def _question(plan: compaction.Plan) -> str:
+def _question(plan: compaction.Plan, turn: bool) -> str:
     """What *Compact now* asks, in numbers."""
+    when = " It is written when the running turn ends." if turn else ""
     what = f"{formats.counted(len(plan.middle), 'message')} ({formats.thin(plan.middle_tokens)} tokens)"
     if isinstance(plan, mask.MaskPlan):
         asked = (
             f"Shorten the tool output in {what} to about {formats.thin(plan.middle_tokens - plan.won)}? The full text"
         )
-        return f"{asked} stays in the database and in History. You can undo this."
+        return f"{asked} stays in the database and in History. You can undo this.{when}"
     asked = f"Replace {what} by a summary of at most {formats.thin(plan.summary_budget)}? They stay"
-    return f"{asked} in the database and in History. You can undo this."
+    return f"{asked} in the database and in History. You can undo this.{when}"
 
 
 def _little(plan: compaction.Plan) -> str:
@@ -218,8 +267,9 @@ def _busy(draft: Draft) -> tuple[str, ...]:
     if draft.lease:
         sentences.append(
             format_html(
-                "A turn has been running since {}; the result is written when it ends.",
+                "A turn has been running since {}; the result is written when it ends. That is waited for up to {}.",
                 formats.moment(draft.lease.since),
+                formats.seconds(settings.WAIT_SECONDS),
             )
         )
     return tuple(sentences)
@@ -228,15 +278,15 @@ def _busy(draft: Draft) -> tuple[str, ...]:
 # -- the pages -------------------------------------------------------------------------------------------------------
 
 
-def options_from(query: QueryDict) -> Options:
-    """What the form says; what it cannot mean is left out."""
+def options_from(query: QueryDict, store: Store) -> Options:
+    """What the form says; what it cannot mean is left out. A model that is not set up any more is not replaced."""
     keep = query.get("keep", "")
     summarizer, strategy = query.get("summarizer", ""), query.get("strategy", "")
     return Options(
         strategy=strategy if strategy in STRATEGIES else Options().strategy,
         focus=line(query.get("focus", ""), FOCUS_LIMIT),
         keep_last=int(keep) if keep.isascii() and keep.isdigit() and 0 < len(keep) < 7 and int(keep) else None,
-        summarizer=summarizer if summarizer in summarizers() else Options().summarizer,
+        summarizer=summarizer if summarizer in (OFFLINE.name, *KINDS) else usual_summarizer(store),
     )
 
 
@@ -251,7 +301,7 @@ def plan(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
     found = get_store(store)
     with open_store(found) as reader:
         session = get_session(reader, session_id)
-    data = panel(found, session, options_from(said), now=True)
+    data = panel(found, session, options_from(said, found), now=True)
     data = replace(data, confirming="confirm" in said)
     return page(request, "session/_plan.html" if is_fragment(request) else "session/plan.html", data)
 
@@ -260,7 +310,11 @@ def plan(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
 @shows_refusals
 def start(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
     """Start a run: a preview, or with `apply` one that goes through."""
-    run = life.start(get_store(store), session_id, options_from(request.POST), apply=request.POST.get("apply") == "1")
+    found = get_store(store)
+    options, apply = options_from(request.POST, found), request.POST.get("apply") == "1"
+    if "without_model" in request.POST:  # after a model has failed: looked at before it counts
+        options, apply = replace(options, summarizer=OFFLINE.name), False
+    run = life.start(found, session_id, options, apply=apply)
     if is_fragment(request):
-        return page(request, "runs/_card.html", run_card(run))
+        return page(request, "runs/_news.html", run_card(run))
     return redirect("pages:run", run.pk)

@@ -18,7 +18,7 @@ from viewer.store.stores import Reader, Store, all_stores, open_store
 from . import formats
 from .addresses import Place
 from .answers import page
-from .runs import STATUS
+from .card import STATUS
 from .texts import line
 
 RUNS = 50

@@ -57,6 +57,13 @@ def size(octets: int) -> str:
     return f"{octets} bytes"
 
 
+def dollars(value: float) -> str:
+    """A price: "about $0.02"; a smaller one as "less than $0.01"."""
+    if value and value < 0.01:
+        return "less than $0.01"
+    return f"about ${value:,.2f}" if value else "free of charge"
+
+
 def seconds(value: float) -> str:
     """A duration: "0.8 s", "12 s", "3 min"."""
     if value < 10:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
 from django.conf import settings
+from django.db import transaction
 
 from viewer.runs.models import Connection as Typed
 
 USUAL_URLS = {"openai": "https://api.openai.com/v1", "anthropic": "https://api.anthropic.com"}
+USUAL_PORTS = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,11 @@ class Connection:
     window: int | None
     source: Literal["environment", "settings"]
 
+    @property
+    def host(self) -> str:
+        """Host, and the port where it is not the usual one: what pages say of where messages are sent."""
+        return host_of(self.base_url)
+
 
 def connection(kind: str) -> Connection | None:
     """The connection of this kind; None when no model is named."""
@@ -51,7 +59,7 @@ def connection(kind: str) -> Connection | None:
             kind, given["model"], given["base_url"] or USUAL_URLS[kind], given["api_key"], given["window"] or None,
             "environment",
         )  # fmt: skip
-    row = Typed.objects.filter(kind=kind).first()
+    row = typed(kind)
     if row is None:
         return None
     return Connection(kind, row.model, row.base_url or USUAL_URLS[kind], row.api_key, row.window, "settings")
@@ -60,3 +68,55 @@ def connection(kind: str) -> Connection | None:
 def all_connections() -> list[Connection]:
     """Every model that is set up."""
     return [found for kind in KINDS if (found := connection(kind)) is not None]
+
+
+# -- what is typed on the settings page ------------------------------------------------------------------------------
+
+
+def typed(kind: str) -> Typed | None:
+    """What was typed for this kind, whether or not the environment outranks it."""
+    return Typed.objects.filter(kind=kind).first()
+
+
+def drafted(kind: str, model: str, base_url: str, window: int | None, api_key: str | None) -> Connection:
+    """The connection as typed, without saving it. `api_key` None: the stored one, where it may go (`kept_key`)."""
+    key = kept_key(kind, base_url) if api_key is None else api_key
+    return Connection(kind, model, base_url or USUAL_URLS[kind], key, window, "settings")
+
+
+def save(drafted: Connection) -> None:
+    """Store this connection as the one of its kind."""
+    with transaction.atomic():
+        Typed.objects.update_or_create(
+            kind=drafted.kind,
+            defaults={
+                "model": drafted.model,
+                "base_url": "" if drafted.base_url == USUAL_URLS[drafted.kind] else drafted.base_url,
+                "api_key": drafted.api_key,
+                "window": drafted.window,
+            },
+        )
+
+
+def remove(kind: str) -> None:
+    """Forget what was typed for this kind, the key with it."""
+    Typed.objects.filter(kind=kind).delete()
+
+
+def kept_key(kind: str, base_url: str) -> str:
+    """The stored key if it was given for the server at `base_url`, else "": a key goes nowhere else, nor unencrypted
+    where it was given for https."""
+    row = typed(kind)
+    usual = USUAL_URLS[kind]
+    return row.api_key if row and _server(row.base_url or usual) == _server(base_url or usual) else ""
+
+
+def host_of(url: str) -> str:
+    scheme, host, port = _server(url)
+    return host if port == USUAL_PORTS.get(scheme) else f"{host}:{port}"
+
+
+def _server(url: str) -> tuple[str, str, int | None]:
+    parts = urlsplit(url)
+    host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname or ""
+    return parts.scheme, host, parts.port or USUAL_PORTS.get(parts.scheme)
