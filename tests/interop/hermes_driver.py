@@ -8,9 +8,11 @@ Nothing of Hermes is replaced: the agent is its own `AIAgent`, and only the mode
 from __future__ import annotations
 
 import importlib
+import inspect
 import json
 import os
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +63,10 @@ class Driver:
 
     def reload(self) -> list[dict[str, Any]]:
         """Read the transcript again, as the gateway does before every turn."""
-        self.history = self.db.get_messages_as_conversation(self.agent.session_id, repair_alternation=True)
+        load = self.db.get_messages_as_conversation
+        # 0.16.0 repairs nothing
+        flags = {"repair_alternation": True} if "repair_alternation" in inspect.signature(load).parameters else {}
+        self.history = load(self.agent.session_id, **flags)
         return self.history
 
     def turn(self, text: str) -> str:
@@ -74,6 +79,78 @@ class Driver:
         """`/compress`: Hermes' own compaction of the transcript the agent holds; the transcript after it."""
         self.history, _ = self.agent._compress_context(self.history, "", force=True)
         return self.history
+
+    def threshold(self, window: int, share: float) -> int:
+        """Tokens at which a compressor with this `compression.threshold` starts by itself."""
+        compressor = self._compressor()
+        effective = compressor._effective_threshold_percent(window, share)
+        return int(compressor._compute_threshold_tokens(window, effective))
+
+    # What goes on beside the test until a file appears, or for `limit` rounds:
+
+    def append_until(self, stop: str, session_id: str, limit: int, rewinds: bool) -> list[str]:
+        """Append questions and answers as fast as it goes; with `rewinds`, take every fifth turn back. What stays."""
+        said: list[str] = []
+        for number in range(limit):
+            if os.path.exists(stop):
+                break
+            turn = [f"question {number}", f"answer {number}"]
+            self.db.append_message(session_id, "user", turn[0])
+            self.db.append_message(session_id, "assistant", turn[1])
+            if rewinds and number % 5 == 4 and self._rewound(session_id):
+                continue
+            said += turn
+        return said
+
+    def _rewound(self, session_id: str) -> bool:
+        """Take the newest turn back as `/undo` does: refused when what is in context changed meanwhile."""
+        seen = self.db.get_active_message_ids(session_id)
+        newest = self.db.latest_message_row_id(session_id, role="user")
+        try:
+            self.db.rewind_to_message(session_id, newest, expected_active_ids=seen)
+        except (RuntimeError, self.state.SessionCompressionInProgressError) as refused:
+            if type(refused) not in (RuntimeError, self.state.SessionCompressionInProgressError):
+                return type(refused).__name__ != "SessionTurnLeaseLostError"
+            return False
+        return True
+
+    def compact_until(self, stop: str, session_id: str, limit: int) -> list[int]:
+        """Compact in place under the compression lock, again and again; how often it did, and how often it sat out."""
+        done = [0, 0]
+        for number in range(limit):
+            if os.path.exists(stop):
+                break
+            holder = f"pid={os.getpid()}:tid=1:agent=loop:nonce={number:08x}"
+            if not self.db.try_acquire_compression_lock(session_id, holder):
+                done[1] += 1
+                time.sleep(0.01)
+                continue
+            try:
+                self._compact_once(session_id, holder, number)
+                done[0] += 1
+            finally:
+                self.db.release_compression_lock(session_id, holder)
+            time.sleep(0.02)
+        return done
+
+    def _compact_once(self, session_id: str, holder: str, number: int) -> None:
+        live = self.db.get_messages_as_conversation(session_id, repair_alternation=False)
+        summary = {"role": "user", "content": f"[CONTEXT SUMMARY]: by Hermes, {number}", "_compressed_summary": True}
+        tail = live[next(at for at in range(len(live) - 20, len(live)) if live[at]["role"] == "assistant") :]
+        newer = {}
+        if hasattr(self.db, "get_active_message_watermark"):
+            newer = {"watermark": self.db.get_active_message_watermark(session_id), "lock_holder": holder}
+            newer["tail_count"] = len(tail)
+        self.db.archive_and_compact(session_id, [summary, *tail], **newer)
+
+    def hold_write_lock(self, seconds: float, held: str) -> None:
+        """Keep every other process from writing for so long; the file `held` says that it began."""
+
+        def hold(_: Any) -> None:
+            Path(held).touch()
+            time.sleep(seconds)
+
+        self.db._execute_write(hold)
 
     def _compressor(self) -> Any:
         return importlib.import_module("agent.context_compressor").ContextCompressor

@@ -47,12 +47,12 @@ def store_of(database: Path) -> Store:
     return Store("hermes", f"sqlite:///{database}", "configured")
 
 
-def plan(database: Path, session_id: str) -> Planned:
+def plan(database: Path, session_id: str, mode: str = "in_place") -> Planned:
     """Take the lock and plan. Raises SessionBusy when somebody else has it."""
     store, holder = store_of(database), guards.new_holder()
     guards.take_lock(store, session_id, holder)
     with open_store(store) as reader:
-        basis = planning.read_basis(reader, session_id)
+        basis = planning.read_basis(reader, session_id, mode)
     messages = [message_of(row) for row in basis.sent]
     return Planned(store, basis, compaction.plan(messages, POLICY, compaction.counter_for("gpt-5")), holder)
 

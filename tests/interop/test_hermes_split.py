@@ -42,7 +42,7 @@ def written(hermes: Hermes, session_id: str, **columns: Any) -> None:
 
 
 def split(database: Path, session_id: str, planned: ours.Planned | None = None) -> Split:
-    planned = planned or ours.plan(database, session_id)
+    planned = planned or ours.plan(database, session_id, "split")
     result = compaction.apply(planned.plan, ours.SUMMARY)
     try:
         with turn_lease(planned.store, session_id) as lease:

@@ -237,7 +237,8 @@ def compact_reason(reader: Reader) -> str:
     if "compacted" not in columns.messages or "active" not in columns.messages:
         return (
             f"This store has schema {_schema(reader) or 'unknown'}, whose messages have no “compacted” column: "
-            "its agent can only split a session in two. Update the agent to compact in place."
+            "its agent can only split a session in two. Update the agent to compact in place, or split it as the agent "
+            "does: manage.py compact --mode split."
         )
     return _lock_reason(reader) or _write_reason(reader)
 
