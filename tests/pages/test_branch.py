@@ -11,7 +11,9 @@ from django.test import Client
 from tests.pages.conftest import Book
 from tests.pages.html import read
 from tests.runs.desk import Desk
+from viewer.runs import life
 from viewer.runs.ours import history_of
+from viewer.runs.planning import Options
 from viewer.store.sessions import Session, SessionFilter, list_sessions
 from viewer.store.stores import get_store, open_store
 
@@ -96,8 +98,8 @@ def test_from_the_menu_as_it_is_now(signed_in: Client, open_desk: Callable[..., 
 
 def test_a_large_context_is_warned_of(signed_in: Client, book: Book) -> None:
     href = book.session("s", model="gpt-4")
-    book.say("s", "user", "walnut " * 6000)
-    assert "may compact it again by itself" in read(signed_in.get(f"{href}/branch")).one("p", "warn").text
+    book.say("s", "user", "walnut " * 7900)
+    assert "the agent compacts by itself at" in read(signed_in.get(f"{href}/branch")).one("p", "warn").text
 
 
 def test_refusals_say_why(signed_in: Client, book: Book) -> None:
@@ -132,3 +134,23 @@ def test_an_agents_own_branch_is_told_too_and_one_whose_origin_is_gone(signed_in
     told = read(signed_in.get(f"{href}/context")).one("header", "about").one("p", "kin")
     assert "A branch of gone" in told.text and not told.all("a")
     assert not read(signed_in.get("/stores/own/sessions/origin")).one("header", "about").all("p", "kin")
+
+
+@pytest.mark.usefixtures("at_once")
+def test_a_session_that_was_split_here_leads_on_and_can_be_branched(
+    signed_in: Client, open_desk: Callable[..., Desk], transactional_db: None
+) -> None:
+    desk = open_desk(31)
+    before = desk.live()
+    run = life.start(desk.store, desk.session_id, Options(mode="split"), apply=True)
+    part = f"/stores/hermes/sessions/{run.new_session_id}"
+    assert signed_in.get(page_of(desk))["Location"] == part
+    page = read(signed_in.get(f"{part}?around={run.handoff_id}"))
+    assert page.one("h1").text == "Airline desk, week 29"
+    assert page.one(id=f"b{run.handoff_id}-line").text.find("by you, here") > 0
+    undo = page.one(id=f"b{run.handoff_id}-undo")
+    assert "split into two sessions here" in undo.text
+    asked = read(signed_in.get(undo.one("a").attributes["href"])).one("main")
+    made = signed_in.post(asked.one("form").attributes["action"])["Location"].rsplit("/", 1)[1]
+    assert Desk(desk.store, desk.path, made).live() == before
+    assert read(signed_in.get(f"/runs/{run.pk}")).one("main").text.count(run.new_session_id) >= 1
