@@ -40,4 +40,7 @@ def append(path: str, seed: str, *sessions: str) -> None:
 
 
 if __name__ == "__main__":
-    {"hold": hold, "append": append}[sys.argv[1]](*sys.argv[2:])
+    if sys.argv[1] == "hold":
+        hold(*sys.argv[2:])
+    else:
+        append(*sys.argv[2:])

@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -31,7 +32,7 @@ NOT_REACHED = (ConnectionError, http.client.HTTPException, TimeoutError)
 Found = TypeVar("Found")
 
 
-def until(true: Callable[[], Found], what: object, patience: float = PATIENCE, every: float = 0.01) -> Found:
+def until(true: Callable[[], Found], what: object, patience: float = PATIENCE, every: float = 0.02) -> Found:
     """Wait for something that is true, and give it back; `what` says what, or is called to say it."""
     end = time.monotonic() + patience
     while not (found := true()):
@@ -138,6 +139,7 @@ class Site:
         """Kill every process."""
         for process in self.processes:
             process.kill()
+        self._own.close()
 
     def logs(self) -> str:
         return "\n".join(f"{path.name}:\n{path.read_text()[-3000:]}" for path in sorted(self.place.glob("*.log")))
@@ -159,6 +161,12 @@ class Site:
         assert status == 202, run
         return int(run["id"])
 
+    def apply(self, run_id: int) -> dict[str, Any]:
+        """Have a candidate written."""
+        status, run = self.ask("POST", f"/runs/{run_id}/apply")
+        assert status == 202, run
+        return dict(run)
+
     def run(self, run_id: int) -> dict[str, Any]:
         status, run = self.ask("GET", f"/runs/{run_id}")
         assert status == 200, run
@@ -171,13 +179,17 @@ class Site:
 
     # -- its own database
 
+    @cached_property
+    def _own(self) -> psycopg.Connection[tuple[Any, ...]] | sqlite3.Connection:
+        if self.on_postgres:
+            return psycopg.connect(self.database, autocommit=True)
+        return sqlite3.connect(self.place / "own.sqlite3", timeout=PATIENCE, isolation_level=None)
+
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         """What a query finds in the site's own database."""
-        if self.on_postgres:
-            with psycopg.connect(self.database, autocommit=True) as connection:
-                return connection.execute(sql.encode()).fetchall()
-        with closing(sqlite3.connect(self.place / "own.sqlite3", timeout=PATIENCE)) as con:
-            return con.execute(sql).fetchall()
+        if isinstance(self._own, sqlite3.Connection):
+            return self._own.execute(sql).fetchall()
+        return self._own.execute(sql.encode()).fetchall()
 
     def row(self, run_id: int) -> dict[str, Any]:
         names = ("status", "holder", "attempts", "handoff_id", "error_code", "error_message")

@@ -25,7 +25,9 @@ def end_turn(ground: Ground, session_id: str) -> None:
 
 
 def holder_of(ground: Ground, run_id: int) -> Process:
-    return until(lambda: ground.site.holder(run_id), ground.site.logs)
+    found = until(lambda: ground.site.holder(run_id), ground.site.logs)
+    assert found
+    return found
 
 
 def reach(ground: Ground, run_id: int, status: str) -> None:

@@ -41,13 +41,8 @@ def test_workers_race_for_runs_and_requests_for_sessions(ground: Ground) -> None
     assert Counter(status for _, status, _ in answers) == {202: RUNS, 409: 40}
     assert set(same) == {(409, "session_busy")}
     numbers = ",".join(str(number) for number in runs.values())
-    until(
-        lambda: (
-            ground.site.rows(f"SELECT COUNT(*) FROM runs_run WHERE id IN ({numbers}) AND status = 'applied'")
-            == [(RUNS,)]
-        ),
-        ground.site.logs,
-    )
+    all_done = f"SELECT COUNT(*) FROM runs_run WHERE id IN ({numbers}) AND status = 'applied'"
+    until(lambda: ground.site.rows(all_done) == [(RUNS,)], ground.site.logs, every=0.2)
     assert ground.site.rows(f"SELECT MAX(attempts), COUNT(*) FROM runs_run WHERE id IN ({numbers})") == [(1, RUNS)]
     assert all(ground.check_session(session_id, [int(number)]) for session_id, number in runs.items())
     ground.check()
@@ -58,9 +53,9 @@ def test_eight_writers_append_while_runs_commit(ground: Ground, tmp_path: Path) 
     sessions = [ground.take() for _ in range(WRITTEN_BESIDE)]
     writers = []
     for seed in range(WRITERS):
-        with (tmp_path / f"{seed}.txt").open("w") as said:
+        with (tmp_path / f"{seed}.txt").open("w") as output:
             command = [sys.executable, agent.__file__, "append", str(ground.path()), str(seed), *sessions]
-            writers.append(subprocess.Popen(command, stdout=said))
+            writers.append(subprocess.Popen(command, stdout=output))
     try:
         until(lambda: all((tmp_path / f"{seed}.txt").stat().st_size for seed in range(WRITERS)), "the writers")
         with ThreadPoolExecutor(4) as pool:

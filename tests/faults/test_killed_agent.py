@@ -1,0 +1,86 @@
+"""SIGKILL of an agent that holds the lock or runs a turn: what it left is waited for as long as it must be."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from tests.faults import agent
+from tests.faults.conftest import Ground
+from tests.faults.ledger import query
+from tests.faults.site import until
+from tests.faults.test_killed_worker import reach
+
+TTL = 3  # seconds, where the agent's own is 300
+
+
+@pytest.fixture
+def held(ground: Ground) -> Iterator[dict[str, subprocess.Popen[str]]]:
+    """Agents by the session they hold."""
+    started: dict[str, subprocess.Popen[str]] = {}
+    yield started
+    for process in started.values():
+        process.kill()
+        process.wait()
+        if process.stdout:
+            process.stdout.close()
+
+
+def hold(ground: Ground, held: dict[str, subprocess.Popen[str]], table: str, ttl: float, stamped: bool) -> str:
+    """An agent holds an unused session; its id."""
+    session_id = ground.take()
+    command = [sys.executable, agent.__file__, "hold", str(ground.path()), table, session_id, str(ttl)]
+    process = subprocess.Popen([*command, "yes" if stamped else "no"], stdout=subprocess.PIPE, text=True)
+    held[session_id] = process
+    assert process.stdout and process.stdout.readline() == "held\n"
+    return session_id
+
+
+def kill(process: subprocess.Popen[str]) -> None:
+    os.kill(process.pid, 9)
+    process.wait()
+
+
+def test_a_turn_that_was_killed(ground: Ground, held: dict[str, subprocess.Popen[str]]) -> None:
+    """A holder known to be dead is passed over at once; one that cannot be known waits out its time, and is named."""
+    ground.workers(2)
+    runs = {}
+    for stamped, ttl in [(True, 300), (False, TTL)]:
+        session_id = hold(ground, held, "session_turn_leases", ttl, stamped)
+        runs[session_id] = ground.site.start_run(session_id, "small")
+    for session_id, run_id in runs.items():
+        reach(ground, run_id, "waiting")
+        said = until(lambda run_id=run_id: ground.site.run(run_id)["progress"].get("holder"), "who runs the turn")  # type: ignore[misc]
+        assert said.startswith(f"pid={held[session_id].pid}:")
+        sentence = ground.site.run(run_id)["progress"]["sentence"]
+        assert f"pid={held[session_id].pid}:" in sentence and "unless it is renewed" in sentence
+        kill(held[session_id])
+    for session_id, run_id in runs.items():
+        assert ground.site.closed(run_id)["status"] == "applied"
+        assert ground.check_session(session_id, [run_id])
+    ground.check()
+
+
+def test_a_compaction_that_was_killed(ground: Ground, held: dict[str, subprocess.Popen[str]]) -> None:
+    ground.workers(1)
+    runs = {}
+    for stamped, ttl in [(True, 300), (False, TTL)]:
+        session_id = hold(ground, held, "compression_locks", ttl, stamped)
+        status, refused = ground.site.ask("POST", f"/stores/small/sessions/{session_id}/runs", {"apply": True})
+        assert (status, refused["error"]["code"]) == (409, "session_busy")
+        assert "unless it is renewed" in refused["error"]["message"]
+        kill(held[session_id])
+        if not stamped:  # it may be alive in another container
+            status, refused = ground.site.ask("POST", f"/stores/small/sessions/{session_id}/runs", {"apply": True})
+            assert (status, refused["error"]["code"]) == (409, "session_busy")
+            over = "SELECT 1 FROM compression_locks WHERE session_id = ? AND expires_at < unixepoch()"
+            until(lambda over=over, session_id=session_id: query(ground.path(), over, session_id), "its end")  # type: ignore[misc]
+        runs[session_id] = ground.site.start_run(session_id, "small")
+    for session_id, run_id in runs.items():
+        assert ground.site.closed(run_id)["status"] == "applied"
+        assert ground.check_session(session_id, [run_id])
+    ground.check()
