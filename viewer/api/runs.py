@@ -9,6 +9,7 @@ from ninja.responses import Status
 from viewer.runs import life
 from viewer.runs.errors import WrongStatus
 from viewer.runs.models import Run
+from viewer.runs.plain import plain
 from viewer.runs.planning import Options
 from viewer.store.stores import get_store
 
@@ -38,7 +39,7 @@ def runs(
 ) -> RunsOut:
     """Newest first."""
     wanted = {"store": store, "session_id": session_id, "status": status}
-    found = Run.objects.filter(**{name: value for name, value in wanted.items() if value}).order_by("-pk")
+    found = Run.objects.filter(**{name: plain(value) for name, value in wanted.items() if value}).order_by("-pk")
     if cursor:
         found = found.filter(pk__lt=cursors.read(cursor, "runs", int)[0])
     listed = list(found[: limit + 1])

@@ -13,6 +13,7 @@ from viewer.store.stores import Reader
 from . import planning, steps
 from .errors import BadSummary, NothingToEdit
 from .models import Run
+from .plain import plain
 from .planning import Basis, Options
 
 LOST_KEPT = 500  # anchors that a run names; of more it keeps the number
@@ -38,7 +39,7 @@ def fields(basis: Basis, plan: compaction.Plan, summary: str) -> dict[str, Any]:
     Raises BadSummary, or compaction.BadTranscript.
     """
     try:
-        result = mask.apply(plan) if isinstance(plan, mask.MaskPlan) else compaction.apply(plan, summary)
+        result = mask.apply(plan) if isinstance(plan, mask.MaskPlan) else compaction.apply(plan, plain(summary))
     except compaction.SummaryRejected as problem:
         raise BadSummary(problem.reason) from problem
     report = result.report
@@ -64,7 +65,7 @@ def _survival(basis: Basis, found: compaction.Survival) -> dict[str, Any]:
     lost = [
         {
             "kind": anchor.kind,
-            "text": anchor.text.encode("utf-8", "replace").decode().replace("\0", "\ufffd"),  # JSON of any database
+            "text": plain(anchor.text),
             "message": basis.sent[anchor.message].id if anchor.message >= 0 else None,
         }
         for anchor in found.lost[-LOST_KEPT:]

@@ -20,6 +20,7 @@ from .errors import NothingToDo, WrongStatus
 from .models import OPEN_STATUSES, Run
 from .past import CompactionView, compactions
 from .pickup import PickUp, pick_up
+from .plain import plain
 from .planning import Options
 from .summarizers import get_summarizer
 from .undoing import UndoOutlook, is_undoable, outlook, undo, undo_run
@@ -83,7 +84,7 @@ def _create(store: Store, session_id: str, options: Options, apply: bool) -> Run
                 session_id=session_id,
                 strategy=options.strategy,
                 summarizer=options.summarizer,
-                focus=options.focus,
+                focus=plain(options.focus),
                 keep_last=options.keep_last,
                 mode=options.mode,
                 apply=apply,
@@ -185,7 +186,7 @@ def latest(store: Store, session_id: str) -> Run | None:
 
 
 def _of(store: Store, session_id: str) -> models.QuerySet[Run]:
-    return Run.objects.filter(store=store.name, session_id=session_id).order_by("-pk")
+    return Run.objects.filter(store=store.name, session_id=plain(session_id)).order_by("-pk")
 
 
 def _change(run: Run, allowed: tuple[str, ...], **fields: object) -> Run:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
@@ -62,7 +63,9 @@ def _step(basis: Basis, edit: Edit) -> Step:
 
 
 def to_json(steps: Iterable[Step]) -> list[Any]:
-    """A clone is its row's id; the others are objects."""
+    """A clone is its row's id; the others are objects, with what they write as JSON text: JSON columns take neither NUL
+    nor half a surrogate pair, and texts of a session may hold both.
+    """
     return [_to_json(step) for step in steps]
 
 
@@ -70,8 +73,9 @@ def _to_json(step: Step) -> Any:
     if isinstance(step, Clone):
         return step.id
     if isinstance(step, New):
-        return {"new": step.message}
-    return {"id": step.id, "changes": dict(step.changes), "original": step.original, "is_handoff": step.is_handoff}
+        return {"new": json.dumps(step.message)}
+    changes = json.dumps(dict(step.changes))
+    return {"id": step.id, "changes": changes, "original": step.original, "is_handoff": step.is_handoff}
 
 
 def from_json(stored: Sequence[Any]) -> list[Step]:
@@ -82,7 +86,13 @@ def from_json(stored: Sequence[Any]) -> list[Step]:
 def _from_json(value: Any) -> Step:
     if isinstance(value, int):
         return Clone(value)
-    return New(value["new"]) if "new" in value else CloneChanged(**value)
+    if "new" in value:
+        return New(_loaded(value["new"]))
+    return CloneChanged(**{**value, "changes": _loaded(value["changes"])})
+
+
+def _loaded(stored: Any) -> Any:
+    return json.loads(stored) if isinstance(stored, str) else stored
 
 
 def snapshot_from_json(session_id: str, stored: dict[str, Any]) -> Snapshot:
