@@ -47,6 +47,8 @@ WRONG = [
     ("PALIMPSEST_STORES", "a=sqlite:////x,a=sqlite:////y", "'a=sqlite:////y'"),
     ("PALIMPSEST_STORES", "demo=sqlite:////x", "not demo"),
     ("PALIMPSEST_WAIT", "1.5", "1 to 86400"),
+    ("PALIMPSEST_LOST_AFTER", "1", "2 to 3600"),
+    ("PALIMPSEST_MACHINE", "box 1", "box1"),
     ("HERMES_HOME", "hermes", "absolute"),
     ("TZ", "Middle/Earth", "Europe/Berlin"),
 ]

@@ -102,6 +102,13 @@ def _stores(name: str) -> dict[str, str]:
     return stores
 
 
+def _machine(name: str) -> str:
+    text = _value(name)
+    if not re.fullmatch(r"[A-Za-z0-9-]*", text):
+        raise ImproperlyConfigured(f"{name} must be letters, digits and -, such as box1, not {text!r}.")
+    return text
+
+
 def _database(name: str, default: Path) -> dict[str, Any]:
     try:
         database = dict(dj_database_url.parse(_value(name, f"sqlite:///{default}")))
@@ -168,6 +175,8 @@ SITE_ADDRESS = f"http://{f'[{_opened}]' if ':' in _opened else _opened}:{PORT}"
 STORES = _stores("PALIMPSEST_STORES")
 HERMES_HOME = _directory("HERMES_HOME", Path.home() / ".hermes")
 DEMO_STORE = DATA_DIR / "demo.db"
+# Where several machines share the site's database, the name of this one: found stores and the demo store carry it.
+MACHINE = _machine("PALIMPSEST_MACHINE")
 # How long a finished summary waits for the agent's turn to end before the run goes back to "ready".
 WAIT_SECONDS = _number("PALIMPSEST_WAIT", 600, 1, 24 * 60 * 60)
 # Without a heartbeat for so long, the worker of a run counts as lost; twelve beats, and looks for such runs, fit in.

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST
 
 from viewer.store.demo.practice import copy_session
 from viewer.store.sessions import get_session
-from viewer.store.stores import get_store, open_store
+from viewer.store.stores import all_stores, get_store, open_store
 
 from .addresses import Place
 from .answers import shows_refusals
@@ -23,4 +23,4 @@ def practise(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
     with open_store(get_store(store)) as reader:
         get_session(reader, session_id)
         copy_id = copy_session(reader, session_id, settings.DEMO_STORE, now=time.time())
-    return redirect(Place("demo", copy_id).href)
+    return redirect(Place(all_stores()[-1].name, copy_id).href)

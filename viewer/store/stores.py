@@ -95,15 +95,20 @@ def all_stores() -> list[Store]:
     file is missing.
     """
     configured = [Store(name, url, "configured") for name, url in settings.STORES.items()]
-    demo = Store("demo", f"sqlite:///{settings.DEMO_STORE}", "demo")
+    demo = Store(_own_name("demo"), f"sqlite:///{settings.DEMO_STORE}", "demo")
     return [*(configured or _found()), demo]
+
+
+def _own_name(name: str) -> str:
+    """A name nobody chose, with this machine's where several share the site's database: each has a store called so."""
+    return f"{name}.{settings.MACHINE}" if settings.MACHINE else name
 
 
 def _found() -> list[Store]:
     home: Path = settings.HERMES_HOME
     named = [("hermes", home / "state.db")]
     named += [(f"hermes-{path.parent.name}", path) for path in sorted(home.glob("profiles/*/state.db"))]
-    return [Store(name, f"sqlite:///{path}", "found") for name, path in named if path.is_file()]
+    return [Store(_own_name(name), f"sqlite:///{path}", "found") for name, path in named if path.is_file()]
 
 
 def get_store(name: str) -> Store:

@@ -1,0 +1,64 @@
+"""Workers with different stores on one queue, as on several machines: each takes the runs of the stores it has."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pytest_django import Settings
+
+from tests.faults.conftest import Ground
+from tests.faults.ledger import live
+from tests.faults.site import until
+from tests.faults.test_killed_worker import begin_turn, end_turn, holder_of, reach
+from viewer.store.stores import all_stores
+
+
+def test_a_worker_leaves_runs_of_stores_it_has_not(ground: Ground, tmp_path: Path) -> None:
+    ground.workers(0)
+    session_id, other = ground.take(), ground.take("long")
+    run_id = ground.site.start_run(session_id, "small")
+    there = f"small=sqlite:///{tmp_path}/gone.db,long=sqlite:///{ground.path('long')}"
+    ground.site.worker(PALIMPSEST_STORES=there)  # named for all machines alike, but the file is not here
+    run_of_other = ground.site.start_run(other, "long")
+    assert ground.site.closed(run_of_other)["status"] == "applied"
+    assert ground.site.row(run_id) | {"status": "queued", "attempts": 0, "holder": ""} == ground.site.row(run_id)
+
+    ground.site.worker()
+    assert ground.site.closed(run_id)["status"] == "applied"
+    assert ground.check_session(session_id, [run_id])
+    ground.workers(0)
+    ground.check()
+
+
+def test_a_lost_run_waits_for_a_worker_that_has_its_store(ground: Ground) -> None:
+    """A worker elsewhere sees that it is lost, and does not fail it."""
+    ground.workers(0)
+    elsewhere = ground.site.worker(PALIMPSEST_LOST_AFTER="2", PALIMPSEST_STORES=f"long=sqlite:///{ground.path('long')}")
+    here = ground.site.worker(PALIMPSEST_LOST_AFTER="2")
+    session_id = ground.take()
+    begin_turn(ground, session_id)
+    run_id = ground.site.start_run(session_id, "small")
+    reach(ground, run_id, "waiting")
+    assert holder_of(ground, run_id).pid == here.pid
+    here.kill()
+    end_turn(ground, session_id)
+    silent = f"SELECT 1 FROM runs_run WHERE id = {run_id} AND heartbeat_at < "
+    silent += "now() - interval '3 s'" if ground.site.on_postgres else "datetime('now', '-3 seconds')"
+    until(lambda: ground.site.rows(silent), "the run to be lost")
+    assert ground.site.status(run_id) == "waiting" and elsewhere.alive
+    ground.site.worker(PALIMPSEST_LOST_AFTER="2")
+    assert ground.site.closed(run_id)["status"] == "applied"
+    assert ground.check_session(session_id, [run_id])
+    ground.workers(0)
+    ground.check()
+    assert len(live(ground.path(), session_id)) < 24
+
+
+@pytest.mark.parametrize(("machine", "names"), [("", ["hermes", "demo"]), ("box1", ["hermes.box1", "demo.box1"])])
+def test_stores_that_every_machine_has_carry_its_name(
+    settings: Settings, tmp_path: Path, machine: str, names: list[str]
+) -> None:
+    (tmp_path / "state.db").touch()
+    settings.STORES, settings.HERMES_HOME, settings.MACHINE = {}, tmp_path, machine
+    assert [store.name for store in all_stores()] == names
