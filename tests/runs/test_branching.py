@@ -115,6 +115,15 @@ def test_when_undo_is_refused(desk: Desk) -> None:
     checked(desk, handoff, before)
 
 
+def test_what_came_while_the_summary_was_made_was_in_context_too(desk: Desk) -> None:
+    run = life.start(desk.store, desk.session_id, Options(), apply=False)
+    desk.append("late one")
+    before = context(desk, desk.session_id)
+    life.apply(run)
+    run.refresh_from_db()
+    checked(desk, run.handoff_id, before)
+
+
 def test_it_needs_no_lock(desk: Desk) -> None:
     """Nothing of the source is written: neither a running turn nor a compaction stands in the way."""
     desk.start_turn()
@@ -135,18 +144,19 @@ def test_messages_that_were_deleted_for_good(desk: Desk) -> None:
     refused(desk, handoff, NotBranchable, "^2 of the messages from before this compaction no longer exist")
 
 
-def test_a_transcript_that_was_written_anew(desk: Desk) -> None:
-    """As `replace_messages` does: every row is deleted, and what the agent holds in memory inserted."""
-    names = ", ".join(
-        name for _, name, *_ in desk.rows("PRAGMA table_info(messages)") if name not in ("id", "display_order")
-    )
-    live = f"FROM messages WHERE session_id = '{desk.session_id}' AND active = 1"
-    desk.rows(f"INSERT INTO messages ({names}) SELECT {names} {live} ORDER BY id")
-    count = desk.rows(f"SELECT COUNT(*) {live}")[0][0] // 2
-    newest = desk.rows(f"SELECT id {live} ORDER BY id DESC LIMIT 1 OFFSET ?", count - 1)[0][0]
-    desk.rows("DELETE FROM messages WHERE session_id = ? AND id < ?", desk.session_id, newest)
+def test_a_transcript_that_was_written_anew(open_desk: Callable[..., Desk]) -> None:
+    """As `replace_messages` does: every row is deleted, and what the agent holds in memory inserted. The start, which
+    a compaction kept, stands before the handoff then and must not be taken for all there was.
+    """
+    desk = open_desk(21)
+    names = ", ".join(name for _, name, *_ in desk.rows("PRAGMA table_info(messages)") if name != "id")
+    newest = desk.rows("SELECT MAX(id) FROM messages")[0][0]
+    live = "FROM messages WHERE session_id = ? AND active = 1 ORDER BY id"
+    desk.rows(f"INSERT INTO messages ({names}) SELECT {names} {live}", desk.session_id)
+    desk.rows("DELETE FROM messages WHERE session_id = ? AND id <= ?", desk.session_id, newest)
     ((_, handoff),) = blocks(desk)
-    refused(desk, handoff, NotBranchable, "cannot be told|as they were")
+    assert desk.rows("SELECT MIN(id) FROM messages WHERE session_id = ?", desk.session_id)[0][0] < handoff
+    refused(desk, handoff, NotBranchable, "cannot be told which messages were in context")
 
 
 def test_what_is_no_compaction(desk: Desk) -> None:

@@ -18,7 +18,7 @@ from viewer.runs.hold import Hold, claim
 from viewer.runs.models import Run
 from viewer.runs.ours import history_of
 from viewer.runs.planning import Options
-from viewer.store.errors import CompactionConflict, NotUndoable
+from viewer.store.errors import CompactionConflict, NotUndoable, StoreReadOnly
 from viewer.store.stores import open_store
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
@@ -78,6 +78,17 @@ def test_what_came_meanwhile_goes_along(desk: Desk) -> None:
     with open_store(desk.store) as reader:
         entries = history_of(reader, run.new_session_id).entries
     assert len(entries[-1].rows) == 2 and entries[-1].state == "live"
+
+
+def test_an_edited_summary_on_a_schema_that_cannot_compact_in_place(open_desk: Callable[..., Desk]) -> None:
+    desk = open_desk(16, SCHEMAS[16])
+    with pytest.raises(StoreReadOnly, match="--mode split"):
+        life.start(desk.store, desk.session_id, Options(), apply=False)
+    run = life.start(desk.store, desk.session_id, SPLIT, apply=False)
+    life.apply(run, "## Goal\nWritten by a person.")
+    run.refresh_from_db()
+    assert (run.status, run.error_message) == ("applied", "")
+    assert ["by a person" in str(row[1]) for row in part(desk, run).live()].count(True) == 1
 
 
 def test_it_goes_on_from_part_to_part_and_in_place(desk: Desk) -> None:

@@ -16,8 +16,6 @@ from .errors import SessionEnded
 from .ours import history_of
 from .undoing import threshold_warning, undoing_of
 
-GONE = "the agent rewrote its transcript"
-
 
 @dataclass(frozen=True, slots=True)
 class BranchOutlook:
@@ -85,9 +83,9 @@ def _rows_before(reader: Reader, session_id: str, handoff_id: int) -> Sequence[S
     found = undoing_of(reader, session_id, handoff_id, history_of(reader, session_id))
     rows = reading.read_rows(reader, sorted(found.originals))
     if missing := len(found.originals) - len(rows):
-        raise NotBranchable(f"{missing} of the messages from before this compaction no longer exist: {GONE}.")
+        raise NotBranchable(
+            f"{missing} of the messages from before this compaction no longer exist: the agent rewrote its transcript."
+        )
     if found.unmapped or not rows:
         raise NotBranchable("It cannot be told which messages were in context before this compaction.")
-    if any(row.state == "live" and row.session_id == session_id for row in rows.values()):
-        raise NotBranchable(f"The messages from before this compaction no longer exist as they were: {GONE}.")
     return [rows[row_id] for row_id in sorted(rows)]
