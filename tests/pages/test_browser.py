@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]  # it brings no types
@@ -12,6 +13,10 @@ from pytest_django.live_server_helper import LiveServer
 
 from tests.pages.conftest import Book
 from tests.runs.desk import Desk
+from tests.runs.misbehaving import KEY, Service
+from viewer.runs import life
+from viewer.runs.models import Run
+from viewer.runs.planning import Options
 
 WIDE, PHONE = (1500, 900, "light"), (360, 760, "dark")
 
@@ -37,6 +42,13 @@ def screen(
     assert not complaints
 
 
+def require_accessible(screen: Page, what: str) -> None:
+    """axe finds nothing, and nothing stands beyond the edge."""
+    found = Axe().run(screen).response["violations"]
+    assert [(each["id"], each["nodes"][0]["html"]) for each in found] == [], what
+    assert screen.evaluate("document.documentElement.scrollWidth <= innerWidth"), what
+
+
 def test_accessible_and_within_its_width(screen: Page, open_desk: Callable[..., Desk]) -> None:
     session = f"/stores/hermes/sessions/{open_desk(21, 'Merged carrier 92').session_id}"
     for href in ("/?compacted=yes", session, f"{session}/context", "/compactions"):
@@ -44,9 +56,89 @@ def test_accessible_and_within_its_width(screen: Page, open_desk: Callable[..., 
         if href == session:
             screen.wait_for_selector(".timeline svg")
         screen.evaluate("document.querySelectorAll('details').forEach(fold => fold.open = true)")
-        found = Axe().run(screen).response["violations"]
-        assert [(each["id"], each["nodes"][0]["html"]) for each in found] == [], href
-        assert screen.evaluate("document.documentElement.scrollWidth <= innerWidth"), href
+        require_accessible(screen, href)
+
+
+def test_settings_and_runs_are_accessible(screen: Page, open_desk: Callable[..., Desk], at_once: None) -> None:
+    screen.goto("/settings")
+    require_accessible(screen, "settings, nothing set up")
+    screen.locator("#openai-address").fill("http://models.example/v1/chat/completions")
+    screen.locator("#openai").get_by_role("button", name="Save").click()
+    screen.locator("#openai .bad").first.wait_for()
+    require_accessible(screen, "settings, not accepted")
+    screen.locator("#openai-model").fill("some-model")
+    screen.locator("#openai-address").fill("http://models.example/v1")
+    screen.locator("#openai-key").fill(KEY)
+    screen.locator("#openai").get_by_role("button", name="Save").click()
+    screen.locator("#openai .warn").wait_for()
+    require_accessible(screen, "settings, a model set up")
+
+    desk = open_desk(31)
+    run = life.start(desk.store, desk.session_id, Options(), apply=False)
+    part = {"sentence": "Summarising.", "chunk": 2, "chunks": 4, "tokens": 1_204, "seconds": 9}
+    failed = {"error_code": "model_unauthorized", "error_message": "models.example does not accept the API key (401)."}
+    states: list[dict[str, Any]] = [
+        {"status": "ready"},
+        {"status": "summarizing", "model": "some-model", "progress": part},
+        {"status": "failed", "summarizer": "openai", "chunks": [{"key": "k", "summary": "s"}], **failed},
+        {"status": "conflict"},
+    ]
+    for changed in states:
+        Run.objects.filter(pk=run.pk).update(**changed)
+        screen.goto(f"/runs/{run.pk}")
+        require_accessible(screen, changed["status"])
+
+
+def test_a_model_is_set_up_and_tried_with_the_keyboard(screen: Page, service: Service) -> None:
+    asked: list[str] = []
+    screen.on("request", lambda request: asked.append(request.url))
+    screen.goto("/settings")
+    screen.locator("#openai-model").focus()
+    for typed in ("some-model", f"{service.url}/v1", KEY, "4096"):
+        screen.keyboard.type(typed)
+        screen.keyboard.press("Tab")
+    screen.keyboard.press("Tab")
+    screen.keyboard.press("Enter")
+    screen.locator("#openai-tried .ok").wait_for()
+    assert "Works: some-model at " in screen.get_by_role("status").get_by_text("Works").inner_text()
+    assert screen.evaluate("document.activeElement.value") == "test", "the focus stays on the button"
+    assert screen.locator("#openai-key").input_value() == KEY, "what was typed stays"
+    screen.keyboard.press("Shift+Tab")
+    screen.keyboard.press("Enter")
+    screen.get_by_text("Saved.").wait_for()
+    assert screen.locator("#openai-key").input_value() == ""
+    assert not [url for url in asked if KEY[8:24] in url] and KEY[8:24] not in screen.content()
+
+
+def test_a_screen_reader_hears_of_parts_and_not_of_seconds(screen: Page, open_desk: Callable[..., Desk]) -> None:
+    desk = open_desk(31)
+    run = life.start(desk.store, desk.session_id, Options(), apply=True)
+
+    def tell(chunk: int, seconds: int) -> None:
+        said = {"sentence": "Summarising.", "chunk": chunk, "chunks": 4, "tokens": 40 * seconds, "seconds": seconds}
+        Run.objects.filter(pk=run.pk).update(status="summarizing", progress=said)
+
+    tell(1, 3)
+    screen.goto(f"/runs/{run.pk}")
+    screen.get_by_role("button", name="Cancel").focus()
+    screen.evaluate(
+        """() => {
+            window.heard = [];
+            new MutationObserver(() => heard.push(document.getElementById('run-said').textContent)).observe(
+                document.getElementById('run-said'), { childList: true, subtree: true });
+            document.querySelector('.card').dataset.same = 'yes';
+        }"""
+    )
+    for seconds in (4, 5):
+        tell(1, seconds)
+        screen.get_by_text(f"{40 * seconds} tokens written, {seconds} s").wait_for()
+    assert screen.locator(".card").get_attribute("data-same") == "yes", "the card is not put in anew"
+    assert screen.evaluate("heard") == []
+    tell(2, 6)
+    screen.get_by_text("Part 2 of 4.", exact=True).wait_for()
+    assert screen.evaluate("heard.filter(said => said)") == [f"Run {run.pk}: Summarising. Part 2 of 4."]
+    assert screen.evaluate("document.activeElement.textContent") == "Cancel", "the focus stays"
+    assert not screen.locator("[aria-live], [role=alert]").count()
 
 
 def test_no_address_carries_the_token(screen: Page, open_desk: Callable[..., Desk]) -> None:

@@ -248,9 +248,10 @@ def test_a_conflict_says_why_and_what_to_do(signed_in: Client, open_desk: Callab
     run = Run.objects.get()
     desk.take_back_newest()
     refused = read(signed_in.post(f"/runs/{run.pk}/apply", headers=FRAGMENT))
-    assert "taken back" in refused.one(role="alert").text
-    card = read(signed_in.get(address(desk))).one("section", "conflict")
-    assert "Nothing was written." in card.text
+    for answer in (refused, read(signed_in.get(address(desk)))):
+        card = answer.one("section", "conflict")
+        assert "taken back since. Nothing was written and the summary is kept." in card.text
+    assert "taken back" in refused.one("p", **{"hx-swap-oob": "innerHTML:#run-said"}).text
     again = card.one("a", "btn").attributes["href"]
     assert again.startswith(f"{address(desk)}/plan?")
     assert f"/runs/{run.pk}" in [link.attributes["href"] for link in card.all("a")]
@@ -260,6 +261,17 @@ def test_a_conflict_says_why_and_what_to_do(signed_in: Client, open_desk: Callab
     ready = read(signed_in.post(f"{address(desk)}/compact", {"apply": "0"}, headers=FRAGMENT)).one("section", "ready")
     assert ready.all("a", href=f"/runs/{run.pk}"), "the summary that could not be written stays within reach"
     assert run.summary.splitlines()[0] in read(signed_in.get(f"/runs/{run.pk}")).text
+
+
+def test_an_edited_text_survives_the_conflict(signed_in: Client, open_desk: Callable[..., Desk], at_once: None) -> None:
+    desk = open_desk(31)
+    signed_in.post(f"{address(desk)}/compact", {"apply": "0"})
+    run = Run.objects.get()
+    desk.take_back_newest()
+    typed = {"summary": f"{run.summary}\n\nMy own words."}
+    answer = read(signed_in.post(f"/runs/{run.pk}/apply", typed, headers=FRAGMENT))
+    assert "My own words." in answer.one("textarea", readonly="").text
+    assert answer.one("section", "conflict").one("a", "btn").text == "Plan again"
 
 
 def test_a_text_that_cannot_be_applied_any_more_is_kept(
@@ -443,7 +455,7 @@ def test_seconds_and_tokens_are_no_news(signed_in: Client, open_desk: Callable[.
     answer = signed_in.get(poll, headers=FRAGMENT)
     assert answer["HX-Reswap"] == "none"
     clock = read(answer)
-    assert clock.text == "1,204 tokens written, 9.0 s"
+    assert clock.text == "1,204 tokens written, 9 s"
     assert clock.one("span").attributes["id"] == card.one("section").one("span", id=f"ticks-{run.pk}").attributes["id"]
     tell(3, 0, 10)
     card = read(signed_in.get(poll, headers=FRAGMENT))

@@ -71,7 +71,7 @@ class RunCard:
 
     `phase` changes with the phase and the part, `ticks` with every look. `place` is where the conversation goes on:
     `moved` says that this is a new session. `earlier` is the address of an older run whose summary could not be
-    written.
+    written. `kept` is what somebody had typed into a summary that cannot be applied any more.
     """
 
     id: int
@@ -103,7 +103,9 @@ class RunCard:
     facts: tuple[tuple[str, str | SafeString], ...]
     again: Again | None
     earlier: str
+    model: str
     just_applied: bool = False
+    kept: str = ""
 
     @property
     def poll(self) -> str:
@@ -113,7 +115,7 @@ class RunCard:
     @property
     def news(self) -> str:
         """What a screen reader says when the card changes."""
-        return f"Run {self.id}: {self.label}. {self.part}"
+        return f"Run {self.id}: {self.label}. {self.error or self.part}"
 
 
 def run_card(run: Run) -> RunCard:
@@ -147,6 +149,7 @@ def run_card(run: Run) -> RunCard:
         pick_up=waiting,
         picked_up=picked_up,
         usage=_usage(run),
+        model=clean(run.model),
         facts=_facts(run),
         again=_again(run),
         earlier=_earlier(run) if run.status == "ready" else "",
@@ -184,7 +187,7 @@ def _phase(run: Run) -> str | SafeString:
     until = _time(run.progress.get("until")) if run.status == "waiting" else None
     if until is None:
         return said
-    return format_html("{} It waits until {}, then keeps the summary for you to apply.", said, formats.clock(until))
+    return format_html("{} The run waits until {}, then keeps the summary for you to apply.", said, formats.clock(until))
 
 
 def _part(run: Run) -> str:
@@ -204,7 +207,8 @@ def ticks(run: Run) -> str:
     if run.status != "summarizing":
         return ""
     tokens, seconds = int(run.progress.get("tokens", 0)), int(run.progress.get("seconds", 0))
-    told = (f"{tokens:,} tokens written" if tokens else "", formats.seconds(seconds) if seconds else "")
+    passed = f"{seconds} s" if seconds < 120 else formats.seconds(seconds)
+    told = (f"{tokens:,} tokens written" if tokens else "", passed if seconds else "")
     return ", ".join(filter(None, told))
 
 

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from viewer.runs import life
 from viewer.runs.models import Run
-from viewer.store.errors import StoreError
+from viewer.store.errors import CompactionConflict, StoreError
 from viewer.store.sessions import get_session
 from viewer.store.stores import get_store, open_store
 
@@ -87,6 +87,10 @@ def apply(request: HttpRequest, run_id: int) -> HttpResponse:
     typed = None if unchanged else edited
     try:
         return _answer(request, life.apply(found, typed))
+    except CompactionConflict as refusal:
+        if is_fragment(request):
+            return page(request, "runs/_conflict.html", replace(run_card(found), kept=clean(typed or "")))
+        return refused(request, refusal, clean(typed or ""))
     except StoreError as refusal:
         return refused(request, refusal, clean(typed or ""))
 

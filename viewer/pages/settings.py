@@ -124,7 +124,7 @@ def _remove(request: HttpRequest, kind: str) -> HttpResponse:
 def _save(request: HttpRequest, kind: str) -> HttpResponse:
     drafted, errors = _read(kind, request.POST)
     if drafted is None:
-        return _page(request, _typed(kind, request.POST, errors), status=422)
+        return _page(request, _typed(kind, request.POST, errors))
     before = connections.typed(kind)
     dropped = before and before.api_key and not drafted.api_key and "remove_key" not in request.POST
     connections.save(drafted)
@@ -144,18 +144,18 @@ def _test(request: HttpRequest, kind: str) -> HttpResponse:
     if drafted is None:
         if is_fragment(request):
             return page(request, "settings/_tried.html", Trial(Tried(False, " ".join(errors.values())), True))
-        return _page(request, _typed(kind, request.POST, errors), status=422)
+        return _page(request, _typed(kind, request.POST, errors))
     trial = Trial(try_out(drafted), saved=drafted == used)
     if is_fragment(request):
         return page(request, "settings/_tried.html", trial)
     return _page(request, replace(_section(kind), trial=trial) if fixed else _typed(kind, request.POST, {}, trial))
 
 
-def _page(request: HttpRequest, *shown: Section, status: int = 200) -> HttpResponse:
+def _page(request: HttpRequest, *shown: Section) -> HttpResponse:
     given = {section.kind.name: section for section in shown}
     sections = tuple(given.get(kind) or _section(kind) for kind in KINDS)
     data = SettingsPage(sections, f"{limits.UNKNOWN_WINDOW:,}", _own_database())
-    return page(request, "settings/settings.html", data, status=status)
+    return page(request, "settings/settings.html", data)
 
 
 def _own_database() -> str:
