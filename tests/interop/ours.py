@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +17,6 @@ from viewer.store.undoing import Outlook, Undoing
 
 SUMMARY = "## Goal\nFinish every step, says the marmalade note.\n\n## Completed Actions\n1. RAN the earlier steps."
 POLICY = compaction.Policy(context_window=32_000)  # a tail of some 3,200 tokens
-NOW = 1_800_000_000.0
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def commit_leased(planned: Planned, lease: str) -> Done:
     result = compaction.apply(planned.plan, SUMMARY)
     done = writing.commit(
         planned.store, planned.basis.snapshot, steps.steps_of(planned.basis, result),
-        lock_holder=planned.holder, lease_holder=lease, now=NOW,
+        lock_holder=planned.holder, lease_holder=lease, now=time.time(),
     )  # fmt: skip
     originals = {row_id: done.copies.get(row_id) for row_id, *_ in planned.basis.snapshot.rows} | done.copies
     undoing = Undoing(planned.session_id, done.handoff_id, done.block_ids, originals)

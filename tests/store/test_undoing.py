@@ -59,7 +59,7 @@ class Done:
         gone = len(block) - block.index(target)
         new = [("user", "in other words", None, None, None, 1.9e9), ("assistant", "yes", None, None, None, 1.9e9 + 1)]
         self.agent.edit(target[0], new)
-        self.before, self.since = self.before[:-gone], new  # type: ignore[assignment]
+        self.before, self.since = self.before[:-gone], new
 
     def replace(self, *, active_only: bool) -> None:
         self.agent.replace([row[1:] for row in self.agent.rows()], active_only=active_only)
