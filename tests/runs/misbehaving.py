@@ -183,13 +183,16 @@ def streams(*events: dict[str, Any] | str, text: str = "") -> Behaviour:
     return behave
 
 
-def stalls(text: str = "") -> Behaviour:
-    """Begins a stream and says nothing more."""
+def stalls(text: str = "", finish: str = "") -> Behaviour:
+    """Begins a stream, may even say that it is complete, and leaves it open in silence."""
 
     def behave(request: Request) -> None:
         request.start()
         if text:
             request.text(text)
+        if finish:
+            del request.body["stream_options"]
+            request.end(finish)
         request.wait_until_left()
 
     return behave
@@ -207,6 +210,26 @@ def trickles(every: float = 0.05) -> Behaviour:
             time.sleep(every)
 
     return behave
+
+
+def floods(line: bytes) -> Behaviour:
+    """Sends a line as fast as it can, for ever."""
+
+    def behave(request: Request) -> None:
+        request.start()
+        until = time.monotonic() + PATIENCE
+        while time.monotonic() < until:
+            request.wfile.write(line * 10_000)
+
+    return behave
+
+
+def never_ends(request: Request) -> None:
+    """Writes until nobody listens."""
+    request.start()
+    until = time.monotonic() + PATIENCE
+    while time.monotonic() < until:
+        request.text("word " * 2_000)
 
 
 def breaks_off(text: str = NOTES) -> Behaviour:
@@ -240,7 +263,7 @@ def never_answers(request: Request) -> None:
 
 # --- the site's side -------------------------------------------------------------------------------------------------
 
-KEY = "sk-test-4f1d2c9b8a7e6d5c4b3a29180716f5e4"
+KEY = "test-4f1d2c9b8a7e6d5c4b3a29180716f5e4"  # of no shape that is redacted anywhere
 
 
 @pytest.fixture

@@ -10,13 +10,14 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from pathlib import Path
 from typing import Any
 
 import genai_prices.data
+import httpx2
 import pytest
 from django.db import connection
 from genai_prices import data_snapshot
@@ -26,10 +27,12 @@ from tests.runs import misbehaving
 from tests.runs.desk import Desk
 from tests.runs.misbehaving import KEY, NOTES, READ, WRITTEN, Behaviour, Service, answers, refuses, sends, streams
 from viewer.runs import job, life
+from viewer.runs.errors import ModelFailed
 from viewer.runs.models import Run
 from viewer.runs.planning import Options
 from viewer.runs.progress import Progress
-from viewer.runs.summarizers import calling, limits
+from viewer.runs.summarizers import calling, exchange, limits
+from viewer.runs.summarizers.exchange import Piece
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
 Use = Callable[..., None]
@@ -186,6 +189,17 @@ def test_anthropic_is_asked_for_no_more_than_the_model_writes(desk: Desk, servic
     assert [body["max_tokens"] for body in service.requests][1:] == [4096]
 
 
+def test_a_complete_answer_does_not_wait_long_for_what_it_took(
+    desk: Desk, service: Service, use: Use, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(calling, "USAGE_WAIT", 0.2)
+    use("openai")
+    service.behaviours = [misbehaving.stalls(NOTES, finish="stop")]
+    run = started(desk, "openai")
+    assert (run.status, run.usage["cost"]) == ("applied", None)
+    assert service.left.wait(5)
+
+
 def test_sdks_are_imported_only_to_talk_to_a_model() -> None:
     code = (
         "import django, sys; django.setup()\n"
@@ -320,6 +334,34 @@ def test_a_server_that_drops_half_of_the_request_is_noticed(
     assert "read only 2,048 of about" in run.error_message
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_answer_without_end_is_cut_off(kind: str, desk: Desk, service: Service, use: Use) -> None:
+    use(kind)
+    service.behaviours = [misbehaving.never_ends]
+    run = started(desk, kind)
+    assert (run.status, run.error_code) == ("failed", "summary_cut_off")
+    assert service.left.wait(5)
+
+
+@pytest.mark.parametrize("line", [b": still working\n\n", b": still working\n", b"data: "], ids=["many", "one", "line"])
+def test_a_flood_of_nothing_is_left(
+    line: bytes, desk: Desk, service: Service, use: Use, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exchange, "MOST_BYTES", 5_000_000)
+    monkeypatch.setattr(exchange, "MOST_EVENT_BYTES", 5_000_000 if line.endswith(b"\n\n") else 200_000)
+    use("openai")
+    service.behaviours = [misbehaving.floods(line)]
+    run = started(desk, "openai")
+    assert (run.status, run.error_code, len(service.requests)) == ("failed", "model_bad_answer", 1)
+    assert service.left.wait(5)
+
+
+@pytest.mark.parametrize(("after", "waits"), [(60.0, True), (60.5, False)])
+def test_a_service_that_asks_for_more_than_a_minute_is_not_waited_for(after: float, waits: bool) -> None:
+    failure = ModelFailed("model_rate_limited", "Busy.", passing=True, after=after)
+    assert calling._wait_before_next(failure, 1) == (after if waits else None)
+
+
 def test_a_model_whose_answers_are_all_refused_is_paid_for(desk: Desk, service: Service, use: Use) -> None:
     use("openai")
     service.behaviours = [answers("I'm sorry, but I cannot help with that.")]
@@ -379,6 +421,15 @@ def test_a_key_that_cannot_be_one_is_not_shown(
     assert "0123456789" not in run.error_message + caplog.text
 
 
+def test_every_code_is_explained() -> None:
+    """In docs/models.md, which names no code that does not exist either."""
+    made = set(re.findall(r'"(model_[a-z_]+)"', (ROOT / "viewer/runs/summarizers/failures.py").read_text()))
+    for source in (ROOT / "compaction").glob("*.py"):
+        made |= {f"summary_{code}" for code in re.findall(r'SummaryRejected\(\s*"([a-z_]+)"', source.read_text())}
+    named = set(re.findall(r"`((?:model|summary)_[a-z_]+)`", (ROOT / "docs/models.md").read_text()))
+    assert made == named and len(made) > 20
+
+
 # --- cancelling ------------------------------------------------------------------------------------------------------
 
 
@@ -386,6 +437,7 @@ HANGING: dict[str, Behaviour] = {
     "trickles": misbehaving.trickles(),
     "stalls": misbehaving.stalls(HALF),
     "never answers": misbehaving.never_answers,
+    "floods": misbehaving.floods(b": still working\n\n"),
 }
 
 
@@ -398,6 +450,24 @@ def test_a_cancelled_run_hangs_up(behaviour: str, kind: str, desk: Desk, service
     cancelled_in(run, lambda: len(service.requests) == 1)
     assert service.left.wait(5), "the connection was left open"
     assert len(service.requests) == 1
+
+
+def test_an_exchange_that_was_left_sends_nothing_any_more(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    may_send, done = threading.Event(), threading.Event()
+
+    def ask(client: httpx2.Client) -> Iterator[Piece]:
+        may_send.wait(20)
+        try:
+            client.post(f"{service.url}/v1/chat/completions", json={})
+        finally:
+            done.set()
+        yield Piece()
+
+    monkeypatch.setattr(exchange, "LEAVE_SECONDS", 0.05)
+    with exchange.Exchange(ask, 5):
+        pass
+    may_send.set()
+    assert done.wait(5) and service.requests == []
 
 
 def test_a_cancelled_run_stops_waiting_for_its_next_attempt(desk: Desk, service: Service, use: Use) -> None:

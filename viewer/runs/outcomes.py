@@ -23,6 +23,7 @@ from .steps import handoff_place
 
 # What to do about a summary that was rejected, by the engine's code; else it is the model's doing.
 ADVICE = {
+    "cut_off": "Set the model's context window to what its server really gives, or choose another model.",
     "window_too_small": "Choose a model with a larger context window, or set the one it has.",
     "not_smaller": "Choose another summariser, or let more messages be summarised.",
 }

@@ -6,9 +6,9 @@ import random
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import genai_prices
+import httpx2
 from django.conf import settings
 
 import compaction
@@ -19,10 +19,7 @@ from .base import Listener, Summarizer, Usage
 from .connections import Connection
 from .exchange import Ask, Ended, Exchange, Piece
 
-if TYPE_CHECKING:
-    import httpx2
-
-    Pieces = Callable[[httpx2.Client, Connection, compaction.Prompt, int], Iterator[Piece]]
+Pieces = Callable[[httpx2.Client, Connection, compaction.Prompt, int], Iterator[Piece]]
 
 MOST_ATTEMPTS = 3
 TICK = 1.0  # seconds between two signs of life while nothing comes
@@ -30,7 +27,7 @@ FIRST_WAIT = 1.0  # seconds before the second attempt where the service names no
 LONGEST_WAIT = 60.0  # seconds a service may ask for; who asks for more is not waited for
 USAGE_WAIT = 5.0  # seconds that a finished answer waits for what it took
 CHARACTERS = 16  # a token of the limit; an answer longer than that ignores its limit
-READ_SHARE = 0.5  # of our count that a service reads at least; less was cut off without a word
+READ_SHARE = 0.5  # of the usual count that a service reads at least; less was cut off without a word
 
 
 def summarizer(connection: Connection, pieces: Pieces) -> Summarizer:
@@ -41,7 +38,7 @@ def summarizer(connection: Connection, pieces: Pieces) -> Summarizer:
             tokens = request.count(prompt.system) + request.count(prompt.user)
             limit = limits.output_limit(connection, request, tokens)
             return complete(
-                lambda client: pieces(client, connection, prompt, limit), connection, listener, tokens, limit
+                lambda client: pieces(client, connection, prompt, limit), connection, listener, _usual(prompt), limit
             )
 
         return compaction.asking(call)(request)
@@ -102,12 +99,18 @@ class Answer:
         return compaction.Reply(text, self.finish)
 
 
+def _usual(prompt: compaction.Prompt) -> int:
+    """Tokens of a request as most models of today count them; an older model's count can be twice as high."""
+    count = compaction.counter_for(None)
+    return count(prompt.system) + count(prompt.user)
+
+
 def _newer(told: int | None, before: int | None) -> int | None:
     return before if told is None else told
 
 
 def complete(ask: Ask, connection: Connection, listener: Listener, prompt_tokens: int, limit: int) -> compaction.Reply:
-    """The model's answer to what `ask` sends; `prompt_tokens` by our count, `limit` is what it may write.
+    """The model's answer to what `ask` sends; `prompt_tokens` as `_usual` counts, `limit` is what it may write.
 
     Raises ModelFailed, and what the listener raises; the connection is closed then.
     """

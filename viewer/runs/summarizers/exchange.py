@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:  # SDKs and their HTTP library take a second to import: only who talks to a model pays
-    import httpx2
+import httpx2
 
 CONNECT_SECONDS = 10.0
 LEAVE_SECONDS = 1.0  # that the reader gets to notice that its socket is shut
+MOST_BYTES, MOST_EVENT_BYTES = 100_000_000, 1_000_000  # of an answer and of one event in it; SDKs read on for ever
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Piece:
     output_tokens: int | None = None
 
 
-Ask = Callable[["httpx2.Client"], Iterator[Piece]]
+Ask = Callable[[httpx2.Client], Iterator[Piece]]
 
 
 def words(value: Any) -> str:
@@ -51,6 +51,10 @@ def number(value: Any) -> int | None:
 
 class Ended(Exception):
     """The answer was read to its end."""
+
+
+class Endless(Exception):
+    """An answer, or one event of it, is larger than any should be."""
 
 
 class Exchange:
@@ -101,17 +105,20 @@ class Exchange:
             self._arrived.put(problem)
 
     def _client(self) -> httpx2.Client:
-        import httpx2
-
         # Redirects are not followed: they would carry the session's text, and perhaps the key, to another place.
         return httpx2.Client(
             timeout=httpx2.Timeout(self._silence, connect=min(CONNECT_SECONDS, self._silence)),
-            event_hooks={"request": [self._watch]},
+            event_hooks={"request": [self._watch], "response": [self._guard]},
             follow_redirects=False,
+            headers={"Accept-Encoding": "identity"},
         )
 
     def _watch(self, request: httpx2.Request) -> None:
         request.extensions["trace"] = self._trace
+
+    def _guard(self, response: httpx2.Response) -> None:
+        assert isinstance(response.stream, httpx2.SyncByteStream)
+        response.stream = _Guarded(response.stream, lambda: self._left)
 
     def _trace(self, name: str, info: Mapping[str, Any]) -> None:
         """Note every connection; once the exchange was left, shut it at once and send nothing."""
@@ -121,3 +128,29 @@ class Exchange:
                 self._shut()
         if self._left and name.endswith((".connect_tcp.started", ".send_request_headers.started")):
             raise ConnectionAbortedError("nobody waits for this answer any more")
+
+
+class _Guarded(httpx2.SyncByteStream):
+    """An answer's bytes until it was left: a shut socket still gives what the service goes on sending."""
+
+    def __init__(self, stream: httpx2.SyncByteStream, left: Callable[[], bool]) -> None:
+        self._stream = stream
+        self._left = left
+
+    def __iter__(self) -> Iterator[bytes]:
+        size = event = 0
+        last = b""
+        for data in self._stream:
+            around = last + data
+            last = around[-3:]
+            end = max(around.rfind(blank) for blank in (b"\n\n", b"\r\n\r\n", b"\r\r"))
+            event = event + len(data) if end < 0 else len(around) - end
+            size += len(data)
+            if self._left():
+                raise ConnectionAbortedError("nobody waits for this answer any more")
+            if size > MOST_BYTES or event > MOST_EVENT_BYTES:
+                raise Endless
+            yield data
+
+    def close(self) -> None:
+        self._stream.close()

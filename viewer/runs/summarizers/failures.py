@@ -13,9 +13,10 @@ import ssl
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
+import httpx2
 from django.conf import settings
 from django.utils import timezone
 
@@ -24,9 +25,6 @@ from viewer.runs.errors import ModelFailed
 
 from . import limits
 from .connections import Connection
-
-if TYPE_CHECKING:
-    import httpx2
 
 QUOTED = 200  # characters of a service's own words
 BODY = 100_000  # bytes of an answer that is no stream, read to find what it says
@@ -245,8 +243,6 @@ def _chain(problem: BaseException) -> Iterator[BaseException]:
 
 
 def _broken(chain: list[BaseException], connection: Connection, begun: bool) -> ModelFailed:
-    import httpx2
-
     def is_any(*kinds: type[BaseException]) -> bool:
         return any(isinstance(problem, kinds) for problem in chain)
 

@@ -21,7 +21,7 @@ UNKNOWN_WINDOW = 32_000  # tokens
 # Of the window, what is planned with. The counter is exact for few models: SmolLM2 made 1.08 to 1.17 times as many
 # tokens of prose and code as o200k_base does, and other makers' counts are not known.
 EXACT_SHARE, ESTIMATED_SHARE = 0.90, 0.75
-THINKING_TOKENS = 16_000  # beside the summary, for models that think before they write
+THINKING_TOKENS, THINKING_SHARE = 16_000, 0.25  # beside the summary, for models that think first; of the window at most
 
 
 @lru_cache(maxsize=256)
@@ -48,8 +48,9 @@ def output_limit(connection: Connection, request: compaction.SummaryRequest, pro
     """Tokens the model may write, by its own count: the longest summary and thinking, as far as the window holds it."""
     share = _share(connection)
     needed = math.ceil(request.budget_tokens * protocol.LONGEST_SUMMARY / share)
-    room = window_of(connection) - math.ceil(prompt_tokens / share)
-    return max(min(needed + THINKING_TOKENS, room), 1)
+    window = window_of(connection)
+    thinking = min(THINKING_TOKENS, int(window * THINKING_SHARE))
+    return max(min(needed + thinking, window - math.ceil(prompt_tokens / share)), 1)
 
 
 def price(connection: Connection, models: list[str], usage: genai_prices.Usage) -> float | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+import httpx2
+
 import compaction
 
 from . import calling, failures
@@ -13,8 +15,7 @@ from .connections import Connection
 from .exchange import Piece, number, words
 from .learned import learned
 
-if TYPE_CHECKING:
-    import httpx2
+if TYPE_CHECKING:  # the SDK takes a second to import: only who talks to a model pays
     import openai
     from openai.types.chat import ChatCompletionChunk
 
