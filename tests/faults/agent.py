@@ -1,4 +1,4 @@
-"""Another program that uses a store: `python agent.py hold|append ...`. It knows SQLite, and nothing of this site.
+"""Another program that uses a store: `python agent.py DO ...`. It knows SQLite, and nothing of this site.
 
 hold PATH TABLE KEY SECONDS STAMPED   take a lock or lease in the agent's form, say so, then do nothing
 append PATH SEED SESSION...           append messages, one transaction each, naming each once it is written
@@ -39,8 +39,19 @@ def append(path: str, seed: str, *sessions: str) -> None:
         time.sleep(choose.uniform(0.005, 0.04))
 
 
+def rewrite(path: str) -> None:
+    con = sqlite3.connect(path, timeout=60, isolation_level=None)
+    con.execute("PRAGMA cache_size = 5")  # pages, so that the others go to the file
+    con.execute("BEGIN IMMEDIATE")
+    con.execute("UPDATE messages SET content = content || '!'")
+    print("half", flush=True)
+    time.sleep(600)
+
+
 if __name__ == "__main__":
     if sys.argv[1] == "hold":
         hold(*sys.argv[2:])
+    elif sys.argv[1] == "rewrite":
+        rewrite(*sys.argv[2:])
     else:
         append(*sys.argv[2:])

@@ -1,9 +1,9 @@
-"""One site on SQLite and one on PostgreSQL, with stores of invented talk and a copy of a real one."""
+"""One site on SQLite and one on PostgreSQL, with stores of invented talk."""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -69,7 +69,7 @@ def originals(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path,
     place = tmp_path_factory.mktemp("originals")
     return {
         name: (place / f"{name}.db", stores.make(place / f"{name}.db", sessions, messages, name))
-        for name, sessions, messages in [("small", SMALL, 24), ("long", LONG, 2_000)]
+        for name, sessions, messages in [("small", SMALL, 24), ("long", LONG, 2_000), ("rollback", 8, 24)]
     }
 
 
@@ -88,13 +88,12 @@ def own_database(request: pytest.FixtureRequest) -> str:
 def ground(
     own_database: str,
     originals: dict[str, tuple[Path, list[str]]],
-    hermes_databases: Callable[[int], Path],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Ground]:
     """A site with a server and no worker yet."""
     place = tmp_path_factory.mktemp("site")
     files = {name: Path(shutil.copyfile(path, place / path.name)) for name, (path, _) in originals.items()}
-    files["v21"] = Path(shutil.copyfile(hermes_databases(21), place / "v21.db"))
+    ledger.query(files["rollback"], "PRAGMA journal_mode = delete")  # as of real stores of schema 31
     site = Site(place, files, own_database)
     try:
         site.serve()

@@ -12,7 +12,7 @@ import sqlite3
 import stat
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -170,6 +170,11 @@ def unavailable(store: Store, problem: sqlite3.Error) -> StoreUnavailable:
     text = str(problem)
     if "locked" in text or "busy" in text:
         return StoreUnavailable(f"Store {store.name} is locked by another program just now. Try again in a moment.")
+    if "readonly" in text:
+        return StoreUnavailable(
+            f"A program was killed while it wrote to store {store.name}, and this user may not clean up after it. The "
+            "store can be read again once its agent has opened it."
+        )
     if "not a database" in text or "malformed" in text:
         return StoreUnavailable(f"Store {store.name}: {store.path} is not a readable SQLite database ({text}).")
     return StoreUnavailable(f"Store {store.name}: SQLite reports: {text}.")
@@ -182,8 +187,11 @@ def _connect(store: Store) -> sqlite3.Connection:
         except sqlite3.OperationalError as problem:
             if "unable to open" in str(problem) and _has_no_writable_place_for_sidecars(store):
                 return _open_read_only(store, "immutable=1")
-            if attempt == OPEN_ATTEMPTS - 1 or "disk I/O" not in str(problem):
+            half_written = problem.sqlite_errorname == "SQLITE_READONLY_ROLLBACK"
+            if attempt == OPEN_ATTEMPTS - 1 or not (half_written or "disk I/O" in str(problem)):
                 raise unavailable(store, problem) from problem
+            if half_written:
+                _roll_back(store)
             time.sleep(0.05)
         except sqlite3.DatabaseError as problem:
             raise unavailable(store, problem) from problem
@@ -191,7 +199,7 @@ def _connect(store: Store) -> sqlite3.Connection:
 
 
 def _open_read_only(store: Store, mode: str) -> sqlite3.Connection:
-    con = sqlite3.connect(f"file:{quote(str(store.path))}?{mode}", uri=True, timeout=BUSY_SECONDS, isolation_level=None)
+    con = sqlite3.connect(_address(store, mode), uri=True, timeout=BUSY_SECONDS, isolation_level=None)
     # A row with broken text must not hide the others.
     con.text_factory = lambda octets: octets.decode("utf-8", "replace")
     try:
@@ -200,6 +208,18 @@ def _open_read_only(store: Store, mode: str) -> sqlite3.Connection:
         con.close()
         raise
     return con
+
+
+def _address(store: Store, mode: str) -> str:
+    return f"file:{quote(str(store.path))}?{mode}"
+
+
+def _roll_back(store: Store) -> None:
+    """Have SQLite take back what a process had half written that was killed (journal mode "delete"): whoever opens the
+    file next has to, and a read-only connection cannot.
+    """
+    with suppress(sqlite3.Error), closing(sqlite3.connect(_address(store, "mode=rw"), uri=True)) as con:
+        con.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()
 
 
 def _has_no_writable_place_for_sidecars(store: Store) -> bool:

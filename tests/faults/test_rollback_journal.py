@@ -1,0 +1,55 @@
+"""Processes killed within a COMMIT on a store without WAL: they leave a journal that has to be rolled back first."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+from tests.faults import agent
+from tests.faults.conftest import Ground
+from tests.faults.ledger import live
+from tests.faults.site import until
+from tests.faults.test_killed_worker import holder_of
+
+
+def journal(path: Path) -> Path:
+    return path.with_name(f"{path.name}-journal")
+
+
+def test_a_worker_killed_within_its_commit(ground: Ground) -> None:
+    ground.workers(2)
+    session_id, path = ground.take("rollback"), ground.path("rollback")
+    run_id = ground.site.start_run(session_id, "rollback", apply=False)
+    assert ground.site.closed(run_id)["status"] == "ready"
+    with closing(sqlite3.connect(path, isolation_level=None)) as reader:
+        reading = reader.execute("SELECT id FROM messages")  # a reader holds up whoever wants to commit
+        reading.fetchone()
+        ground.site.apply(run_id)
+        process = holder_of(ground, run_id)
+        until(lambda: journal(path).exists(), ground.site.logs)
+        process.kill()
+        reading.close()
+    assert journal(path).exists() and not ground.site.row(run_id)["handoff_id"]
+    status, context = ground.site.ask("GET", f"/stores/rollback/sessions/{session_id}/context")
+    assert status == 200 and len(context["messages"]) == 24, "read although the journal was hot"
+    assert ground.site.closed(run_id)["status"] == "applied"
+    assert len(live(path, session_id)) < 24
+    assert ground.check_session(session_id, [run_id])
+    ground.check("rollback")
+
+
+def test_an_agent_killed_within_its_commit(ground: Ground) -> None:
+    """Nobody but readers comes by afterwards."""
+    session_id, path = ground.take("rollback"), ground.path("rollback")
+    command = [sys.executable, agent.__file__, "rewrite", str(path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout and process.stdout.readline() == b"half\n"
+        process.kill()
+    assert journal(path).exists()
+    status, context = ground.site.ask("GET", f"/stores/rollback/sessions/{session_id}/context")
+    assert status == 200 and len(context["messages"]) == 24
+    assert not journal(path).exists()
+    ground.check("rollback")
