@@ -25,6 +25,7 @@ class Driver:
         self.db: Any = None
         self.agent: Any = None
         self.history: list[dict[str, Any]] = []
+        self.gateway: Any = None
 
     def open(self, path: str) -> dict[str, Any]:
         self.close()
@@ -150,6 +151,18 @@ class Driver:
             time.sleep(seconds)
 
         self.db._execute_write(hold)
+
+    def chat(self, chat_id: str) -> dict[str, Any]:
+        """A message arrives at a gateway of this home: which session it goes to, and the transcript loaded for it."""
+        session: Any = importlib.import_module("gateway.session")
+        config: Any = importlib.import_module("gateway.config")
+        if self.gateway is None:
+            self.gateway = session.SessionStore(Path(os.environ["HERMES_HOME"]) / "sessions", config.GatewayConfig())
+        source = session.SessionSource(
+            platform=config.Platform.TELEGRAM, chat_id=chat_id, chat_type="dm", user_id=chat_id
+        )
+        found = self.gateway.get_or_create_session(source)
+        return {"session_id": found.session_id, "transcript": self.gateway.load_transcript(found.session_id)}
 
     def _compressor(self) -> Any:
         return importlib.import_module("agent.context_compressor").ContextCompressor

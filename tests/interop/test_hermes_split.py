@@ -15,7 +15,7 @@ from viewer.runs import steps
 from viewer.store import branching, guards, writing
 
 from . import ours
-from .conversations import words, write_session
+from .conversations import FILLING, words, write_session
 from .hermes import Hermes, HermesError
 from .model import Model
 from .test_hermes import as_loaded, handoffs, live, loaded, only
@@ -138,20 +138,35 @@ def test_a_turn_of_the_new_session_is_leased_as_one_of_the_conversation(hermes: 
     assert not hermes.db("try_acquire_session_turn_lease", "leased", "another")
 
 
-@only(31)
-def test_a_terminal_that_has_the_old_session_open_goes_on_in_the_new_one(
-    hermes: Hermes, model: Model, database: Path
-) -> None:
+def test_a_terminal_that_has_the_old_session_open(hermes: Hermes, schema: int, model: Model, database: Path) -> None:
+    """Schema 31 goes on in the new one by itself; schema 22 knows nothing of it until it is resumed."""
     written(hermes, "open")
     hermes.resume("open")
     done = split(database, "open")
     model.reply = "Here."
     hermes.turn("Still there?")
-    assert [row["content"] for row in live(hermes, done.part)[-2:]] == ["Still there?", "Here."]
+    where = done.part if schema == 31 else "open"
+    assert [row["content"] for row in live(hermes, where)[-2:]] == ["Still there?", "Here."]
+    newest = ours.history_of(database, done.part).entries[-1]
+    assert newest.state == ("live" if schema == 31 else "under"), "shown in either case"
 
 
-def test_a_chat_goes_on_in_the_new_session(hermes: Hermes, database: Path) -> None:
-    """Its gateway finds the session of a chat by what the row says of it."""
+def test_a_gateways_chat_goes_on_in_the_new_session(hermes: Hermes) -> None:
+    """The gateway remembers the old session for the chat; with the next message it follows the conversation."""
+    database = hermes.log.with_name("state.db")  # a gateway has the one of its home
+    hermes.open(database)
+    old = hermes.ask("chat", chat_id="7")["session_id"]
+    for number in range(14):
+        hermes.append(old, "user", f"Question {number}: {FILLING}")
+        hermes.append(old, "assistant", f"Answer {number}: {FILLING}")
+    done = split(database, old)
+    found = hermes.ask("chat", chat_id="7")
+    assert found["session_id"] == done.part
+    assert [as_loaded(message) for message in found["transcript"]] == [as_loaded(each) for each in done.messages]
+
+
+def test_a_chat_that_was_forgotten_is_found_in_the_new_session(hermes: Hermes, database: Path) -> None:
+    """By what its row says of the chat."""
     written(hermes, "chat")
     peer = {"user_id": "7", "session_key": "agent:main:telegram:dm:7", "chat_id": "7", "chat_type": "dm"}
     hermes.db("record_gateway_session_peer", "chat", source="telegram", **peer)
