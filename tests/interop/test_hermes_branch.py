@@ -24,7 +24,7 @@ def branch(database: Path, session_id: str, ids: list[int] | None = None) -> str
 
 def written(hermes: Hermes, session_id: str, **columns: Any) -> None:
     """A session with a system prompt of its own."""
-    write_session(hermes, session_id, turns=12, distinct_ids=True)
+    write_session(hermes, session_id, turns=8, distinct_ids=True)
     hermes.db("update_system_prompt", session_id, PROMPT)
 
 
@@ -66,7 +66,7 @@ def test_it_resumes_a_branch_from_before_a_compaction(hermes: Hermes, database: 
 def test_it_branches_from_before_its_own_compaction(hermes: Hermes, model: Model, database: Path) -> None:
     written(hermes, "its own")
     hermes.resume("its own")
-    for number in range(6):
+    for number in range(3):
         hermes.turn(f"Question {number}: {'more to say ' * 60}")
     context, newest = loaded(hermes, "its own"), max(row["id"] for row in hermes.rows("its own"))
     model.reply = "## Goal\nIts own summary."
@@ -116,7 +116,7 @@ def test_it_compacts_a_branch_and_ours_does_too(hermes: Hermes, model: Model, da
     made = branch(database, "later")
     ours.compact(database, made)
     hermes.resume(made)
-    for number in range(6):
+    for number in range(3):
         hermes.turn(f"Question {number}: {'more to say ' * 60}")
     model.reply = "## Goal\nThe branch's own end."
     assert any("The branch's own end" in str(message["content"]) for message in hermes.compact())

@@ -29,7 +29,7 @@ def process14(model: Model, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 def hermes(process14: Hermes, database: Path, model: Model) -> Iterator[Hermes]:
     model.requests.clear()
     assert process14.open(database)["schema_version"] == 14
-    write_session(process14, "old", turns=14, distinct_ids=True)
+    write_session(process14, "old", turns=9, distinct_ids=True)
     process14.db("update_system_prompt", "old", PROMPT)
     with open_store(ours.store_of(database)) as reader:
         assert "can only split" in compact_reason(reader)
@@ -60,7 +60,7 @@ def test_it_follows_a_split_and_goes_on(hermes: Hermes, model: Model, database: 
 def test_its_next_compaction_splits_on(hermes: Hermes, model: Model, database: Path) -> None:
     done = split(database, "old")
     hermes.resume(done.part)
-    for number in range(6):
+    for number in range(3):
         hermes.turn(f"Question {number}: {'more to say ' * 60}")
     model.reply = "## Goal\nAll of it, by the second summary."
     hermes.compact()

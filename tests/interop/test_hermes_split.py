@@ -37,7 +37,7 @@ class Split:
 
 def written(hermes: Hermes, session_id: str, **columns: Any) -> None:
     """A session with a system prompt of its own."""
-    write_session(hermes, session_id, turns=14, distinct_ids=True)
+    write_session(hermes, session_id, turns=9, distinct_ids=True)
     hermes.db("update_system_prompt", session_id, PROMPT)
 
 
@@ -95,7 +95,7 @@ def test_it_compacts_on_top_and_carries_our_summary(hermes: Hermes, model: Model
     written(hermes, "on top")
     done = split(database, "on top")
     hermes.resume(done.part)
-    for number in range(6):
+    for number in range(3):
         hermes.turn(f"Question {number}: {'more to say ' * 60}")
     model.reply = "## Goal\nAll of it, by the second summary."
     hermes.compact()
@@ -156,7 +156,7 @@ def test_a_gateways_chat_goes_on_in_the_new_session(hermes: Hermes) -> None:
     database = hermes.log.with_name("state.db")  # a gateway has the one of its home
     hermes.open(database)
     old = hermes.ask("chat", chat_id="7")["session_id"]
-    for number in range(14):
+    for number in range(10):
         hermes.append(old, "user", f"Question {number}: {FILLING}")
         hermes.append(old, "assistant", f"Answer {number}: {FILLING}")
     done = split(database, old)
