@@ -1,4 +1,4 @@
-"""New sessions that come from another one, as the owner writes its own (`docs/hermes.md` section 5).
+"""New sessions that come from another one, as the owner writes its own (`docs/hermes.md` section 7).
 
 A *branch* goes its own way with the context of an earlier moment. Its parent is the session it was taken from, which is
 only read; a mark in `model_config` says that it is a branch of it, so that nobody takes it for the continuation. What

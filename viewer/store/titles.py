@@ -1,4 +1,4 @@
-"""Titles of sessions: at most 100 characters, and no two alike in a store (`docs/hermes.md` section 1)."""
+"""Titles of sessions: at most 100 characters, and no two alike in a store (`docs/hermes.md` section 7)."""
 
 from __future__ import annotations
 
