@@ -19,7 +19,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from tests import bench_engine
+from tests import bench_engine, bench_write
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared"
@@ -38,6 +38,7 @@ def main() -> None:
         print(f"{'what':58} {'median':>9} {'worst':>9}  of {REPEATS}")
         for name in [*found, "demo"]:
             _measure(name)
+        bench_write.main(data, CACHE)
         bench_engine.main(found.get("filled"))
         print(f"\npeak memory of this process: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
 
@@ -101,7 +102,7 @@ def _measure(name: str) -> None:
     _pages(name, largest.id)
     _reading(store, largest.id)
     _engine(store, largest)
-    _write(store, largest.id)
+    bench_write.print_line("  write, a fifth kept", store.path, largest.id, largest.live // 5)
 
 
 def _pages(name: str, session_id: str) -> None:
@@ -156,35 +157,6 @@ def _engine(store: Any, session: Any) -> None:
     _time("  engine: apply", lambda: made.append(compaction.apply(plan, summary)))
     result = made[-1]
     print(f"    {len(messages):,} messages, {plan.tokens_before:,} -> {result.tokens_after:,} tokens")
-
-
-def _write(store: Any, session_id: str) -> None:
-    from viewer.store import guards, reading, writing
-    from viewer.store.stores import open_store
-    from viewer.store.undoing import Undoing
-
-    def commit_and_undo() -> tuple[float, float]:
-        holder = guards.new_holder()
-        with open_store(store) as reader:
-            snapshot = writing.snapshot(reader, session_id)
-            ids = [row.id for row in reading.live_context(reader, session_id)]
-        handoff = {"role": "user", "content": "[CONTEXT SUMMARY]: measured", "_compressed_summary": True}
-        steps: list[writing.Step] = [writing.New(handoff), *map(writing.Clone, ids[-len(ids) // 5 :])]
-        guards.take_lock(store, session_id, holder)
-        guards.take_lease(store, session_id, holder)
-        done = writing.commit(store, snapshot, steps, lock_holder=holder, lease_holder=holder, now=time.time())
-        originals: dict[int, int | None] = {row_id: done.copies.get(row_id) for row_id in ids}
-        started = time.perf_counter()
-        what = Undoing(session_id, done.handoff_id, done.block_ids, originals)
-        writing.undo(store, what, lock_holder=holder, lease_holder=holder)
-        undo_seconds = time.perf_counter() - started
-        guards.release_lease(store, session_id, holder)
-        guards.release_lock(store, session_id, holder)
-        return done.seconds, undo_seconds
-
-    times = [commit_and_undo() for _ in range(REPEATS)]
-    for what, taken in zip(("  commit: write lock held", "  undo"), zip(*times, strict=True), strict=True):
-        _print(what, list(taken))
 
 
 def _time(what: str, do: Callable[[], object]) -> None:
