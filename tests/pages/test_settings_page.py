@@ -73,6 +73,7 @@ def test_what_is_typed_is_kept_and_the_key_is_not_shown(signed_in: Client) -> No
         ("https://MODELS.example/v1", True),
         ("https://models.example:8443/v1", False),
         ("http://models.example/v1", False),
+        ("http://models.example:443/v1", False),
         ("https://models.example.net/v1", False),
         ("http://127.0.0.1:9/v1", False),
         ("", False),

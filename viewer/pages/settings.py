@@ -205,7 +205,6 @@ def _typed(kind: str, said: QueryDict, errors: dict[str, str], trial: Trial | No
     return replace(section, errors=errors, retype=bool(said.get("key")), trial=trial)
 
 
-@sensitive_variables()
 def _read(kind: str, said: QueryDict) -> tuple[Connection | None, dict[str, str]]:
     """The connection that the form says, or what is wrong with it by field."""
     model, address, key = (said.get(name, "").strip() for name in ("model", "address", "key"))

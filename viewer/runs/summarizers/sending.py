@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import genai_prices
 
 import compaction
-from compaction import prompt
 
 from . import limits
 from .connections import Connection
@@ -29,9 +28,10 @@ def sending(plan: compaction.Plan, connection: Connection) -> Sending:
     first = compaction.fold(plan, limits.planned_window(connection)).request
     assert first is not None  # a plan has something to summarise
     whole = first if first.chunks == 1 else compaction.request_of(plan)
-    instructions = plan.count(prompt.SYSTEM)
-    carried = plan.count(whole.previous_summary) + (first.chunks - 1) * first.budget_tokens
-    tokens_in = plan.count(whole.digest) + carried + first.chunks * instructions
+    asked = compaction.prompt_of(first)
+    around = plan.count(asked.system) + plan.count(asked.user.replace(first.digest.rstrip(), ""))
+    carried = (first.chunks - 1) * first.budget_tokens
+    tokens_in = plan.count(whole.digest) + carried + first.chunks * around
     tokens_out = first.chunks * first.budget_tokens
     usage = genai_prices.Usage(input_tokens=tokens_in, output_tokens=tokens_out)
     cost = limits.price(connection, [connection.model], usage)

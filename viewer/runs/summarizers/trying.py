@@ -61,17 +61,15 @@ def try_out(connection: Connection) -> Tried:
         MAKERS[connection.kind](connection).ask(_request(connection), listener)
     except compaction.SummaryRejected as problem:
         took = _took(listener.usage, time.monotonic() - began)
-        tried = Tried(False, f"{who} answered in {took}, but its text cannot be used as a summary: {problem.reason}")
+        return Tried(False, f"{who} answered in {took}, but its text cannot be used as a summary: {problem.reason}")
     except StoreError as problem:
-        tried = Tried(False, problem.message, answers=False)
+        return Tried(False, problem.message, answers=False)
     except _TooSlow:
-        tried = Tried(False, f"{who} did not finish two short messages within {PATIENCE:.0f} s.", answers=False)
+        return Tried(False, f"{who} did not finish two short messages within {PATIENCE:.0f} s.", answers=False)
     except Exception as problem:  # its text may quote the request and with it the key: only the kind is told
         logger.error("Trying %s: %s", who, type(problem).__name__)
-        tried = Tried(False, f"Something unexpected went wrong ({type(problem).__name__}).", answers=False)
-    else:
-        tried = Tried(True, f"Works: {who} wrote a summary in {_took(listener.usage, time.monotonic() - began)}.")
-    return Tried(tried.works, _without(connection.api_key, tried.sentence), tried.answers)
+        return Tried(False, f"Something unexpected went wrong ({type(problem).__name__}).", answers=False)
+    return Tried(True, f"Works: {who} wrote a summary in {_took(listener.usage, time.monotonic() - began)}.")
 
 
 def _request(connection: Connection) -> compaction.SummaryRequest:
@@ -81,8 +79,3 @@ def _request(connection: Connection) -> compaction.SummaryRequest:
 def _took(usage: Usage, seconds: float) -> str:
     tokens = f" ({usage.input_tokens:,} tokens in, {usage.output_tokens:,} out)" if usage.output_tokens else ""
     return f"{seconds:.1f} s{tokens}"
-
-
-def _without(key: str, sentence: str) -> str:
-    """The sentence as it is, unless a server quoted the key at us."""
-    return sentence.replace(key, "[key]") if key else sentence
