@@ -184,15 +184,14 @@ def streams(*events: dict[str, Any] | str, text: str = "") -> Behaviour:
 
 
 def stalls(text: str = "", finish: str = "") -> Behaviour:
-    """Begins a stream, may even say that it is complete, and leaves it open in silence."""
+    """Begins a stream, may even say that it is complete (Chat Completions), and leaves it open in silence."""
 
     def behave(request: Request) -> None:
         request.start()
         if text:
             request.text(text)
         if finish:
-            del request.body["stream_options"]
-            request.end(finish)
+            request.event(request._chunk({}, finish))
         request.wait_until_left()
 
     return behave

@@ -369,6 +369,12 @@ def test_a_model_whose_answers_are_all_refused_is_paid_for(desk: Desk, service: 
     assert run.usage == {"calls": 1, "input_tokens": READ, "output_tokens": WRITTEN, "cost": None}
 
 
+def test_a_refusal_beside_the_text_is_one(desk: Desk, service: Service, use: Use) -> None:
+    use("openai")
+    service.behaviours = [answers("I can do nothing with this.", kind="refusal")]
+    assert started(desk, "openai").error_code == "summary_refusal"
+
+
 def test_a_broken_answer_of_anthropic_tells_what_was_read(desk: Desk, service: Service, use: Use) -> None:
     use("anthropic")
     service.behaviours = [streams(text=HALF)]

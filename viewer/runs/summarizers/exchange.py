@@ -121,13 +121,11 @@ class Exchange:
         response.stream = _Guarded(response.stream, lambda: self._left)
 
     def _trace(self, name: str, info: Mapping[str, Any]) -> None:
-        """Note every connection; once the exchange was left, shut it at once and send nothing."""
+        """Note every connection; one that is made after the exchange was left is shut before anything is sent."""
         if name.endswith((".connect_tcp.complete", ".start_tls.complete")):
             self._sockets.append(info["return_value"].get_extra_info("socket"))
             if self._left:
                 self._shut()
-        if self._left and name.endswith((".connect_tcp.started", ".send_request_headers.started")):
-            raise ConnectionAbortedError("nobody waits for this answer any more")
 
 
 class _Guarded(httpx2.SyncByteStream):
