@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,8 +14,11 @@ import pytest
 from tests.faults import ledger, stores
 from tests.faults.site import Process, Site, until
 
-SMALL = 400  # sessions of 24 messages: each run is quick
-LONG = 8  # sessions of 2,000 messages: planning and summarising take long enough to be met
+RUNS = int(os.environ.get("PALIMPSEST_TEST_RUNS") or 200)  # that workers race for
+KILLS = int(os.environ.get("PALIMPSEST_TEST_KILLS") or 10)  # at random moments
+RUNS_A_KILL = 3
+SMALL = RUNS + RUNS_A_KILL * KILLS + 100  # sessions of 24 messages: each run is quick
+LONG = 10 + KILLS // 10  # sessions of 1,500 messages: planning and summarising take long enough to be met
 
 
 @dataclass
@@ -69,7 +73,7 @@ def originals(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path,
     place = tmp_path_factory.mktemp("originals")
     return {
         name: (place / f"{name}.db", stores.make(place / f"{name}.db", sessions, messages, name))
-        for name, sessions, messages in [("small", SMALL, 24), ("long", LONG, 2_000), ("rollback", 8, 24)]
+        for name, sessions, messages in [("small", SMALL, 24), ("long", LONG, 1_500), ("rollback", 8, 24)]
     }
 
 

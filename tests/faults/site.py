@@ -123,10 +123,11 @@ class Site:
         command = ["-m", "viewer.up.server", "127.0.0.1", str(self.port)]
         self.web = Process(command, self.environment, self.place / "web.log", pipe=True)
         self.processes.append(self.web)
-        until(self._answers, "the server's first answer", every=0.05)
+        until(self.answers, "the server's first answer", every=0.05)
         return self.web
 
-    def _answers(self) -> bool:
+    def answers(self) -> bool:
+        """Whether the server does."""
         try:
             return self.ask("GET", "/health")[0] == 200
         except (*NOT_REACHED, OSError):

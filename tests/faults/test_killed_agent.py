@@ -15,7 +15,11 @@ from tests.faults.ledger import query
 from tests.faults.site import until
 from tests.faults.test_killed_worker import reach
 
-TTL = 3  # seconds, where the agent's own is 300
+pytestmark = pytest.mark.parametrize(
+    "own_database", ["sqlite"], indirect=True
+)  # the site's own database makes no difference
+
+TTL = 8  # seconds, where the agent's own is 300
 
 
 @pytest.fixture

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import random
+import signal
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 
 import pytest
 
-from tests.faults.conftest import Ground
-from tests.faults.site import NOT_REACHED, OPEN
+from tests.faults.conftest import KILLS, Ground
+from tests.faults.ledger import live, query
+from tests.faults.site import NOT_REACHED, OPEN, locked, until
 from tests.faults.test_random_kills import SEED
+from tests.test_up import processes
 
-DELAYS = (0.03, 0.25)  # seconds into a request
+DELAYS = (0.1,) if KILLS < 50 else (0.02, 0.05, 0.1, 0.2, 0.4)  # seconds into a request
 
 
 def cut_off(ground: Ground, delay: float, request: Callable[[], object]) -> bool:
@@ -60,3 +66,44 @@ def test_while_it_has_a_candidate_applied(ground: Ground, delay: float) -> None:
     assert end["status"] not in OPEN
     assert ground.check_session(session_id, [run_id]) == (end["status"] == "applied")
     ground.check("long")
+
+
+def test_while_it_takes_a_compaction_back(ground: Ground) -> None:
+    """Killed between the undo in the store and its note on the run, which a worker then makes."""
+    ground.workers(1)
+    session_id = ground.take()
+    run_id = ground.site.start_run(session_id, "small")
+    assert ground.site.closed(run_id)["status"] == "applied"
+    held = f"SELECT 1 FROM runs_run WHERE id = {run_id} AND holder <> ''"
+    locks = "SELECT 1 FROM compression_locks WHERE session_id = ?"
+    until(lambda: not query(ground.path(), locks, session_id), ground.site.logs)
+    with ThreadPoolExecutor(1) as pool, ExitStack() as store:
+        with ground.site.noting_held_up(run_id):  # it takes the lock, and cannot say what it is about to do
+            asked = pool.submit(ground.site.ask, "POST", f"/runs/{run_id}/undo")
+            until(lambda: query(ground.path(), locks, session_id), ground.site.logs)
+            time.sleep(0.3)  # and the lease
+            store.enter_context(locked(ground.path()))
+        until(lambda: ground.site.rows(held), ground.site.logs)
+        with ground.site.noting_held_up(run_id) as drop:
+            store.close()
+            before = ground.before["small"].live[session_id]
+            until(lambda: live(ground.path(), session_id) == before, ground.site.logs)
+            assert ground.site.web
+            ground.site.web.kill()
+            drop()
+        assert asked.exception() is not None
+    ground.site.serve()
+    until(lambda: ground.site.status(run_id) == "undone", ground.site.logs)
+    assert not ground.site.rows(held)
+    assert not ground.check_session(session_id, [run_id])
+    ground.check()
+
+
+def test_its_process_is_started_again(ground: Ground) -> None:
+    assert ground.site.web
+    server, pid = ground.site.web, ground.site.web.pid
+    [child] = [number for number, (parent, _) in processes().items() if parent == pid and number != pid]
+    os.kill(child, signal.SIGKILL)
+    until(lambda: child not in processes(), "its end")
+    until(ground.site.answers, ground.site.logs)
+    assert server.alive

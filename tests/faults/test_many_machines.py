@@ -13,7 +13,10 @@ from tests.faults.site import until
 from tests.faults.test_killed_worker import begin_turn, end_turn, holder_of, reach
 from viewer.store.stores import all_stores
 
+POSTGRES = pytest.mark.parametrize("own_database", ["postgres"], indirect=True)  # which machines can share
 
+
+@POSTGRES
 def test_a_worker_leaves_runs_of_stores_it_has_not(ground: Ground, tmp_path: Path) -> None:
     ground.workers(0)
     session_id, other = ground.take(), ground.take("long")
@@ -31,6 +34,7 @@ def test_a_worker_leaves_runs_of_stores_it_has_not(ground: Ground, tmp_path: Pat
     ground.check()
 
 
+@POSTGRES
 def test_a_lost_run_waits_for_a_worker_that_has_its_store(ground: Ground) -> None:
     """A worker elsewhere sees that it is lost, and does not fail it."""
     ground.workers(0)

@@ -16,6 +16,7 @@ from tests.faults.ledger import live
 from tests.faults.site import until
 from tests.faults.test_killed_worker import begin_turn, end_turn, holder_of, reach
 
+POSTGRES = pytest.mark.parametrize("own_database", ["postgres"], indirect=True)
 ODD = "null \0 byte, half a pair \ud83d, whole pair \U0001f600, " + "x" * 400
 
 
@@ -76,9 +77,8 @@ def test_odd_sessions_are_not_found(ground: Ground) -> None:
         assert (status, refused["error"]["code"]) == (404, "not_found"), session_id
 
 
+@POSTGRES
 def test_lost_connections_cost_no_run_and_no_worker(ground: Ground) -> None:
-    if not ground.site.on_postgres:
-        pytest.skip("SQLite has no connections to lose")
     workers = ground.workers(2)
     session_id = ground.take()
     begin_turn(ground, session_id)
@@ -96,9 +96,8 @@ def test_lost_connections_cost_no_run_and_no_worker(ground: Ground) -> None:
     ground.check()
 
 
+@POSTGRES
 def test_a_server_killed_before_it_queued_the_run(ground: Ground) -> None:
-    if not ground.site.on_postgres:
-        pytest.skip("SQLite has no locks on tables")
     ground.workers(0)
     ground.site.worker(PALIMPSEST_LOST_AFTER="2")
     session_id = ground.take()

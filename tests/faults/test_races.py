@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections import Counter
@@ -10,11 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tests.faults import agent
-from tests.faults.conftest import Ground
+from tests.faults.conftest import RUNS, Ground
 from tests.faults.ledger import live
 from tests.faults.site import until
 
-RUNS = int(os.environ.get("PALIMPSEST_TEST_RUNS") or 200)
 WRITTEN_BESIDE = 50
 WRITERS = 8
 
@@ -26,15 +24,12 @@ def ask(ground: Ground, session_id: str) -> tuple[int, int | str]:
 
 
 def test_workers_race_for_runs_and_requests_for_sessions(ground: Ground) -> None:
-    workers = ground.workers(4 if ground.site.on_postgres else 2)
+    ground.workers(0)  # until everything is queued
     sessions = [ground.take() for _ in range(RUNS)]
-    for process in workers:  # they all begin when everything is queued
-        process.stop()
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(lambda session_id: (session_id, *ask(ground, session_id)), [*sessions, *sessions[:40]]))
         same = list(pool.map(lambda _: ask(ground, sessions[0]), range(8)))
-    for process in workers:
-        process.go_on()
+    ground.workers(4 if ground.site.on_postgres else 2)
 
     runs = {session_id: number for session_id, status, number in answers if status == 202}
     assert sorted(runs) == sorted(sessions)

@@ -6,9 +6,8 @@ import os
 import random
 import time
 
-from tests.faults.conftest import Ground
+from tests.faults.conftest import KILLS, RUNS_A_KILL, Ground
 
-KILLS = int(os.environ.get("PALIMPSEST_TEST_KILLS") or 12)
 SEED = int(os.environ.get("PALIMPSEST_TEST_SEED") or 20260722)
 
 
@@ -17,7 +16,7 @@ def test_workers_killed_at_random(ground: Ground) -> None:
     ground.workers(2)
     runs: dict[str, list[int]] = {}
     for _ in range(KILLS):
-        for _ in range(3):
+        for _ in range(RUNS_A_KILL):
             session_id = ground.take()
             runs[session_id] = [ground.site.start_run(session_id, "small")]
         time.sleep(choose.uniform(0, 0.15))

@@ -8,11 +8,17 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
+import pytest
+
 from tests.faults import agent
 from tests.faults.conftest import Ground
 from tests.faults.ledger import live
 from tests.faults.site import until
 from tests.faults.test_killed_worker import holder_of
+
+pytestmark = pytest.mark.parametrize(
+    "own_database", ["sqlite"], indirect=True
+)  # the site's own database makes no difference
 
 
 def journal(path: Path) -> Path:
