@@ -34,21 +34,22 @@ def write(store: Store, seen: tuple[int, int] | None = None) -> Iterator[sqlite3
         raise StoreUnavailable(
             f"The file of store {store.name} was replaced since the plan was made; nothing was written."
         )
-    con = _open(store)
+    con, patience = _open(store), PATIENCE
     try:
-        _patiently(con, "BEGIN IMMEDIATE", PATIENCE)
+        _patiently(con, "BEGIN IMMEDIATE", patience)
         try:
             yield con
             if identity(store) != before:
                 raise StoreUnavailable(f"The file of store {store.name} was replaced meanwhile; nothing was written.")
-            _patiently(con, "COMMIT", COMMIT_PATIENCE)
+            patience = COMMIT_PATIENCE
+            _patiently(con, "COMMIT", patience)
         except BaseException:
             if con.in_transaction:
                 with suppress(sqlite3.Error):  # on a failing disk; what failed first is what is told
                     con.execute("ROLLBACK")
             raise
     except sqlite3.Error as problem:
-        raise _refusal(store, problem) from problem
+        raise _refusal(store, problem, patience) from problem
     finally:
         con.close()
 
@@ -58,7 +59,7 @@ def _open(store: Store) -> sqlite3.Connection:
         con = sqlite3.connect(f"file:{quote(str(store.path))}?mode=rw", uri=True, timeout=1.0, isolation_level=None)
         con.execute("PRAGMA foreign_keys = ON")
     except sqlite3.Error as problem:
-        raise _refusal(store, problem) from problem
+        raise _refusal(store, problem, 0) from problem
     if sys.version_info >= (3, 12):  # the last one to close must not unlink the WAL the owner watches
         con.setconfig(sqlite3.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, True)
     return con
@@ -85,7 +86,7 @@ def _kind(problem: sqlite3.Error) -> int:
     return getattr(problem, "sqlite_errorcode", 0) & 0xFF
 
 
-def _refusal(store: Store, problem: sqlite3.Error) -> StoreUnavailable | StoreReadOnly:
+def _refusal(store: Store, problem: sqlite3.Error, patience: float) -> StoreUnavailable | StoreReadOnly:
     if "no such tokenizer" in str(problem):
         return StoreReadOnly(
             f"The search index of store {store.name} needs a tokenizer that is not here; nothing was written."
@@ -103,6 +104,6 @@ def _refusal(store: Store, problem: sqlite3.Error) -> StoreUnavailable | StoreRe
         return StoreUnavailable(f"{unavailable(store, problem).message} Nothing was written.")
     if kind in _LOCKED:
         return StoreUnavailable(
-            f"Store {store.name} stayed locked by another program for {PATIENCE:.0f} s; {nothing}. Try again."
+            f"Store {store.name} stayed locked by another program for {patience:.0f} s; {nothing}. Try again."
         )
     return unavailable(store, problem)
