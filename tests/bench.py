@@ -19,7 +19,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from tests import bench_engine, bench_write
+from tests import bench_engine, bench_runs, bench_write
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared"
@@ -40,6 +40,7 @@ def main() -> None:
             _measure(name)
         bench_write.main(data, CACHE)
         bench_engine.main(found.get("filled"))
+        bench_runs.main()
         print(f"\npeak memory of this process: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
 
 
