@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from io import StringIO
 
 import pytest
@@ -11,6 +12,7 @@ from pytest_django import Settings
 
 from tests.runs.desk import QUEUED, Desk
 from viewer.runs.models import Run
+from viewer.store import writing
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -44,6 +46,18 @@ def test_plan_compact_undo_without_a_worker(desk: Desk, settings: Settings) -> N
     assert desk.live() == before
     answer = json.loads(run("compact", "hermes", desk.session_id, "--keep-last", "100", "--json"))
     assert (answer["status"], answer["keep_last"], answer["undoable"]) == ("applied", 100, True)
+
+
+def test_the_plan_says_when_the_commit_will_hold_up_the_agent(
+    open_desk: Callable[[int], Desk], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where update triggers fire on any column; here as if the session were five thousand times as large."""
+    desk = open_desk(21)
+    assert "hold up" not in run("compact", "hermes", desk.session_id, "--plan")
+    monkeypatch.setattr(writing, "_REINDEXED", 1e-3)
+    assert "Writing will hold up the agent for about" in run("compact", "hermes", desk.session_id, "--plan")
+    plan = json.loads(run("compact", "hermes", desk.session_id, "--plan", "--json"))
+    assert plan["lock_seconds_estimate"] > 10
 
 
 def test_refusals_are_one_line_and_exit_1(desk: Desk) -> None:

@@ -12,7 +12,7 @@ from viewer.runs import life
 from viewer.runs.ours import history_of
 from viewer.runs.planning import Options
 from viewer.runs.undoing import UndoOutlook
-from viewer.store import counting, reading
+from viewer.store import counting, reading, writing
 from viewer.store.errors import StoreError
 from viewer.store.sessions import get_session
 from viewer.store.stores import open_store
@@ -94,3 +94,13 @@ def test_the_warning_goes_by_the_agents_own_threshold(open_desk: Callable[[int],
     assert outlook(desk).warning == ""
     config.write_text(f"compression: {{enabled: false, threshold_tokens: {after}}}")
     assert outlook(desk).warning == ""
+
+
+def test_an_undo_that_would_hold_up_the_agent_says_so(
+    open_desk: Callable[[int], Desk], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk = open_desk(21)
+    assert outlook(desk).warning == ""
+    monkeypatch.setattr(writing, "_REINDEXED", 1e-3)  # as if the session were five thousand times as large
+    assert "Writing will hold up the agent for about" in outlook(desk).warning
+    assert "long enough for it to report an error" in outlook(desk).warning

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from django.db import models
 from django.db.models.functions import Now
 
 from viewer.store import agent_config, counting, guards, reading, writing
+from viewer.store.codec import StoredMessage, encode_content
+from viewer.store.columns import Columns
 from viewer.store.errors import NotUndoable, StoreError
 from viewer.store.history import History
 from viewer.store.sessions import get_session
@@ -45,6 +49,7 @@ def outlook(store: Store, session_id: str, handoff_id: int) -> UndoOutlook:
         refusal = refusal_to_undo(reader, session_id, handoff_id, history)
         before = reading.live_context(reader, session_id)
         returning = reading.read_rows(reader, found.restored)
+        columns = reader.columns
     hidden = set(found.hidden)
     after = [*returning.values(), *(row for row in before if row.id not in hidden)]
     count = counting.counter_for(model)
@@ -57,8 +62,17 @@ def outlook(store: Store, session_id: str, handoff_id: int) -> UndoOutlook:
         context_tokens_before=sum(counting.row_tokens(row, count) for row in now),
         context_tokens_after=tokens_then,
         later_messages=len(found.later),
-        warning=threshold_warning(store, model, tokens_then),
+        warning=" ".join(
+            filter(None, [threshold_warning(store, model, tokens_then), _slow(columns, [*before, *after])])
+        ),
     )
+
+
+def _slow(columns: Columns, rows: Iterable[StoredMessage]) -> str:
+    """What to say where changing the flags of these rows holds the write lock for long."""
+    sizes = {row.id: len(encode_content(row.content) or "") + len(json.dumps(row.tool_calls)) for row in rows}
+    moved = writing.Snapshot("", tuple((row_id, size, 0) for row_id, size in sizes.items()), (0, 0))
+    return planning.slow_sentence(writing.lock_seconds_estimate(columns, moved, ()))
 
 
 def undo(store: Store, session_id: str, handoff_id: int) -> None:
