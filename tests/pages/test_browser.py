@@ -192,3 +192,20 @@ def test_keys_and_neighbours(screen: Page, open_desk: Callable[..., Desk]) -> No
     screen.keyboard.press("Escape")
     screen.keyboard.press("/")
     assert screen.locator("#search").evaluate("field => field === document.activeElement")
+
+
+def test_a_branch_by_keyboard(screen: Page, open_desk: Callable[..., Desk]) -> None:
+    session = f"/stores/hermes/sessions/{open_desk(21, 'Merged carrier 92').session_id}"
+    screen.goto(session)
+    button = screen.get_by_role("button", name="Branch from here…")
+    button.focus()
+    screen.keyboard.press("Enter")
+    screen.locator(".undo form").wait_for()
+    assert screen.evaluate("document.activeElement.textContent") == "Branch"
+    assert screen.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert Axe().run(screen, context=".undo").response["violations"] == []
+    screen.keyboard.press("Enter")
+    screen.get_by_role("heading", name="Merged carrier 92 (branch)").wait_for()
+    assert screen.locator(".kin code").inner_text() == f"hermes --resume {screen.url.rsplit('/', 1)[1]}"
+    assert screen.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert Axe().run(screen, context="header.about").response["violations"] == []

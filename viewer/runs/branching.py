@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from viewer.store import branching, counting, reading
+from viewer.store import branching, counting, reading, writing
 from viewer.store.codec import StoredMessage
 from viewer.store.errors import NotBranchable, StoreError, StoreReadOnly
 from viewer.store.sessions import get_session, tip
@@ -14,6 +14,7 @@ from viewer.store.stores import Reader, Store, branch_reason, open_store
 
 from .errors import SessionEnded
 from .ours import history_of
+from .planning import slow_sentence
 from .undoing import threshold_warning, undoing_of
 
 
@@ -21,7 +22,7 @@ from .undoing import threshold_warning, undoing_of
 class BranchOutlook:
     """What a branch would hold.
 
-    `refusal` says why there can be none, "" when there can; `warning` what to expect after.
+    `refusal` says why there can be none, "" when there can; `warning` what to expect while it is written, and after.
     """
 
     refusal: str
@@ -43,7 +44,13 @@ def outlook(store: Store, session_id: str, before: int | None) -> BranchOutlook:
             return BranchOutlook(refused.message, 0, 0, "")
     count = counting.counter_for(model)
     tokens = sum(counting.row_tokens(row, count) for row in rows)
-    return BranchOutlook("", len(rows), tokens, threshold_warning(store, model, tokens))
+    slow = slow_sentence(writing.copy_seconds_estimate(sum(map(_size, rows))))
+    return BranchOutlook("", len(rows), tokens, " ".join(filter(None, (slow, threshold_warning(store, model, tokens)))))
+
+
+def _size(row: StoredMessage) -> int:
+    """Characters of content and calls: near enough to octets for an estimate."""
+    return len(str(row.content or "")) + len(str(row.tool_calls or ""))
 
 
 def branch(store: Store, session_id: str, before: int | None) -> str:

@@ -163,7 +163,12 @@ def lock_seconds_estimate(columns: Columns, planned: Snapshot, kept: Collection[
     octets = {row[0]: max(row[1], 0) + max(row[2], 0) for row in planned.rows}
     indexed = sum(octets.get(row_id, 0) for row_id in kept)
     flagged = _REINDEXED * sum(octets.values()) if reindexed else 0.0
-    return _AT_LEAST + _FLAGGED * len(octets) + flagged + _INDEXED * indexed
+    return copy_seconds_estimate(indexed) + _FLAGGED * len(octets) + flagged
+
+
+def copy_seconds_estimate(octets: int) -> float:
+    """How long writing clones of rows with so much text will hold the write lock, in seconds; measured as above."""
+    return _AT_LEAST + _INDEXED * octets
 
 
 _AT_LEAST, _FLAGGED = 0.01, 14e-6  # seconds: a commit, a row
