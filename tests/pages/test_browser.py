@@ -139,6 +139,8 @@ def test_a_screen_reader_hears_of_parts_and_not_of_seconds(screen: Page, open_de
     assert screen.evaluate("heard.filter(said => said)") == [f"Run {run.pk}: Summarising. Part 2 of 4."]
     assert screen.evaluate("document.activeElement.textContent") == "Cancel", "the focus stays"
     assert not screen.locator("[aria-live], [role=alert]").count()
+    Run.objects.filter(pk=run.pk).update(status="cancelled")
+    screen.locator(".card.cancelled:not([hx-get])").wait_for()  # nothing is asked after the test
 
 
 def test_no_address_carries_the_token(screen: Page, open_desk: Callable[..., Desk]) -> None:

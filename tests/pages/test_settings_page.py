@@ -44,6 +44,15 @@ def test_an_empty_page_asks_for_a_model_and_says_what_is_sent(signed_in: Client,
     assert not form.all("button", value="remove")
 
 
+def test_the_place_of_our_own_data_is_named_without_its_password(
+    signed_in: Client, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared = {"ENGINE": "django.db.backends.postgresql", "NAME": "runs", "HOST": "db.example", "PASSWORD": "hunter2"}
+    monkeypatch.setitem(settings.DATABASES, "default", settings.DATABASES["default"] | shared)
+    page = signed_in.get("/settings").content.decode()
+    assert "PostgreSQL database runs at db.example" in page and "hunter2" not in page
+
+
 def test_what_is_typed_is_kept_and_the_key_is_not_shown(signed_in: Client) -> None:
     assert save(signed_in, address="https://models.example/v1/", key=f" {KEY}\n", window="32,768") == "Saved."
     row = Connection.objects.get()

@@ -187,7 +187,8 @@ def _phase(run: Run) -> str | SafeString:
     until = _time(run.progress.get("until")) if run.status == "waiting" else None
     if until is None:
         return said
-    return format_html("{} The run waits until {}, then keeps the summary for you to apply.", said, formats.clock(until))
+    kept = "{} The run waits until {}, then keeps the summary for you to apply."
+    return format_html(kept, said, formats.clock(until))
 
 
 def _part(run: Run) -> str:
