@@ -68,12 +68,12 @@ def refused(desk: Desk, before: int | None, kind: type[Exception], match: str) -
 
 @pytest.mark.parametrize("version", [21, 31])
 def test_any_moment_of_our_own_compactions(open_desk: Callable[..., Desk], version: int) -> None:
-    """Exactly what was in context then: what came meanwhile, what was taken back since, and shortened originals too."""
+    """Exactly what was in context then: what came meanwhile, and what was taken back since."""
     desk = open_desk(version)
     moments = {}
-    for options in ({"strategy": "mask"}, {"keep_last": 20}, {"keep_last": 5}):
+    for keep_last in (60, 20, 5):
         before = context(desk, desk.session_id)
-        moments[compacted(desk, **options)] = before
+        moments[compacted(desk, keep_last=keep_last)] = before
         desk.append("something new")
         desk.append("a reply", role="assistant")
     for _ in range(3):  # the newest of these is a copy that the last compaction kept
@@ -81,6 +81,12 @@ def test_any_moment_of_our_own_compactions(open_desk: Callable[..., Desk], versi
     for handoff, before in moments.items():
         checked(desk, handoff, before)
     checked(desk, None, context(desk, desk.session_id))
+
+
+@pytest.mark.usefixtures("shared_data")  # tool output worth shortening
+def test_before_tool_output_was_shortened(desk: Desk) -> None:
+    before = context(desk, desk.session_id)
+    checked(desk, compacted(desk, strategy="mask"), before)
 
 
 @pytest.mark.parametrize("version", [21, 31])
