@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 
 from django.conf import settings
 from django.db import Error as DatabaseProblem
+from django.db.models.functions import Now
 from django.utils import timezone
 from django_tasks import task
 
@@ -44,7 +45,7 @@ def compact(run_id: int) -> None:
 def enqueue(run: Run) -> None:
     """Hand the run to the queue of its store."""
     queued = compact.using(queue_name=queue_of(run.store)).enqueue(run.pk)
-    Run.objects.filter(pk=run.pk).update(task_id=str(queued.id))
+    Run.objects.filter(pk=run.pk).update(task_id=str(queued.id), heartbeat_at=Now())
 
 
 def _work(hold: Hold) -> None:

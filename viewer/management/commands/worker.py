@@ -20,6 +20,7 @@ from viewer.store import guards
 from viewer.up.leash import hold
 
 POLL_SECONDS = 0.5
+AWAY_SECONDS = 2.0  # between two tries to reach the site's own database
 
 logger = logging.getLogger(__name__)
 
@@ -47,7 +48,7 @@ class SteadyWorker(Worker):
                     raise
                 logger.warning("The site's own database is away: %s", problem)
                 connection.close()  # a broken connection stays broken
-                time.sleep(POLL_SECONDS)
+                time.sleep(AWAY_SECONDS)
                 continue
             if task is None:
                 if self.batch:
