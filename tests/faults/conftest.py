@@ -77,31 +77,45 @@ def originals(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path,
     }
 
 
-@pytest.fixture(scope="session", params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", "postgres"])
 def own_database(request: pytest.FixtureRequest) -> str:
-    """The address of a fresh database for the site itself, "" for a SQLite file."""
-    if request.param == "sqlite":
-        return ""
-    server: str = request.getfixturevalue("postgres")
-    with psycopg.connect(server, autocommit=True) as connection:
-        connection.execute("CREATE DATABASE faults")
-    return server.replace("/postgres?", "/faults?")
+    """What the site itself keeps its rows in."""
+    return str(request.param)
 
 
 @pytest.fixture(scope="session")
+def grounds() -> Iterator[dict[str, Ground]]:
+    """The sites there are, by their own database; all files of a process share them."""
+    made: dict[str, Ground] = {}
+    yield made
+    for ground in made.values():
+        ground.site.end()
+
+
+@pytest.fixture
 def ground(
     own_database: str,
+    grounds: dict[str, Ground],
     originals: dict[str, tuple[Path, list[str]]],
     tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[Ground]:
-    """A site with a server and no worker yet."""
-    place = tmp_path_factory.mktemp("site")
-    files = {name: Path(shutil.copyfile(path, place / path.name)) for name, (path, _) in originals.items()}
-    ledger.query(files["rollback"], "PRAGMA journal_mode = delete")  # as of real stores of schema 31
-    site = Site(place, files, own_database)
-    try:
-        site.serve()
+    request: pytest.FixtureRequest,
+) -> Ground:
+    """A site with a server, and with whatever workers the test before left."""
+    if own_database not in grounds:
+        address = _fresh_database(request.getfixturevalue("postgres")) if own_database == "postgres" else ""
+        place = tmp_path_factory.mktemp("site")
+        files = {name: Path(shutil.copyfile(path, place / path.name)) for name, (path, _) in originals.items()}
+        ledger.query(files["rollback"], "PRAGMA journal_mode = delete")  # as of real stores of schema 31
         before = {name: ledger.look(path) for name, path in files.items()}
-        yield Ground(site, place, before, {name: list(ids) for name, (_, ids) in originals.items()})
-    finally:
-        site.end()
+        unused = {name: list(ids) for name, (_, ids) in originals.items()}
+        grounds[own_database] = Ground(Site(place, files, address), place, before, unused)
+    ground = grounds[own_database]
+    if ground.site.web is None or not ground.site.web.alive:
+        ground.site.serve()
+    return ground
+
+
+def _fresh_database(server: str) -> str:
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute("CREATE DATABASE faults")
+    return server.replace("/postgres?", "/faults?")

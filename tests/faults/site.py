@@ -156,9 +156,10 @@ class Site:
             answer = connection.getresponse()
             return answer.status, json.loads(answer.read() or "null")
 
-    def start_run(self, session_id: str, store: str = "hermes", apply: bool = True) -> int:
+    def start_run(self, session_id: str, store: str, apply: bool = True, summarizer: str = "offline") -> int:
         """Ask for a run; its number."""
-        status, run = self.ask("POST", f"/stores/{store}/sessions/{session_id}/runs", {"apply": apply})
+        wanted = {"apply": apply, "summarizer": summarizer}
+        status, run = self.ask("POST", f"/stores/{store}/sessions/{session_id}/runs", wanted)
         assert status == 202, run
         return int(run["id"])
 

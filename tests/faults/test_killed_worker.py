@@ -10,6 +10,7 @@ import pytest
 from tests.faults.conftest import Ground
 from tests.faults.ledger import live, query
 from tests.faults.site import Process, locked, until
+from tests.runs.misbehaving import Request, Service, answers
 
 
 def begin_turn(
@@ -164,3 +165,28 @@ def test_killed_before_there_is_a_summary(ground: Ground, phase: str) -> None:
     assert ground.site.row(run_id)["attempts"] == 2
     assert ground.check_session(session_id, [run_id])
     ground.check("long")
+
+
+def test_killed_while_a_model_writes(ground: Ground) -> None:
+    """The model is asked again by the next worker, and its summary written once."""
+    service = Service()
+    service.behaviours = [Request.wait_until_left, answers()]
+    values = f"'openai', '{service.url}/v1', '', 'a-model', 100000"
+    ground.site.rows(
+        f'INSERT INTO runs_connection (kind, base_url, api_key, model, "window") VALUES ({values}) RETURNING id'
+    )
+    try:
+        ground.workers(2)
+        session_id = ground.take()
+        run_id = ground.site.start_run(session_id, "small", summarizer="openai")
+        until(lambda: service.requests, ground.site.logs)
+        assert ground.site.status(run_id) == "summarizing"
+        holder_of(ground, run_id).kill()
+        assert ground.site.closed(run_id)["status"] == "applied"
+        assert (ground.site.row(run_id)["attempts"], len(service.requests)) == (2, 2)
+        assert ground.check_session(session_id, [run_id])
+        ground.check()
+    finally:
+        ground.site.rows("DELETE FROM runs_connection RETURNING id")
+        service.shutdown()
+        service.server_close()
