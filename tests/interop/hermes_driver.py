@@ -90,7 +90,10 @@ class Driver:
     # What goes on beside the test until a file appears, or for `limit` rounds:
 
     def append_until(self, stop: str, session_id: str, limit: int, rewinds: bool) -> list[str]:
-        """Append questions and answers; with `rewinds`, take every fifth turn back. What stays."""
+        """Append questions and answers; with `rewinds`, take back every fifth turn, and twelve at once now and then.
+
+        What stays of them.
+        """
         said: list[str] = []
         for number in range(limit):
             if os.path.exists(stop):
@@ -99,17 +102,18 @@ class Driver:
             self.db.append_message(session_id, "user", turn[0])
             self.db.append_message(session_id, "assistant", turn[1])
             time.sleep(0.002)  # or the session would outgrow the test
-            if rewinds and number % 5 == 4 and self._rewound(session_id):
-                continue
             said += turn
+            back = 12 if number % 25 == 24 else 1
+            if rewinds and number % 5 == 4 and self._rewound(session_id, back):
+                del said[-2 * back :]
         return said
 
-    def _rewound(self, session_id: str) -> bool:
-        """Take the newest turn back as `/undo` does: refused when what is in context changed meanwhile."""
+    def _rewound(self, session_id: str, turns: int) -> bool:
+        """Take the newest turns back as `/undo` does: refused when what is in context changed meanwhile."""
         seen = self.db.get_active_message_ids(session_id)
-        newest = self.db.latest_message_row_id(session_id, role="user")
+        target = self.db.latest_message_row_id(session_id, role="user", offset=turns - 1)
         try:
-            self.db.rewind_to_message(session_id, newest, expected_active_ids=seen)
+            self.db.rewind_to_message(session_id, target, expected_active_ids=seen)
         except RuntimeError:  # which its refusals are: a lock, a lease, another context
             return False
         return True
