@@ -18,7 +18,7 @@ RUNS = int(os.environ.get("PALIMPSEST_TEST_RUNS") or 200)  # that workers race f
 KILLS = int(os.environ.get("PALIMPSEST_TEST_KILLS") or 10)  # at random moments
 RUNS_A_KILL = 3
 SMALL = RUNS + RUNS_A_KILL * KILLS + 100  # sessions of 24 messages: each run is quick
-LONG = 10 + KILLS // 10  # sessions of 1,500 messages: planning and summarising take long enough to be met
+LONG = 10 + KILLS // 10  # sessions of 1,000 messages: planning and summarising take long enough to be met
 
 
 @dataclass
@@ -73,7 +73,7 @@ def originals(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path,
     place = tmp_path_factory.mktemp("originals")
     return {
         name: (place / f"{name}.db", stores.make(place / f"{name}.db", sessions, messages, name))
-        for name, sessions, messages in [("small", SMALL, 24), ("long", LONG, 1_500), ("rollback", 8, 24)]
+        for name, sessions, messages in [("small", SMALL, 24), ("long", LONG, 1_000), ("rollback", 8, 24)]
     }
 
 

@@ -26,7 +26,8 @@ def odd_session(ground: Ground, session_id: str) -> None:
     rows: list[tuple[str, str | None, str | None, str | None]] = []
     for number in range(30):
         call = [{"id": f"c{number}", "type": "function", "function": {"name": "read", "arguments": '{"n": 1e999}'}}]
-        parts = [{"type": "text", "text": ODD + str(number), "n": 2**80, "f": float("nan")}]
+        image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}  # but the newest are replaced
+        parts = [{"type": "text", "text": ODD + str(number), "n": 2**80, "f": float("nan")}, image]
         rows += [
             ("user", "\0json:" + json.dumps(parts), None, None),
             ("assistant", f"nul \0 in /srv/{number}\0.log " + "word " * 60, json.dumps(call), None),
@@ -58,7 +59,7 @@ def test_any_text_of_a_session_can_be_kept(ground: Ground, strategy: str) -> Non
     end = ground.site.closed(run["id"])
     assert end["status"] == "applied", (end, ground.site.logs())
     now = live(ground.path(), f"odd-{strategy}")
-    assert now != before and now[-8:] == before[-8:]
+    assert now != before and now[-4:] == before[-4:]
     status, undone = ground.site.ask("POST", f"/runs/{run['id']}/undo")
     assert (status, undone["status"]) == (200, "undone")
     assert live(ground.path(), f"odd-{strategy}") == before
