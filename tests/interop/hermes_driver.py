@@ -145,6 +145,7 @@ class Driver:
         if hasattr(self.db, "get_active_message_watermark"):
             newer = {"watermark": self.db.get_active_message_watermark(session_id), "lock_holder": holder}
             newer["tail_count"] = len(tail)
+        time.sleep(0.05)  # the summary is being made
         self.db.archive_and_compact(session_id, [summary, *tail], **newer)
 
     def hold_write_lock(self, seconds: float, held: str) -> None:
