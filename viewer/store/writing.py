@@ -156,14 +156,12 @@ def lock_seconds_estimate(columns: Columns, planned: Snapshot, kept: Collection[
     """How long a commit that keeps these rows of the planned ones will hold the write lock, in seconds.
 
     Every live row is flagged, and indexed again where update triggers fire on any column (schemas up to 22); what is
-    kept is written and indexed once more. The factors are measured (`make bench`), good within a factor of two on a
-    machine like that.
+    kept is written and indexed once more. The factors are measured on an idle machine (`make bench`).
     """
     reindexed = any("UPDATE ON" in " ".join(sql.upper().split()) for _, sql in columns.triggers)
     octets = {row[0]: max(row[1], 0) + max(row[2], 0) for row in planned.rows}
-    indexed = sum(octets.get(row_id, 0) for row_id in kept)
     flagged = _REINDEXED * sum(octets.values()) if reindexed else 0.0
-    return copy_seconds_estimate(indexed) + _FLAGGED * len(octets) + flagged
+    return copy_seconds_estimate(sum(octets.get(row_id, 0) for row_id in kept)) + _FLAGGED * len(octets) + flagged
 
 
 def copy_seconds_estimate(octets: int) -> float:
