@@ -7,8 +7,17 @@ import random
 import time
 
 from tests.faults.conftest import KILLS, RUNS_A_KILL, Ground
+from tests.faults.site import Process, until
 
 SEED = int(os.environ.get("PALIMPSEST_TEST_SEED") or 20260722)
+
+
+def at_work(ground: Ground) -> Process | None:
+    """A worker that has a run just now, or none where nothing is open."""
+    open_runs = "SELECT id FROM runs_run WHERE status IN ('queued', 'planning', 'summarizing', 'waiting', 'applying')"
+    held = [ground.site.holder(row[0]) for row in ground.site.rows(f"{open_runs} ORDER BY id")]
+    alive = [process for process in held if process and process.alive]
+    return alive[0] if alive else None if held else ground.site.workers()[0]
 
 
 def test_workers_killed_at_random(ground: Ground) -> None:
@@ -19,8 +28,10 @@ def test_workers_killed_at_random(ground: Ground) -> None:
         for _ in range(RUNS_A_KILL):
             session_id = ground.take()
             runs[session_id] = [ground.site.start_run(session_id, "small")]
-        time.sleep(choose.uniform(0, 0.15))
-        choose.choice(ground.site.workers()).kill()
+        process = until(lambda: at_work(ground), ground.site.logs, every=0.005)
+        time.sleep(choose.uniform(0, 0.08))  # a run takes about as long
+        assert process
+        process.kill()
         ground.workers(2)
     for session_id, [run_id] in runs.items():
         end = ground.site.closed(run_id)
