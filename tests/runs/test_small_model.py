@@ -34,7 +34,7 @@ def talk(desk: Desk) -> Desk:
     """A short session of its own in a real database."""
     desk.rows("INSERT INTO sessions (id, source, model, started_at, title) VALUES ('talk', 'cli', 'm', 1, 'Reports')")
     made = Desk(desk.store, desk.path, "talk")
-    for number, text in enumerate(TALK * 3):
+    for number, text in enumerate(TALK * 2):
         made.append(text, "assistant" if number % 2 else "user")
     return made
 
@@ -43,7 +43,7 @@ def test_it_is_written_or_refused_with_the_reason(
     talk: Desk, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "THINKING_TOKENS", 0)  # it does not think; what it repeats without end is cut earlier
-    settings.MODEL_TIMEOUT = 100
+    settings.MODEL_TIMEOUT = 300  # it takes seconds where nothing else runs
     before = talk.live()
     with served(WINDOW) as address:
         model = {"model": "smollm2", "base_url": f"{address}/v1", "api_key": "", "window": WINDOW}

@@ -25,7 +25,7 @@ MOST_ATTEMPTS = 3
 TICK = 1.0  # seconds between two signs of life while nothing comes
 FIRST_WAIT = 1.0  # seconds before the second attempt where the service names no time, twice as many before the third
 LONGEST_WAIT = 60.0  # seconds a service may ask for; who asks for more is not waited for
-USAGE_WAIT = 5.0  # seconds that a finished answer waits for what it took
+USAGE_WAIT = 5.0  # seconds that a finished answer gets to say what it took and to close
 CHARACTERS = 16  # a token of the limit; an answer longer than that ignores its limit
 READ_SHARE = 0.5  # of the usual count that a service reads at least; less was cut off without a word
 
@@ -139,7 +139,7 @@ def _listen(
 ) -> None:
     heard = time.monotonic()
     with exchange:
-        while not (answer.finish and answer.has_usage):
+        while True:
             if answer.characters > limit * CHARACTERS:
                 answer.finish = "length"
                 return
@@ -164,7 +164,7 @@ def _listen(
             if piece is None:
                 continue
             answer.take(piece)
-            if answer.finish:
+            if piece.finish:
                 until = min(until, time.monotonic() + USAGE_WAIT)
             if piece.text and not piece.thought:
                 listener.heard(piece.text)

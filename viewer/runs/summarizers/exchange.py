@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import queue
 import socket
+import struct
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -19,6 +20,7 @@ import httpx2
 
 CONNECT_SECONDS = 10.0
 LEAVE_SECONDS = 1.0  # that the reader gets to notice that its socket is shut
+AT_ONCE = struct.pack("ii", 1, 0)  # closing resets: a service whose bytes nobody takes would learn of it much later
 MOST_BYTES, MOST_EVENT_BYTES = 100_000_000, 1_000_000  # of an answer and of one event in it; SDKs read on for ever
 
 
@@ -83,6 +85,7 @@ class Exchange:
     def _shut(self) -> None:
         for found in self._sockets:
             with suppress(OSError):  # closed already
+                found.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, AT_ONCE)
                 found.shutdown(socket.SHUT_RDWR)
 
     def next(self, seconds: float) -> Piece | None:
