@@ -9,6 +9,7 @@ import re
 import secrets
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
 import dj_database_url
@@ -59,7 +60,11 @@ def _hosts(name: str) -> list[str]:
 
 def _url(name: str, default: str) -> str:
     text = _value(name, default)
-    if text and not re.fullmatch(r"https?://[^\s/@]+(/\S*)?", text):
+    try:
+        port = urlsplit(text).port
+    except ValueError:  # also of brackets that are not closed
+        port = 0
+    if text and (port == 0 or not re.fullmatch(r"https?://[^\s/@]+(/\S*)?", text)):
         raise ImproperlyConfigured(f"{name} must be http://host/path or https://host/path.")
     return text
 
