@@ -92,7 +92,17 @@ def is_too_long(text: str) -> bool:
 
 
 def of(problem: Exception, connection: Connection, begun: bool) -> ModelFailed:
-    """What this exception of an SDK, or of the HTTP library under it, means; `begun`: part of an answer came."""
+    """What this exception of an SDK, or of the HTTP library under it, means; `begun`: part of an answer came.
+
+    Raises nothing: what is raised while an SDK's exception is handled would be logged with that one's text.
+    """
+    try:
+        return _of(problem, connection, begun)
+    except Exception:
+        return _unreadable(problem, connection, begun)
+
+
+def _of(problem: Exception, connection: Connection, begun: bool) -> ModelFailed:
     if isinstance(problem, NotStreamed):
         error = _error_in(problem.said)
         return _refused(200, error, {}, connection) if error else _no_stream(problem.kind, connection)
@@ -199,7 +209,7 @@ def _retry_after(headers: Any) -> float | None:
             return float(value) / scale
     try:
         at = parsedate_to_datetime(str(headers.get("retry-after") or ""))
-    except (ValueError, IndexError):
+    except (ValueError, IndexError, OverflowError):
         return None
     at = at if at.tzinfo else at.replace(tzinfo=UTC)
     return max((at - datetime.now(UTC)).total_seconds(), 0.0)
@@ -265,15 +275,19 @@ def _broken(chain: list[BaseException], connection: Connection, begun: bool) -> 
         return _unreachable("The address of the model cannot be used", f"check the URL ({url})")
     if is_any(httpx2.TransportError, OSError):
         return unfinished(connection, begun)
-    what = (
-        "broke its answer off with something unreadable" if begun else "answers in a form that is not the interface's"
-    )
-    advice = "start again" if begun else f"check the URL ({url})"
-    return ModelFailed("model_bad_answer", f"{host} {what} ({type(chain[0]).__name__}): {advice}.")
+    return _unreadable(chain[0], connection, begun)
 
 
 def _unreachable(what: str, advice: str, passing: bool = False) -> ModelFailed:
     return ModelFailed("model_unreachable", f"{what}: {advice}.", passing=passing)
+
+
+def _unreadable(problem: BaseException, connection: Connection, begun: bool) -> ModelFailed:
+    what = (
+        "broke its answer off with something unreadable" if begun else "answers in a form that is not the interface's"
+    )
+    advice = "start again" if begun else f"check the URL ({setting(connection, 'URL')})"
+    return ModelFailed("model_bad_answer", f"{host_of(connection)} {what} ({type(problem).__name__}): {advice}.")
 
 
 def _no_stream(kind: str, connection: Connection) -> ModelFailed:

@@ -1,0 +1,56 @@
+"""Services that answer in bad faith or at random: nothing of ours leaks, and a run ends with a reason."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.runs.desk import Desk
+from tests.runs.misbehaving import KEY, Service, refuses
+from tests.runs.test_models import KINDS, require_no_key, started
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
+Use = Callable[..., None]
+
+STRANGE_TIMES = [
+    "Mon, 01 Jan 99999999999 00:00:00 GMT",
+    "Mon, 01 Jan 2026 00:00:00 -99999999999999",
+    "Mon, 01 Jan 0001 00:00:00 +2359",
+    "1e308",
+    "-5",
+    "9" * 400,
+]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("said", STRANGE_TIMES)
+def test_a_time_to_wait_that_is_none_is_ignored(
+    said: str, kind: str, desk: Desk, service: Service, use: Use, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    use(kind)
+    service.behaviours = [refuses(429, f"slow down {KEY}", retry_after=said)]
+    run = started(desk, kind)
+    assert (run.status, run.error_code, len(service.requests)) == ("failed", "model_rate_limited", 3)
+    require_no_key(run, desk, caplog)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_refusal_that_cannot_be_read_is_not_logged(
+    kind: str, desk: Desk, service: Service, use: Use, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An SDK's exception quotes the answer, and the answer may quote the key."""
+
+    def stumbles(*_: Any) -> None:
+        raise RecursionError("too deep")
+
+    caplog.set_level(logging.DEBUG)
+    monkeypatch.setattr("viewer.runs.summarizers.failures._refused", stumbles)
+    use(kind)
+    service.behaviours = [refuses(400, f"no {KEY}")]
+    run = started(desk, kind)
+    assert (run.status, run.error_code) == ("failed", "model_bad_answer"), run.error_message
+    require_no_key(run, desk, caplog)
