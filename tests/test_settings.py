@@ -97,6 +97,24 @@ def test_defaults(environment: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert database["NAME"] == str(tmp_path / "data" / "palimpsest.sqlite3")
 
 
+def test_a_common_key_goes_to_the_common_url_alone(environment: pytest.MonkeyPatch) -> None:
+    """`OPENAI_API_KEY` stands in many a shell, and was given for what `OPENAI_BASE_URL` says."""
+    environment.setenv("PALIMPSEST_OPENAI_MODEL", "some-model")
+    environment.setenv("OPENAI_API_KEY", "common")
+
+    def found() -> tuple[str, str]:
+        model = read()["MODELS"]["openai"]
+        return model["base_url"], model["api_key"]
+
+    assert found() == ("", "common")
+    environment.setenv("OPENAI_BASE_URL", "https://proxy.example/v1")
+    assert found() == ("https://proxy.example/v1", "common")
+    environment.setenv("PALIMPSEST_OPENAI_URL", "http://vllm.example:8000/v1")
+    assert found() == ("http://vllm.example:8000/v1", "")
+    environment.setenv("PALIMPSEST_OPENAI_KEY", "its own")
+    assert found() == ("http://vllm.example:8000/v1", "its own")
+
+
 def test_stores_keep_commas_of_their_urls(environment: pytest.MonkeyPatch) -> None:
     environment.setenv("PALIMPSEST_STORES", "work=sqlite:////a,b/state.db, pg=postgres://u@h1,h2/db")
     assert read()["STORES"] == {"work": "sqlite:////a,b/state.db", "pg": "postgres://u@h1,h2/db"}

@@ -192,7 +192,10 @@ MODELS: dict[str, dict[str, Any]] = {
     kind.lower(): {
         "model": _value(f"PALIMPSEST_{kind}_MODEL"),
         "base_url": _url(f"PALIMPSEST_{kind}_URL", _value(f"{kind}_BASE_URL")),
-        "api_key": _value(f"PALIMPSEST_{kind}_KEY", _value(f"{kind}_API_KEY")),
+        # Only the URL that is meant for it gets the common key.
+        "api_key": _value(
+            f"PALIMPSEST_{kind}_KEY", "" if _value(f"PALIMPSEST_{kind}_URL") else _value(f"{kind}_API_KEY")
+        ),
         "window": _number(f"PALIMPSEST_{kind}_WINDOW", 0, 0, 100_000_000),  # tokens; 0: as the price list knows it
     }
     for kind in ("OPENAI", "ANTHROPIC")
