@@ -54,3 +54,15 @@ def test_a_refusal_that_cannot_be_read_is_not_logged(
     run = started(desk, kind)
     assert (run.status, run.error_code) == ("failed", "model_bad_answer"), run.error_message
     require_no_key(run, desk, caplog)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_headers_that_the_environment_adds_go_nowhere(
+    kind: str, desk: Desk, service: Service, use: Use, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SDKs send them to any URL; they are for one service, and may be how its key is given."""
+    for sdk in ("OPENAI", "ANTHROPIC"):
+        monkeypatch.setenv(f"{sdk}_CUSTOM_HEADERS", f"Authorization: Bearer {KEY}\nX-Gateway-Key: {KEY}")
+    use(kind, api_key="")
+    assert started(desk, kind).status == "applied"
+    assert KEY not in str(service.headers)

@@ -6,6 +6,7 @@ queue, and to end the exchange it shuts the socket down under the reader.
 
 from __future__ import annotations
 
+import os
 import queue
 import socket
 import struct
@@ -22,6 +23,7 @@ CONNECT_SECONDS = 10.0
 LEAVE_SECONDS = 1.0  # that the reader gets to notice that its socket is shut
 AT_ONCE = struct.pack("ii", 1, 0)  # closing resets: a service whose bytes nobody takes would learn of it much later
 MOST_BYTES, MOST_EVENT_BYTES = 100_000_000, 1_000_000  # of an answer and of one event in it; SDKs read on for ever
+FOREIGN_HEADERS = ("OPENAI_CUSTOM_HEADERS", "ANTHROPIC_CUSTOM_HEADERS")  # which SDKs would add, keys and all
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +110,8 @@ class Exchange:
             self._arrived.put(problem)
 
     def _client(self) -> httpx2.Client:
+        for name in FOREIGN_HEADERS:
+            os.environ.pop(name, None)
         # Redirects are not followed: they would carry the session's text, and perhaps the key, to another place.
         return httpx2.Client(
             timeout=httpx2.Timeout(self._silence, connect=min(CONNECT_SECONDS, self._silence)),
