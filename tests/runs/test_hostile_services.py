@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import logging
 from collections.abc import Callable
 from typing import Any
@@ -66,3 +67,16 @@ def test_headers_that_the_environment_adds_go_nowhere(
     use(kind, api_key="")
     assert started(desk, kind).status == "applied"
     assert KEY not in str(service.headers)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_answer_that_is_packed_is_not_unpacked(kind: str, desk: Desk, service: Service, use: Use) -> None:
+    packed = gzip.compress(b"data: {}\n\n" * 2_000_000)
+    assert len(packed) < 100_000
+    use(kind)
+    service.behaviours = [
+        lambda request: request.send(200, "text/event-stream", packed, content_encoding="gzip"),
+        lambda request: request.send(401, "application/json", packed, content_encoding="gzip"),
+    ]
+    assert started(desk, kind).error_code == "model_bad_answer"
+    assert started(desk, kind).error_code == "model_unauthorized"
