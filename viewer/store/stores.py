@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
+from glob import glob
 from pathlib import Path
 from typing import Literal
 from urllib.parse import quote
@@ -107,8 +108,9 @@ def _own_name(name: str) -> str:
 def _found() -> list[Store]:
     home: Path = settings.HERMES_HOME
     named = [("hermes", home / "state.db")]
-    named += [(f"hermes-{path.parent.name}", path) for path in sorted(home.glob("profiles/*/state.db"))]
-    return [Store(_own_name(name), f"sqlite:///{path}", "found") for name, path in named if path.is_file()]
+    profiles = [home / found for found in sorted(glob("profiles/*/state.db", root_dir=home))]
+    named += [(f"hermes-{path.parent.name}", path) for path in profiles]
+    return [Store(_own_name(name), f"sqlite:///{path}", "found") for name, path in named if os.path.isfile(path)]
 
 
 def get_store(name: str) -> Store:
@@ -120,8 +122,8 @@ def get_store(name: str) -> Store:
 
 
 def is_here(store: Store) -> bool:
-    """Whether this machine can reach the store at all: for SQLite, whether it has the file."""
-    return not store.url.startswith("sqlite:///") or store.path.is_file()
+    """Whether this machine can reach the store at all: for SQLite, whether it has the file and may look at it."""
+    return not store.url.startswith("sqlite:///") or os.path.isfile(store.path)  # unlike is_file, never raises
 
 
 def unread_homes() -> list[tuple[str, Path]]:

@@ -11,7 +11,7 @@ from django.core.management import call_command
 from django.db import OperationalError
 
 from viewer.store.demo import ensure_demo
-from viewer.store.stores import all_stores
+from viewer.store.stores import all_stores, is_here
 
 NOT_SERVED = ["redoc*", "htm*-4*"]  # django-ninja's other API page, and the htmx that is still a beta
 
@@ -48,7 +48,7 @@ def _port_problem(number: int | None, host: str, port: int) -> str:
 def check_stores() -> None:
     """Every configured SQLite store has its file. Raises CannotStart."""
     for store in all_stores():
-        if store.origin == "configured" and store.url.startswith("sqlite:") and not store.path.is_file():
+        if store.origin == "configured" and not is_here(store):
             raise CannotStart(f"Store {store.name}: there is no file {store.path}. Correct PALIMPSEST_STORES.")
 
 
