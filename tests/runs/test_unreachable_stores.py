@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from django.utils import timezone
+from django_tasks_db.models import DBTaskResult
 from pytest_django import Settings
 
-from viewer.runs import queues
+from tests.runs.desk import QUEUED, Desk
+from viewer.runs import job, life, queues, recovery
+from viewer.runs.models import Run
+from viewer.runs.planning import Options
 from viewer.store.stores import all_stores
 from viewer.up.prepare import CannotStart, check_stores
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
 
 
 @pytest.fixture
@@ -38,3 +46,27 @@ def test_a_store_that_may_not_be_looked_at_is_not_here(forbidden: Path, settings
 def test_a_home_that_may_not_be_looked_at_holds_no_store(forbidden: Path, settings: Settings) -> None:
     settings.STORES, settings.HERMES_HOME = {}, forbidden
     assert [store.name for store in all_stores()] == ["demo"]
+
+
+@pytest.mark.parametrize("status", ["queued", "waiting"])
+def test_a_run_ends_whose_file_is_gone_before_a_worker_had_it(status: str, desk: Desk, settings: Settings) -> None:
+    run = life.prepare(desk.store, desk.session_id, Options(), apply=status == "queued")
+    if status == "waiting":
+        job.compact.call(run.pk)
+        run.refresh_from_db()
+    settings.TASKS = QUEUED
+    if status == "waiting":
+        life.apply(run)
+    else:
+        job.enqueue(run)
+    desk.path.rename(desk.path.with_suffix(".away"))
+
+    assert recovery.sweep() == []
+    away = timezone.now() - timedelta(seconds=recovery.AWAY_LIMITS * recovery.STALE_SECONDS + 1)
+    Run.objects.filter(pk=run.pk).update(heartbeat_at=away)
+
+    assert recovery.sweep() == [run]
+    run.refresh_from_db()
+    assert (run.status, run.error_code) == ({"queued": "failed", "waiting": "ready"}[status], "store_unavailable")
+    assert str(desk.path) in run.error_message
+    assert DBTaskResult.objects.count() == 1

@@ -23,7 +23,7 @@ from django_tasks.exceptions import TaskResultDoesNotExist
 
 from viewer.store import guards
 from viewer.store.errors import NotFound, StoreError
-from viewer.store.stores import all_stores, get_store
+from viewer.store.stores import all_stores, get_store, identity
 
 from . import job, leftovers, outcomes
 from .models import OPEN_STATUSES, Run
@@ -115,7 +115,7 @@ def recover(run: Run) -> bool:
         if run.status == "applying" and outcomes.finish_if_committed(run):
             logger.warning("Run %s was written although its worker died.", run.pk)
             return True
-        get_store(run.store)
+        identity(get_store(run.store))
     except StoreError as problem:
         return _end_without_store(run, problem)
     if run.attempts >= MOST_ATTEMPTS:
