@@ -230,6 +230,18 @@ def test_an_untitled_session_lends_its_first_words(small: Path) -> None:
     assert session(small, branch(small))["title"] == "Book a table (branch)"
 
 
+def test_a_summary_lends_no_name_and_a_later_part_has_that_of_the_first(small: Path) -> None:
+    query(small, "UPDATE sessions SET title = NULL, end_reason = 'compression'")
+    add_session(small, "s2", parent_session_id="s1")
+    add_row(small, "s2", content="[CONTEXT SUMMARY]: what was said")
+    add_row(small, "s2", content="and now")
+    with reader_of(small) as reader:
+        assert sessions.get_session(reader, "s2").name == "message 0"
+    assert session(small, branch(small, "s2"))["title"] == "message 0 (branch)"
+    query(small, "UPDATE sessions SET end_reason = NULL")
+    assert session(small, branch(small, "s2"))["title"] == "and now (branch)"
+
+
 # -- refusals ----------------------------------------------------------------------------------------------------------
 
 

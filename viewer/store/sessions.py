@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import compaction
 from compaction import protocol
 
 from .codec import decode_content, number
@@ -220,13 +221,14 @@ def _query(reader: Reader, where: str, values: Sequence[Any], order: str, limit:
 
 
 def _session(reader: Reader, row: dict[str, Any]) -> Session:
+    parts = chain(reader, row["id"]) if row["parent_session_id"] else [row["id"]]
     return Session(
         store=reader.store.name,
         id=str(row["id"]),
         source=str(row["source"] or ""),
         model=str(row["model"] or ""),
         title=str(row["title"] or ""),
-        first_words="" if row["title"] else _first_words(reader.con, row["id"]),
+        first_words="" if row["title"] else _first_words(reader.con, parts[0]),
         parent=str(row["parent_session_id"] or ""),
         started_at=number(row["started_at"]),
         last_active=number(row["last_active"]),
@@ -237,17 +239,19 @@ def _session(reader: Reader, row: dict[str, Any]) -> Session:
         live=row["live"],
         under=row["under"],
         rows=row["rows"],
-        parts=len(chain(reader, row["id"])) if row["parent_session_id"] else 1,
+        parts=len(parts),
         branched_from=str(read_config(row["model_config"]).get(BRANCHED) or ""),
     )
 
 
 def _first_words(con: sqlite3.Connection, session_id: str) -> str:
-    row = con.execute(
-        "SELECT substr(content, 1, 300) FROM messages WHERE session_id = ? AND role = 'user' ORDER BY id LIMIT 1",
+    """How the conversation begins; a handoff is nobody's words."""
+    rows = con.execute(
+        "SELECT substr(content, 1, 300) FROM messages WHERE session_id = ? AND role = 'user' ORDER BY id LIMIT 2",
         [session_id],
-    ).fetchone()
-    text = decode_content(row[0]) if row else None
+    ).fetchall()
+    texts = (decode_content(row[0]) for row in rows)
+    text = next((text for text in texts if not compaction.is_handoff({"content": text})), None)
     return " ".join(text.split())[:80] if isinstance(text, str) else ""
 
 
