@@ -11,7 +11,7 @@ from django.test import Client
 from tests.pages.conftest import Book
 from tests.pages.html import read
 from tests.runs.desk import Desk
-from viewer.runs import life
+from viewer.runs import branching, life
 from viewer.runs.ours import history_of
 from viewer.runs.planning import Options
 from viewer.store.sessions import Session, SessionFilter, list_sessions
@@ -154,3 +154,26 @@ def test_a_session_that_was_split_here_leads_on_and_can_be_branched(
     made = signed_in.post(asked.one("form").attributes["action"])["Location"].rsplit("/", 1)[1]
     assert Desk(desk.store, desk.path, made).live() == before
     assert read(signed_in.get(f"/runs/{run.pk}")).one("main").text.count(run.new_session_id) >= 1
+
+
+@pytest.mark.parametrize("version", [21, 31])
+def test_a_summary_that_a_branch_begins_with_is_no_compaction_of_its_own(
+    signed_in: Client, open_desk: Callable[..., Desk], version: int
+) -> None:
+    """Undoing it would take the summary out of context and bring nothing back."""
+    desk = open_desk(version)
+    branch = Desk(desk.store, desk.path, branching.branch(desk.store, desk.session_id, None))
+    before = branch.live()
+    with open_store(desk.store) as reader:
+        (inherited,) = history_of(reader, branch.session_id).boundaries
+    page = read(signed_in.get(f"{page_of(branch)}?around={inherited.handoff_id}"))
+    told = page.one("section", "boundary")
+    assert told.one("h2").text == "Summary of messages that are not in this session"
+    assert not told.all("button") and "Undo" not in told.text and "kept" not in told.text
+    assert "never compacted" in page.one("header", "about").text
+    assert "begins with a summary" in page.one(id="contents").text
+    refused = read(signed_in.post(f"{page_of(branch)}/boundaries/{inherited.handoff_id}/undo"), 409)
+    assert "began with the summary" in refused.one("main").text
+    assert branch.live() == before
+    with open_store(desk.store) as reader:
+        assert life.compactions(reader, branch.session_id) == []

@@ -37,7 +37,7 @@ def session(reader: Reader, found: Session) -> SessionOut:
     total, compactions = len(live), 0
     if found.rows != found.live or found.parts > 1:
         history = history_of(reader, found.id)
-        total, compactions = len(history.entries), len(history.boundaries)
+        total, compactions = len(history.entries), len(history.compactions)
     refusal = planning.refusal(reader, found.id)
     return SessionOut(
         id=found.id,

@@ -46,11 +46,15 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class ShownBoundary:
-    """One compaction. `undo` is the address that says what undoing would do, "" with the reason in `no_undo`."""
+    """One compaction, or an `inherited` handoff that the session began with.
+
+    `undo` is the address that says what undoing would do, "" with the reason in `no_undo`.
+    """
 
     template: ClassVar[str] = "session/_boundary.html"
     id: int
     href: str
+    inherited: bool
     by: str
     run: str
     time: SafeString
@@ -90,6 +94,7 @@ def shown_boundary(handoff: Handoff, place: Place, known: Compacted, marked: int
     return ShownBoundary(
         id=boundary.handoff_id,
         href=place.boundary(boundary.handoff_id),
+        inherited=boundary.inherited,
         by="by you, here" if boundary.run else "by Hermes",
         run=f"/runs/{boundary.run}" if boundary.run else "",
         time=formats.moment(boundary.time),

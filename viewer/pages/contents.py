@@ -58,7 +58,8 @@ def _items(
     for item in listed:
         here = id(item) in shown
         if isinstance(item, Boundary):
-            label = f"compacted, {item.messages_before:,} → {item.messages_after:,}"
+            numbers = f"{item.messages_before:,} → {item.messages_after:,}"
+            label = "begins with a summary" if item.inherited else f"compacted, {numbers}"
             yield Item(label, f"#b{item.handoff_id}" if here else place.boundary(item.handoff_id), True, here)
         else:
             href = f"#m{item.id}" if here else place.message(item.id)

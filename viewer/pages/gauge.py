@@ -91,7 +91,7 @@ def totals(reader: Reader, session: Session) -> Totals:
 def _read_totals(reader: Reader, session: Session) -> Totals:
     history = history_of(reader, session.id)
     entries = history.entries
-    return Totals(len(entries), sum(entry.state == "live" for entry in entries), len(history.boundaries))
+    return Totals(len(entries), sum(entry.state == "live" for entry in entries), len(history.compactions))
 
 
 def weights(reader: Reader, session: Session) -> dict[int, int]:

@@ -44,15 +44,15 @@ def compactions(reader: Reader, session_id: str) -> list[CompactionView]:
     """Every compaction of the session that stands, oldest first. Raises NotFound."""
     model = get_session(reader, session_id).model
     history = history_of(reader, session_id)
-    if not history.boundaries:
+    if not history.compactions:
         return []
-    sizes = _tokens(reader, model, history.boundaries)
+    sizes = _tokens(reader, model, history.compactions)
     summaries = {
         item.boundary.handoff_id: item.summary
-        for item in reading.history_messages(reader, history.boundaries)
+        for item in reading.history_messages(reader, history.compactions)
         if isinstance(item, reading.Handoff)
     }
-    newest = max(boundary.handoff_id for boundary in history.boundaries)
+    newest = max(boundary.handoff_id for boundary in history.compactions)
     undoable = not refusal_to_undo(reader, session_id, newest, history)
     return [
         CompactionView(
@@ -71,7 +71,7 @@ def compactions(reader: Reader, session_id: str) -> list[CompactionView]:
             run=boundary.run,
             undoable=undoable and boundary.handoff_id == newest,
         )
-        for boundary in history.boundaries
+        for boundary in history.compactions
     ]
 
 

@@ -50,6 +50,11 @@ class Boundary:
     run: int | None = None
 
     @property
+    def inherited(self) -> bool:
+        """Whether the session began with this handoff, as a branch may: nothing that it stands for is in there."""
+        return not self.before_ids
+
+    @property
     def messages_before(self) -> int:
         return len(self.before_ids)
 
@@ -85,6 +90,11 @@ class History:
     @property
     def entries(self) -> tuple[Entry, ...]:
         return tuple(item for item in self.items if isinstance(item, Entry))
+
+    @property
+    def compactions(self) -> tuple[Boundary, ...]:
+        """The boundaries of what was compacted in this session."""
+        return tuple(boundary for boundary in self.boundaries if not boundary.inherited)
 
 
 def build(rows: Sequence[LightRow], known: Iterable[KnownBlock] = ()) -> History:
@@ -231,7 +241,8 @@ class _Reading:
 
     def _stands(self, handoff: LightRow, block: list[LightRow], copies: list[Pair], tail: list[Pair]) -> None:
         copied = {source.id for _, source in copies}
-        before = [row for row in self.generation if row.state != "out" or row.id in copied]
+        # A compaction takes every row out of context: one that is in it was not there before, or its copy is not told.
+        before = [row for row in self.generation if row.state == "under" or row.id in copied]
         kept = {self.root[source.id] for _, source in copies if source.id in self.root}
         of_messages = [(copy, source) for copy, source in copies if source.id in self.root]
         self.boundaries.append(

@@ -43,6 +43,11 @@ SPLIT = (
     "whole; branch from here to go on from it."
 )
 
+INHERITED = (
+    "This session began with the summary: the messages that it stands for are not in there, and nothing can be "
+    "brought back."
+)
+
 
 def undoing_from_history(session_id: str, history: History, handoff_id: int) -> Undoing:
     """The map of a compaction that left none, such as the agent's own, from its boundary. Raises NotFound."""
@@ -100,6 +105,8 @@ def _refusal(
     block_end = max(undoing.block_ids)
     if con.execute(_REWRITTEN, [json.dumps(list(undoing.block_ids)), undoing.session_id, block_end]).fetchone():
         return "The agent wrote its transcript anew after this compaction; undoing it would show messages twice."
+    if not undoing.originals:
+        return INHERITED
     if undoing.unmapped and con.execute(_OLDER, [undoing.handoff_id, undoing.session_id, block_end]).fetchone():
         return "It cannot be told which messages this compaction kept: undoing might show some twice."
     return ""
