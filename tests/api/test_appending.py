@@ -65,6 +65,15 @@ def test_what_is_no_message_is_refused(desk: Desk, tool: Tool, body: dict[str, A
     assert desk.live() == before
 
 
+def test_more_than_a_call_takes_is_refused_with_the_limit(desk: Desk, tool: Tool) -> None:
+    before = desk.live()
+    messages = [{"role": "user", "content": "x" * 2_700_000}]
+    status, answer = tool.call("POST", f"{session_path(desk)}/messages", {"messages": messages})
+    assert (status, answer["error"]["code"]) == (413, "too_large")
+    assert "at most 2,621,440 octets" in answer["error"]["message"]
+    assert desk.live() == before
+
+
 def test_refusals(desk: Desk, tool: Tool) -> None:
     def refused(path: str) -> tuple[int, str]:
         status, answer = tool.call("POST", path, TURN)

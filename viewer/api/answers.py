@@ -8,7 +8,7 @@ from ninja import Schema
 
 from .schemas import ProblemOut
 
-PROBLEMS = frozenset({400, 401, 403, 404, 405, 409, 422, 500, 503})
+PROBLEMS = frozenset({400, 401, 403, 404, 405, 409, 413, 422, 500, 503})
 
 
 def answers(shape: type[Schema], status: int = 200) -> dict[Any, type[Schema]]:

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+from django.conf import settings
+from django.core.exceptions import RequestDataTooBig
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.urls import URLPattern, URLResolver
 from ninja import NinjaAPI
@@ -47,6 +49,7 @@ def install(api: NinjaAPI) -> None:
         (ValidationError, _invalid),
         (AuthenticationError, _unauthorized),
         (HttpError, _web),
+        (RequestDataTooBig, _too_large),
         (Http404, _unknown),
         (Exception, _unexpected),
     ]
@@ -75,6 +78,11 @@ def _unauthorized(request: HttpRequest, refused: AuthenticationError) -> HttpRes
 
 def _web(request: HttpRequest, refused: HttpError) -> HttpResponse:
     return problem(refused.status_code, WEB_CODES.get(refused.status_code, "refused"), refused.message)
+
+
+def _too_large(request: HttpRequest, refused: RequestDataTooBig) -> HttpResponse:
+    limit = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+    return problem(413, "too_large", f"A call takes at most {limit:,} octets: send less at a time.")
 
 
 def _unknown(request: HttpRequest, missing: Http404) -> HttpResponse:
