@@ -211,3 +211,14 @@ def test_a_branch_by_keyboard(screen: Page, open_desk: Callable[..., Desk]) -> N
     assert screen.locator(".kin code").inner_text() == f"hermes --resume {screen.url.rsplit('/', 1)[1]}"
     assert screen.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert Axe().run(screen, context="header.about").response["violations"] == []
+
+
+def test_a_refusal_that_names_a_holder_stays_in_its_card(screen: Page, open_desk: Callable[..., Desk]) -> None:
+    desk = open_desk(31)
+    screen.goto(f"/stores/hermes/sessions/{desk.session_id}")
+    holder = "pid=4242:pidns=1:tid=139812345678912:agent=deadbeef:nonce=12345678"
+    desk.rows("INSERT INTO compression_locks VALUES (?, ?, unixepoch(), unixepoch() + 300)", desk.session_id, holder)
+    screen.get_by_role("button", name="Preview").click()
+    refusal = screen.locator(".refusal")
+    assert holder in refusal.inner_text()
+    assert refusal.evaluate("card => card.scrollWidth <= card.clientWidth")
