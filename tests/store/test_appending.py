@@ -75,6 +75,14 @@ def test_a_column_nobody_knows_is_written_and_what_the_owner_keeps_is_not_taken(
     assert query(small, f"SELECT {names} FROM messages WHERE id = ?", row_id) == [('{"new": 1}', "s1", 1, 0, None, 1)]
 
 
+def test_what_says_nothing_hides_nothing_and_missing_counters_begin_at_nought(small: Path) -> None:
+    query(small, "UPDATE sessions SET message_count = NULL, tool_call_count = NULL")
+    message = {"role": "tool", "content": "done", "tool_name": None, "name": "terminal"}
+    (row_id,) = append(store_at(small), "s1", [message], now=40.0)
+    assert query(small, "SELECT tool_name FROM messages WHERE id = ?", row_id) == [("terminal",)]
+    assert counters(small, "s1") == (1, 0)
+
+
 def test_messages_appended_while_a_summary_is_made_stay_live_behind_it(path: Path) -> None:
     snapshot = planned(path)
     append(store_at(path), WEEK_29, TURN, now=1.9e9)
