@@ -177,3 +177,15 @@ def test_a_summary_that_a_branch_begins_with_is_no_compaction_of_its_own(
     assert branch.live() == before
     with open_store(desk.store) as reader:
         assert life.compactions(reader, branch.session_id) == []
+
+
+def test_what_a_person_said_behind_a_merged_summary_is_still_theirs(
+    signed_in: Client, open_desk: Callable[..., Desk]
+) -> None:
+    """A branch has such a message only in the row that the agent flags as a summary."""
+    desk = open_desk(31, "Merged carrier 92")
+    made = branching.branch(desk.store, desk.session_id, None)
+    with open_store(desk.store) as reader:
+        (inherited,) = history_of(reader, made).boundaries
+    page = read(signed_in.get(f"/stores/hermes/sessions/{made}?around={inherited.handoff_id}"))
+    assert "typed by a person" not in page.one(id=f"m{inherited.handoff_id}").text

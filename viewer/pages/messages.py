@@ -65,7 +65,8 @@ def of_history(item: HistoryMessage) -> Said:
     notes = (
         ["The model now sees a shortened form of this."] if item.entry.shortened and item.entry.state == "live" else []
     )
-    return Said(item.entry.id, replace(item.row, content=item.content), item.entry.state, tuple(notes))
+    said = replace(item.row, content=item.content, flagged=False)  # what is flagged is the handoff merged into it
+    return Said(item.entry.id, said, item.entry.state, tuple(notes))
 
 
 def shown(said: Sequence[Said], reading: Reading) -> list[Message]:
