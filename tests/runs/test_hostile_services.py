@@ -80,3 +80,19 @@ def test_an_answer_that_is_packed_is_not_unpacked(kind: str, desk: Desk, service
     ]
     assert started(desk, kind).error_code == "model_bad_answer"
     assert started(desk, kind).error_code == "model_unauthorized"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_model_on_this_machine_is_not_asked_through_a_proxy(
+    kind: str, desk: Desk, service: Service, use: Use, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Service() as proxy:
+        for name in ("HTTP_PROXY", "ALL_PROXY"):
+            monkeypatch.setenv(name, proxy.url)
+        use(kind)
+        assert started(desk, kind).status == "applied"
+        assert (len(proxy.requests), len(service.requests)) == (0, 1)
+        use(kind, base_url="http://model.invalid/v1")
+        started(desk, kind)
+        assert len(proxy.requests) == 1
+        proxy.shutdown()

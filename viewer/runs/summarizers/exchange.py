@@ -24,6 +24,7 @@ LEAVE_SECONDS = 1.0  # that the reader gets to notice that its socket is shut
 AT_ONCE = struct.pack("ii", 1, 0)  # closing resets: a service whose bytes nobody takes would learn of it much later
 MOST_BYTES, MOST_EVENT_BYTES = 100_000_000, 1_000_000  # of an answer and of one event in it; SDKs read on for ever
 FOREIGN_HEADERS = ("OPENAI_CUSTOM_HEADERS", "ANTHROPIC_CUSTOM_HEADERS")  # which SDKs would add, keys and all
+LOOPBACK = ("all://localhost", "all://127.0.0.1", "all://[::1]")  # a proxy's would be another machine
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +119,7 @@ class Exchange:
             event_hooks={"request": [self._watch], "response": [self._guard]},
             follow_redirects=False,
             headers={"Accept-Encoding": "identity"},
+            mounts=dict.fromkeys(LOOPBACK),
         )
 
     def _watch(self, request: httpx2.Request) -> None:
