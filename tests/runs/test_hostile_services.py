@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.runs.desk import Desk
-from tests.runs.misbehaving import KEY, Service, refuses
+from tests.runs.misbehaving import KEY, NOTES, Request, Service, refuses
 from tests.runs.test_models import KINDS, require_no_key, started
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
@@ -96,3 +96,20 @@ def test_a_model_on_this_machine_is_not_asked_through_a_proxy(
         started(desk, kind)
         assert len(proxy.requests) == 1
         proxy.shutdown()
+
+
+@pytest.mark.parametrize("count", [10**400, 10**12, 1e308, float("nan"), -5, "12", True, [1]])
+def test_counts_that_are_none_are_left_out(count: Any, desk: Desk, service: Service, use: Use) -> None:
+    def behave(request: Request) -> None:
+        request.start()
+        request.text(NOTES)
+        said = {"prompt_tokens": count, "completion_tokens": count}
+        choice = {"index": 0, "delta": {}, "finish_reason": "stop"}
+        request.event({"id": "1", "model": "some-model", "choices": [choice], "usage": said})
+        request.event("[DONE]")
+
+    use("openai")
+    service.behaviours = [behave]
+    run = started(desk, "openai")
+    assert run.status == "applied", run.error_message
+    assert run.usage == {"calls": 1, "input_tokens": 0, "output_tokens": 0, "cost": None}

@@ -23,6 +23,7 @@ CONNECT_SECONDS = 10.0
 LEAVE_SECONDS = 1.0  # that the reader gets to notice that its socket is shut
 AT_ONCE = struct.pack("ii", 1, 0)  # closing resets: a service whose bytes nobody takes would learn of it much later
 MOST_BYTES, MOST_EVENT_BYTES = 100_000_000, 1_000_000  # of an answer and of one event in it; SDKs read on for ever
+MOST_TOKENS = 1_000_000_000  # that a call can have taken; a service that says more made the number up
 FOREIGN_HEADERS = ("OPENAI_CUSTOM_HEADERS", "ANTHROPIC_CUSTOM_HEADERS")  # which SDKs would add, keys and all
 LOOPBACK = ("all://localhost", "all://127.0.0.1", "all://[::1]")  # a proxy's would be another machine
 
@@ -51,7 +52,7 @@ def words(value: Any) -> str:
 
 def number(value: Any) -> int | None:
     """A count of the answer; None for what is none."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_TOKENS else None
 
 
 class Ended(Exception):
