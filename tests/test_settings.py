@@ -52,6 +52,8 @@ WRONG = [
     ("PALIMPSEST_STORES", "a=sqlite:///relative.db", "sqlite:////"),
     ("PALIMPSEST_STORES", "a=sqlite:////x,a=sqlite:////y", "'a=sqlite:////y'"),
     ("PALIMPSEST_STORES", "demo=sqlite:////x", "not demo"),
+    ("PALIMPSEST_STORES", "a=postgresq://me:secret@host/db", "'postgresq://...@host/db'"),
+    ("PALIMPSEST_STORES", "my store=postgres://me:p/@secret@host/db", "'my store=postgres://...@host/db'"),
     ("PALIMPSEST_WAIT", "1.5", "1 to 86400"),
     ("PALIMPSEST_LOST_AFTER", "1", "2 to 3600"),
     ("PALIMPSEST_MACHINE", "box 1", "box1"),

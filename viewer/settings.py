@@ -97,14 +97,20 @@ def _stores(name: str) -> dict[str, str]:
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", store) or store == "demo" or store in stores:
             raise ImproperlyConfigured(
                 f"{name} must be name=sqlite:////absolute/path,... with a name of its own for each store "
-                f"(letters, digits, . _ -, and not demo), not {entry.strip()!r}."
+                f"(letters, digits, . _ -, and not demo), not {_shown(entry)!r}."
             )
         if not re.match(r"(sqlite:////|postgres://|postgresql://).", url):
             raise ImproperlyConfigured(
-                f"{name} must be name=url,... with sqlite:////absolute/path or postgres://... as url, not {url!r}."
+                f"{name} must be name=url,... with sqlite:////absolute/path or postgres://... as url, "
+                f"not {_shown(url)!r}."
             )
         stores[store] = url
     return stores
+
+
+def _shown(url: str) -> str:
+    """Without user and password."""
+    return re.sub(r"(?<=://).*@", "...@", url.strip())
 
 
 def _machine(name: str) -> str:
