@@ -24,18 +24,17 @@ PATIENCE = 60.0  # seconds, for a worker's start beside other work
 
 
 @pytest.fixture
-def worker(desk: Desk) -> Iterator[Callable[[], subprocess.Popen[bytes]]]:
-    """A function that starts `manage.py worker` on the test's own database and store."""
+def worker(desk: Desk) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
+    """A function that starts `manage.py worker`, or another command, on the test's own database and store."""
     started: list[subprocess.Popen[bytes]] = []
     environment = os.environ | {
         "PALIMPSEST_DATABASE_URL": f"sqlite:///{connection.settings_dict['NAME']}",
         "PALIMPSEST_STORES": f"hermes={desk.store.url}",
     }
 
-    def start() -> subprocess.Popen[bytes]:
-        process = subprocess.Popen(
-            [sys.executable, "manage.py", "worker"], cwd=ROOT, env=environment, stderr=subprocess.DEVNULL
-        )
+    def start(*command: str) -> subprocess.Popen[bytes]:
+        arguments = [sys.executable, "manage.py", *(command or ("worker",))]
+        process = subprocess.Popen(arguments, cwd=ROOT, env=environment, stderr=subprocess.DEVNULL)
         started.append(process)
         return process
 
@@ -54,7 +53,7 @@ def until(run: Run, *statuses: str) -> None:
         run.refresh_from_db()
 
 
-def test_killed_while_it_waited_it_is_written_once(desk: Desk, worker: Callable[[], subprocess.Popen[bytes]]) -> None:
+def test_killed_while_it_waited_it_is_written_once(desk: Desk, worker: Callable[..., subprocess.Popen[bytes]]) -> None:
     boundaries = desk.rows("SELECT COUNT(*) FROM messages WHERE _compressed_summary = 1")[0][0]
     desk.start_turn()
     run = life.start(desk.store, desk.session_id, Options(), apply=True)
@@ -79,3 +78,22 @@ def test_killed_while_it_waited_it_is_written_once(desk: Desk, worker: Callable[
     while desk.holders("compression_locks") + desk.holders("session_turn_leases"):
         assert time.monotonic() < deadline
         time.sleep(0.05)
+
+
+def test_a_batch_takes_up_what_a_killed_command_left(
+    desk: Desk, worker: Callable[..., subprocess.Popen[bytes]]
+) -> None:
+    """`manage.py compact` needs no worker, so there may be none that looks for such runs."""
+    desk.start_turn()
+    command = worker("compact", "hermes", desk.session_id)
+    deadline = time.monotonic() + PATIENCE
+    while (run := Run.objects.first()) is None:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    until(run, "waiting")
+    command.kill()
+    command.wait()
+    desk.end_turn()
+    assert worker("worker", "--batch").wait(PATIENCE) == 0
+    until(run, "applied")
+    assert (run.attempts, desk.holders("compression_locks")) == (2, [])

@@ -80,7 +80,9 @@ class Command(BaseCommand):
     help = "Run queued compactions until stopped. Start as many as you like, on each machine that has a store."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--batch", action="store_true", help="run what is queued, then end")
+        parser.add_argument(
+            "--batch", action="store_true", help="run what is queued or was left by a killed process, then end"
+        )
         parser.add_argument("--leash", action="store_true", help="end when standard input ends (`manage.py up`)")
 
     def handle(self, *args: Any, batch: bool, leash: bool, **options: Any) -> None:
@@ -98,6 +100,8 @@ class Command(BaseCommand):
         if leash:
             worker.leashed = True
             hold()
-        if not batch:
+        if batch:
+            recovery.sweep()
+        else:
             recovery.watch()
         worker.run()
