@@ -228,7 +228,7 @@ def test_cancelled_before_a_worker_had_it(desk: Desk, settings: Settings) -> Non
     assert life.cancel(run).status == "cancelled"
     job.compact.call(run.pk)
     run.refresh_from_db()
-    assert run.status == "cancelled" and desk.live() == before
+    assert (run.status, run.holder, run.attempts) == ("cancelled", "", 0) and desk.live() == before
 
 
 def test_messages_taken_back_during_the_wait_are_a_conflict(desk: Desk, settings: Settings) -> None:
