@@ -132,6 +132,8 @@ def test_runs_that_wait_for_a_worker_or_beat_are_left_alone(desk: Desk, settings
     run = life.start(desk.store, desk.session_id, Options(), apply=True)
     Run.objects.update(heartbeat_at=timezone.now() - timedelta(hours=1))
     assert recovery.sweep() == []
+    run.refresh_from_db()
+    assert run.heartbeat_at > timezone.now() - timedelta(seconds=30)  # machines without the store see that one has it
     Run.objects.update(status="summarizing", holder=GONE, heartbeat_at=timezone.now() - timedelta(seconds=30))
     assert recovery.sweep() == []
     assert recovery.sweep(older_than=15) == [run]
@@ -282,3 +284,17 @@ def test_a_hold_beats_and_renews_its_lock(desk: Desk, monkeypatch: pytest.Monkey
         assert run.heartbeat_at > first
         assert desk.rows(expiry) > expires
     assert desk.rows(expiry) == []
+
+
+@pytest.mark.parametrize(("status", "becomes"), [("applying", "failed"), ("applied", "applied")])
+def test_one_that_cannot_be_recovered_keeps_no_other_waiting(status: str, becomes: str, desk: Desk) -> None:
+    """Its plan cannot be read, as one of a version long ago."""
+    long_ago = timezone.now() - timedelta(minutes=5)
+    broken = Run.objects.create(
+        store="hermes", session_id="x", status=status, apply=True, holder=GONE, heartbeat_at=long_ago
+    )
+    run = died(queued(desk), desk, status="planning")
+    assert run in recovery.sweep()
+    run.refresh_from_db()
+    broken.refresh_from_db()
+    assert (run.status, broken.status, broken.holder) == ("applied", becomes, GONE)

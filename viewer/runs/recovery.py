@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Callable
 from datetime import timedelta
 from typing import TYPE_CHECKING, TypedDict
 
@@ -85,11 +86,13 @@ def sweep(older_than: float = STALE_SECONDS) -> list[Run]:
     leftovers.end_tasks(older_than)
     here = stores_here()
     found = _light(older_than).filter(status__in=OPEN_STATUSES)
-    changed: list[Run] = [run for run in found if (_is_lost(run) if run.store in here else run.away) and _tried(run)]
+    lost = (run for run in found if (_is_lost(run) if run.store in here else run.away))
+    changed: list[Run] = [run for run in lost if _tried(recover, run)]
     unknown = Run.objects.filter(status="failed", error_code=UNKNOWN, store__in=here)
-    changed += [run for run in unknown if _look_up(run)]
+    changed += [run for run in unknown if _tried(_look_up, run)]
     undoing = _light(older_than).filter(status="applied", store__in=here).exclude(holder="")
-    changed += [run for run in undoing if (run.silent or guards.is_dead(run.holder)) and _note_undone(run)]
+    died = (run for run in undoing if run.silent or guards.is_dead(run.holder))
+    changed += [run for run in died if _tried(_note_undone, run)]
     return changed
 
 
@@ -163,15 +166,15 @@ def _task_status(run: Run) -> TaskResultStatus | None:
 # -- what becomes of them --------------------------------------------------------------------------------------------
 
 
-def _tried(run: Run) -> bool:
-    """`recover`, without that one run which cannot be recovered keeps the others waiting."""
+def _tried(step: Callable[[Run], bool], run: Run) -> bool:
+    """`step`, without that one run which cannot be recovered keeps the others waiting, or its session busy."""
     try:
-        return recover(run)
+        return step(run)
     except Error:
         raise
-    except Exception:
+    except Exception as problem:
         logger.exception("Run %s cannot be recovered", run.pk)
-        return False
+        return run.is_open and _end_without_store(run, StoreError(outcomes.refusal_of(problem)[1]))
 
 
 def _take_up(run: Run) -> bool:
