@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -14,11 +15,11 @@ from pytest_django import Settings
 
 import compaction
 from tests.runs.desk import QUEUED, Desk
-from viewer.runs import job, life, planning, summarizers
+from viewer.runs import job, life, outcomes, planning, summarizers
 from viewer.runs.errors import BadSummary, NothingToDo, SessionEnded, UnknownChoice, WrongStatus
 from viewer.runs.models import Run
 from viewer.runs.planning import Options
-from viewer.store import guards
+from viewer.store import guards, writing
 from viewer.store.errors import (
     CompactionConflict,
     NotFound,
@@ -307,7 +308,24 @@ def test_what_cannot_be_compacted_says_why(open_desk: Callable[..., Desk]) -> No
     assert not Run.objects.exists()
 
 
-def test_a_summariser_that_fails_leaves_everything(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_commit_that_could_not_be_noted_at_once_is_noted(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    real, asked = outcomes.applied, []
+
+    def stumbles(commit: writing.Commit, at: datetime) -> dict[str, Any]:
+        asked.append(at)
+        if len(asked) == 1:
+            raise ValueError("once")
+        return real(commit, at)
+
+    monkeypatch.setattr(outcomes, "applied", stumbles)
+    run = life.start(desk.store, desk.session_id, Options(), apply=True)
+    assert (run.status, run.error_code, len(asked)) == ("applied", "", 2)
+    assert run.messages_after == len(desk.live())
+
+
+def test_a_summariser_that_fails_leaves_everything(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     def fails(request: compaction.SummaryRequest, listener: summarizers.Listener) -> str:
         raise ConnectionError("no route")
 
@@ -316,7 +334,7 @@ def test_a_summariser_that_fails_leaves_everything(desk: Desk, monkeypatch: pyte
     monkeypatch.setattr(summarizers, "summarizers", lambda: {"broken": broken})
     run = life.start(desk.store, desk.session_id, Options(summarizer="broken"), apply=True)
     assert (run.status, run.error_code) == ("failed", "unexpected")
-    assert "ConnectionError" in run.error_message
+    assert "ConnectionError" in run.error_message and "no route" in caplog.text
     assert desk.live() == before and desk.holders("compression_locks") == []
 
 

@@ -240,6 +240,50 @@ def test_a_task_whose_run_was_given_to_another_is_ended(desk: Desk, settings: Se
     assert sorted(DBTaskResult.objects.values_list("status", flat=True)) == ["FAILED", "READY"]
 
 
+def test_a_task_whose_number_is_not_noted_yet_is_not_ended(desk: Desk, settings: Settings) -> None:
+    """A worker can be quicker than who put the task into the queue; what has just begun may be that, too."""
+    settings.TASKS = QUEUED
+    run = life.start(desk.store, desk.session_id, Options(), apply=True)
+    [task] = DBTaskResult.objects.all()
+    task.claim("pid=1:elsewhere")
+    Run.objects.update(task_id="another")
+    recovery.sweep()
+    assert DBTaskResult.objects.get().status == "RUNNING"
+    Run.objects.update(task_id="")
+    DBTaskResult.objects.update(started_at=timezone.now() - timedelta(minutes=2))
+    recovery.sweep()
+    assert DBTaskResult.objects.get().status == "RUNNING"
+    life.cancel(run)
+    recovery.sweep()
+    assert DBTaskResult.objects.get().status == "FAILED"
+
+
+def test_tasks_that_ended_long_ago_are_forgotten(desk: Desk) -> None:
+    for days in (6, 8):
+        at = timezone.now() - timedelta(days=days)
+        DBTaskResult.objects.create(
+            status="SUCCESSFUL", args_kwargs={}, task_path="x", backend_name="default", finished_at=at, run_after=at
+        )
+    recovery.tidy()
+    assert DBTaskResult.objects.filter(finished_at__gt=timezone.now() - timedelta(days=7)).count() == 1
+    assert DBTaskResult.objects.count() == 1
+
+
+@pytest.mark.parametrize("meanwhile", ["taken up by another", "its worker beats"])
+def test_a_run_that_changed_since_it_was_read_is_left_alone(meanwhile: str, desk: Desk, settings: Settings) -> None:
+    settings.TASKS = QUEUED
+    run = died(queued(desk), desk, status="queued")
+    stale = Run.objects.get()
+    if meanwhile == "taken up by another":
+        assert recovery.recover(run)
+    else:
+        Run.objects.update(heartbeat_at=timezone.now())
+    before = Run.objects.values().get()
+    tasks = DBTaskResult.objects.count()
+    assert not recovery.recover(stale)
+    assert (Run.objects.values().get(), DBTaskResult.objects.count()) == (before, tasks)
+
+
 def test_locks_of_our_dead_are_removed_and_no_others(desk: Desk) -> None:
     dead = re.sub(r"pid=\d+", "pid=4194305", guards.new_holder())
     agents = dead.replace("agent=palimpsest", "agent=hermes")
