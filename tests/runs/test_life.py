@@ -17,6 +17,7 @@ import compaction
 from tests.runs.desk import QUEUED, Desk
 from viewer.runs import job, life, outcomes, planning, summarizers
 from viewer.runs.errors import BadSummary, NothingToDo, SessionEnded, UnknownChoice, WrongStatus
+from viewer.runs.hold import claim
 from viewer.runs.models import Run
 from viewer.runs.planning import Options
 from viewer.store import guards, writing
@@ -230,6 +231,23 @@ def test_cancelled_before_a_worker_had_it(desk: Desk, settings: Settings) -> Non
     job.compact.call(run.pk)
     run.refresh_from_db()
     assert (run.status, run.holder, run.attempts) == ("cancelled", "", 0) and desk.live() == before
+
+
+def test_a_cancelled_run_frees_its_session_before_its_worker_looks(desk: Desk) -> None:
+    run = life.prepare(desk.store, desk.session_id, Options(), apply=True)
+    claimed = claim(run.pk)
+    assert claimed
+    guards.take_lock(desk.store, desk.session_id, claimed.holder)
+    guards.take_lease(desk.store, desk.session_id, claimed.holder)
+    life.cancel(claimed)
+    assert desk.holders("compression_locks") + desk.holders("session_turn_leases") == []
+
+
+def test_workers_that_died_before_the_preview_do_not_count_for_its_writing(desk: Desk, settings: Settings) -> None:
+    run = ready(desk)
+    Run.objects.update(attempts=3)
+    settings.TASKS = QUEUED
+    assert life.apply(life.get_run(run.pk)).attempts == 0
 
 
 def test_messages_taken_back_during_the_wait_are_a_conflict(desk: Desk, settings: Settings) -> None:
