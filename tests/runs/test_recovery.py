@@ -20,6 +20,7 @@ from viewer.runs.models import Run
 from viewer.runs.planning import Options
 from viewer.store import guards
 from viewer.store.errors import SessionBusy
+from viewer.store.stores import get_store
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
 GONE = "pid=999999999:pidns=1:tid=1:agent=palimpsest:nonce=deadbeef"
@@ -81,6 +82,23 @@ def test_a_commit_that_was_not_noted_is_found(open_desk: Callable[[int], Desk], 
     assert run.applied_at and abs(run.applied_at - applied_at) < timedelta(seconds=2)
     assert desk.live() == live
     assert desk.holders("compression_locks") == []
+
+
+def test_a_compaction_of_somebody_else_is_not_taken_for_the_one_that_was_not_noted(
+    desk: Desk, settings: Settings
+) -> None:
+    run = queued(desk, apply=False)
+    job.compact.call(run.pk)
+    died(run, desk, status="applying")
+    guards.release_lock(desk.store, desk.session_id, GONE)
+    settings.STORES = {**settings.STORES, "as another site": desk.store.url}
+    other = life.start(get_store("as another site"), desk.session_id, Options(keep_last=100), apply=True)
+    after = desk.live()
+    assert other.status == "applied"
+
+    assert recovery.sweep() == [run]
+    run.refresh_from_db()
+    assert (run.status, run.handoff_id, desk.live()) == ("conflict", None, after)
 
 
 def test_a_worker_that_was_only_slow_cannot_write_any_more(desk: Desk, settings: Settings) -> None:
