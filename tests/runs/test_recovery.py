@@ -21,6 +21,7 @@ from viewer.runs.planning import Options
 from viewer.store import guards
 from viewer.store.errors import SessionBusy
 from viewer.store.stores import get_store
+from viewer.store.transaction import write
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
 GONE = "pid=999999999:pidns=1:tid=1:agent=palimpsest:nonce=deadbeef"
@@ -360,3 +361,14 @@ def test_one_that_cannot_be_recovered_keeps_no_other_waiting(status: str, become
     run.refresh_from_db()
     broken.refresh_from_db()
     assert (run.status, broken.status, broken.holder) == ("applied", becomes, GONE)
+
+
+@pytest.mark.parametrize("holder", [GONE, "pid=1:tid=2:agent=palimpsest:nonce=other"])
+def test_a_hold_that_has_run_out_or_is_another_s_writes_nothing(holder: str, desk: Desk) -> None:
+    guards.take_lock(desk.store, desk.session_id, GONE)
+    with write(desk.store) as con:
+        guards.check_held(con, desk.session_id, GONE)
+    if holder == GONE:
+        desk.rows("UPDATE compression_locks SET expires_at = unixepoch() - 1")
+    with pytest.raises(SessionBusy, match="nothing was written"), write(desk.store) as con:
+        guards.check_held(con, desk.session_id, holder)
