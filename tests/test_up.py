@@ -14,6 +14,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,7 @@ class Site:
         self.data, self.port = data, free_port()
         self.environment = {**os.environ, "PALIMPSEST_DATA_DIR": str(data), "PORT": str(self.port)} | environment
         self.output = ""
+        ignored = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # as it is for tests started with nohup
         self.process = subprocess.Popen(
             command or [sys.executable, "-W", "error", "manage.py", "up"],
             cwd=ROOT,
@@ -67,6 +69,7 @@ class Site:
             stderr=subprocess.STDOUT,
             text=True,
         )
+        signal.signal(signal.SIGHUP, ignored)
         self.reader = threading.Thread(target=self._read)
         self.reader.start()
         self.pids: list[int] = []
@@ -127,9 +130,10 @@ class Site:
 
     def cut_down(self) -> None:
         """After the test, whatever came of it."""
-        for pid in {*self.pids, *self.family()}:
-            if pid in processes():
-                os.kill(pid, signal.SIGKILL)
+        for pid in dict.fromkeys([*self.family(), *self.pids]):  # parents first, and with what they are just starting
+            with suppress(ProcessLookupError):
+                leads = os.getpgid(pid) == pid
+                (os.killpg if leads else os.kill)(pid, signal.SIGKILL)
         self.process.wait()
         self.reader.join()
 

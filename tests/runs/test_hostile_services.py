@@ -12,6 +12,7 @@ import pytest
 from tests.runs.desk import Desk
 from tests.runs.misbehaving import KEY, NOTES, Request, Service, refuses
 from tests.runs.test_models import KINDS, require_no_key, started
+from viewer.runs.summarizers import learned
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
 Use = Callable[..., None]
@@ -113,3 +114,16 @@ def test_counts_that_are_none_are_left_out(count: Any, desk: Desk, service: Serv
     run = started(desk, "openai")
     assert run.status == "applied", run.error_message
     assert run.usage == {"calls": 1, "input_tokens": 0, "output_tokens": 0, "cost": None}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_service_that_always_wants_a_lower_limit_is_not_followed_for_ever(
+    kind: str, desk: Desk, service: Service, use: Use
+) -> None:
+    def behave(request: Request) -> None:
+        refuses(400, f"max_tokens must be at most {request.body['max_tokens'] - 1}")(request)
+
+    use(kind)
+    service.behaviours = [behave]
+    assert started(desk, kind).status == "failed"
+    assert len(service.requests) == 1 + learned.MOST_LESSONS

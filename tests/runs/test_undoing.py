@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 
 import pytest
@@ -13,7 +14,7 @@ from viewer.runs.ours import history_of
 from viewer.runs.planning import Options
 from viewer.runs.undoing import UndoOutlook
 from viewer.store import counting, reading, writing
-from viewer.store.errors import StoreError
+from viewer.store.errors import NotFound, StoreError
 from viewer.store.sessions import get_session
 from viewer.store.stores import open_store
 
@@ -104,3 +105,19 @@ def test_an_undo_that_would_hold_up_the_agent_says_so(
     monkeypatch.setattr(writing, "_REINDEXED", 1e-3)  # as if the session were five thousand times as large
     assert "Writing will hold up the agent for about" in outlook(desk).warning
     assert "long enough for it to report an error" in outlook(desk).warning
+
+
+@pytest.mark.parametrize("version", [21, 31])
+def test_a_row_of_a_restored_backup_is_not_taken_for_our_handoff(
+    open_desk: Callable[[int], Desk], version: int
+) -> None:
+    desk = open_desk(version)
+    backup = shutil.copyfile(desk.path, desk.path.with_suffix(".backup"))
+    run = life.start(desk.store, desk.session_id, Options(), apply=True)
+    shutil.copyfile(backup, desk.path)
+    for _ in run.block_ids:
+        desk.append("said since the backup")
+    before = desk.live()
+    with pytest.raises(NotFound, match="not the handoff"):
+        life.undo_run(run)
+    assert desk.live() == before and not life.is_undoable(run)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
+from contextlib import suppress
 from datetime import UTC, datetime
 
 from django.conf import settings
@@ -106,6 +107,8 @@ def _commit(hold: Hold) -> None:
     hold.tell(status="applying", progress={"sentence": "Writing."})  # from here on it cannot be cancelled
     write = branching.split if run.mode == "split" else writing.commit
     done = write(hold.store, planned, steps, lock_holder=hold.holder, lease_holder=hold.holder, now=time.time())
+    with suppress(StoreError):  # tried again at the end; the agent's next turn need not wait for our notes
+        guards.release_lease(hold.store, run.session_id, hold.holder)
     hold.tell(**outcomes.applied(done, timezone.now()))
 
 

@@ -9,6 +9,7 @@ from .connections import Connection
 from .failures import is_too_long
 
 SMALLEST_LIMIT = 256  # tokens; smaller numbers in a refusal are versions, not limits
+MOST_LESSONS = 5  # of one model; a service that goes on asking for another form is not followed
 _NUMBER = re.compile(r"(?<![\w.-])\d{3,}(?![\w-])")
 
 
@@ -19,13 +20,19 @@ class Learned:
     limit_name: str = "max_tokens"
     most: int | None = None
     usage: bool = True
+    lessons: int = 0
 
     def limit(self, wanted: int) -> int:
         return wanted if self.most is None else min(wanted, self.most)
 
     def learn(self, refusal: str, sent: int) -> bool:
         """Take in why a request was refused; whether another one may do. `sent` is the limit it had."""
-        text = refusal.casefold()
+        if self.lessons == MOST_LESSONS or not self._take_in(refusal.casefold(), sent):
+            return False
+        self.lessons += 1
+        return True
+
+    def _take_in(self, text: str, sent: int) -> bool:
         if is_too_long(text):
             return False
         if self.usage and ("stream_options" in text or "include_usage" in text):
