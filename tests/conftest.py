@@ -28,8 +28,12 @@ atexit.register(shutil.rmtree, _SURROUNDINGS, ignore_errors=True)
 
 # Before Django reads its settings, which is why the settings module is named here and not in pyproject.toml:
 # pytest-django would load it before this file.
-_KEPT = "PALIMPSEST_CACHE_DIR"  # where the tests keep what is slow to make
-for _name in [name for name in os.environ if name.startswith("PALIMPSEST_") and name != _KEPT] + ["HOST", "PORT", "TZ"]:
+_KEPT = ("PALIMPSEST_CACHE_DIR", "PALIMPSEST_TEST_")  # where the tests keep what is slow to make; how long they go on
+for _name in [name for name in os.environ if name.startswith("PALIMPSEST_") and not name.startswith(_KEPT)] + [
+    "HOST",
+    "PORT",
+    "TZ",
+]:
     os.environ.pop(_name, None)
 os.environ["DJANGO_SETTINGS_MODULE"] = "viewer.settings"
 os.environ["PALIMPSEST_DATA_DIR"] = str(_SURROUNDINGS / "data")
