@@ -170,7 +170,7 @@ def copy_seconds_estimate(octets: int) -> float:
 
 
 _AT_LEAST, _FLAGGED = 0.01, 14e-6  # seconds: a commit, a row
-_REINDEXED, _INDEXED = 0.35e-6, 0.1e-6  # seconds an octet
+_REINDEXED, _INDEXED = 0.35e-6, 0.2e-6  # seconds an octet
 
 
 def _live_rows(con: sqlite3.Connection, session_id: str) -> tuple[tuple[int, int, int], ...]:
