@@ -9,6 +9,7 @@ from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
+from django.db import connection
 from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 from pytest_django import Settings
@@ -372,3 +373,16 @@ def test_a_hold_that_has_run_out_or_is_another_s_writes_nothing(holder: str, des
         desk.rows("UPDATE compression_locks SET expires_at = unixepoch() - 1")
     with pytest.raises(SessionBusy, match="nothing was written"), write(desk.store) as con:
         guards.check_held(con, desk.session_id, holder)
+
+
+def test_a_heartbeat_at_a_whole_second_is_recognised(desk: Desk) -> None:
+    """The database writes it with milliseconds, Python without: compared as text, it would be later than itself."""
+    run = died(queued(desk), desk, status="planning")
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE runs_run SET heartbeat_at = strftime('%Y-%m-%d %H:%M:%S', 'now', '-5 minutes') || '.000'"
+        )
+    run.refresh_from_db()
+    assert recovery.sweep() == [run]
+    run.refresh_from_db()
+    assert run.status == "applied"

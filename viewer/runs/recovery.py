@@ -233,6 +233,6 @@ def _change(run: Run, **fields: object) -> bool:
 
 
 def _same(run: Run) -> QuerySet[Run]:
-    return Run.objects.filter(
-        pk=run.pk, status=run.status, holder=run.holder, heartbeat_at__lte=run.heartbeat_at
-    )  # at most: SQLite keeps the milliseconds that the database gave, Python gives microseconds
+    # SQLite compares times as text: the database wrote "04.000" where Python writes "04", so a little room is left.
+    not_since = run.heartbeat_at + timedelta(milliseconds=1)
+    return Run.objects.filter(pk=run.pk, status=run.status, holder=run.holder, heartbeat_at__lte=not_since)
