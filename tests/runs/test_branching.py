@@ -143,7 +143,7 @@ def test_it_needs_no_lock(desk: Desk) -> None:
 def test_a_very_long_context_is_said_to_hold_up_the_agent(desk: Desk) -> None:
     """By the estimate that `make bench` is held against."""
     assert "hold up the agent" not in branching.outlook(desk.store, desk.session_id, None).warning
-    desk.append("walnut " * 1_600_000)
+    desk.append("walnut " * 800_000)
     assert "hold up the agent for about 1 s" in branching.outlook(desk.store, desk.session_id, None).warning
 
 
