@@ -23,7 +23,7 @@ from .errors import SummaryRejected
 from .messages import Message
 from .plan import Plan
 from .render import earlier_summary, entries
-from .secrets import redact
+from .secrets import redact, redact_value
 from .tokens import Counter
 
 
@@ -218,16 +218,5 @@ def _redacted(message: Message) -> Message:
     turn = {key: value for key, value in message.items() if key != "api_content"}
     for key in ("content", "tool_calls") if isinstance(turn.get("role"), str) else tuple(turn):
         if turn.get(key):
-            turn[key] = _without_secrets(turn[key])
+            turn[key] = redact_value(turn[key])
     return turn
-
-
-def _without_secrets(value: Any, depth: int = 6) -> Any:
-    """The value with every string in it redacted, as deep as real messages nest."""
-    if isinstance(value, str):
-        return redact(value)
-    if depth and isinstance(value, list):
-        return [_without_secrets(item, depth - 1) for item in value]
-    if depth and isinstance(value, dict):
-        return {key: _without_secrets(item, depth - 1) for key, item in value.items()}
-    return value

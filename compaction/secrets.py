@@ -1,8 +1,8 @@
-"""Redaction of credentials, before any text leaves for a summariser and again before a summary is kept.
+"""Redaction of credentials, before any text leaves for a summariser and again before a summary is kept; and masking of
+them where text is shown.
 
-A summary outlives the messages it replaces and may be sent to another provider, so it must not carry keys. Reservation
-numbers, user ids, hashes and prices look much like keys and must stay: a bare word is only redacted when it has the
-published shape of a known credential; anything else needs a telling name beside it.
+A summary outlives the messages it replaces and may be sent to another provider, so it must not carry keys. What looks
+like one is told by `credentials`; anything else stays as it is.
 
 Every pattern is tried only where one of its literal starts stands: finding those costs next to nothing, while a regular
 expression that may begin anywhere takes seconds for 20 MB.
@@ -10,57 +10,30 @@ expression that may begin anywhere takes seconds for 20 MB.
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from .credentials import LABEL, RULES, VALUES, Rule
 
 REDACTED = "[REDACTED]"
+MASKED = "[masked: "  # and the kind, and "]"
 CUT = "\n...\n"  # stands where the middle of a text was left out
 
 Span = tuple[int, int]
+Mask = Callable[[str], str]  # the kind of a credential -> what stands in its place
 
-
-class _Rule(NamedTuple):
-    starts: tuple[str, ...]  # lower case; the pattern is matched where one of them begins
-    pattern: re.Pattern[str]
-
-
-def _rule(starts: str, pattern: str, flags: re.RegexFlag = re.NOFLAG) -> _Rule:
-    return _Rule(tuple(starts.split()), re.compile(pattern, flags))
-
-
-_PLACEHOLDER = re.compile(r"(?i)(?:\[redacted\]|\*+|x{3,}|none|null|true|false|\.\.\.|<.*>|\$.*|%.*|\{.*)$")
-_COUNT = re.compile(r"[\d.,]+$")  # "max_token: 4096" counts tokens
-_VALUES = ("value", "bare")  # the groups that hold a secret; without one of them it is the whole match
-
-_RULES = (
-    _rule("-----begin", r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL),
-    _rule("sk-", r"\bsk-(?=[\w-]{0,200}\d)[\w-]{20,}"),
-    _rule("sk_ rk_ pk_", r"\b[srp]k_(?:live|test)_[A-Za-z0-9]{16,}"),
-    _rule("akia asia", r"\bA[KS]IA[A-Z0-9]{16}\b"),
-    _rule("ghp_ gho_ ghu_ ghs_ ghr_ github_pat_", r"\bgh[pousr]_[A-Za-z0-9]{36,}|\bgithub_pat_[A-Za-z0-9_]{40,}"),
-    _rule("glpat- xox xapp-", r"\bglpat-[\w-]{20,}|\bxox[abeoprs]-[A-Za-z0-9-]{10,}|\bxapp-[A-Za-z0-9-]{20,}"),
-    _rule("aiza ya29.", r"\bAIza[\w-]{35}|\bya29\.[\w-]{20,}"),
-    _rule("hf_ npm_ pypi-", r"\bhf_[A-Za-z0-9]{30,}|\bnpm_[A-Za-z0-9]{36}\b|\bpypi-[\w-]{50,}"),
-    _rule("sg.", r"\bSG\.[\w-]{16,}\.[\w-]{16,}"),
-    _rule(":aa", r"(?<=\d{8}):(?P<value>AA[\w-]{33})\b"),  # Telegram bots
-    _rule("eyj", r"(?<![\w-])eyJ[\w-]{8,2000}+\.eyJ[\w-]{8,}\.[\w-]*"),  # JSON web tokens
-    _rule("://", r"://[^\s:/@'\"]{0,64}:(?P<value>[^\s/@'\"]{1,256})@"),
-    _rule(r":\/\/", r":\\/\\/[^\s:/@'\"]{0,64}:(?P<value>[^\s/@'\"]{1,256})@"),  # in JSON that escapes slashes
-    _rule("bearer", r"(?i)\bbearer\s+(?P<value>[A-Z0-9+/_.~-]{12,}=*)"),
-    _rule("basic", r"(?i)\bbasic\s+(?P<value>(?=[A-Z0-9+/]*\d)[A-Z0-9+/]{16,}=*)"),
-    # "password": "value", password='value', also inside JSON text with escaped quotes; PASSWORD=value, password: value,
-    # --password value. Without quotes the value must hold a digit, so that prose and code stay as they are.
-    _rule(
-        "passwd password passphrase secret token api_key api-key apikey access_key access-key private_key",
-        r"(?i:passw(?:or)?d|passphrase|secret(?:_key)?|token|(?:api|access|private)[_-]?key)"
-        r"(?:\\?[\"']?\s*[:=]\s*\\?(?P<quote>[\"'])(?P<value>[^\\\n\"']{4,})\\?(?P=quote)"
-        r"|(?:=|:\s{0,2}|(?<=-password)\s|(?<=-token)\s)(?=[^\s\"',;]{0,80}\d)"
-        r"(?P<bare>[^\s\"',;()\[\]{}<>$]{6,})(?![(\[]))",
-    ),
+_PLACEHOLDER = re.compile(
+    r"(?i)(?:\[redacted\]|\[masked: .*|\*+|x{3,}|none|null|undefined|true|false|str|string|number|required|optional"
+    r"|\.\.\.|<.*>|\$.*|%.*|\{.*)$"
 )
-_Starts = tuple[tuple[str, re.Pattern[str]], ...]
-_STARTS: _Starts = tuple((start, rule.pattern) for rule in _RULES for start in rule.starts)
+_LAST_WORD = re.compile(r"(?<![!-~])[!-~]+\Z")  # of ASCII, as credentials are
+_COUNT = re.compile(r"[\d.,]+$")  # "max_token: 4096" counts tokens
+_PAGING = re.compile(r"(?i)(?:next|prev(?:ious)?|page|continuation|sync|start|end|pad|bos|eos|unk|mask)[_-]?token$")
+
+_Starts = tuple[tuple[str, Rule], ...]
+_STARTS: _Starts = tuple((start, rule) for rule in RULES for start in rule.starts)
 _REACH = 1_000  # characters around a cut that are searched for a credential standing there
 _LOOKS_BACK = 16  # characters before a match that a pattern may have looked at
 _WORD = 200  # characters by which a cut moves, so that no word is cut in two
@@ -69,7 +42,39 @@ _SHORTEST = 8  # no rule fits into less: "://:a@" beside a host, "token=…"
 
 def redact(text: str) -> str:
     """The text with credentials replaced by "[REDACTED]"; everything else is unchanged."""
-    return _without(text, _STARTS)
+    return _without(text, _STARTS, _redacted)
+
+
+def redact_value(value: Any) -> Any:
+    """A value of JSON with every text in it redacted; what a key such as "password" names, too."""
+    return _masked_value(value, "", _redacted, 0)
+
+
+def mask(text: str, put: Mask | None = None) -> str:
+    """The text with credentials replaced by what they are: "[masked: GitHub token]". JSON stays JSON.
+
+    `put` may say something else for a kind, or count.
+    """
+    return _masked_text(text, put or label, 0)
+
+
+def mask_start(text: str, put: Mask | None = None) -> str:
+    """`mask` of a text that was cut somewhere: a credential cut in two has no shape any more, so the last word goes."""
+    return mask(_LAST_WORD.sub("…", text), put)
+
+
+def mask_value(value: Any, put: Mask | None = None) -> Any:
+    """A value of JSON, masked like `mask`; what a key such as "password" names, too."""
+    return _masked_value(value, "", put or label, 0)
+
+
+def label(kind: str) -> str:
+    """What stands in the place of a credential of this kind."""
+    return f"{MASKED}{kind}]"
+
+
+def _redacted(kind: str) -> str:
+    return REDACTED
 
 
 def redact_all(texts: Sequence[str], most: Sequence[int] | None = None) -> list[str]:
@@ -81,17 +86,17 @@ def redact_all(texts: Sequence[str], most: Sequence[int] | None = None) -> list[
     if most is not None:
         texts = [text if limit else "" for text, limit in zip(texts, most, strict=True)]
     everything = "\n".join(texts).lower()
-    met = tuple((start, pattern) for start, pattern in _STARTS if start in everything)
+    met = tuple((start, rule) for start, rule in _STARTS if start in everything)
     if most is not None:
         wanted = zip(texts, most, strict=True)
         texts = [text if len(text) <= limit else _ends(text, limit // 2, met) for text, limit in wanted]
-    return [_without(text, met) for text in texts] if met else list(texts)
+    return [_without(text, met, _redacted) for text in texts] if met else list(texts)
 
 
 def _ends(text: str, length: int, starts: _Starts) -> str:
     """The start and the end of a text, each about `length` long; private keys, of many lines, are taken out first."""
-    if "PRIVATE KEY-----" in text:
-        text = _without(text, starts)
+    if "PRIVATE KEY" in text:
+        text = _without(text, starts, _redacted)
     end, start = length, max(len(text) - length, length)
     end = max(text.rfind(" ", end - _WORD, end), text.rfind("\n", max(end - _WORD, 0), end), 0) or end
     places = [at for mark in " \n" if (at := text.find(mark, start, start + _WORD)) >= 0]
@@ -102,47 +107,157 @@ def _ends(text: str, length: int, starts: _Starts) -> str:
 def _outside(text: str, at: int, starts: _Starts) -> Span:
     """The nearest places before and behind `at` that are not inside a credential or between one and its label."""
     base = max(at - _REACH, 0)
-    for match in _matches(text[base : at + _REACH], starts):
+    for match, _ in _matches(text[base : at + _REACH], starts):
         first, last = base + match.start() - _LOOKS_BACK, base + match.end()
         if first < at < last:
             return max(first, 0), last
     return at, at
 
 
-def _without(text: str, starts: _Starts) -> str:
-    spans = sorted(_secrets(text, starts)) if len(text) >= _SHORTEST else []
+def _without(text: str, starts: _Starts, put: Mask) -> str:
+    found = _matches(text, starts) if len(text) >= _SHORTEST else ()
+    spans = sorted((match.span(_group(match)), _kind(match, rule)) for match, rule in found)
     if not spans:
         return text
     kept, at = [], 0
-    for start, end in spans:
+    for (start, end), kind in spans:
         if start >= at:
-            kept += [text[at:start], REDACTED]
+            kept += [text[at:start], put(kind)]
         at = max(at, end)
     return "".join([*kept, text[at:]])
 
 
-def _secrets(text: str, starts: _Starts) -> Iterator[Span]:
-    return (match.span(match.lastgroup if match.lastgroup in _VALUES else 0) for match in _matches(text, starts))
-
-
-def _matches(text: str, starts: _Starts) -> Iterator[re.Match[str]]:
+def _matches(text: str, starts: _Starts) -> Iterator[tuple[re.Match[str], Rule]]:
     """Each credential with its label, if it needs one."""
-    lowered = text.lower()
-    if len(lowered) != len(text):  # a few capitals become two characters; positions must stay
-        lowered = "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
-    for start, pattern in starts:
-        if start not in lowered:
-            continue
+    lowered = _lowered(text)
+    for start, rule in starts:
         at = lowered.find(start)
         while at >= 0:
-            match = pattern.match(text, at)
+            match = rule.pattern.match(text, at)
             if match and not _harmless(match):
-                yield match
+                yield match, rule
             # On behind the match: its own text would be read again from each start inside it.
             at = lowered.find(start, max(match.end() if match else 0, at + 1))
 
 
+def _lowered(text: str) -> str:
+    """In lower case, of the same length: a few capitals become two characters, and positions must stay."""
+    lowered = text.lower()
+    if len(lowered) == len(text):
+        return lowered
+    return "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
+
+
+def _group(match: re.Match[str]) -> str | int:
+    return match.lastgroup if match.lastgroup in VALUES else 0
+
+
+def _kind(match: re.Match[str], rule: Rule) -> str:
+    return rule.kind or _named(match["label"])
+
+
+def _named(name: str) -> str:
+    """The kind of what stands beside a name."""
+    name = name.lower()
+    if name.endswith(("key", "keys")):
+        return "key"
+    return next((kind for kind in ("secret", "token", "credentials") if name.startswith(kind[:6])), "password")
+
+
 def _harmless(match: re.Match[str]) -> bool:
-    """A placeholder, or a number of tokens."""
-    value = match[match.lastgroup if match.lastgroup in _VALUES else 0]
-    return bool(_PLACEHOLDER.match(value) or (match[0][:5].lower() == "token" and _COUNT.match(value)))
+    """A placeholder, a number of tokens, a place of a file."""
+    value, label = match[_group(match)], match[0][:5].lower()
+    if match.lastgroup == "part" and label[:3] not in ("pas", "pwd"):
+        return True
+    if label == "token" and _PAGING.search(match.string[max(match.start() - 20, 0) : match.start() + 5]):
+        return True
+    return _is_placeholder(label, value)
+
+
+def _is_placeholder(label: str, value: str) -> bool:
+    if label.startswith("token") and _COUNT.match(value):
+        return True
+    if label.startswith(("pwd", "cred")) and value.startswith(("/", "~", ".")):
+        return True
+    return bool(_PLACEHOLDER.match(value))
+
+
+# -- values ------------------------------------------------------------------------------------------------------------
+
+_DEEPEST = 60  # levels of lists and objects, texts of JSON inside them counted
+_TOO_DEEP = "nested too deeply to be searched"
+_HEADERS = re.compile(r"(?i)(?:authorization|cookie)$")
+_IMAGE = re.compile(r"data:[\w/+.-]{1,80};base64,[A-Za-z0-9+/=\s]*")
+
+
+def _masked_text(text: str, put: Mask, depth: int) -> str:
+    """A text; one that is JSON as a value, so that it stays JSON, and laid out as it was: on one line or several."""
+    if len(text) < _SHORTEST or (text.startswith("data:") and _IMAGE.fullmatch(text)):
+        return text
+    lowered = text.lower()
+    starts = tuple((start, rule) for start, rule in _STARTS if start in lowered)
+    if not starts and not _HEADERS.search(lowered):
+        return text
+    if text.lstrip()[:1] in ("{", "[") and depth < _DEEPEST:
+        try:
+            value = json.loads(text)
+            changed = _masked_value(value, "", put, depth + 1)
+            if changed == value:
+                return text
+            return json.dumps(changed, ensure_ascii=text.isascii(), indent=2 if "\n" in text.strip() else None)
+        except (ValueError, RecursionError):
+            pass
+    return _without(text, starts, put)
+
+
+def _masked_value(value: Any, name: str, put: Mask, depth: int) -> Any:
+    """A value; `name` is the key it stands under."""
+    if isinstance(value, str):
+        kind = _named_secret(name, value)
+        return put(kind) if kind else _masked_text(value, put, depth)
+    if isinstance(value, bytes):
+        return _masked_text(value.decode("utf-8", "surrogateescape"), put, depth).encode("utf-8", "surrogateescape")
+    if isinstance(value, (list, dict)) and depth >= _DEEPEST:
+        return put(_TOO_DEEP)
+    if isinstance(value, list):
+        told = [(_option(before, item) or name, item) for before, item in zip(["", *value], value, strict=False)]
+        return [_masked_value(item, named, put, depth + 1) for named, item in told]
+    if isinstance(value, dict):
+        return dict(_masked_items(value, put, depth + 1))
+    if isinstance(value, int) and len(str(value)) >= 4 and _named_secret(name, str(value)) == "password":
+        return put("password")
+    return value
+
+
+def _masked_items(value: dict[Any, Any], put: Mask, depth: int) -> Iterator[tuple[Any, Any]]:
+    """Keys are texts as well. In {"name": "DB_PASSWORD", "value": "…"} the name stands beside."""
+    names = (item for key, item in value.items() if key in _NAMES and isinstance(item, str))
+    beside = next(names, "")[-_LONGEST_NAME:]
+    for key, item in value.items():
+        name = key if isinstance(key, str) else ""
+        told = beside if name in _VALUES and (LABEL.search(beside) or _HEADERS.search(beside)) else name
+        yield _masked_text(key, put, depth) if name else key, _masked_value(item, told, put, depth)
+
+
+_LONGEST_NAME = 100
+_NAMES, _VALUES = ("name", "key", "Name", "Key"), ("value", "Value")
+
+
+def _option(before: Any, value: Any) -> str:
+    """In ["--password", "…"] the name stands before; "" where there is none."""
+    named = isinstance(before, str) and before[:1] == "-" and LABEL.search(before[-_LONGEST_NAME:])
+    return before if named and isinstance(value, str) and value[:1] != "-" else ""
+
+
+def _named_secret(name: str, value: str) -> str:
+    """The kind of secret that the name says its value is, "" for none."""
+    name = name[-_LONGEST_NAME:]
+    if _HEADERS.search(name) and len(value) >= 12:
+        return "" if value.startswith((MASKED, REDACTED)) else _HEADERS.search(name)[0].lower()  # type: ignore[index]
+    found = LABEL.search(name)
+    if found is None or len(value) < 4 or _PAGING.search(name) or _is_placeholder(found["label"].lower(), value):
+        return ""
+    kind = _named(found["label"])
+    if kind == "token" and (" " in value or not (len(value) >= 20 or re.search(r"\d", value))):
+        return ""
+    return kind

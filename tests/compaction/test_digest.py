@@ -174,6 +174,7 @@ def test_a_request_for_a_long_middle_reads_none_of_it(monkeypatch: pytest.Monkey
         return text
 
     monkeypatch.setattr(digest, "redact", watched)
+    monkeypatch.setattr(digest, "redact_value", lambda value: watched(str(value)))
     made = plan(exchange(5_000, size=300), Policy(context_window=20_000), count)
     assert made.summary_budget == 1_000
     counted: list[int] = []
