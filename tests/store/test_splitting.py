@@ -12,9 +12,12 @@ import pytest
 
 from viewer.store import branching, guards, schema, sessions, writing
 from viewer.store.errors import CompactionConflict, SessionBusy, StoreError, StoreReadOnly
-from viewer.store.reading import read_history
+from viewer.store.reading import HistoryMessage, history_messages, read_history
+from viewer.store.stores import Reader
 
+from .agent_sql import Agent
 from .leases import turn_lease
+from .listed import tips
 from .test_branching import COPIED, query, rows, session, stored
 from .test_reading import WEEK_29, WEEK_30_TIP, add_row, add_session, reader_of, store_at
 from .test_writing import HANDOFF, planned, steps_for
@@ -148,7 +151,7 @@ def test_the_next_part_of_a_chain_is_numbered_on(small: Path) -> None:
     with reader_of(small) as reader:
         assert sessions.tip(reader, "s1") == last and len(sessions.chain(reader, last)) == 4
         assert sessions.lease_key(reader, last) == "s1"
-        assert [found.id for found in sessions.list_sessions(reader, sessions.SessionFilter(), 9)] == [last]
+        assert tips(reader) == [last]
 
 
 def test_titles_that_are_taken_long_or_missing(small: Path) -> None:
@@ -248,3 +251,26 @@ def test_columns_that_changed_go_into_the_new_session_alone(small: Path) -> None
     done = split(small, snapshot, [writing.Clone(snapshot.rows[0][0]), changed, writing.New(HANDOFF)])
     assert [row[1] for row in rows(small, done.new_session_id)] == ["message 0", "shorter", HANDOFF["content"]]
     assert [row[1] for row in rows(small, "s1", COPIED)] == [f"message {number}" for number in range(8)]
+
+
+@pytest.mark.parametrize("kept", [0, 7, 30])
+def test_history_shows_each_message_once_when_the_agent_rewrites_a_shortened_part(
+    path: Path, version: int, kept: int
+) -> None:
+    """Rewound to `kept` of the copies, gone on, written anew: head and handoff of the block are deleted then."""
+    done = split(path, planned(path, SESSIONS[version]), steps_for(planned(path, SESSIONS[version])))
+    agent = Agent(path, done.new_session_id)
+    if kept < 30:
+        agent.rewind(done.block_ids[3 + kept])
+    agent.say("Something else, then.", "Fine.")
+    with reader_of(path) as reader:
+        before = told(reader, done.new_session_id)
+    agent.replace([row[1:] for row in agent.rows()], active_only=True)
+    with reader_of(path) as reader:
+        assert told(reader, done.new_session_id) == before
+
+
+def told(reader: Reader, session_id: str) -> list[tuple[str, Any]]:
+    """State and text of each message of History."""
+    shown = history_messages(reader, read_history(reader, session_id).entries)
+    return [(item.entry.state, item.content) for item in shown if isinstance(item, HistoryMessage)]

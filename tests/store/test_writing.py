@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from viewer.store import guards, reading, schema, sessions, stores, transaction, undoing, writing
+from viewer.store import guards, lock_time, reading, schema, sessions, stores, transaction, undoing, writing
 from viewer.store.errors import (
     CompactionConflict,
     NotUndoable,
@@ -280,7 +280,7 @@ def test_the_lock_time_estimate_knows_what_is_indexed_again(hermes_copy: Callabl
     for version, little, much in [(21, 4.6, 5.5), (31, 0.31, 0.6)]:
         with reader_of(hermes_copy(version)) as reader:
             for measured, kept in [(little, range(100)), (much, range(4_000))]:
-                estimate = writing.lock_seconds_estimate(reader.columns, planned, kept)
+                estimate = lock_time.of_commit(reader.columns, planned.octets, kept)
                 assert measured / 2 < estimate < measured * 2
 
 
@@ -389,7 +389,7 @@ def test_a_boundary_where_the_agent_split_the_session_says_so(hermes_copy: Calla
         history = reading.read_history(reader, tip)
         assert len(history.boundaries) == 3
         what = undoing.undoing_from_history(tip, history, history.boundaries[-1].handoff_id)
-        assert undoing._exist_elsewhere(reader.con, what)
+        assert undoing._exist_elsewhere(reader.con, reader.columns.dialect, what)
 
 
 def test_commit_undo_and_commit_again(path: Path) -> None:

@@ -50,7 +50,7 @@ def _share(config: Mapping[str, Any], model: str, window: int) -> float:
 def _floored(window: int, share: float) -> int:
     wanted, cap = int(window * share), int(window * CAPPED)
     found = max(wanted, AT_LEAST)
-    if wanted < found and found > cap:
+    if found > cap:
         found = max(wanted, cap)
     return found if found < window else max(1, min(cap, window - 1))
 
@@ -69,6 +69,8 @@ def _number(value: Any) -> float | None:
 
 def _compression(store: Store) -> Mapping[str, Any]:
     """The section `compression`; {} where there is none that can be read."""
+    if not store.is_file:
+        return {}
     path = store.path.with_name("config.yaml")
     try:
         found, own = os.stat(path), os.stat(store.path)

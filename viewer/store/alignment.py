@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Literal
 
 State = Literal["live", "under", "out"]
@@ -90,6 +91,21 @@ def repetition(generation: list[LightRow]) -> list[Pair]:
             if 2 * sum(_same_time(copy, source) for copy, source in pairs) > len(pairs):
                 return pairs
     return []
+
+
+def repeats_its_start(generation: list[LightRow]) -> bool:
+    """Whether a later row may be a copy of the first one, so that `repetition` might find more with more rows."""
+    rows = [row for row in generation if row.handoff != "standalone"]
+    return any(_same_time(row, rows[0]) for row in rows[2:])
+
+
+def orphans(messages: list[LightRow]) -> list[Pair]:
+    """Copies at the end of `messages` whose block lost its handoff: after a split and a take-back the agent wrote what
+    was live anew, and the copies that had been taken back are all that is left of the block. Only told by times.
+    """
+    taken_back = list(takewhile(lambda row: row.state == "out", reversed(messages)))[::-1]
+    pairs = tail_run(messages[: len(messages) - len(taken_back)], taken_back) if taken_back else []
+    return pairs if 2 * sum(_same_time(copy, source) for copy, source in pairs) > len(pairs) else []
 
 
 def _same_time(copy: LightRow, source: LightRow) -> bool:

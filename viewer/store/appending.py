@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from . import guards
 from .codec import number
-from .columns import Columns, read_columns
+from .columns import Columns
+from .dialect import Connection
 from .errors import NotFound, SessionEnded
-from .stores import Reader, Store
+from .stores import Reader, Store, columns_of
 from .transaction import write
 from .writing import insert_message
 
@@ -30,19 +30,26 @@ def append(store: Store, session_id: str, messages: Sequence[Mapping[str, Any]],
     written then.
     """
     with write(store) as con:
-        reader = Reader(store, con, read_columns(con))
+        reader = Reader(store, con, columns_of(store, con))
         ended = con.execute("SELECT end_reason FROM sessions WHERE id = ?", [session_id]).fetchone()
         if ended is None:
             raise NotFound(f"Store {store.name} has no session {session_id!r}.")
         if ended[0] == "compression":
             raise SessionEnded("A compaction ended this session and the agent goes on in another; nothing was written.")
         guards.check_no_turn(reader, session_id)
-        ids = []
-        for message in messages:
-            at = number(message.get("timestamp")) or now
-            ids.append(insert_message(con, reader.columns, session_id, _row_of(message), at))
-            now = max(now, at) + STEP
-        _count(con, reader.columns, session_id, messages)
+        return insert(con, reader.columns, session_id, messages, now)
+
+
+def insert(
+    con: Connection, columns: Columns, session_id: str, messages: Sequence[Mapping[str, Any]], now: float
+) -> list[int]:
+    """Inside a transaction: write messages behind those that are there, and count them; their row ids."""
+    ids = []
+    for message in messages:
+        at = number(message.get("timestamp")) or now
+        ids.append(insert_message(con, columns, session_id, _row_of(message), at))
+        now = max(now, at) + STEP
+    _count(con, columns, session_id, messages)
     return ids
 
 
@@ -56,7 +63,7 @@ def _row_of(message: Mapping[str, Any]) -> dict[str, Any]:
     return row
 
 
-def _count(con: sqlite3.Connection, columns: Columns, session_id: str, messages: Sequence[Mapping[str, Any]]) -> None:
+def _count(con: Connection, columns: Columns, session_id: str, messages: Sequence[Mapping[str, Any]]) -> None:
     """Raise the session's counters by what was appended, as the owner does."""
     added = {
         "message_count": len(messages),

@@ -12,17 +12,17 @@ from __future__ import annotations
 
 import json
 import secrets
-import sqlite3
 import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from . import titles
-from .columns import Columns, quoted, read_columns, selection
+from .columns import Columns, quoted, selection
+from .dialect import Connection
 from .errors import CompactionConflict, NotBranchable, NotFound, StoreReadOnly
 from .sessions import BRANCHED, FORKS, get_session, read_config
-from .stores import Reader, Store, branch_reason, split_reason
+from .stores import Reader, Store, branch_reason, columns_of, split_reason
 from .transaction import write
 from .writing import Commit, Snapshot, Step, check_planned, clone, insert_block, recount
 
@@ -49,7 +49,7 @@ def branch(store: Store, session_id: str, row_ids: Sequence[int] | None, *, now:
     nothing is written then.
     """
     with write(store) as con:
-        reader = Reader(store, con, read_columns(con))
+        reader = Reader(store, con, columns_of(store, con))
         if reason := branch_reason(reader):
             raise StoreReadOnly(reason)
         source = get_session(reader, session_id)
@@ -81,7 +81,7 @@ def split(
     """
     with write(store, planned.file) as con:
         started = time.monotonic()
-        reader = Reader(store, con, read_columns(con))
+        reader = Reader(store, con, columns_of(store, con))
         if reason := split_reason(reader):
             raise StoreReadOnly(reason)
         late = check_planned(con, store, reader.columns, planned, lock_holder, lease_holder)
@@ -126,7 +126,7 @@ def _has_successor(reader: Reader, session_id: str) -> bool:
 
 
 def _insert_session(
-    con: sqlite3.Connection, columns: Columns, source_id: str, taken: Sequence[str], own: Mapping[str, Any]
+    con: Connection, columns: Columns, source_id: str, taken: Sequence[str], own: Mapping[str, Any]
 ) -> str:
     """A new session with the values of another in the columns `taken`, and its `own`; columns that are missing are left
     out. `own` has the `started_at` that its id, which is returned, tells.
@@ -144,7 +144,7 @@ def _insert_session(
     return new_id
 
 
-def _new_id(con: sqlite3.Connection, now: float) -> str:
+def _new_id(con: Connection, now: float) -> str:
     """An id in the owner's form: local time and six hexadecimal digits."""
     while True:
         new_id = f"{datetime.fromtimestamp(now):%Y%m%d_%H%M%S}_{secrets.token_hex(3)}"
@@ -152,12 +152,12 @@ def _new_id(con: sqlite3.Connection, now: float) -> str:
             return new_id
 
 
-def _live_ids(con: sqlite3.Connection, session_id: str) -> list[int]:
+def _live_ids(con: Connection, session_id: str) -> list[int]:
     found = con.execute("SELECT id FROM messages WHERE session_id = ? AND active = 1 ORDER BY id", [session_id])
     return [row[0] for row in found.fetchall()]
 
 
-def _config(con: sqlite3.Connection, session_id: str, left_behind: Sequence[str]) -> dict[str, Any]:
+def _config(con: Connection, session_id: str, left_behind: Sequence[str]) -> dict[str, Any]:
     """What of the session's `model_config` holds for another session too."""
     (stored,) = con.execute("SELECT model_config FROM sessions WHERE id = ?", [session_id]).fetchone()
     config = read_config(stored).items()

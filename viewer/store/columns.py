@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
+
+from .dialect import SQLITE, Connection, Dialect
+
+T = TypeVar("T")
 
 CHUNK = 500  # bound values a query; old builds of SQLite take 999
 
@@ -18,10 +21,11 @@ class Columns:
     sessions: tuple[str, ...]
     tables: frozenset[str]
     triggers: tuple[tuple[str, str], ...]  # (name, SQL) of the triggers on `messages`
+    dialect: Dialect = SQLITE
 
 
-def read_columns(con: sqlite3.Connection) -> Columns:
-    """The columns of an open store. A table that is missing has none."""
+def read_columns(con: Connection) -> Columns:
+    """The columns of an open SQLite store. A table that is missing has none."""
     names = con.execute("SELECT type, name, tbl_name, COALESCE(sql, '') FROM sqlite_master").fetchall()
     return Columns(
         messages=_of_table(con, "messages"),
@@ -31,8 +35,8 @@ def read_columns(con: sqlite3.Connection) -> Columns:
     )
 
 
-def _of_table(con: sqlite3.Connection, table: str) -> tuple[str, ...]:
-    return tuple(row[1] for row in con.execute(f"PRAGMA table_info({table})"))
+def _of_table(con: Connection, table: str) -> tuple[str, ...]:
+    return tuple(row[1] for row in con.execute(f"PRAGMA table_info({table})").fetchall())
 
 
 def quoted(name: str) -> str:
@@ -53,6 +57,6 @@ def marks(values: Sequence[Any]) -> str:
     return ", ".join("?" * len(values))
 
 
-def chunks(ids: Sequence[int]) -> Iterable[Sequence[int]]:
+def chunks(ids: Sequence[T]) -> Iterable[Sequence[T]]:
     """`ids` in pieces short enough for one query."""
     return (ids[start : start + CHUNK] for start in range(0, len(ids), CHUNK))

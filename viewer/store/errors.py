@@ -55,6 +55,18 @@ class NotUndoable(StoreError):
     code = "not_undoable"
 
 
+class TitleTaken(StoreError):
+    """Another session of the store has this title."""
+
+    code = "title_taken"
+
+
+class NotOurs(StoreError):
+    """Sessions come and go only in a store of this site's own; those of an agent are its own to delete."""
+
+    code = "not_ours"
+
+
 class NotBranchable(StoreError):
     """There is no such context to branch from any more; the message says why."""
 

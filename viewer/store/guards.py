@@ -11,13 +11,13 @@ import logging
 import os
 import re
 import secrets
-import sqlite3
 import threading
 import time
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from .dialect import Connection
 from .errors import SessionBusy, StoreError
 from .sessions import lease_key
 from .stores import Reader, Store, open_store
@@ -145,12 +145,12 @@ def release_dead(store: Store) -> None:
                 con.execute(f"DELETE FROM {table} WHERE holder = ?", [holder])
 
 
-def check_held(con: sqlite3.Connection, session_id: str, holder: str) -> None:
+def check_held(con: Connection, session_id: str, holder: str) -> None:
     """Inside a transaction: raise SessionBusy unless `holder` has the unexpired compression lock."""
     _check(con, _LOCK, session_id, holder)
 
 
-def check_leased(con: sqlite3.Connection, key: str, holder: str) -> None:
+def check_leased(con: Connection, key: str, holder: str) -> None:
     """Inside a transaction: raise SessionBusy unless `holder` has the unexpired turn lease of this conversation."""
     _check(con, _LEASE, key, holder)
 
@@ -180,7 +180,7 @@ def _held(reader: Reader, guard: tuple[str, str], key: str) -> Held | None:
     return None if _stale(held) else held
 
 
-def _take(con: sqlite3.Connection, guard: tuple[str, str], key: str, holder: str, doing: str) -> None:
+def _take(con: Connection, guard: tuple[str, str], key: str, holder: str, doing: str) -> None:
     table, column = guard
     now = time.time()
     row = con.execute(f"SELECT holder, acquired_at, expires_at FROM {table} WHERE {column} = ?", [key]).fetchone()
@@ -196,7 +196,7 @@ def _take(con: sqlite3.Connection, guard: tuple[str, str], key: str, holder: str
     )
 
 
-def _check(con: sqlite3.Connection, guard: tuple[str, str], key: str, holder: str) -> None:
+def _check(con: Connection, guard: tuple[str, str], key: str, holder: str) -> None:
     table, column = guard
     row = con.execute(f"SELECT holder, expires_at FROM {table} WHERE {column} = ?", [key]).fetchone()
     if row is None or row[0] != holder or row[1] <= time.time():

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from itertools import pairwise, takewhile
 from typing import Literal
 
-from .alignment import LightRow, Pair, head_run, repetition, tail_run, with_telling_times
+from .alignment import LightRow, Pair, head_run, orphans, repeats_its_start, repetition, tail_run, with_telling_times
 from .known import KnownBlock, borne_out, kept_at_once
 
 
@@ -62,6 +62,18 @@ class Boundary:
     def messages_after(self) -> int:
         return len(self.block_ids)
 
+    @property
+    def summarised(self) -> int:
+        return len(self.summarised_ids)
+
+    @property
+    def kept(self) -> int:
+        return len(self.kept_ids)
+
+    @property
+    def shortened(self) -> int:
+        return len(self.shortened_ids)
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:
@@ -81,11 +93,16 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """The once-only reading of a session: `items` as displayed, a boundary before the first message it kept."""
+    """The once-only reading of a session: `items` as displayed, a boundary before the first message it kept.
+
+    `settled` says that live rows without a handoff, with times after all others, can only be messages of their own when
+    they are appended: nothing is left open of which they might be copies.
+    """
 
     items: tuple[Entry | Boundary, ...]
     boundaries: tuple[Boundary, ...]
     message_of: dict[int, int]  # every shown row id -> message id
+    settled: bool = False
 
     @property
     def entries(self) -> tuple[Entry, ...]:
@@ -113,7 +130,8 @@ def build(rows: Sequence[LightRow], known: Iterable[KnownBlock] = ()) -> History
     reading.settle()
     entries = [entry for chain in reading.chains.values() if (entry := _entry(chain)) is not None]
     message_of = {row_id: entry.id for entry in entries for row_id in entry.rows}
-    return History(_ordered(entries, reading.boundaries), tuple(reading.boundaries), message_of)
+    settled = reading.closed and bool(reading.generation) and not repeats_its_start(reading.generation)
+    return History(_ordered(entries, reading.boundaries), tuple(reading.boundaries), message_of, settled)
 
 
 Stamp = tuple[str, float]  # what tells one handoff from another: its text, and when it was made
@@ -166,17 +184,20 @@ class _Reading:
         self.generation: list[LightRow] = []
         self.pending: list[LightRow] = []  # rows since the last block, among them the next block's head copies
         self.boundaries: list[Boundary] = []
+        self.closed = True  # whether it is known where the newest block ends, whatever may follow
 
     def append(self, rows: Sequence[LightRow]) -> None:
         self.pending.extend(rows)
 
     def compaction(self, handoff: LightRow, after: Sequence[LightRow], *, newest: bool) -> None:
         """Take in a handoff and the rows up to the next one."""
-        ours = self.ours.get(handoff.id)
+        ours, self.closed = self.ours.get(handoff.id), True
         head = self._known(ours, self.pending) if ours else self._head(handoff)
         opening = {copy.id for copy, _ in head}
         self.pending = [row for row in self.pending if row.id not in opening]
         self.settle()
+        for copy, source in orphans(self._messages()):
+            self._join(copy, source)
         tail = self._known(ours, [handoff, *after]) if ours else self._tail(handoff, after)
         last = tail[-1][0].id if tail else handoff.id
         block = [*(copy for copy, _ in head), handoff, *(row for row in after if row.id <= last)]
@@ -232,7 +253,9 @@ class _Reading:
         """
         told = [row for row in takewhile(lambda row: row.id not in self.our_ids, after) if row.handoff != "standalone"]
         carrier = [handoff] if handoff.handoff == "merged" else []
-        candidates = [*carrier, *self._until_new(handoff, told)]
+        until_new = self._until_new(handoff, told)
+        self.closed = len(until_new) < len(told) or any(row.id in self.our_ids for row in after)
+        candidates = [*carrier, *until_new]
         rows = [row for row in self.generation if row.handoff != "standalone"]
         return max(tail_run(self._messages(), candidates), tail_run(rows, candidates), key=len)
 

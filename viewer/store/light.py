@@ -23,16 +23,32 @@ TEXT_CHARACTERS = 300
 def light_rows(reader: Reader, session_id: str) -> list[LightRow]:
     """What History needs of every row of the session and the parts it continues; rows of ended parts are under."""
     sessions = chain(reader, session_id)
+    return _read(reader, session_id, f"session_id IN ({marks(sessions)}) ORDER BY id", sessions)
+
+
+def rows_above(reader: Reader, session_id: str, sessions: Sequence[str], row_id: int, limit: int) -> list[LightRow]:
+    """The next rows above this id, of the session and the parts that it continues (`sessions`)."""
+    where = f"session_id IN ({marks(sessions)}) AND id > ? ORDER BY id LIMIT ?"
+    return _read(reader, session_id, where, [*sessions, row_id, limit])
+
+
+def rows_of(reader: Reader, session_id: str, ids: Sequence[int]) -> dict[int, LightRow]:
+    """These rows, by id; those that do not exist are absent."""
+    return {row.id: row for chunk in chunks(ids) for row in _read(reader, session_id, f"id IN ({marks(chunk)})", chunk)}
+
+
+def _read(reader: Reader, session_id: str, where: str, values: Sequence[Any]) -> list[LightRow]:
     wanted = {
         "id": "NULL", "session_id": "NULL", "role": "''", "timestamp": "0", "tool_call_id": "NULL",
         "tool_calls": "NULL", "active": "1", "compacted": "0", "_compressed_summary": "0", "display_kind": "NULL",
         "message_uid": "NULL",
     }  # fmt: skip
+    spelled = reader.columns.dialect
     rows = reader.con.execute(
-        f"SELECT {selection(reader.columns.messages, wanted)}, substr(CAST(content AS BLOB), 1, {START_OCTETS}), "
-        "length(CAST(trim(content, char(9, 10, 13, 32)) AS BLOB)), instr(content, ?) "
-        f"FROM messages WHERE session_id IN ({marks(sessions)}) ORDER BY id",
-        [protocol.MERGE_DELIMITER, *sessions],
+        f"SELECT {selection(reader.columns.messages, wanted)}, {spelled.start.format('content', START_OCTETS)}, "
+        f"{spelled.trimmed.format('content')}, {spelled.place.format('content')} "
+        f"FROM messages WHERE {where}",
+        [protocol.MERGE_DELIMITER, *values],
     ).fetchall()
     contents = _contents(reader, [row[0] for row in rows if row[8] or row[13] or _needs_decoding(row[11])])
     return [_light_row(row, contents, session_id) for row in rows]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,10 +11,10 @@ import compaction
 from . import history as histories
 from .codec import BOOKKEEPING_ROLES, StoredMessage, decode_row
 from .columns import chunks, marks
-from .errors import NotFound
 from .history import Boundary, Entry, History
 from .known import KnownBlock
 from .light import light_rows
+from .outline import Cut, Item
 from .stores import Reader
 
 
@@ -32,27 +31,10 @@ class HistoryMessage:
 class Handoff:
     """A boundary with its handoff row: `summary` the body, `directive` the instructions to the model around it."""
 
-    boundary: Boundary
+    boundary: Boundary | Cut
     row: StoredMessage
     summary: str
     directive: str
-
-
-@dataclass(frozen=True, slots=True)
-class Window:
-    """A stretch of History: `items` in order; `earlier` and `later` count the entries on either side of it."""
-
-    items: tuple[Entry | Boundary, ...]
-    earlier: int
-    later: int
-
-    @property
-    def first(self) -> int | None:
-        return next((item.id for item in self.items if isinstance(item, Entry)), None)
-
-    @property
-    def last(self) -> int | None:
-        return next((item.id for item in reversed(self.items) if isinstance(item, Entry)), None)
 
 
 # -- history ---------------------------------------------------------------------------------------------------------
@@ -63,38 +45,7 @@ def read_history(reader: Reader, session_id: str, known: Iterable[KnownBlock] = 
     return histories.build(light_rows(reader, session_id), known)
 
 
-def window(
-    history: History, *, around: int | None = None, before: int | None = None, after: int | None = None, limit: int = 60
-) -> Window:
-    """At most `limit` entries of History with the boundaries directly before them.
-
-    `around` is any row id: its message stands in the middle. `before` and `after` are message ids at the edge of
-    another window. With none of them, the newest entries. Raises NotFound for an id that History does not show.
-    """
-    places = [index for index, item in enumerate(history.items) if isinstance(item, Entry)]
-    total = len(places)
-
-    def position(row_id: int) -> int:
-        message = history.message_of.get(row_id)
-        if message is None:
-            raise NotFound(f"Message {row_id} is not part of this session's History.")
-        return bisect_left(places, message, key=lambda index: history.items[index].id)  # type: ignore[union-attr]
-
-    if around is not None:
-        start = max(0, min(position(around) - limit // 2, total - limit))
-        stop = min(start + limit, total)
-    elif after is not None:
-        start = position(after) + 1
-        stop = min(start + limit, total)
-    else:
-        stop = total if before is None else position(before)
-        start = max(0, stop - limit)
-    first = places[start - 1] + 1 if start else 0  # boundaries stand directly before an entry and come with it
-    last = len(history.items) if stop == total else places[stop - 1] + 1 if stop else 0
-    return Window(history.items[first:last], earlier=start, later=total - stop)
-
-
-def history_messages(reader: Reader, items: Iterable[Entry | Boundary]) -> list[HistoryMessage | Handoff]:
+def history_messages(reader: Reader, items: Iterable[Item]) -> list[HistoryMessage | Handoff]:
     """The rows behind a stretch of History, in its order. A row deleted since the History was read is left out."""
     listed = list(items)
     rows = read_rows(reader, [item.full_id if isinstance(item, Entry) else item.handoff_id for item in listed])
@@ -116,10 +67,16 @@ def live_content(row: StoredMessage) -> Any:
     return live[0] if len(live) == 1 else "\n\n".join(part.text for part in parts if part.kind != "summary")
 
 
-def handoff_of(boundary: Boundary, row: StoredMessage) -> Handoff:
+def summary_of(row: StoredMessage) -> str:
+    """The body of the compaction summary in a row, "" where there is none."""
+    parts = compaction.split(row.content, flagged=row.flagged)
+    return "\n\n".join(part.text for part in parts if part.kind == "summary")
+
+
+def handoff_of(boundary: Boundary | Cut, row: StoredMessage) -> Handoff:
     parts = [part for part in compaction.split(row.content, flagged=row.flagged) if part.kind == "summary"]
     directive = "\n\n".join(part.directive for part in parts if part.directive)
-    return Handoff(boundary, row, "\n\n".join(part.text for part in parts), directive)
+    return Handoff(boundary, row, summary_of(row), directive)
 
 
 # -- rows ------------------------------------------------------------------------------------------------------------
@@ -136,8 +93,11 @@ def read_rows(reader: Reader, ids: Sequence[int]) -> dict[int, StoredMessage]:
 
 def live_context(reader: Reader, session_id: str) -> list[StoredMessage]:
     """The rows the agent reloads, in id order: what the model would be sent, bookkeeping rows included."""
-    active = " AND active = 1" if "active" in reader.columns.messages else ""
-    return _decoded(reader, f"session_id = ?{active} ORDER BY id", [session_id])
+    if "active" not in reader.columns.messages:
+        return _decoded(reader, "session_id = ? ORDER BY id", [session_id])
+    # Of a session that was compacted few rows are live: the index over sessions and ids would lead through all of them.
+    live = "SELECT id FROM messages WHERE session_id = ? AND active = 1"
+    return _decoded(reader, f"id IN ({live}) ORDER BY id", [session_id])
 
 
 def raw_rows(

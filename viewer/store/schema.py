@@ -15,7 +15,7 @@ FTS_LAYOUT = 3
 TOOL_CHARACTERS_INDEXED = 8192
 """Full-text layout 3 indexes only so much of a tool result."""
 
-_SESSIONS = """
+SESSIONS = """
 CREATE TABLE schema_version (version INTEGER NOT NULL);
 CREATE TABLE state_meta (key TEXT PRIMARY KEY, value TEXT);
 CREATE TABLE system_prompts (hash TEXT PRIMARY KEY, prompt TEXT NOT NULL);
@@ -60,7 +60,7 @@ CREATE INDEX idx_sessions_effective_activity
 CREATE INDEX idx_sessions_system_prompt_hash ON sessions(system_prompt_hash);
 """
 
-_MESSAGES = """
+MESSAGES = """
 CREATE TABLE messages (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     session_id TEXT NOT NULL REFERENCES sessions(id),
@@ -81,6 +81,7 @@ CREATE TABLE messages (
     display_kind TEXT, display_metadata TEXT, display_identity BLOB, display_order INTEGER,
     message_uid TEXT, absorbed_message_uids TEXT, tool_call_uids TEXT, tool_call_uid TEXT
 );
+CREATE INDEX idx_messages_session ON messages(session_id, timestamp);
 CREATE INDEX idx_messages_session_id ON messages(session_id, id);
 CREATE INDEX idx_messages_session_active ON messages(session_id, active, timestamp);
 CREATE INDEX idx_messages_session_uid ON messages(session_id, message_uid) WHERE active = 1;
@@ -121,7 +122,7 @@ def create(path: Path) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         path.chmod(0o600)
         connection.execute("PRAGMA journal_mode = WAL")
-        layout = [_SESSIONS, _MESSAGES, _word_search(), _substring_search(), _VERSIONS]
+        layout = [SESSIONS, MESSAGES, _word_search(), _substring_search(), _VERSIONS]
         connection.executescript("\n".join(["BEGIN;", *layout, "COMMIT;"]))
 
 

@@ -21,10 +21,16 @@ from urllib.parse import quote
 
 from django.conf import settings
 
+from . import postgres
 from .columns import Columns, read_columns
+from .dialect import POSTGRES, Connection
 from .errors import NotFound, StoreUnavailable
 
 BUSY_SECONDS = 5.0  # the owner's own readers wait as long
+# Seconds until a write counts as done. A file system notes times in steps of some milliseconds: two writes in one step
+# look like one. And what is written to the log is seen by others only when it is safe on disk, which a slow disk may
+# take a second for: whoever looks in between reads what was before, in files that look as they will afterwards.
+SETTLED = 2.0
 OPEN_ATTEMPTS = 3  # a read-only open can meet a passing "disk I/O error" while the owner checkpoints
 REQUIRED = {
     "messages": {"id", "session_id", "role", "content", "timestamp"},
@@ -41,19 +47,25 @@ class Store:
     origin: Literal["configured", "found", "demo"]
 
     @property
+    def is_file(self) -> bool:
+        """Whether it is a file of SQLite's, and not a database of a PostgreSQL server."""
+        return self.url.startswith("sqlite:///")
+
+    @property
     def path(self) -> Path:
-        """The file. Raises StoreUnavailable for a store that is none; its URL may hold a password and is not shown."""
-        if not self.url.startswith("sqlite:///"):
-            kind = self.url.partition(":")[0]
-            raise StoreUnavailable(f"Store {self.name}: only SQLite stores can be opened so far, not {kind}.")
+        """The file. Raises StoreUnavailable for a store that is none."""
+        if not self.is_file:
+            raise StoreUnavailable(f"Store {self.name} is no file.")
         return Path(self.url.removeprefix("sqlite:///"))
 
     @property
     def place(self) -> str:
         """Where it is, for people: the file, or the server and database without user and password."""
-        if self.url.startswith("sqlite:///"):
+        if self.is_file:
             return str(self.path)
-        return self.url.partition("://")[2].rpartition("@")[2]
+        place, _, options = self.url.partition("://")[2].rpartition("@")[2].partition("?")
+        shown = [option for option in options.split("&") if option.startswith(("host=", "port=", "options="))]
+        return f"{place}?{'&'.join(shown)}" if shown else place
 
     @property
     def ours(self) -> bool:
@@ -65,7 +77,7 @@ class Reader:
     """An open read-only connection to a store with the columns it has. Read lists, never keep a cursor open."""
 
     store: Store
-    con: sqlite3.Connection
+    con: Connection
     columns: Columns
 
 
@@ -75,7 +87,7 @@ class Capabilities:
 
     schema: int | None
     sessions: int
-    size: int  # bytes of the database file
+    size: int  # bytes of the database file, or of the tables on a server
     compact_reason: str
     search: bool
     summary_flag: bool
@@ -123,7 +135,7 @@ def get_store(name: str) -> Store:
 
 def is_here(store: Store) -> bool:
     """Whether this machine can reach the store at all: for SQLite, whether it has the file and may look at it."""
-    return not store.url.startswith("sqlite:///") or os.path.isfile(store.path)  # unlike is_file, never raises
+    return not store.is_file or os.path.isfile(store.path)  # unlike Path.is_file, never raises
 
 
 def unread_homes() -> list[tuple[str, Path]]:
@@ -138,6 +150,12 @@ def unread_homes() -> list[tuple[str, Path]]:
 @contextmanager
 def open_store(store: Store) -> Iterator[Reader]:
     """A read-only connection for one request. Raises StoreUnavailable, also when the file was replaced meanwhile."""
+    if not store.is_file:
+        with postgres.reading(store.name, store.url) as session:
+            found = columns_of(store, session)
+            _check_is_store(store, found)
+            yield Reader(store, session, found)
+        return
     before = identity(store)
     con = _connect(store)
     try:
@@ -154,10 +172,17 @@ def open_store(store: Store) -> Iterator[Reader]:
         con.close()
 
 
+def columns_of(store: Store, con: Connection) -> Columns:
+    """The columns that an open store has."""
+    return read_columns(con) if store.is_file else postgres.read_columns(con)
+
+
 def identity(store: Store) -> tuple[int, int]:
-    """Device and inode of the store's file; an open connection goes on reading a file that was replaced. Raises
-    StoreUnavailable.
+    """Device and inode of the store's file; an open connection goes on reading a file that was replaced. On a server,
+    the numbers of its database. Raises StoreUnavailable.
     """
+    if not store.is_file:
+        return postgres.identity(store.name, store.url)
     try:
         found = os.stat(store.path)
     except OSError as problem:
@@ -165,6 +190,32 @@ def identity(store: Store) -> tuple[int, int]:
     if not stat.S_ISREG(found.st_mode):
         raise StoreUnavailable(f"Store {store.name}: {store.path} is not a file.")
     return found.st_dev, found.st_ino
+
+
+def signature(store: Store) -> str:
+    """A text that changes whenever the store's file or its write-ahead log is written: two equal ones mean that nothing
+    was written between. Read within SETTLED seconds of a write, it equals none. The files are not opened.
+
+    Raises StoreUnavailable.
+    """
+    if not store.is_file:
+        return postgres.signature(store.name, store.url)
+    device, inode = identity(store)
+    found = [_stamp(f"{store.path}{suffix}") for suffix in ("", "-wal")]
+    now = time.time_ns()
+    unsettled = now - max(changed for _, *times in found for changed in times) < SETTLED * 1e9
+    return f"{device} {inode} {found}" + (f" {now}" if unsettled else "")
+
+
+def _stamp(path: str) -> tuple[int, int, int]:
+    """Size and times of the last write and change in nanoseconds; zeros for no file, or an empty log such as a reader
+    leaves. The time of the last write alone may be set back: by whoever copies a backup with its times.
+    """
+    try:
+        found = os.stat(path)
+    except OSError:
+        return 0, 0, 0
+    return (found.st_size, found.st_mtime_ns, found.st_ctime_ns) if found.st_size else (0, 0, 0)
 
 
 def unavailable(store: Store, problem: sqlite3.Error) -> StoreUnavailable:
@@ -237,7 +288,7 @@ def _check_is_store(store: Store, columns: Columns) -> None:
     ]
     if missing:
         raise StoreUnavailable(
-            f"Store {store.name}: {store.path} is a database, but not of agent sessions (no {', '.join(missing[:3])})."
+            f"Store {store.name}: {store.place} is a database, but not of agent sessions (no {', '.join(missing[:3])})."
         )
 
 
@@ -250,12 +301,16 @@ def capabilities(reader: Reader) -> Capabilities:
     return Capabilities(
         schema=_schema(reader),
         sessions=reader.con.execute("SELECT COUNT(*) FROM sessions").fetchone()[0],
-        size=reader.store.path.stat().st_size,
+        size=_size(reader),
         compact_reason=compact_reason(reader),
         search="messages_fts" in columns.tables,
         summary_flag="_compressed_summary" in columns.messages,
         turn_leases="session_turn_leases" in columns.tables,
     )
+
+
+def _size(reader: Reader) -> int:
+    return reader.store.path.stat().st_size if reader.store.is_file else postgres.size(reader.con)
 
 
 def compact_reason(reader: Reader) -> str:
@@ -291,9 +346,19 @@ def branch_reason(reader: Reader) -> str:
     return _write_reason(reader)
 
 
+def create_reason(reader: Reader) -> str:
+    """Why no session can be created in this store, as one sentence; "" when one can."""
+    if "active" not in reader.columns.messages:
+        return "The messages of this store have no “active” flag: what is in context cannot be told."
+    return _write_reason(reader)
+
+
 def _write_reason(reader: Reader) -> str:
     """Why no message can be written here, whatever for; "" when it can."""
-    columns, path = reader.columns, reader.store.path
+    columns = reader.columns
+    if columns.dialect is POSTGRES:
+        return postgres.write_reason(reader.con)
+    path = reader.store.path
     if _has_unset_flags(reader):
         return "Some messages of this store have no “active” flag yet: let its agent start once, which sets them."
     if any("messages_fts_cjk" in name for name, _ in columns.triggers):

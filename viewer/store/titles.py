@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-import sqlite3
 from collections.abc import Iterator
 from itertools import count
+
+from .dialect import Connection
 
 LONGEST = 100  # characters
 _NUMBERED = re.compile(r"(.+?) #(\d+)", re.DOTALL)
@@ -17,19 +18,19 @@ def cleaned(title: str) -> str:
     return " ".join(printable.split())[:LONGEST].rstrip()
 
 
-def of_branch(con: sqlite3.Connection, name: str) -> str:
+def of_branch(con: Connection, name: str) -> str:
     """`name (branch)`, numbered when that is taken."""
     return _first_free(con, name, (f" (branch{'' if number == 1 else f' {number}'})" for number in count(1)))
 
 
-def of_next_part(con: sqlite3.Connection, title: str) -> str:
+def of_next_part(con: Connection, title: str) -> str:
     """`title #2` for the part that follows the first one, `#3` for the next: the owner's way of numbering them."""
     numbered = _NUMBERED.fullmatch(title)
     base, newest = (numbered[1], int(numbered[2])) if numbered else (title, 1)
     return _first_free(con, base, (f" #{number}" for number in count(newest + 1)))
 
 
-def _first_free(con: sqlite3.Connection, name: str, endings: Iterator[str]) -> str:
+def _first_free(con: Connection, name: str, endings: Iterator[str]) -> str:
     for ending in endings:
         title = cleaned(name)[: LONGEST - len(ending)].rstrip() + ending
         if con.execute("SELECT 1 FROM sessions WHERE title = ?", [title]).fetchone() is None:

@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from urllib.parse import quote
 
+from . import postgres_transaction
+from .dialect import Connection
 from .errors import StoreReadOnly, StoreUnavailable
 from .stores import Store, identity, unavailable
 
@@ -23,8 +25,10 @@ EAGER = 2.0  # seconds of short naps before longer ones
 
 
 @contextmanager
-def write(store: Store, seen: tuple[int, int] | None = None) -> Iterator[sqlite3.Connection]:
+def write(store: Store, seen: tuple[int, int] | None = None) -> Iterator[Connection]:
     """A connection inside BEGIN IMMEDIATE, committed at the end and rolled back on any exception.
+
+    On a server, inside a transaction that alone writes.
 
     `seen` is the identity of the file that the work was planned on. Raises StoreUnavailable (locked beyond patience,
     damaged, replaced, disk full) or StoreReadOnly; nothing was written then.
@@ -34,6 +38,10 @@ def write(store: Store, seen: tuple[int, int] | None = None) -> Iterator[sqlite3
         raise StoreUnavailable(
             f"The file of store {store.name} was replaced since the plan was made; nothing was written."
         )
+    if not store.is_file:
+        with postgres_transaction.write(store.name, store.url) as session:
+            yield session
+        return
     con, patience = _open(store), PATIENCE
     try:
         _patiently(con, "BEGIN IMMEDIATE", patience)

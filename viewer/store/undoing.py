@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from .columns import Columns
+from .dialect import Connection, Dialect
 from .errors import NotFound
 from .history import History
+from .outline import Outline
 from .stores import Reader
 
 
@@ -49,7 +51,7 @@ INHERITED = (
 )
 
 
-def undoing_from_history(session_id: str, history: History, handoff_id: int) -> Undoing:
+def undoing_from_history(session_id: str, history: History | Outline, handoff_id: int) -> Undoing:
     """The map of a compaction that left none, such as the agent's own, from its boundary. Raises NotFound."""
     for boundary in history.boundaries:
         if boundary.handoff_id == handoff_id:
@@ -61,13 +63,13 @@ def undoing_from_history(session_id: str, history: History, handoff_id: int) -> 
 
 def check_undo(reader: Reader, undoing: Undoing) -> Outlook:
     """What taking back this compaction would do now, or why it cannot be done."""
-    return outlook_of(reader.con, undoing)
+    return outlook_of(reader.con, reader.columns, undoing)
 
 
-def outlook_of(con: sqlite3.Connection, undoing: Undoing) -> Outlook:
+def outlook_of(con: Connection, columns: Columns, undoing: Undoing) -> Outlook:
     """`check_undo` on an open connection, so that the write can look once more inside its transaction."""
-    block = _states(con, undoing.session_id, undoing.block_ids)
-    originals = _states(con, undoing.session_id, list(undoing.originals))
+    block = _states(con, columns.dialect, undoing.session_id, undoing.block_ids)
+    originals = _states(con, columns.dialect, undoing.session_id, list(undoing.originals))
     hidden = tuple(row_id for row_id in undoing.block_ids if block.get(row_id) == (1, 0))
     restored = tuple(
         row_id
@@ -82,17 +84,18 @@ def outlook_of(con: sqlite3.Connection, undoing: Undoing) -> Outlook:
         ).fetchall()
     )
     outlook = Outlook(restored, hidden, later)
-    return replace(outlook, refusal=_refusal(con, undoing, block, originals))
+    return replace(outlook, refusal=_refusal(con, columns.dialect, undoing, block, originals))
 
 
 def _refusal(
-    con: sqlite3.Connection,
+    con: Connection,
+    dialect: Dialect,
     undoing: Undoing,
     block: dict[int, tuple[int, int]],
     originals: dict[int, tuple[int, int]],
 ) -> str:
     if gone := len(undoing.originals) - len(originals):
-        if _exist_elsewhere(con, undoing):
+        if _exist_elsewhere(con, dialect, undoing):
             return SPLIT
         return f"{gone} of the messages from before this compaction no longer exist: the agent rewrote its transcript."
     if len(block) < len(undoing.block_ids):
@@ -103,7 +106,9 @@ def _refusal(
     if state != (1, 0):
         return "This compaction is not in effect any more."
     block_end = max(undoing.block_ids)
-    if con.execute(_REWRITTEN, [json.dumps(list(undoing.block_ids)), undoing.session_id, block_end]).fetchone():
+    if con.execute(
+        _rewritten(dialect), [json.dumps(list(undoing.block_ids)), undoing.session_id, block_end]
+    ).fetchone():
         return "The agent wrote its transcript anew after this compaction; undoing it would show messages twice."
     if not undoing.originals:
         return INHERITED
@@ -112,23 +117,25 @@ def _refusal(
     return ""
 
 
-def _exist_elsewhere(con: sqlite3.Connection, undoing: Undoing) -> bool:
+def _exist_elsewhere(con: Connection, dialect: Dialect, undoing: Undoing) -> bool:
     return bool(
         con.execute(
-            "SELECT 1 FROM messages WHERE session_id <> ? AND id IN (SELECT value FROM json_each(?)) LIMIT 1",
+            f"SELECT 1 FROM messages WHERE session_id <> ? AND id IN {dialect.ids} LIMIT 1",
             [undoing.session_id, json.dumps(list(undoing.originals))],
         ).fetchone()
     )
 
 
-# A live row behind the block that says what a row of the block said: the agent rewrote its transcript, it did not go
-# on. The plus sign and the CROSS JOIN keep SQLite from walking all rows of the session instead of those that count.
-_REWRITTEN = (
-    "SELECT 1 FROM messages b CROSS JOIN messages n ON n.role = b.role AND n.timestamp = b.timestamp "
-    "AND n.content IS b.content AND n.tool_calls IS b.tool_calls AND n.tool_call_id IS b.tool_call_id "
-    "WHERE b.id IN (SELECT value FROM json_each(?)) AND +b.active = 0 "
-    "AND n.session_id = ? AND n.id > ? AND n.active = 1 LIMIT 1"
-)
+def _rewritten(dialect: Dialect) -> str:
+    """A live row behind the block that says what a row of the block said: the agent rewrote its transcript, it did not
+    go on. SQLite must not walk all rows of the session instead of those that count.
+    """
+    alike = [dialect.same.format(f"n.{name}", f"b.{name}") for name in ("content", "tool_calls", "tool_call_id")]
+    return (
+        f"SELECT 1 FROM messages b {dialect.join} messages n ON n.role = b.role AND n.timestamp = b.timestamp "
+        f"AND {' AND '.join(alike)} WHERE b.id IN {dialect.ids} AND {dialect.unsought.format('b.active')} = 0 "
+        "AND n.session_id = ? AND n.id > ? AND n.active = 1 LIMIT 1"
+    )
 
 
 # A later row that says what the handoff says: a compaction that kept the handoff as it is.
@@ -145,12 +152,12 @@ _OLDER = (
 )
 
 
-def _states(con: sqlite3.Connection, session_id: str, ids: Sequence[int]) -> dict[int, tuple[int, int]]:
+def _states(con: Connection, dialect: Dialect, session_id: str, ids: Sequence[int]) -> dict[int, tuple[int, int]]:
     return {
         row[0]: (row[1], row[2])
         for row in con.execute(
             "SELECT id, active, compacted FROM messages "
-            "WHERE +session_id = ? AND id IN (SELECT value FROM json_each(?))",
+            f"WHERE {dialect.unsought.format('session_id')} = ? AND id IN {dialect.ids}",
             [session_id, json.dumps(list(ids))],
         ).fetchall()
     }

@@ -1,5 +1,5 @@
-"""The writes: commit a compaction, undo one, rename, archive. Each is one transaction; this module, `guards` and
-`branching` alone write.
+"""The writes: commit a compaction, undo one, rename, archive. Each is one transaction. Beside this module only
+`guards`, `branching`, `appending`, `creating` and `deleting` write.
 
 The commit goes as `docs/how-it-works.md` tells: flag the originals, then insert clones of the head, the handoff, clones
 of the tail, clones of the rows that arrived meanwhile, so that a generation is one id range as in the agent's own
@@ -10,10 +10,9 @@ owner's triggers alone.
 from __future__ import annotations
 
 import json
-import sqlite3
 import time
 import uuid
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Literal
@@ -22,10 +21,11 @@ import compaction
 
 from . import guards, titles
 from .codec import decode_calls, encode_content, scrubbed
-from .columns import Columns, quoted, read_columns
+from .columns import Columns, quoted
+from .dialect import Connection, Rows
 from .errors import CompactionConflict, NotFound, NotUndoable, StoreError, StoreReadOnly
 from .sessions import lease_key
-from .stores import Reader, Store, identity
+from .stores import Reader, Store, columns_of, identity
 from .transaction import write
 from .undoing import Outlook, Undoing, outlook_of
 
@@ -46,6 +46,11 @@ class Snapshot:
     def watermark(self) -> int:
         """The highest planned id: rows above it arrived later, and stay live."""
         return self.rows[-1][0] if self.rows else 0
+
+    @property
+    def octets(self) -> dict[int, int]:
+        """Row id -> octets of its content and calls."""
+        return {row_id: max(content, 0) + max(calls, 0) for row_id, content, calls in self.rows}
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +103,7 @@ class Commit:
 
 def snapshot(reader: Reader, session_id: str) -> Snapshot:
     """The live rows of the session as a commit will expect them."""
-    return Snapshot(session_id, _live_rows(reader.con, session_id), identity(reader.store))
+    return Snapshot(session_id, _live_rows(reader.con, reader.columns, session_id), identity(reader.store))
 
 
 def commit(
@@ -113,34 +118,35 @@ def commit(
     """
     with write(store, planned.file) as con:
         started = time.monotonic()
-        columns = read_columns(con)
+        columns = columns_of(store, con)
         _check_flags(store, columns)
         late = check_planned(con, store, columns, planned, lock_holder, lease_holder)
-        _archive(con, planned.session_id, steps, late)
+        _archive(con, columns, planned.session_id, steps, late)
         handoff_id, block, copies = insert_block(con, columns, planned.session_id, steps, late, now)
     return Commit(handoff_id, block, copies, len(block), time.monotonic() - started)
 
 
 def check_planned(
-    con: sqlite3.Connection, store: Store, columns: Columns, planned: Snapshot, lock_holder: str, lease_holder: str
+    con: Connection, store: Store, columns: Columns, planned: Snapshot, lock_holder: str, lease_holder: str
 ) -> list[int]:
     """Inside a transaction: whether what was planned can be written; ids of live rows that arrived since, in order.
 
     Raises NotFound, CompactionConflict or SessionBusy.
     """
     _check_guards(con, store, columns, planned.session_id, lock_holder, lease_holder)
-    return _check_unchanged(con, planned)
+    return _check_unchanged(con, columns, planned)
 
 
 def insert_block(
-    con: sqlite3.Connection, columns: Columns, session_id: str, steps: Sequence[Step], late: Sequence[int], now: float
+    con: Connection, columns: Columns, session_id: str, steps: Sequence[Step], late: Sequence[int], now: float
 ) -> tuple[int, tuple[int, ...], dict[int, int]]:
     """Write a new generation into this session, with its counters: its handoff, its rows, and the clone of each row
     that was kept.
     """
     highest = con.execute("SELECT MAX(id) FROM messages").fetchone()[0]
     handoff_id, copies = _insert(con, columns, session_id, [*steps, *map(Clone, late)], now)
-    block = tuple(row[0] for row in con.execute(_BLOCK, [session_id, highest]).fetchall())
+    written = _BLOCK.format(columns.dialect.unsought.format("session_id"))
+    block = tuple(row[0] for row in con.execute(written, [session_id, highest]).fetchall())
     if len(block) != len(steps) + len(late):
         raise StoreError(f"The store gave {len(block)} rows for {len(steps) + len(late)}; nothing was written.")
     recount(con, columns, session_id)
@@ -149,34 +155,14 @@ def insert_block(
 
 # A plus sign keeps SQLite from an index by which it would walk all rows the session ever had: the lock is held for as
 # long as the live rows take, whatever lies under earlier boundaries.
-_BLOCK = "SELECT id FROM messages WHERE +session_id = ? AND id > ? ORDER BY id"
+_BLOCK = "SELECT id FROM messages WHERE {} = ? AND id > ? ORDER BY id"
 
 
-def lock_seconds_estimate(columns: Columns, planned: Snapshot, kept: Collection[int]) -> float:
-    """How long a commit that keeps these rows of the planned ones will hold the write lock, in seconds.
-
-    Every live row is flagged, and indexed again where update triggers fire on any column (schemas up to 22); what is
-    kept is written and indexed once more. The factors are measured on an idle machine (`make bench`).
-    """
-    reindexed = any("UPDATE ON" in " ".join(sql.upper().split()) for _, sql in columns.triggers)
-    octets = {row[0]: max(row[1], 0) + max(row[2], 0) for row in planned.rows}
-    flagged = _REINDEXED * sum(octets.values()) if reindexed else 0.0
-    return copy_seconds_estimate(sum(octets.get(row_id, 0) for row_id in kept)) + _FLAGGED * len(octets) + flagged
-
-
-def copy_seconds_estimate(octets: int) -> float:
-    """How long writing clones of rows with so much text will hold the write lock, in seconds; measured as above."""
-    return _AT_LEAST + _INDEXED * octets
-
-
-_AT_LEAST, _FLAGGED = 0.01, 14e-6  # seconds: a commit, a row
-_REINDEXED, _INDEXED = 0.35e-6, 0.2e-6  # seconds an octet
-
-
-def _live_rows(con: sqlite3.Connection, session_id: str) -> tuple[tuple[int, int, int], ...]:
+def _live_rows(con: Connection, columns: Columns, session_id: str) -> tuple[tuple[int, int, int], ...]:
+    octets = columns.dialect.octets
     return tuple(
         con.execute(
-            "SELECT id, COALESCE(length(CAST(content AS BLOB)), -1), COALESCE(length(CAST(tool_calls AS BLOB)), -1) "
+            f"SELECT id, COALESCE({octets.format('content')}, -1), COALESCE({octets.format('tool_calls')}, -1) "
             "FROM messages WHERE session_id = ? AND active = 1 ORDER BY +id",
             [session_id],
         ).fetchall()
@@ -189,7 +175,7 @@ def _check_flags(store: Store, columns: Columns) -> None:
 
 
 def _check_guards(
-    con: sqlite3.Connection, store: Store, columns: Columns, session_id: str, lock_holder: str, lease_holder: str
+    con: Connection, store: Store, columns: Columns, session_id: str, lock_holder: str, lease_holder: str
 ) -> None:
     ended = con.execute("SELECT end_reason FROM sessions WHERE id = ?", [session_id]).fetchone()
     if ended is None:
@@ -201,9 +187,9 @@ def _check_guards(
         guards.check_leased(con, lease_key(Reader(store, con, columns), session_id), lease_holder)
 
 
-def _check_unchanged(con: sqlite3.Connection, planned: Snapshot) -> list[int]:
+def _check_unchanged(con: Connection, columns: Columns, planned: Snapshot) -> list[int]:
     """Ids of live rows that arrived since the plan. Raises CompactionConflict when planned ones have changed."""
-    live = _live_rows(con, planned.session_id)
+    live = _live_rows(con, columns, planned.session_id)
     known = tuple(row for row in live if row[0] <= planned.watermark)
     if known != planned.rows:
         changed = len(set(planned.rows) - set(known)) or len(known) - len(planned.rows)
@@ -214,7 +200,7 @@ def _check_unchanged(con: sqlite3.Connection, planned: Snapshot) -> list[int]:
     return [row[0] for row in live if row[0] > planned.watermark]
 
 
-def _archive(con: sqlite3.Connection, session_id: str, steps: Sequence[Step], late: Sequence[int]) -> None:
+def _archive(con: Connection, columns: Columns, session_id: str, steps: Sequence[Step], late: Sequence[int]) -> None:
     """Every live row leaves the context: kept ones are superseded, all others lie under the boundary."""
     superseded = [
         step.id
@@ -222,14 +208,14 @@ def _archive(con: sqlite3.Connection, session_id: str, steps: Sequence[Step], la
         if isinstance(step, Clone) or (isinstance(step, CloneChanged) and step.original == "out")
     ]
     con.execute(
-        "UPDATE messages SET active = 0, compacted = (id NOT IN (SELECT value FROM json_each(?))) "
+        f"UPDATE messages SET active = 0, compacted = CASE WHEN id IN {columns.dialect.ids} THEN 0 ELSE 1 END "
         "WHERE session_id = ? AND active = 1",
         [json.dumps([*superseded, *late]), session_id],
     )
 
 
 def _insert(
-    con: sqlite3.Connection, columns: Columns, session_id: str, steps: Sequence[Step], now: float
+    con: Connection, columns: Columns, session_id: str, steps: Sequence[Step], now: float
 ) -> tuple[int, dict[int, int]]:
     handoff_id = 0
     copies: dict[int, int] = {}
@@ -247,7 +233,7 @@ def _insert(
     return handoff_id, copies
 
 
-def clone(con: sqlite3.Connection, columns: Columns, session_id: str, ids: Sequence[int]) -> list[int]:
+def clone(con: Connection, columns: Columns, session_id: str, ids: Sequence[int]) -> list[int]:
     """Live clones of these rows (ascending ids) in this session, in order; ids of those that are there.
 
     By SQL alone, so that no value passes through this program.
@@ -256,7 +242,7 @@ def clone(con: sqlite3.Connection, columns: Columns, session_id: str, ids: Seque
     names = ", ".join(quoted(name) for name in columns.messages if name not in _NOT_CLONED)
     con.execute(
         f"INSERT INTO messages ({names}, session_id{_flags(columns)[0]}) SELECT {names}, ?{_flags(columns)[1]} "
-        "FROM messages WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id",
+        f"FROM messages WHERE id IN {columns.dialect.ids} ORDER BY id",
         [session_id, json.dumps(list(ids))],
     )
     return [row[0] for row in con.execute("SELECT id FROM messages WHERE id > ? ORDER BY id", [highest]).fetchall()]
@@ -268,7 +254,7 @@ def _flags(columns: Columns) -> tuple[str, str]:
     return "".join(f", {name}" for name in flags), "".join(f", {value}" for value in flags.values())
 
 
-def _clone_changed(con: sqlite3.Connection, columns: Columns, session_id: str, step: CloneChanged) -> int:
+def _clone_changed(con: Connection, columns: Columns, session_id: str, step: CloneChanged) -> int:
     changes = {name: _stored(name, value) for name, value in step.changes.items()}
     if "content" in changes:
         changes = dict.fromkeys(_DERIVED) | changes
@@ -283,9 +269,7 @@ def _clone_changed(con: sqlite3.Connection, columns: Columns, session_id: str, s
     return _new_id(cursor)
 
 
-def insert_message(
-    con: sqlite3.Connection, columns: Columns, session_id: str, message: compaction.Message, at: float
-) -> int:
+def insert_message(con: Connection, columns: Columns, session_id: str, message: compaction.Message, at: float) -> int:
     """Insert one live row with this time; its id. Keys that are no column of the store are left out."""
     values = {name: _stored(name, value) for name, value in message.items()}
     values |= {"session_id": session_id, "timestamp": at, "active": 1, "compacted": 0, "message_uid": uuid.uuid4().hex}
@@ -296,7 +280,7 @@ def insert_message(
     )
 
 
-def _new_id(cursor: sqlite3.Cursor) -> int:
+def _new_id(cursor: Rows) -> int:
     if cursor.rowcount != 1 or cursor.lastrowid is None:
         raise CompactionConflict("A planned message is gone; nothing was written. Plan again.")
     return cursor.lastrowid
@@ -312,7 +296,7 @@ def _stored(name: str, value: Any) -> Any:
     return int(value) if isinstance(value, bool) else value
 
 
-def recount(con: sqlite3.Connection, columns: Columns, session_id: str) -> int:
+def recount(con: Connection, columns: Columns, session_id: str) -> int:
     """Bring the session's counters up to date: a cached agent notices a changed context by `message_count`."""
     rows = con.execute("SELECT tool_calls FROM messages WHERE session_id = ? AND active = 1", [session_id]).fetchall()
     counters = {"message_count": len(rows), "tool_call_count": sum(len(decode_calls(row[0])) for row in rows)}
@@ -323,7 +307,7 @@ def recount(con: sqlite3.Connection, columns: Columns, session_id: str) -> int:
     return len(rows)
 
 
-def _rearm_pruning(con: sqlite3.Connection, columns: Columns, session_id: str) -> None:
+def _rearm_pruning(con: Connection, columns: Columns, session_id: str) -> None:
     if "model_config" not in columns.sessions:
         return
     stored = con.execute("SELECT model_config FROM sessions WHERE id = ?", [session_id]).fetchone()[0]
@@ -347,23 +331,23 @@ def undo(store: Store, undoing: Undoing, *, lock_holder: str, lease_holder: str)
     NotUndoable with the reason, SessionBusy, StoreReadOnly or StoreUnavailable: nothing is written then.
     """
     with write(store) as con:
-        columns = read_columns(con)
+        columns = columns_of(store, con)
         _check_flags(store, columns)
         _check_guards(con, store, columns, undoing.session_id, lock_holder, lease_holder)
-        outlook = outlook_of(con, undoing)
+        outlook = outlook_of(con, columns, undoing)
         if outlook.refusal:
             raise NotUndoable(outlook.refusal)
         taken_back = set(undoing.originals) - set(outlook.restored)
-        _set_active(con, undoing.session_id, [*outlook.hidden, *taken_back], 0)
-        _set_active(con, undoing.session_id, outlook.restored, 1)
+        _set_active(con, columns, undoing.session_id, [*outlook.hidden, *taken_back], 0)
+        _set_active(con, columns, undoing.session_id, outlook.restored, 1)
         recount(con, columns, undoing.session_id)
     return outlook
 
 
-def _set_active(con: sqlite3.Connection, session_id: str, ids: Sequence[int], active: int) -> None:
+def _set_active(con: Connection, columns: Columns, session_id: str, ids: Sequence[int], active: int) -> None:
+    session = columns.dialect.unsought.format("session_id")
     con.execute(
-        "UPDATE messages SET active = ?, compacted = 0 "
-        "WHERE +session_id = ? AND id IN (SELECT value FROM json_each(?))",
+        f"UPDATE messages SET active = ?, compacted = 0 WHERE {session} = ? AND id IN {columns.dialect.ids}",
         [active, session_id, json.dumps(list(ids))],
     )
 
@@ -377,7 +361,7 @@ def rename(store: Store, session_id: str, title: str) -> None:
     try:
         _set(store, session_id, "title", wanted, title_source="user" if wanted else None)
     except StoreError as problem:
-        if "UNIQUE" in str(problem):
+        if "UNIQUE" in str(problem).upper():
             raise StoreError(f"Another session of this store is already named {wanted!r}.") from problem
         raise
 
@@ -390,7 +374,7 @@ def set_archived(store: Store, session_id: str, archived: bool) -> None:
 def _set(store: Store, session_id: str, column: str, value: Any, **beside: Any) -> None:
     """Set one column, and `beside` it those that the store has."""
     with write(store) as con:
-        present = read_columns(con).sessions
+        present = columns_of(store, con).sessions
         if column not in present:
             raise StoreReadOnly(f"The sessions of store {store.name} have no “{column}”.")
         values = {column: value} | {name: given for name, given in beside.items() if name in present}

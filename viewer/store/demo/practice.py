@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 from viewer.store.columns import read_columns
 from viewer.store.demo.script import Row, insert, store_prompt
+from viewer.store.dialect import Connection
 from viewer.store.errors import NotFound, StoreUnavailable
 from viewer.store.sessions import PART_NUMBER, chain, system_prompt
 from viewer.store.stores import Reader
@@ -81,7 +82,7 @@ def _copy(demo: sqlite3.Connection, part: _Part, own: Row, now: float) -> str:
     return copy_id
 
 
-def _rows(connection: sqlite3.Connection, query: str, value: str) -> list[Row]:
+def _rows(connection: Connection, query: str, value: str) -> list[Row]:
     cursor = connection.execute(query, (value,))
     names = [column[0] for column in cursor.description]
     return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]

@@ -1,0 +1,133 @@
+"""What the site shows of a store on PostgreSQL is what it shows of the same rows in SQLite."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from tests.api.tool import Tool
+from tests.pages.html import read
+from tests.postgres.conftest import Pair
+from tests.postgres.stores import ODD
+from viewer import access
+from viewer.catalog import working
+from viewer.catalog.models import Line
+from viewer.exports import CONTENT_TYPES
+from viewer.store import light, listing, marks, reading, sessions
+from viewer.store.stores import open_store
+
+pytestmark = pytest.mark.django_db
+
+WEEK_29 = "Airline desk, week 29"
+
+
+def all_ids(pair: Pair) -> list[str]:
+    with open_store(pair.lite) as reader:
+        return [row[0] for row in reader.con.execute("SELECT id FROM sessions").fetchall()]
+
+
+def test_every_row_and_every_history(pair: Pair) -> None:
+    ids = all_ids(pair)
+    assert len(ids) > 20
+    with open_store(pair.lite) as lite, open_store(pair.pg) as pg:
+        for session_id in ids:
+            assert light.light_rows(pg, session_id) == light.light_rows(lite, session_id)
+            assert reading.read_history(pg, session_id) == reading.read_history(lite, session_id)
+            assert reading.live_context(pg, session_id) == reading.live_context(lite, session_id)
+            rows = reading.raw_rows(pg, session_id, before=None, limit=10_000)
+            assert rows == reading.raw_rows(lite, session_id, before=None, limit=10_000)
+            assert sessions.system_prompt(pg, session_id) == sessions.system_prompt(lite, session_id)
+            same = replace(sessions.get_session(pg, session_id), store="lite")
+            assert same == sessions.get_session(lite, session_id)
+        assert marks.read_marks(pg, ids) == marks.read_marks(lite, ids)
+        assert listing.read_facts(pg, ids) == listing.read_facts(lite, ids)
+        assert listing.ends(pg) == listing.ends(lite)
+        assert listing.given_ids(pg) == listing.given_ids(lite)
+
+
+def test_the_lists(pair: Pair) -> None:
+    working.keep_up()
+
+    def lines(store: str) -> list[tuple[Any, ...]]:
+        facts = ("session_id", "title", "first_words", "messages", "in_context", "compactions", "tokens", "parts")
+        return list(Line.objects.filter(state__name=store).order_by("session_id").values_list(*facts))
+
+    assert len(lines("pg")) > 20
+    assert lines("pg") == lines("lite")
+
+
+def shown(client: Client, address: str, store: str) -> str:
+    """What stands in the main part of a page, without what only names the store or the moment."""
+    answer = client.get(address, follow=True)
+    tree = read(answer)
+    main = (tree.all("main") or [tree])[0]
+    links = [element.attributes.get("href", "") for element in main.all("a")]
+    text = "\n".join([main.text, *links])
+    return re.sub(rf"\b{store}\b", "-", re.sub(r"(seen|mark)=[^&\s]*", "", text))
+
+
+def pages_of(pair: Pair) -> Iterator[str]:
+    """Addresses behind a session's, of the sessions with the most in them."""
+    with open_store(pair.lite) as reader:
+        [(week,)] = reader.con.execute("SELECT id FROM sessions WHERE title = ?", [WEEK_29]).fetchall()
+        handoffs = [boundary.handoff_id for boundary in reading.read_history(reader, week).boundaries]
+        first = reader.con.execute("SELECT MIN(id) FROM messages WHERE session_id = ?", [week]).fetchone()[0]
+        odd = reader.con.execute("SELECT MIN(id) FROM messages WHERE session_id = ?", [ODD]).fetchone()[0]
+    assert handoffs
+    for view in ("", "/context", "/context/prompt", "/rows", "/timeline", "/find?q=refund", f"?around={first}"):
+        yield week + view
+    for tab in ("summarised", "kept"):
+        yield f"{week}/boundaries/{handoffs[0]}/{tab}"
+    yield f"{week}/messages/{first}"
+    for view in ("", "/context", "/rows", f"/messages/{odd}", f"/messages/{odd + 1}", "/find?q=日本"):
+        yield ODD + view
+
+
+def test_the_pages(pair: Pair, signed_in: Client) -> None:
+    for page in pages_of(pair):
+        lite, pg = (shown(signed_in, f"/stores/{name}/sessions/{page}", name) for name in ("lite", "pg"))
+        assert len(lite) > 100, page
+        differ = [(one, other) for one, other in zip(pg.split(), lite.split(), strict=False) if one != other]
+        assert not differ, (page, differ[:10])
+
+
+def test_the_exports(pair: Pair, signed_in: Client) -> None:
+    def exported(store: str, session_id: str, kind: str, view: str) -> bytes:
+        tool = Client(headers={"Authorization": f"Bearer {token}"})
+        path = f"/api/v1/stores/{store}/sessions/{session_id}/export"
+        body = b"".join(tool.get(path, {"format": kind, "view": view, "mask": "0"}))
+        dated = re.sub(rb"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?Z?", b"-", body)
+        return re.sub(rf"\b{store}\b".encode(), b"-", dated)
+
+    token = access.new_token("reader", ["read"])
+    with open_store(pair.lite) as reader:
+        [(week,)] = reader.con.execute("SELECT id FROM sessions WHERE title = ?", [WEEK_29]).fetchall()
+    views = ("history", "live", "raw")
+    wanted = [(ODD, kind, view) for kind in CONTENT_TYPES for view in views]
+    for each in [*wanted, (week, "md", "history"), (week, "html", "live"), (week, "jsonl", "raw")]:
+        assert exported("pg", *each) == exported("lite", *each), each
+
+
+def test_the_api(pair: Pair) -> None:
+    tool = Tool(access.new_token("reader", ["read"]))
+
+    def answer(store: str, path: str, **query: Any) -> Any:
+        found = tool.get(f"/stores/{store}/sessions{path}", **query)
+        return {name: value for name, value in found.items() if name not in ("store", "can_compact", "compact_reason")}
+
+    with open_store(pair.lite) as reader:
+        [(week,)] = reader.con.execute("SELECT id FROM sessions WHERE title = ?", [WEEK_29]).fetchall()
+    for session_id in (week, ODD):
+        assert answer("pg", f"/{session_id}") == answer("lite", f"/{session_id}")
+        assert answer("pg", f"/{session_id}/context") == answer("lite", f"/{session_id}/context")
+        assert answer("pg", f"/{session_id}/compactions") == answer("lite", f"/{session_id}/compactions")
+        for view in ("history", "live", "raw"):
+            query: dict[str, Any] = {"view": view, "limit": 200}
+            assert answer("pg", f"/{session_id}/messages", **query) == answer(
+                "lite", f"/{session_id}/messages", **query
+            )

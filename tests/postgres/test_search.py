@@ -1,0 +1,137 @@
+"""Search in a store on PostgreSQL: by its own indexes, and what they find is what SQLite's find."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.postgres import stores
+from tests.postgres.conftest import Pair
+from viewer.store import search
+from viewer.store.candidates import LONG_CUT, NO_INDEX, NOT_RANKED, SHORT, SearchFilter
+from viewer.store.search import Found, parse
+from viewer.store.stores import Store, open_store
+
+QUERIES = [
+    "refund", "the", "refund reservation", '"the flight"', "reserv*", "the -refund", "get_reservation", "R01186",
+    "docs/", "naïve", "NAIVE", "ünïcode", "żółw", "straße", "οδυσσευς", "हिन्दी", "5e3ab1e0x1f", "10e6",
+    "/srv/app/release_notes.md", "release", "notes.md", "json", "backslashes_and", "parts image_url", "zzyzx",
+    '"', "-", "' OR 1", "100%", "日本", "検索", "日本語の検索", "文字", "日本語 parts", "farbehind", "½", "a" * 390,
+]  # fmt: skip
+
+
+ANYWHERE, BEST = SearchFilter(), SearchFilter(order="best")
+
+
+def found(
+    store: Store, query: str, wanted: SearchFilter = ANYWHERE, limit: int = 25, after: search.Key | None = None
+) -> Found:
+    with open_store(store) as reader:
+        return search.search(reader, parse(query), wanted, limit, after)
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_the_same_is_found_newest_first(pair: Pair, query: str) -> None:
+    lite, pg = found(pair.lite, query), found(pair.pg, query)
+    if query == "farbehind":  # behind what of a long message is indexed here, which is said
+        assert len(lite.hits) == 1 and not pg.hits and LONG_CUT in pg.notes
+        return
+    if query == "日本語の検索":  # in a message of several parts, which SQLite's index of letters leaves out
+        assert set(pg.hits) > set(lite.hits)
+        return
+    assert pg.hits == lite.hits
+    assert pg.stopped == lite.stopped
+
+
+def test_queries_find_something(pair: Pair) -> None:
+    nothing = [query for query in QUERIES if not found(pair.lite, query).hits]
+    assert len(nothing) < 8, nothing
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        SearchFilter(role="tool"),
+        SearchFilter(role="user"),
+        SearchFilter(source="cli"),
+        SearchFilter(since=1.7843e9),
+        SearchFilter(until=1.7843e9),
+        SearchFilter(indexed=False),
+    ],
+)
+def test_filters(pair: Pair, wanted: SearchFilter) -> None:
+    assert found(pair.pg, "reservation", wanted).hits == found(pair.lite, "reservation", wanted).hits
+
+
+def test_filters_by_session(pair: Pair) -> None:
+    wanted = SearchFilter(sessions=(found(pair.lite, "reservation").hits[-1].session.id,))
+    lite = found(pair.lite, "reservation", wanted)
+    assert lite.hits and found(pair.pg, "reservation", wanted).hits == lite.hits
+
+
+@pytest.mark.parametrize("wanted", [ANYWHERE, BEST])
+def test_pages_meet_without_gap_or_repetition(pair: Pair, wanted: SearchFilter) -> None:
+    whole = [hit.id for hit in found(pair.pg, "reservation", wanted, 60).hits]
+    walked: list[int] = []
+    after = None
+    while len(walked) < 60:
+        page = found(pair.pg, "reservation", wanted, 7, after)
+        walked += [hit.id for hit in page.hits]
+        after = page.next
+        if after is None:
+            break
+    assert walked[: len(whole)] == whole and len(set(walked)) == len(walked) > 50
+
+
+def test_the_best_match_comes_first(postgres: str) -> None:
+    store = stores.empty(postgres)
+    stores.owner(store, "INSERT INTO sessions (id, source, started_at) VALUES ('s', 'cli', 1)")
+    for text in ("gull " + "other words " * 200, "gull gull gull", "a gull among others", "no bird"):
+        stores.owner(
+            store, "INSERT INTO messages (session_id, role, content, timestamp) VALUES ('s', 'user', %s, 1)", text
+        )
+    assert [hit.id for hit in found(store, "gull", BEST).hits] == [2, 3, 1]
+    assert [hit.id for hit in found(store, "gull").hits] == [3, 2, 1]
+
+
+def test_the_index_follows_the_messages(postgres: str) -> None:
+    store = stores.empty(postgres)
+    stores.owner(store, "INSERT INTO sessions (id, source, started_at) VALUES ('s', 'cli', 1)")
+    stores.owner(
+        store, "INSERT INTO messages (session_id, role, content, timestamp) VALUES ('s', 'user', 'first words', 1)"
+    )
+    assert [hit.id for hit in found(store, "first").hits] == [1]
+    stores.owner(store, "UPDATE messages SET content = 'second words'")
+    assert not found(store, "first").hits and found(store, "second").hits
+    stores.owner(store, "DELETE FROM messages")
+    assert stores.owner(store, "SELECT count(*) FROM messages_fts") == [(0,)]
+
+
+def test_how_it_was_searched_is_said(pair: Pair) -> None:
+    assert found(pair.pg, "refund").notes == (LONG_CUT,)
+    assert found(pair.pg, "検索").notes == (SHORT,)
+    assert found(pair.pg, "検索", BEST).notes == (SHORT, NOT_RANKED)
+
+
+def test_a_store_without_an_index_is_looked_through(postgres: str) -> None:
+    store = stores.empty(postgres)
+    stores.owner(store, "INSERT INTO sessions (id, source, started_at) VALUES ('s', 'cli', 1)")
+    stores.owner(
+        store, "INSERT INTO messages (session_id, role, content, timestamp) VALUES ('s', 'user', 'first words', 1)"
+    )
+    stores.owner(store, "DROP TABLE messages_fts CASCADE")
+    looked = found(store, "first")
+    assert [hit.id for hit in looked.hits] == [1] and looked.scanned and looked.notes == (NO_INDEX,)
+
+
+def test_three_letters_in_a_row_find_scripts_without_spaces(postgres: str) -> None:
+    store = stores.empty(postgres)
+    if not stores.owner(store, "SELECT 1 FROM pg_class WHERE relname = 'messages_letters'"):
+        pytest.skip("This PostgreSQL has no pg_trgm.")
+    stores.owner(store, "INSERT INTO sessions (id, source, started_at) VALUES ('s', 'cli', 1)")
+    for text in ("日本語の検索", "\x01json:" + '[{"type": "text", "text": "\\u65e5\\u672c\\u8a9e"}]', "100%_\\x"):
+        stores.owner(
+            store, "INSERT INTO messages (session_id, role, content, timestamp) VALUES ('s', 'user', %s, 1)", text
+        )
+    for query, ids in (("日本語", [2, 1]), ("本語の検", [1]), ("日本海", [])):
+        page = found(store, query)
+        assert ([hit.id for hit in page.hits], page.scanned) == (ids, False)

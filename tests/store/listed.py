@@ -1,0 +1,12 @@
+"""The sessions of a store that a list would show, found without the catalog."""
+
+from __future__ import annotations
+
+from viewer.store import sessions
+from viewer.store.stores import Reader
+
+
+def tips(reader: Reader) -> list[str]:
+    """Ids of all sessions that no part follows."""
+    ids = [row[0] for row in reader.con.execute("SELECT id FROM sessions").fetchall()]
+    return [session_id for session_id in ids if sessions.tip(reader, session_id) == session_id]

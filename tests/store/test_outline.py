@@ -1,0 +1,229 @@
+"""An outline says what History says, also from the octets it was kept as, and however it came to be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.store.test_history import Agent
+from viewer.store.alignment import LightRow
+from viewer.store.history import Boundary, Entry, History, build
+from viewer.store.known import KnownBlock
+from viewer.store.outline import Cut, Outline
+from viewer.store.packing import VERSION, extended, from_bytes, pack, to_bytes, with_counts_of
+
+FACTS = ("handoff_id", "time", "cut_id", "run", "block_ids", "before_ids", "copies", "summarised_ids", "kept_ids")
+NUMBERS = ("shortened_ids", "inherited", "messages_before", "messages_after", "summarised", "kept", "shortened")
+
+Step = Callable[[Agent], object]
+
+
+def take_back(agent: Agent, count: int) -> None:
+    agent.mark({row.id for row in agent.live()[-count:]}, "out")
+
+
+def compact(agent: Agent, head: int, tail: int, lost: bool) -> None:
+    if len(agent.live()) > head + tail + 1:
+        agent.compact(head, tail, **({"time": 0.0} if lost else {}))  # type: ignore[arg-type]
+
+
+def undo(agent: Agent) -> None:
+    """The newest block goes, what it was made from comes back."""
+    handoffs = [row.id for row in agent.rows if row.handoff == "standalone" and row.state == "live"]
+    if handoffs:
+        agent.undo([row.id for row in agent.live()], {row.id for row in agent.rows if row.state == "under"})
+
+
+turns: st.SearchStrategy[Step] = st.builds(
+    lambda count, word: lambda agent: agent.turns(count, word), st.integers(1, 6), st.sampled_from(["a", "b"])
+)
+tools: st.SearchStrategy[Step] = st.builds(
+    lambda count: lambda agent: agent.tool_turn(*"xyz"[:count]), st.integers(1, 3)
+)
+takes: st.SearchStrategy[Step] = st.builds(lambda count: lambda agent: take_back(agent, count), st.integers(1, 4))
+compacts: st.SearchStrategy[Step] = st.builds(
+    lambda head, tail, lost: lambda agent: compact(agent, head, tail, lost),
+    st.integers(0, 3), st.integers(0, 6), st.booleans(),
+)  # fmt: skip
+steps = st.lists(st.one_of(turns, turns, tools, takes, compacts, st.just(undo)), max_size=12)
+
+
+def told(taken: list[Step]) -> list[LightRow]:
+    agent = Agent()
+    for step in taken:
+        step(agent)
+    return agent.rows
+
+
+def assert_alike(outline: Outline, history: History) -> None:
+    items = outline.stretch(0, outline.messages).items
+    assert len(items) == len(history.items)
+    for packed, plain in zip(items, history.items, strict=True):
+        if isinstance(plain, Entry):
+            assert packed == plain
+        else:
+            assert_same_boundary(packed, plain)
+    assert outline.entries == history.entries
+    assert {row_id: outline.message_of(row_id) for row_id in outline.ids if outline.message_of(row_id)} == (
+        history.message_of
+    )
+    assert len(outline.compactions) == len(history.compactions)
+    assert [cut.handoff_id for cut in outline.cuts] == [boundary.handoff_id for boundary in history.boundaries]
+
+
+def assert_same_boundary(packed: Entry | Cut, plain: Boundary) -> None:
+    assert isinstance(packed, Cut)
+    for name in (*FACTS, *NUMBERS):
+        assert getattr(packed, name) == getattr(plain, name), name
+
+
+@given(steps)
+def test_it_says_what_history_says(taken: list[Step]) -> None:
+    rows = told(taken)
+    history = build(rows)
+    outline = pack(history, rows)
+    assert_alike(outline, history)
+    again = from_bytes(to_bytes(outline))
+    assert again == outline
+    assert outline.in_context == sum(entry.state == "live" for entry in history.entries)
+    assert list(outline.live_ids) == [row.id for row in rows if row.state == "live"]
+
+
+@st.composite
+def appended(draw: st.DrawFn) -> list[dict[str, object]]:
+    """Rows that an agent may write next, with times that may tell nothing."""
+    return [
+        {
+            "role": draw(st.sampled_from(["user", "assistant", "tool", "session_meta"])),
+            "text": draw(st.sampled_from(["a 0", "b 1", "said now", ""])),
+            "after": draw(st.sampled_from([0.0, 0.5, 1.0, 2.0, 5.0, -1.0])),
+            "scaffold": draw(st.booleans()),
+            "tool_call_id": draw(st.sampled_from(["", "x"])),
+        }
+        for _ in range(draw(st.integers(1, 4)))
+    ]
+
+
+def written(rows: list[LightRow], new: list[dict[str, object]]) -> list[LightRow]:
+    newest, first = max((row.time for row in rows), default=1000.0), len(rows) + 1
+    return [
+        LightRow(
+            id=first + at,
+            role=str(each["role"]),
+            state="live",
+            time=newest + float(str(each["after"])),
+            text=str(each["text"]),
+            size=len(str(each["text"])),
+            tool_call_id=str(each["tool_call_id"]),
+            scaffold=bool(each["scaffold"]),
+        )
+        for at, each in enumerate(new)
+    ]
+
+
+@given(steps, appended(), appended())
+def test_extending_is_making_it_anew(
+    taken: list[Step], first: list[dict[str, object]], second: list[dict[str, object]]
+) -> None:
+    """Twice, because what is open after the first rows may be settled, or not, after the second."""
+    rows = told(taken)
+    outline: Outline | None = pack(build(rows), rows)
+    for new in (first, second):
+        more = written(rows, new)
+        outline = extended(outline, more) if outline is not None else None
+        rows = [*rows, *more]
+        made = pack(build(rows), rows)
+        assert outline is None or outline == made
+        outline = made
+
+
+@pytest.mark.parametrize("compactions", [0, 1, 2])
+def test_what_is_said_extends_it(compactions: int) -> None:
+    """The usual case must not need all rows: only the first message behind an agent's compaction does."""
+    agent = Agent()
+    agent.turns(12)
+    for _ in range(compactions):
+        agent.compact(2, 4)
+        agent.turns(6, f"after {len(agent.rows)}")
+    outline = pack(build(agent.rows), agent.rows)
+    known = len(agent.rows)
+    agent.turns(3, "new")
+    assert extended(outline, agent.rows[known:]) == pack(build(agent.rows), agent.rows)
+
+
+def test_our_own_compaction_leaves_nothing_open() -> None:
+    agent = Agent()
+    agent.turns(12)
+    before = [row.id for row in agent.rows]
+    block = agent.compact(2, 4)
+    handoff = agent.rows[block[0] + 1]
+    kept = [*before[:2], *before[-4:]]
+    copies = dict(zip([row_id for row_id in block if row_id != handoff.id], kept, strict=True))
+    ours = [KnownBlock(7, handoff.id, handoff.handoff_key, copies, undone=False)]
+    outline, known = pack(build(agent.rows, ours), agent.rows), len(agent.rows)
+    agent.turns(3, "new")
+    assert extended(outline, agent.rows[known:]) == pack(build(agent.rows, ours), agent.rows)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"handoff": "standalone", "handoff_key": "k"},
+        {"handoff": "merged", "handoff_key": "k"},
+        {"state": "under"},
+        {"state": "out"},
+        {"time": 0.0},
+        {"time": 1001.0},
+    ],
+)
+def test_what_may_be_more_than_a_message_does_not_extend_it(change: dict[str, object]) -> None:
+    agent = Agent()
+    agent.turns(6)
+    outline = pack(build(agent.rows), agent.rows)
+    row = agent.say("user", "new")
+    assert extended(outline, [row]) is not None
+    assert extended(outline, [replace(row, **change)]) is None  # type: ignore[arg-type]
+    assert extended(outline, []) is None
+
+
+def test_counts_go_with_rows_whose_text_has_the_size_it_had() -> None:
+    agent = Agent()
+    agent.turns(6)
+    counted = pack(build(agent.rows), agent.rows).counted({row.id: row.id * 10 for row in agent.rows})
+    assert (counted.tokens_live, counted.context.about) == (210, False)
+    agent.rows[2] = agent.say("user", "another text")
+    agent.rows = [*agent.rows[:2], *agent.rows[3:6]]
+    made = with_counts_of(pack(build(agent.rows), agent.rows), counted)
+    assert [made.tokens_of(row_id) for row_id in (1, 2, 4)] == [10, 20, 40]
+    assert made.tokens_of(3) is None
+    assert list(counted.uncounted()) == []
+
+
+def test_what_is_not_counted_is_estimated_and_said_to_be() -> None:
+    agent = Agent()
+    for _ in range(40):
+        agent.say("user", "x" * 100)
+    outline = pack(build(agent.rows), agent.rows)
+    assert outline.tokens_live is None
+    half = outline.counted(dict.fromkeys(range(1, 31), 50))
+    assert half.context.about
+    assert 1_900 < half.context.tokens < 2_200
+    assert list(half.uncounted()) == list(range(40, 30, -1))
+
+
+def test_octets_that_cannot_be_read_are_none() -> None:
+    agent = Agent()
+    agent.turns(30)
+    agent.compact(2, 4)
+    octets = to_bytes(pack(build(agent.rows), agent.rows))
+    for at in range(0, len(octets), 7):
+        damaged = bytearray(octets)
+        damaged[at] ^= 0x55
+        assert from_bytes(bytes(damaged)) is None
+    other = octets.replace(bytes([VERSION]), bytes([VERSION + 1]), 1)
+    for foreign in (b"", b"x", octets[:40], octets[:-1], octets + b"x", other, b"palimpsest outline", b"\x00" * 100):
+        assert from_bytes(foreign) is None
