@@ -15,6 +15,7 @@ from pytest_django import Settings
 
 import compaction
 from tests.runs.desk import QUEUED, Desk
+from viewer.catalog import histories
 from viewer.runs import job, life, outcomes, planning, summarizers
 from viewer.runs.errors import BadSummary, NothingToDo, SessionEnded, UnknownChoice, WrongStatus
 from viewer.runs.hold import claim
@@ -88,7 +89,7 @@ def test_it_works(open_desk: Callable[[int], Desk], version: int) -> None:
     assert desk.rows("SELECT * FROM messages WHERE session_id <> ?", desk.session_id) == others
     assert desk.holders("compression_locks") == desk.holders("session_turn_leases") == []
     with open_store(desk.store) as reader:
-        newest = life.compactions(reader, desk.session_id)[-1]
+        newest = histories.compactions(reader, desk.session_id)[-1]
     assert (newest.by, newest.run, newest.undoable) == ("by you, here", run.pk, True)
     assert newest.summary == run.summary
     assert newest.messages_after == run.messages_after
@@ -361,14 +362,14 @@ def test_a_summariser_that_fails_leaves_everything(
 
 def test_the_agents_own_compaction_is_undone(desk: Desk) -> None:
     with open_store(desk.store) as reader:
-        newest = life.compactions(reader, desk.session_id)[-1]
+        newest = histories.compactions(reader, desk.session_id)[-1]
     assert (newest.by, newest.messages_before) == ("by Hermes", 359)
     seen = life.outlook(desk.store, desk.session_id, newest.handoff_id)
     assert seen.refusal == ""
     life.undo(desk.store, desk.session_id, newest.handoff_id)
     assert len(desk.live()) == seen.context_messages_after == 359 + seen.later_messages
     with open_store(desk.store) as reader:
-        assert len(life.compactions(reader, desk.session_id)) == 1
+        assert len(histories.compactions(reader, desk.session_id)) == 1
 
 
 def test_only_the_newest_compaction_is_undone(desk: Desk) -> None:
@@ -452,7 +453,7 @@ def test_another_compaction_with_the_same_row_id_is_not_taken_for_ours(desk: Des
     assert run.handoff_id is not None
     desk.rows("UPDATE messages SET content = replace(content, 'Extracted', 'Told') WHERE id = ?", run.handoff_id)
     with open_store(desk.store) as reader:
-        newest = life.compactions(reader, desk.session_id)[-1]
+        newest = histories.compactions(reader, desk.session_id)[-1]
     assert (newest.by, newest.run) == ("by Hermes", None)
     assert not life.is_undoable(run)
 

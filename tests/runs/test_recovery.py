@@ -318,7 +318,7 @@ def test_locks_of_our_dead_are_removed_and_no_others(desk: Desk) -> None:
 
 def test_a_worker_looks_again_and_again(desk: Desk) -> None:
     run = died(queued(desk), desk, status="planning")
-    ended = recovery.watch(every=0.05)
+    ended = recovery.watch("a worker", every=0.05)
     try:
         for _ in range(200):
             run.refresh_from_db()

@@ -12,6 +12,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from tests.runs.desk import QUEUED, Desk
+from viewer.catalog import histories
 from viewer.runs import branching, job, life, outcomes, past, recovery
 from viewer.runs.errors import SessionEnded
 from viewer.runs.hold import Hold, claim
@@ -60,7 +61,7 @@ def test_the_result_goes_on_in_a_new_session(open_desk: Callable[..., Desk], ver
     assert [row for row in new if row in kept] == kept
     with open_store(desk.store) as reader:
         history = history_of(reader, run.new_session_id)
-        (*_, view) = past.compactions(reader, run.new_session_id)
+        (*_, view) = histories.compactions(reader, run.new_session_id)
     assert [entry.id for entry in history.entries] == [entry.id for entry in told.entries], "each message once"
     assert len(history.boundaries) == len(told.boundaries) + 1
     assert (view.run, view.by, view.handoff_id, view.undoable) == (run.pk, past.BY_US, run.handoff_id, False)
@@ -97,7 +98,7 @@ def test_it_goes_on_from_part_to_part_and_in_place(desk: Desk) -> None:
     third = life.start(desk.store, second.new_session_id, Options(keep_last=8), apply=True)
     assert (third.status, third.new_session_id) == ("applied", "")
     with open_store(desk.store) as reader:
-        views = past.compactions(reader, second.new_session_id)
+        views = histories.compactions(reader, second.new_session_id)
     assert [view.run for view in views][-3:] == [first.pk, second.pk, third.pk]
     assert [view.undoable for view in views][-3:] == [False, False, True]
     life.undo_run(third)

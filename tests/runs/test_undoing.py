@@ -13,7 +13,7 @@ from viewer.runs import life
 from viewer.runs.ours import history_of
 from viewer.runs.planning import Options
 from viewer.runs.undoing import UndoOutlook
-from viewer.store import counting, reading, writing
+from viewer.store import counting, lock_time, reading
 from viewer.store.errors import NotFound, StoreError
 from viewer.store.sessions import get_session
 from viewer.store.stores import open_store
@@ -102,7 +102,7 @@ def test_an_undo_that_would_hold_up_the_agent_says_so(
 ) -> None:
     desk = open_desk(21)
     assert outlook(desk).warning == ""
-    monkeypatch.setattr(writing, "_REINDEXED", 1e-3)  # as if the session were five thousand times as large
+    monkeypatch.setattr(lock_time, "_REINDEXED", 1e-3)  # as if the session were five thousand times as large
     assert "Writing will hold up the agent for about" in outlook(desk).warning
     assert "long enough for it to report an error" in outlook(desk).warning
 

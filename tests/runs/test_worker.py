@@ -8,14 +8,16 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from django.db import connection
+from django.utils import timezone
 
 from tests.runs.desk import Desk
-from viewer.runs import life, recovery
-from viewer.runs.models import Run
+from viewer.runs import life, recovery, workers
+from viewer.runs.models import Run, Worker
 from viewer.runs.planning import Options
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -97,3 +99,28 @@ def test_a_batch_takes_up_what_a_killed_command_left(
     assert worker("worker", "--batch").wait(PATIENCE) == 0
     until(run, "applied")
     assert (run.attempts, desk.holders("compression_locks")) == (2, [])
+
+
+def test_workers_are_counted_while_they_live(desk: Desk, worker: Callable[..., subprocess.Popen[bytes]]) -> None:
+    first, second = worker(), worker()
+    _wait_for_workers(2)
+    first.terminate()
+    first.wait()
+    assert workers.alive() == Worker.objects.count() == 1  # it left by itself
+    second.kill()
+    second.wait()
+    assert (workers.alive(), Worker.objects.count()) == (0, 1)  # it could not, but it is known to be dead
+    workers.sign("a worker of another machine")
+    assert workers.alive() == 1
+    Worker.objects.update(seen_at=timezone.now() - timedelta(seconds=workers.MISSED * workers.SIGN_SECONDS + 1))
+    assert workers.alive() == 0
+    Worker.objects.update(seen_at=timezone.now() - timedelta(days=2))
+    workers.sign("another")
+    assert list(Worker.objects.values_list("name", flat=True)) == ["another"]
+
+
+def _wait_for_workers(count: int) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while workers.alive() != count:
+        assert time.monotonic() < deadline, f"{workers.alive()} workers"
+        time.sleep(0.1)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from viewer.store import branching, counting, reading, writing
+from viewer.store import branching, counting, lock_time, reading
 from viewer.store.codec import StoredMessage
 from viewer.store.errors import NotBranchable, StoreError, StoreReadOnly
 from viewer.store.sessions import get_session, tip
@@ -44,7 +44,7 @@ def outlook(store: Store, session_id: str, before: int | None) -> BranchOutlook:
             return BranchOutlook(refused.message, 0, 0, "")
     count = counting.counter_for(model)
     tokens = sum(counting.row_tokens(row, count) for row in rows)
-    slow = slow_sentence(writing.copy_seconds_estimate(sum(map(_size, rows))))
+    slow = slow_sentence(lock_time.of_copies(sum(map(_size, rows))))
     return BranchOutlook("", len(rows), tokens, " ".join(filter(None, (slow, threshold_warning(store, model, tokens)))))
 
 

@@ -6,6 +6,7 @@ Every refusal is a StoreError (or one of `errors`) with `code` and `message`.
 from __future__ import annotations
 
 from contextlib import suppress
+from typing import Any
 
 from django.db import IntegrityError, models, transaction
 from django.utils import timezone
@@ -18,7 +19,6 @@ from viewer.store.stores import Store, get_store, open_store
 from . import candidate, job, outcomes, planning
 from .errors import NothingToDo, WrongStatus
 from .models import OPEN_STATUSES, Run
-from .past import CompactionView, compactions
 from .pickup import PickUp, pick_up
 from .plain import plain
 from .planning import Options
@@ -26,19 +26,23 @@ from .summarizers import get_summarizer
 from .undoing import UndoOutlook, is_undoable, outlook, undo, undo_run
 
 __all__ = [
-    "CompactionView",
     "PickUp",
     "UndoOutlook",
     "apply",
     "cancel",
-    "compactions",
     "discard",
     "get_run",
+    "glance",
+    "is_newest",
     "is_undoable",
+    "last_summarizer",
     "latest",
+    "listed",
     "outlook",
     "pick_up",
+    "plan_of",
     "prepare",
+    "run_before",
     "runs_of",
     "start",
     "undo",
@@ -46,6 +50,7 @@ __all__ = [
 ]
 
 CANCELLABLE = ("queued", "planning", "summarizing", "waiting")
+LARGE = ("plan", "report", "copies", "block_ids", "chunks", "summary")  # columns
 JUST_ENDED = "Another run of this session was quicker and has just ended. Look at the session, then ask again."
 
 
@@ -175,14 +180,49 @@ def get_run(run_id: int) -> Run:
     return run
 
 
+def glance(run_id: int) -> Run | None:
+    """The run of this id without its large columns, for a look at how it goes."""
+    return Run.objects.defer(*LARGE).filter(pk=run_id).first()
+
+
+def plan_of(run_id: int) -> dict[str, Any]:
+    """The plan of a run as it was recorded, {} before there is one. Of a long session it is long."""
+    return Run.objects.filter(pk=run_id).values_list("plan", flat=True).first() or {}
+
+
+def listed(limit: int, *, before: int | None = None, **wanted: str) -> list[Run]:
+    """At most `limit` runs, newest first, below the number `before`, with these values of `store`, `session_id` and
+    `status` where they are not empty.
+    """
+    found = Run.objects.filter(**{name: plain(value) for name, value in wanted.items() if value}).order_by("-pk")
+    return list((found if before is None else found.filter(pk__lt=before))[:limit])
+
+
+def is_newest(run: Run) -> bool:
+    """Whether its session has no later run."""
+    return not Run.objects.filter(store=run.store, session_id=run.session_id, pk__gt=run.pk).exists()
+
+
+def run_before(run: Run) -> Run | None:
+    """The run of its session before this one, without its large columns."""
+    earlier = Run.objects.filter(store=run.store, session_id=run.session_id, pk__lt=run.pk)
+    return earlier.defer(*LARGE).order_by("-pk").first()
+
+
+def last_summarizer(store: Store) -> str:
+    """The summariser that the store's last summary was asked of; "" before the first one."""
+    runs = Run.objects.filter(store=store.name, strategy="summary").order_by("-pk")
+    return runs.values_list("summarizer", flat=True).first() or ""
+
+
 def runs_of(store: Store, session_id: str) -> list[Run]:
     """The runs of a session, newest first."""
     return list(_of(store, session_id))
 
 
 def latest(store: Store, session_id: str) -> Run | None:
-    """The newest run of a session."""
-    return _of(store, session_id).first()
+    """The newest run of a session; its plan, which may be long, is read when it is asked for."""
+    return _of(store, session_id).defer("plan", "copies").first()
 
 
 def _of(store: Store, session_id: str) -> models.QuerySet[Run]:

@@ -73,6 +73,16 @@ class Run(models.Model):
         return self.status in OPEN_STATUSES
 
 
+class Worker(models.Model):
+    """A process that runs queued compactions and keeps the catalog, by its holder's name, and when it last said so."""
+
+    name = models.CharField(max_length=200, unique=True)
+    seen_at = models.DateTimeField(default=timezone.now)
+
+    def __str__(self) -> str:
+        return self.name
+
+
 class Connection(models.Model):
     """How to reach a model that writes summaries, as typed on the settings page; the environment outranks it.
 

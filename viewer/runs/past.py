@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
-from viewer.store import counting, reading
-from viewer.store.history import Boundary
-from viewer.store.sessions import get_session
+from viewer.store import reading
+from viewer.store.outline import Outline
 from viewer.store.stores import Reader
 
-from .ours import history_of
 from .undoing import refusal_to_undo
 
 BY_US = "by you, here"
@@ -40,13 +37,10 @@ class CompactionView:
     undoable: bool
 
 
-def compactions(reader: Reader, session_id: str) -> list[CompactionView]:
+def compactions(reader: Reader, session_id: str, history: Outline) -> list[CompactionView]:
     """Every compaction of the session that stands, oldest first. Raises NotFound."""
-    model = get_session(reader, session_id).model
-    history = history_of(reader, session_id)
     if not history.compactions:
         return []
-    sizes = _tokens(reader, model, history.compactions)
     summaries = {
         item.boundary.handoff_id: item.summary
         for item in reading.history_messages(reader, history.compactions)
@@ -61,8 +55,8 @@ def compactions(reader: Reader, session_id: str) -> list[CompactionView]:
             by=BY_US if boundary.run else BY_AGENT,
             messages_before=boundary.messages_before,
             messages_after=boundary.messages_after,
-            tokens_before=sum(sizes.get(row_id, 0) for row_id in boundary.before_ids),
-            tokens_after=sum(sizes.get(row_id, 0) for row_id in boundary.block_ids),
+            tokens_before=history.weight(boundary.before).tokens,
+            tokens_after=history.weight(boundary.block).tokens,
             summary=summaries.get(boundary.handoff_id, ""),
             boundary_message_id=boundary.cut_id,
             summarised_ids=boundary.summarised_ids,
@@ -73,9 +67,3 @@ def compactions(reader: Reader, session_id: str) -> list[CompactionView]:
         )
         for boundary in history.compactions
     ]
-
-
-def _tokens(reader: Reader, model: str, boundaries: Iterable[Boundary]) -> dict[int, int]:
-    count = counting.counter_for(model)
-    ids = {row_id for boundary in boundaries for row_id in (*boundary.before_ids, *boundary.block_ids)}
-    return {row_id: counting.row_tokens(row, count) for row_id, row in reading.read_rows(reader, sorted(ids)).items()}

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 import compaction
 from compaction import mask, tokens
-from viewer.store import counting, guards, reading, writing
+from viewer.store import counting, guards, lock_time, reading, writing
 from viewer.store.branching import ended_reason
 from viewer.store.codec import StoredMessage, message_of
 from viewer.store.errors import SessionBusy, StoreReadOnly
@@ -119,7 +119,7 @@ def draft(store: Store, session_id: str, options: Options) -> Draft:
         lock=lock,
         lease=lease,
         sees_turns=sees_turns,
-        lock_seconds=writing.lock_seconds_estimate(columns, basis.snapshot, basis.ids(written)),
+        lock_seconds=lock_time.of_commit(columns, basis.snapshot.octets, basis.ids(written)),
         pick_up=before_run(basis.session),
         tokens_before=plan.tokens_before,
         tokens_after_estimate=plan.tokens_after_estimate,

@@ -26,7 +26,7 @@ from viewer.store import guards
 from viewer.store.errors import NotFound, StoreError
 from viewer.store.stores import all_stores, get_store, identity
 
-from . import job, leftovers, outcomes
+from . import job, leftovers, outcomes, workers
 from .models import OPEN_STATUSES, Run
 from .queues import stores_here
 
@@ -53,22 +53,26 @@ if TYPE_CHECKING:
     Aged = WithAnnotations[Run, Ages]
 
 
-def watch(every: float = SWEEP_SECONDS) -> threading.Event:
-    """Sweep now and every `every` seconds in a daemon thread of a worker, until the returned event is set."""
+def watch(worker: str, every: float = SWEEP_SECONDS) -> threading.Event:
+    """Sweep now and every `every` seconds in a daemon thread of this worker, and sign for it, until the returned event
+    is set.
+    """
     ended = threading.Event()
-    threading.Thread(target=_watch, args=(every, ended), name="recovery of runs", daemon=True).start()
+    threading.Thread(target=_watch, args=(worker, every, ended), name="recovery of runs", daemon=True).start()
     return ended
 
 
-def _watch(every: float, ended: threading.Event) -> None:
-    tidied = 0.0
+def _watch(worker: str, every: float, ended: threading.Event) -> None:
+    tidied = signed = 0.0
     while not ended.is_set():
         try:
-            died = leftovers.end_tasks(STALE_SECONDS)
             sweep()
-            if died or not tidied or time.monotonic() - tidied >= STALE_SECONDS:
+            if not tidied or time.monotonic() - tidied >= STALE_SECONDS:
                 tidy()
                 tidied = time.monotonic()
+            if not signed or time.monotonic() - signed >= workers.SIGN_SECONDS:
+                workers.sign(worker)
+                signed = time.monotonic()
         except Error as problem:
             logger.warning("Looking for lost runs: %s", problem)
         except Exception:
@@ -83,7 +87,8 @@ def _watch(every: float, ended: threading.Event) -> None:
 
 def sweep(older_than: float = STALE_SECONDS) -> list[Run]:
     """Recover every open run that is lost, and note what was undone; the runs that were changed."""
-    leftovers.end_tasks(older_than)
+    if leftovers.end_tasks(older_than):
+        tidy()
     here = stores_here()
     found = _light(older_than).filter(status__in=OPEN_STATUSES)
     lost = (run for run in found if (_is_lost(run) if run.store in here else run.away))

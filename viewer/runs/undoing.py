@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from django.db import models
 from django.db.models.functions import Now
 
-from viewer.store import agent_config, counting, guards, reading, writing
+from viewer.store import agent_config, counting, guards, lock_time, reading, writing
 from viewer.store.codec import StoredMessage, encode_content
 from viewer.store.columns import Columns
 from viewer.store.errors import NotUndoable, StoreError
 from viewer.store.history import History
+from viewer.store.outline import Outline
 from viewer.store.sessions import get_session
 from viewer.store.stores import Reader, Store, get_store, open_store
 from viewer.store.undoing import SPLIT, Undoing, check_undo, undoing_from_history
@@ -71,8 +72,7 @@ def outlook(store: Store, session_id: str, handoff_id: int) -> UndoOutlook:
 def _slow(columns: Columns, rows: Iterable[StoredMessage]) -> str:
     """What to say where changing the flags of these rows holds the write lock for long."""
     sizes = {row.id: len(encode_content(row.content) or "") + len(json.dumps(row.tool_calls)) for row in rows}
-    moved = writing.Snapshot("", tuple((row_id, size, 0) for row_id, size in sizes.items()), (0, 0))
-    return planning.slow_sentence(writing.lock_seconds_estimate(columns, moved, ()))
+    return planning.slow_sentence(lock_time.of_commit(columns, sizes, ()))
 
 
 def undo(store: Store, session_id: str, handoff_id: int) -> None:
@@ -111,10 +111,15 @@ def undo_run(run: Run) -> None:
     run.refresh_from_db()
 
 
-def refusal_to_undo(reader: Reader, session_id: str, handoff_id: int, history: History) -> str:
+def refusal_to_undo(reader: Reader, session_id: str, handoff_id: int, history: History | Outline) -> str:
     """Why this compaction cannot be taken back, as a sentence; "" when it can. Raises NotFound."""
     if (problem := planning.refusal(reader, session_id)) is not None:
         return problem.message
+    return refusal_of_rows(reader, session_id, handoff_id, history)
+
+
+def refusal_of_rows(reader: Reader, session_id: str, handoff_id: int, history: History | Outline) -> str:
+    """The same as far as the session's rows and our runs tell: it changes with them alone."""
     return check_undo(reader, undoing_of(reader, session_id, handoff_id, history)).refusal
 
 
@@ -131,7 +136,7 @@ def is_undoable(run: Run) -> bool:
         return False
 
 
-def undoing_of(reader: Reader, session_id: str, handoff_id: int, history: History) -> Undoing:
+def undoing_of(reader: Reader, session_id: str, handoff_id: int, history: History | Outline) -> Undoing:
     """The map original -> copy: the one our run kept, or for the agent's compactions the one History found."""
     run = _applied(reader.store, session_id, handoff_id).order_by("-pk").first()
     if run is None or not wrote_handoff(reader, run):

@@ -11,9 +11,9 @@ import compaction
 
 from . import calling, failures
 from .base import Summarizer
-from .connections import Connection
+from .connections import Connection, sdk_options
 from .exchange import Piece, number, words
-from .learned import learned
+from .learned import Learned, asked
 
 if TYPE_CHECKING:  # the SDK takes a second to import: only who talks to a model pays
     import anthropic
@@ -29,13 +29,7 @@ def pieces(client: httpx2.Client, connection: Connection, prompt: compaction.Pro
     """Ask, and say what comes. Raises what the SDK raises, and failures.NotStreamed."""
     import anthropic
 
-    api = anthropic.Anthropic(
-        api_key=connection.api_key or "none",
-        base_url=connection.base_url,
-        http_client=client,
-        timeout=client.timeout,
-        max_retries=0,
-    )
+    api = anthropic.Anthropic(**sdk_options(client, connection))
     stream = _opened(api, connection, prompt, limit)
     failures.require_events(stream.response)
     for event in stream:
@@ -47,19 +41,16 @@ def _opened(
 ) -> anthropic.Stream[RawMessageStreamEvent]:
     import anthropic
 
-    known = learned(connection)
-    while True:
-        try:
-            return api.messages.create(
-                model=connection.model,
-                max_tokens=known.limit(limit),
-                system=prompt.system,
-                messages=[{"role": "user", "content": prompt.user}],
-                stream=True,
-            )
-        except anthropic.BadRequestError as problem:
-            if not known.learn(failures.words_of(problem), known.limit(limit)):
-                raise
+    def ask(known: Learned) -> anthropic.Stream[RawMessageStreamEvent]:
+        return api.messages.create(
+            model=connection.model,
+            max_tokens=known.limit(limit),
+            system=prompt.system,
+            messages=[{"role": "user", "content": prompt.user}],
+            stream=True,
+        )
+
+    return asked(connection, limit, (anthropic.BadRequestError,), ask)
 
 
 def _said(event: RawMessageStreamEvent) -> Iterator[Piece]:

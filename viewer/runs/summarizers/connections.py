@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
+import httpx2
 from django.conf import settings
 from django.db import transaction
 
@@ -48,7 +49,8 @@ class Connection:
     @property
     def host(self) -> str:
         """Host, and the port where it is not the usual one: what pages say of where messages are sent."""
-        return host_of(self.base_url)
+        scheme, host, port = _server(self.base_url)
+        return host if port == USUAL_PORTS.get(scheme) else f"{host}:{port}"
 
 
 def connection(kind: str) -> Connection | None:
@@ -63,6 +65,17 @@ def connection(kind: str) -> Connection | None:
     if row is None:
         return None
     return Connection(kind, row.model, row.base_url or USUAL_URLS[kind], row.api_key, row.window, "settings")
+
+
+def sdk_options(client: httpx2.Client, connection: Connection) -> dict[str, Any]:
+    """How the SDKs of either kind are told to reach a model: by this client, without retries of their own."""
+    return {
+        "api_key": connection.api_key or "none",
+        "base_url": connection.base_url,
+        "http_client": client,
+        "timeout": client.timeout,
+        "max_retries": 0,
+    }
 
 
 def all_connections() -> list[Connection]:
@@ -109,11 +122,6 @@ def kept_key(kind: str, base_url: str) -> str:
     row = typed(kind)
     usual = USUAL_URLS[kind]
     return row.api_key if row and _server(row.base_url or usual) == _server(base_url or usual) else ""
-
-
-def host_of(url: str) -> str:
-    scheme, host, port = _server(url)
-    return host if port == USUAL_PORTS.get(scheme) else f"{host}:{port}"
 
 
 def _server(url: str) -> tuple[str, str, int | None]:

@@ -134,7 +134,7 @@ def _refused(status: int, error: dict[str, Any], headers: Any, connection: Conne
     if status < 300:
         status = next((found for code in codes if (found := _status_in(code)) is not None), 500 if error else 200)
     words = " ".join(str(word) for word in [*codes, error.get("message") or error.get("detail") or ""])
-    host, model = host_of(connection), connection.model
+    host, model = connection.host, connection.model
     quoted = _quoted(error, connection)
     if status in (401, 403):
         return _unauthorized(status, quoted, connection)
@@ -152,14 +152,14 @@ def _refused(status: int, error: dict[str, Any], headers: Any, connection: Conne
         after = _retry_after(headers)
         return ModelFailed(
             "model_rate_limited",
-            f"{host} is asked too often{quoted}: start again {_when(after)}; finished parts are kept.",
+            f"{host} is asked too often{quoted}: start again {_when(after)}.",
             passing=True, after=after,
         )  # fmt: skip
     if status in (408, 409) or status >= 500:
         after = _retry_after(headers)
         return ModelFailed(
             "model_unavailable",
-            f"{host} cannot answer now ({status}{quoted}): start again {_when(after)}; finished parts are kept.",
+            f"{host} cannot answer now ({status}{quoted}): start again {_when(after)}.",
             passing=True, after=after,
         )  # fmt: skip
     if status in (404, 405, 410):
@@ -183,7 +183,7 @@ def _refused(status: int, error: dict[str, Any], headers: Any, connection: Conne
 
 
 def _unauthorized(status: int, quoted: str, connection: Connection) -> ModelFailed:
-    host, where = host_of(connection), setting(connection, "KEY")
+    host, where = connection.host, setting(connection, "KEY")
     if not connection.api_key:
         said = f"{host} asks for an API key and none is set ({status}): set one ({where})."
     elif status == 401:
@@ -256,7 +256,7 @@ def _broken(chain: list[BaseException], connection: Connection, begun: bool) -> 
     def is_any(*kinds: type[BaseException]) -> bool:
         return any(isinstance(problem, kinds) for problem in chain)
 
-    host, url = host_of(connection), setting(connection, "URL")
+    host, url = connection.host, setting(connection, "URL")
     if is_any(ssl.SSLError):
         return _unreachable(f"{host} could not prove who it is (TLS)", f"check that the URL is right ({url})")
     if is_any(socket.gaierror):
@@ -269,7 +269,7 @@ def _broken(chain: list[BaseException], connection: Connection, begun: bool) -> 
         return ModelFailed(
             "model_stalled",
             f"{host} sent nothing for {settings.MODEL_SILENCE:g} s: start again, or let it be silent for longer "
-            "(PALIMPSEST_MODEL_SILENCE); finished parts are kept.",
+            "(PALIMPSEST_MODEL_SILENCE).",
         )
     if is_any(httpx2.InvalidURL, httpx2.UnsupportedProtocol):
         return _unreachable("The address of the model cannot be used", f"check the URL ({url})")
@@ -287,7 +287,7 @@ def _unreadable(problem: BaseException, connection: Connection, begun: bool) -> 
         "broke its answer off with something unreadable" if begun else "answers in a form that is not the interface's"
     )
     advice = "start again" if begun else f"check the URL ({setting(connection, 'URL')})"
-    return ModelFailed("model_bad_answer", f"{host_of(connection)} {what} ({type(problem).__name__}): {advice}.")
+    return ModelFailed("model_bad_answer", f"{connection.host} {what} ({type(problem).__name__}): {advice}.")
 
 
 def _no_stream(kind: str, connection: Connection) -> ModelFailed:
@@ -301,17 +301,17 @@ def _no_stream(kind: str, connection: Connection) -> ModelFailed:
 
 def unfinished(connection: Connection, begun: bool) -> ModelFailed:
     """The answer ended without saying that it was complete."""
-    host = host_of(connection)
+    host = connection.host
     what = "broke off its answer" if begun else "closed the connection without an answer"
-    return ModelFailed("model_dropped", f"{host} {what}: start again; finished parts are kept.", passing=True)
+    return ModelFailed("model_dropped", f"{host} {what}: start again.", passing=True)
 
 
 def slow(connection: Connection) -> ModelFailed:
     """The whole time is over."""
     return ModelFailed(
         "model_slow",
-        f"{connection.model} at {host_of(connection)} did not finish within {settings.MODEL_TIMEOUT:g} s: choose a "
-        "faster model, or give it longer (PALIMPSEST_MODEL_TIMEOUT); finished parts are kept.",
+        f"{connection.model} at {connection.host} did not finish within {settings.MODEL_TIMEOUT:g} s: choose a "
+        "faster model, or give it longer (PALIMPSEST_MODEL_TIMEOUT).",
     )
 
 
@@ -328,7 +328,7 @@ def read_in_part(connection: Connection, read: int, sent: int) -> ModelFailed:
     """The service counted far fewer tokens than it was sent."""
     return ModelFailed(
         "model_window",
-        f"{host_of(connection)} read only {read:,} of about {sent:,} tokens and dropped the rest: set the context "
+        f"{connection.host} read only {read:,} of about {sent:,} tokens and dropped the rest: set the context "
         f"window ({setting(connection, 'WINDOW')}) to what it really is, not {limits.window_of(connection):,}.",
     )
 
@@ -343,12 +343,7 @@ def setting(connection: Connection, what: str) -> str:
     return f"{ {'MODEL': 'model', 'URL': 'URL', 'KEY': 'key', 'WINDOW': 'window'}[what] } on the settings page"
 
 
-def host_of(connection: Connection) -> str:
-    """The host, with a port that is not the usual one; no user, no password."""
-    return urlsplit(connection.base_url).netloc.rpartition("@")[2] or "the model's address"
-
-
 def _address(connection: Connection) -> str:
     """The URL without what may be secret in it."""
     parts = urlsplit(connection.base_url)
-    return f"{parts.scheme}://{host_of(connection)}{parts.path}"
+    return f"{parts.scheme}://{connection.host}{parts.path}"

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from .connections import Connection
-from .failures import is_too_long
+from .failures import is_too_long, words_of
+
+T = TypeVar("T")
 
 SMALLEST_LIMIT = 256  # tokens; smaller numbers in a refusal are versions, not limits
 MOST_LESSONS = 5  # of one model; a service that goes on asking for another form is not followed
@@ -56,3 +60,17 @@ _of: dict[tuple[str, str, str], Learned] = {}
 def learned(connection: Connection) -> Learned:
     """What is known about this model at this address."""
     return _of.setdefault((connection.kind, connection.base_url, connection.model), Learned())
+
+
+def asked(connection: Connection, limit: int, refusals: tuple[type[Exception], ...], ask: Callable[[Learned], T]) -> T:
+    """What `ask` gives, asked anew in another form while the service says with one of `refusals` what it does not take.
+
+    `limit` is the most tokens of an answer that are wanted. Raises what `ask` raises.
+    """
+    known = learned(connection)
+    while True:
+        try:
+            return ask(known)
+        except refusals as problem:
+            if not known.learn(words_of(problem), known.limit(limit)):
+                raise

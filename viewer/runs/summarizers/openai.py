@@ -11,9 +11,9 @@ import compaction
 
 from . import calling, failures
 from .base import Summarizer
-from .connections import Connection
+from .connections import Connection, sdk_options
 from .exchange import Piece, number, words
-from .learned import learned
+from .learned import Learned, asked
 
 if TYPE_CHECKING:  # the SDK takes a second to import: only who talks to a model pays
     import openai
@@ -29,13 +29,7 @@ def pieces(client: httpx2.Client, connection: Connection, prompt: compaction.Pro
     """Ask, and say what comes. Raises what the SDK raises, and failures.NotStreamed."""
     import openai
 
-    api = openai.OpenAI(
-        api_key=connection.api_key or "none",
-        base_url=connection.base_url,
-        http_client=client,
-        timeout=client.timeout,
-        max_retries=0,
-    )
+    api = openai.OpenAI(**sdk_options(client, connection))
     stream = _opened(api, connection, prompt, limit)
     failures.require_events(stream.response)
     for chunk in stream:
@@ -47,22 +41,19 @@ def _opened(
 ) -> openai.Stream[ChatCompletionChunk]:
     import openai
 
-    known = learned(connection)
-    while True:
+    def ask(known: Learned) -> openai.Stream[ChatCompletionChunk]:
         options: dict[str, Any] = {known.limit_name: known.limit(limit)}
         if known.usage:
             options["stream_options"] = {"include_usage": True}
-        try:
-            stream: openai.Stream[ChatCompletionChunk] = api.chat.completions.create(
-                model=connection.model,
-                messages=[{"role": "system", "content": prompt.system}, {"role": "user", "content": prompt.user}],
-                stream=True,
-                **options,
-            )
-            return stream
-        except (openai.BadRequestError, openai.UnprocessableEntityError) as problem:
-            if not known.learn(failures.words_of(problem), known.limit(limit)):
-                raise
+        stream: openai.Stream[ChatCompletionChunk] = api.chat.completions.create(
+            model=connection.model,
+            messages=[{"role": "system", "content": prompt.system}, {"role": "user", "content": prompt.user}],
+            stream=True,
+            **options,
+        )
+        return stream
+
+    return asked(connection, limit, (openai.BadRequestError, openai.UnprocessableEntityError), ask)
 
 
 def _said(chunk: ChatCompletionChunk) -> Iterator[Piece]:

@@ -1,0 +1,72 @@
+"""The catalog on the site's database of this process, printed as JSON: python -m tests.catalog.on_postgres.
+
+Django takes one database a process; tests run on SQLite.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+
+def main() -> None:
+    import django
+
+    django.setup()
+    from django.conf import settings
+    from django.core.management import call_command
+
+    settings.DEMO_STORE = Path(tempfile.gettempdir()) / "no-demo.db"
+    call_command("migrate", verbosity=0)
+    json.dump(_found(), sys.stdout)
+
+
+def _found() -> dict[str, Any]:
+    from django.db import connection
+
+    from tests.catalog.shelves import ids
+    from tests.catalog.test_lines import FILTERS, ORDERS, walk
+    from viewer.catalog import working
+    from viewer.catalog.models import Line
+
+    first = ids(order="recent")
+    working.keep_up()
+    lists = {
+        f"{order} {wanted}": list(walk(7, order=order, **wanted))
+        for order in ORDERS
+        for wanted in [*FILTERS, {"q": "airline"}, {"compacted": True}, {"source": "cron"}]
+    }
+    return {
+        "vendor": connection.vendor,
+        "first": first,
+        "lists": lists,
+        "numbers": sorted(Line.objects.values_list("session_id", "messages", "compactions", "tokens", "parts")),
+        "plans": _plans() if connection.vendor == "postgresql" else [],
+    }
+
+
+def _plans() -> list[str]:
+    """How a page of very many lines would be found: where looking through a table, and sorting it, are no choice."""
+    from django.db import connection
+    from django.test.utils import CaptureQueriesContext
+
+    from tests.catalog.shelves import ids
+
+    found = []
+    with connection.cursor() as cursor:
+        cursor.execute("SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_sort = off")
+        with CaptureQueriesContext(connection) as queries:
+            ids(5, source="cron")
+            ids(5, order="messages")
+        for query in list(queries):
+            if "catalog_line" in query["sql"] and "ORDER BY" in query["sql"]:
+                cursor.execute("EXPLAIN " + query["sql"].replace("%", "%%"))
+                found.append("\n".join(row[0] for row in cursor.fetchall()))
+    return found
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,321 @@
+"""Kept Histories: nothing stale is ever shown, and nothing is read that need not be."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from django.db import connection
+
+from tests.catalog.shelves import settle
+from tests.pages.conftest import PRESENT, Book
+from tests.runs.desk import Desk
+from tests.store.agent_sql import Agent
+from viewer.catalog import histories
+from viewer.catalog.models import PackedHistory
+from viewer.runs import life
+from viewer.runs.models import Run
+from viewer.runs.ours import known_blocks
+from viewer.runs.planning import Options
+from viewer.store import history, light, packing
+from viewer.store.alignment import LightRow
+from viewer.store.outline import Outline
+from viewer.store.sessions import get_session
+from viewer.store.stores import Reader, Store, get_store, open_store, signature
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
+
+
+@pytest.fixture(autouse=True)
+def nothing_held() -> Iterator[None]:
+    histories.forget()
+    yield
+    histories.forget()
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The sessions whose History is made anew from now on."""
+    seen: list[str] = []
+    plain = light.light_rows
+
+    def counted(reader: Reader, session_id: str) -> list[LightRow]:
+        seen.append(session_id)
+        return plain(reader, session_id)
+
+    monkeypatch.setattr(light, "light_rows", counted)
+    return seen
+
+
+def kept(store: Store, session_id: str) -> Outline:
+    with open_store(store) as reader:
+        return histories.outline(reader, get_session(reader, session_id))
+
+
+def true(store: Store, session_id: str) -> Outline:
+    """As it is now, from all rows."""
+    with open_store(store) as reader:
+        rows = light.light_rows(reader, session_id)
+        return packing.pack(history.build(rows, known_blocks(reader, session_id)), rows)
+
+
+def without_counts(outline: Outline) -> Outline:
+    return outline.uncounted_again()
+
+
+def assert_true(store: Store, session_id: str) -> None:
+    """What is kept is what is there, whether this process remembers or another one kept it."""
+    assert without_counts(kept(store, session_id)) == without_counts(true(store, session_id))
+    histories.forget()
+    assert without_counts(kept(store, session_id)) == without_counts(true(store, session_id))
+
+
+def test_it_is_kept_and_read_again(desk: Desk, made: list[str]) -> None:
+    first = kept(desk.store, desk.session_id)
+    assert made == [desk.session_id]
+    assert kept(desk.store, desk.session_id) is first
+    histories.forget()
+    again = kept(desk.store, desk.session_id)
+    assert again == first
+    assert again is not first
+    assert made == [desk.session_id]
+
+
+def test_nothing_is_read_while_the_file_is_not_written(desk: Desk) -> None:
+    settle()
+    first = kept(desk.store, desk.session_id)
+    statements: list[str] = []
+    with open_store(desk.store) as reader:
+        session = get_session(reader, desk.session_id)
+        assert signature(desk.store) == signature(desk.store), "copied so lately that no signature holds"
+        histories.outline(reader, session)
+        assert isinstance(reader.con, sqlite3.Connection)
+        reader.con.set_trace_callback(statements.append)
+        assert histories.outline(reader, session) is first
+    assert statements == []
+    assert histories.unwritten(desk.store, desk.session_id) is first
+
+
+def agent(desk: Desk) -> Agent:
+    return Agent(desk.path, desk.session_id)
+
+
+def rewind_and_say(desk: Desk) -> None:
+    agent(desk).rewind(agent(desk).rows()[-30][0])
+    agent(desk).say("instead")
+
+
+def compact_and_say(desk: Desk) -> None:
+    agent(desk).compact()
+    agent(desk).say("on", "and on")
+
+
+CHANGES: dict[str, Callable[[Desk], object]] = {
+    "said": lambda desk: agent(desk).say("one more"),
+    "a hundred said": lambda desk: agent(desk).say(*["and more"] * 100),
+    "taken back": lambda desk: desk.take_back_newest(),
+    "rewound": lambda desk: agent(desk).rewind(agent(desk).rows()[-30][0]),
+    "rewound and said": lambda desk: rewind_and_say(desk),
+    "compacted": lambda desk: agent(desk).compact(),
+    "compacted and gone on": lambda desk: compact_and_say(desk),
+    "written anew": lambda desk: agent(desk).replace([row[1:] for row in agent(desk).rows()], active_only=False),
+    "live ones anew": lambda desk: agent(desk).replace([row[1:] for row in agent(desk).rows()], active_only=True),
+    "edited": lambda desk: agent(desk).edit(agent(desk).rows()[-9][0], [row[1:] for row in agent(desk).rows()[-3:]]),
+    "deleted": lambda desk: desk.rows("DELETE FROM messages WHERE session_id = ? AND id % 7 = 0", desk.session_id),
+    "all deleted": lambda desk: desk.rows("DELETE FROM messages WHERE session_id = ?", desk.session_id),
+    "by us": lambda desk: life.start(desk.store, desk.session_id, Options(), apply=True),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("version", [21, 31])
+def test_every_change_is_shown_at_once(open_desk: Callable[..., Desk], version: int, change: str) -> None:
+    desk = open_desk(version)
+    before = kept(desk.store, desk.session_id)
+    CHANGES[change](desk)
+    assert_true(desk.store, desk.session_id)
+    assert kept(desk.store, desk.session_id) != before
+    CHANGES["said"](desk)
+    assert_true(desk.store, desk.session_id)
+
+
+def test_rows_that_took_the_ids_of_others_are_shown(desk: Desk, tmp_path: Path) -> None:
+    """A backup is copied over the file, and the agent goes on from there: it gives the same ids again."""
+    shutil.copyfile(desk.path, tmp_path / "backup.db")
+    agent(desk).say("one", "two")
+    assert not kept(desk.store, desk.session_id).is_result(kept(desk.store, desk.session_id).messages - 1)
+    shutil.copyfile(tmp_path / "backup.db", desk.path)
+    for row_id in range(2):
+        desk.append("another" * (row_id + 1), "tool")
+    assert_true(desk.store, desk.session_id)
+
+
+def test_a_message_taken_back_and_another_said_between_two_looks(book: Book) -> None:
+    book.session("s")
+    newest = book.chat("s", 6)[-1]
+    before = kept(get_store("own"), "s")
+    assert before.settled
+    with closing(sqlite3.connect(book.path)) as con, con:
+        con.execute("UPDATE messages SET active = 0 WHERE id = ?", [newest])
+    book.say("s", "user", "instead", timestamp=PRESENT + 100)
+    assert_true(get_store("own"), "s")
+
+
+def test_undoing_is_shown_at_once(desk: Desk) -> None:
+    run = life.start(desk.store, desk.session_id, Options(), apply=True)
+    assert kept(desk.store, desk.session_id).cuts[-1].run == run.pk
+    agent(desk).say("since")
+    assert_true(desk.store, desk.session_id)
+    assert run.handoff_id
+    life.undo(desk.store, desk.session_id, run.handoff_id)
+    assert_true(desk.store, desk.session_id)
+    assert all(cut.run is None for cut in kept(desk.store, desk.session_id).cuts)
+
+
+def test_what_our_runs_know_counts_although_the_file_is_not_written(desk: Desk) -> None:
+    """A compaction stands in the file a moment before it is noted here."""
+    run = life.start(desk.store, desk.session_id, Options(), apply=True)
+    while signature(desk.store) != signature(desk.store):  # until the write has settled
+        time.sleep(0.01)
+    Run.objects.update(status="applying")
+    assert all(cut.run is None for cut in kept(desk.store, desk.session_id).cuts)
+    Run.objects.update(status="applied")
+    assert kept(desk.store, desk.session_id).cuts[-1].run == run.pk
+    Run.objects.update(status="applying")
+    assert histories.unwritten(desk.store, desk.session_id) is None
+
+
+def test_what_is_said_is_read_alone(book: Book, made: list[str], statements: list[str]) -> None:
+    book.session("s")
+    ids = book.chat("s", 400)
+    store = get_store("own")
+    kept(store, "s")
+    for number in range(3):
+        book.say("s", "user", f"new {number}", timestamp=1_790_001_000.0 + number)
+        statements.clear()
+        assert kept(store, "s").messages == 401 + number
+        assert not [each for each in statements if " FROM messages WHERE session_id IN ('s') ORDER BY" in each]
+        assert len([each for each in statements if "id > " in each]) == 1
+    assert made == ["s"]
+    assert max(ids) < kept(store, "s").ids[-1]
+    assert_true(store, "s")
+
+
+def test_a_part_that_an_agent_split_off_changes_the_whole(desk: Desk) -> None:
+    kept(desk.store, desk.session_id)
+    desk.rows("UPDATE sessions SET end_reason = 'compression', ended_at = 1 WHERE id = ?", desk.session_id)
+    desk.rows(
+        "INSERT INTO sessions (id, source, started_at, parent_session_id) VALUES ('next', 'cli', 2, ?)",
+        desk.session_id,
+    )
+    Agent(desk.path, "next").say("on")
+    assert_true(desk.store, "next")
+    desk.rows("DELETE FROM messages WHERE id = (SELECT MIN(id) FROM messages WHERE session_id = ?)", desk.session_id)
+    assert_true(desk.store, "next")
+    desk.append("late")
+    assert_true(desk.store, "next")
+
+
+def test_another_file_of_the_name_is_another_history(desk: Desk, tmp_path: Path) -> None:
+    with open_store(desk.store) as reader:
+        session = get_session(reader, desk.session_id)
+        assert histories.count_some(reader, session, 60)
+    other = tmp_path / "other.db"
+    shutil.copyfile(desk.path, other)
+    with closing(sqlite3.connect(other)) as con, con:
+        con.execute("UPDATE messages SET content = 'other' WHERE session_id = ? AND id % 3 = 0", [desk.session_id])
+    os.replace(other, desk.path)
+    assert_true(desk.store, desk.session_id)
+    assert kept(desk.store, desk.session_id).tokens_live is None
+
+
+@pytest.mark.parametrize("octets", [b"", b"rubbish", b"palimpsest outline\x01"])
+def test_what_cannot_be_read_is_made_again(desk: Desk, made: list[str], octets: bytes) -> None:
+    first = kept(desk.store, desk.session_id)
+    PackedHistory.objects.update(packed=octets)
+    histories.forget()
+    assert kept(desk.store, desk.session_id) == first
+    assert len(made) == 2
+    PackedHistory.objects.update(mark="no JSON")
+    histories.forget()
+    assert kept(desk.store, desk.session_id) == first
+    PackedHistory.objects.all().delete()
+    histories.forget()
+    assert kept(desk.store, desk.session_id) == first
+
+
+def test_a_lost_catalog_hinders_nobody(desk: Desk) -> None:
+    with connection.schema_editor() as editor:
+        editor.delete_model(PackedHistory)
+    try:
+        assert_true(desk.store, desk.session_id)
+    finally:
+        with connection.schema_editor() as editor:
+            editor.create_model(PackedHistory)
+
+
+def test_a_session_of_any_name_has_its_history(book: Book) -> None:
+    for name in ("\ud800".encode("utf-8", "replace").decode(), "a\x00b", "x" * 3_000, "é\u202e'\"%"):
+        book.session(name)
+        book.chat(name, 3)
+        assert_true(get_store("own"), name)
+
+
+# -- counting ----------------------------------------------------------------------------------------------------------
+
+
+def test_counting_goes_on_where_it_stopped_and_begins_with_what_is_in_context(desk: Desk) -> None:
+    with open_store(desk.store) as reader:
+        session = get_session(reader, desk.session_id)
+        rounds = 0
+        while not histories.count_some(reader, session, 0.0):
+            rounds += 1
+            outline = histories.outline(reader, session)
+            assert outline.tokens_live is not None or not rounds > 1
+            histories.forget()  # another process
+        assert rounds > 3
+        outline = histories.outline(reader, session)
+        assert not outline.uncounted()
+        assert histories.count_few(reader, session, outline.ids) is outline
+
+
+def test_a_page_counts_a_few_rows_and_no_long_ones(book: Book) -> None:
+    book.session("short")
+    book.chat("short", 50)
+    book.session("long")
+    book.chat("long", 400)
+    book.session("heavy")
+    book.say("heavy", "user", "word " * 100_000)
+    with open_store(get_store("own")) as reader:
+        found = {
+            name: histories.count_few(reader, session, histories.outline(reader, session).live_ids)
+            for name in ("short", "long", "heavy")
+            for session in [get_session(reader, name)]
+        }
+    assert found["short"].tokens_live
+    assert found["long"].tokens_live is None
+    assert found["heavy"].tokens_live is None
+    assert found["heavy"].context.about
+
+
+def test_counts_stay_with_their_rows_over_a_compaction(desk: Desk) -> None:
+    with open_store(desk.store) as reader:
+        assert histories.count_some(reader, get_session(reader, desk.session_id), 60)
+    before = kept(desk.store, desk.session_id)
+    agent(desk).compact()
+    after = kept(desk.store, desk.session_id)
+    assert [row_id for row_id in before.ids if after.tokens_of(row_id) != before.tokens_of(row_id)] == []
+    assert set(after.uncounted()) == set(after.ids) - set(before.ids)
+
+
+def test_another_model_counts_anew(desk: Desk) -> None:
+    with open_store(desk.store) as reader:
+        histories.count_some(reader, get_session(reader, desk.session_id), 60)
+    desk.rows("UPDATE sessions SET model = 'gpt-4' WHERE id = ?", desk.session_id)
+    assert kept(desk.store, desk.session_id).tokens_live is None

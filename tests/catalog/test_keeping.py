@@ -1,0 +1,493 @@
+"""The catalog says what the stores say: at once where it is shown, soon everywhere else, and for little work."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from django.core.management import call_command
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+from pytest_django import Settings
+
+from tests.catalog.shelves import fill, ids, line_of, listed, owner, settle
+from tests.pages.conftest import PRESENT, Book
+from tests.store.agent_sql import Agent
+from tests.store.listed import tips
+from viewer.catalog import keeping, lines, numbers, recording, working
+from viewer.catalog.models import Kind, Line, StoreState
+from viewer.store import schema
+from viewer.store.stores import Reader, Store, get_store, open_store
+
+pytestmark = pytest.mark.django_db
+
+WEEK_29 = "20260714_043320_a80629"
+
+
+@pytest.fixture(autouse=True)
+def no_demo(settings: Settings, tmp_path: Path) -> None:
+    settings.DEMO_STORE = tmp_path / "nowhere.db"
+
+
+# -- what there is -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", [16, 21, 31])
+def test_all_sessions_of_a_real_store_are_listed(
+    hermes_copy: Callable[[int], Path], settings: Settings, version: int
+) -> None:
+    settings.STORES = {"own": f"sqlite:///{hermes_copy(version)}"}
+    with open_store(get_store("own")) as reader:
+        wanted = set(tips(reader))
+    assert set(ids()) == wanted
+    working.keep_up()
+    assert set(ids()) == wanted
+    assert not Line.objects.filter(tip=True, tokens=None).exists()
+
+
+def test_a_store_that_was_not_written_is_not_opened(book: Book, statements: list[str]) -> None:
+    book.session("a")
+    book.say("a", "user", "hello")
+    settle()
+    assert ids() == ["a"]
+    working.keep_up()
+    statements.clear()
+    assert ids() == ["a"]
+    assert not working.look("me")
+    assert statements == []
+
+
+def test_one_new_message_costs_the_same_among_few_and_many(
+    tmp_path: Path, settings: Settings, statements: list[str]
+) -> None:
+    counts = []
+    for number in (30, 600):
+        path = tmp_path / f"{number}.db"
+        schema.create(path)
+        fill(path, [f"s{each}" for each in range(number)])
+        settings.STORES = {f"of{number}": f"sqlite:///{path}"}
+        settle()
+        working.keep_up()
+        ids(20)
+        owner(path, "INSERT INTO messages (session_id, role, content, timestamp) VALUES ('s3', 'user', 'news', 1.8e9)")
+        statements.clear()
+        assert ids(20)[0] == "s3"
+        counts.append([statement.split(" WHERE ")[0] for statement in statements])
+    assert counts[0] == counts[1]
+    assert list(Line.objects.filter(session_id="s3").values_list("live", flat=True)) == [3, 3]
+
+
+# -- what the owner does -----------------------------------------------------------------------------------------------
+
+
+def test_a_new_session_and_its_words_are_listed_at_once(book: Book) -> None:
+    book.session("a", started_at=PRESENT - 9)
+    assert ids() == ["a"]
+    book.session("b", started_at=PRESENT)
+    assert ids() == ["b", "a"]
+    book.say("a", "user", "which bees\nfly now?", timestamp=PRESENT + 9)
+    assert ids() == ["a", "b"]
+    assert line_of("a").first_words == "which bees fly now?"
+
+
+@pytest.mark.parametrize(
+    ("change", "name", "value"),
+    [
+        ("title = 'Anew'", "title", "Anew"),
+        ("archived = 1", "archived", True),
+        ("ended_at = 5.0, end_reason = 'done'", "end_reason", "done"),
+        ("model = 'gpt-4'", "model", "gpt-4"),
+        ("source = 'telegram'", "source", "telegram"),
+    ],
+)
+def test_what_the_owner_changes_of_a_session_is_seen(book: Book, change: str, name: str, value: object) -> None:
+    """By the next page that would show it; elsewhere by the worker."""
+    book.session("a")
+    book.session("b")
+    working.keep_up()
+    owner(book.path, f"UPDATE sessions SET {change} WHERE id IN ('a')")
+    shown = {line.session_id: line for line in listed().lines}
+    assert "a" not in shown if name == "archived" else getattr(shown["a"], name) == value
+    owner(book.path, f"UPDATE sessions SET {change.replace('Anew', 'Other')} WHERE id = 'b'")
+    working.keep_up()
+    assert getattr(line_of("b"), name) == (value if name != "title" else "Other")
+
+
+def test_a_deleted_session_is_gone_by_the_next_page_and_by_the_worker(book: Book) -> None:
+    for name in "abc":
+        book.session(name)
+        book.say(name, "user", "x")
+    working.keep_up()
+    for name, left in (("b", {"a", "c"}), ("c", {"a"})):
+        owner(book.path, "DELETE FROM messages WHERE session_id = ?", name)
+        owner(book.path, "DELETE FROM sessions WHERE id = ?", name)
+        if name == "b":
+            assert set(ids()) == left
+        else:
+            working.keep_up()
+        assert set(Line.objects.values_list("session_id", flat=True)) == left
+
+
+def test_a_page_shows_none_of_hundreds_that_were_deleted(book: Book) -> None:
+    """They are met one page after another, and each shows only by a look at the store that it is gone."""
+    fill(book.path, [f"s{number:03}" for number in range(400)])
+    working.keep_up()
+    owner(book.path, "DELETE FROM messages WHERE session_id >= 's050'")
+    owner(book.path, "DELETE FROM sessions WHERE id >= 's050'")
+    assert ids(10) == [f"s{number:03}" for number in range(49, 39, -1)]
+    assert listed(10).more
+
+
+def test_a_page_that_ends_its_look_shows_what_still_stands(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lines, "ROUNDS", 1)
+    fill(book.path, [f"s{number:03}" for number in range(30)])
+    working.keep_up()
+    owner(book.path, "UPDATE sessions SET archived = 1 WHERE id >= 's025'")
+    owner(book.path, "DELETE FROM sessions WHERE id = 's024'")
+    assert ids(10) == [f"s{number:03}" for number in range(23, 18, -1)]
+
+
+def test_a_backup_copied_over_the_file_starts_new_lines_although_ids_are_given_again(
+    book: Book, tmp_path: Path
+) -> None:
+    book.session("a")
+    book.session("b")
+    shutil.copyfile(book.path, tmp_path / "backup.db")
+    book.say("a", "user", "x")
+    working.keep_up()
+    shutil.copyfile(tmp_path / "backup.db", book.path)
+    book.say("b", "user", "y", timestamp=PRESENT + 1)
+    assert {line.session_id: line.live for line in listed().lines} == {"a": 0, "b": 1}
+    assert StoreState.objects.filter(name="own", retired=True).exists()
+
+
+def test_a_session_that_took_the_place_of_a_deleted_one(book: Book) -> None:
+    """`sessions` gives the number of its newest row again."""
+    book.session("a")
+    book.session("b")
+    working.keep_up()
+    owner(book.path, "DELETE FROM sessions WHERE id = 'b'")
+    book.session("c")
+    working.keep_up()
+    assert set(ids()) == {"a", "c"} == set(Line.objects.values_list("session_id", flat=True))
+
+
+@pytest.mark.parametrize("version", [21, 31])
+def test_what_the_agent_does_to_rows_is_seen(
+    hermes_copy: Callable[[int], Path], settings: Settings, version: int
+) -> None:
+    """A take-back leaves no new row; a compaction and a replaced transcript do."""
+    path = hermes_copy(version)
+    settings.STORES = {"own": f"sqlite:///{path}"}
+    working.keep_up()
+    agent = Agent(path, WEEK_29)
+    before = line_of(WEEK_29)
+    agent.rewind(agent.rows()[-2][0])
+    shown = next(line for line in listed().lines if line.session_id == WEEK_29)
+    assert shown.live == before.live - 2
+
+    agent.say("one", "two")
+    working.keep_up()
+    assert line_of(WEEK_29).compactions == before.compactions == 2
+    agent.compact()
+    working.keep_up()
+    after = line_of(WEEK_29)
+    assert (after.compactions, after.live) == (3, len(agent.rows()))
+    assert after.tokens is not None and before.tokens is not None and after.tokens < before.tokens
+
+    agent.replace([("user", "all new", None, None, None, 1.9e9)], active_only=False)
+    working.keep_up()
+    after = line_of(WEEK_29)
+    assert (after.live, after.messages, after.compactions, after.own_words) == (1, 1, 0, "all new")
+
+
+def test_a_take_back_of_a_session_that_no_page_shows_is_seen_by_the_worker(book: Book) -> None:
+    book.session("a")
+    rows = book.chat("a", 6)
+    working.keep_up()
+    Agent(book.path, "a").rewind(rows[3])
+    working.keep_up()
+    assert (line_of("a").live, line_of("a").messages) == (3, 3)
+
+
+# -- files that come and go --------------------------------------------------------------------------------------------
+
+
+def another(path: Path, name: str) -> Path:
+    """A store with one session of this name."""
+    schema.create(path)
+    fill(path, [name])
+    return path
+
+
+def test_lines_of_a_replaced_file_are_made_anew(book: Book, tmp_path: Path) -> None:
+    book.session("old")
+    working.keep_up()
+    assert ids() == ["old"]
+    os.replace(another(tmp_path / "new.db", "new"), book.path)
+    assert ids() == ["new"]
+    assert ids(source="cli") == ["new"]
+
+
+def test_lines_of_a_file_that_was_written_over_are_made_anew(book: Book, tmp_path: Path) -> None:
+    """The inode is the same: what was the newest row tells."""
+    fill(book.path, ["old", "older"], 5)
+    working.keep_up()
+    inode = book.path.stat().st_ino
+    for suffix in ("-wal", "-shm"):
+        Path(f"{book.path}{suffix}").unlink(missing_ok=True)
+    shutil.copyfile(another(tmp_path / "new.db", "new"), book.path)
+    assert book.path.stat().st_ino == inode
+    assert ids() == ["new"]
+    working.keep_up()
+    assert set(Line.objects.values_list("session_id", flat=True)) == {"new"}
+    assert StoreState.objects.filter(name="own").count() == 1
+
+
+def test_a_name_that_means_another_file_lists_that_one_alone(book: Book, tmp_path: Path, settings: Settings) -> None:
+    book.session("a")
+    working.keep_up()
+    first = settings.STORES
+    settings.STORES = {"own": f"sqlite:///{another(tmp_path / 'other.db', 'b')}"}
+    assert ids() == ["b"]
+    settings.STORES = first
+    assert ids() == ["a"]
+
+
+def test_a_store_that_stays_away_is_not_listed_and_one_day_forgotten(book: Book) -> None:
+    book.session("a")
+    working.keep_up()
+    away = book.path.rename(book.path.with_name("away.db"))
+    assert ids() == []
+    assert listed().shelves[0].problem
+    working.keep_up()
+    assert Line.objects.count() == 1
+    away.rename(book.path)
+    assert ids() == ["a"]
+    book.path.unlink()
+    StoreState.objects.update(seen_at=timezone.now() - timedelta(days=31))
+    working.keep_up()
+    assert not Line.objects.exists() and not StoreState.objects.exists()
+
+
+def test_a_catalog_that_is_lost_is_made_again(book: Book) -> None:
+    fill(book.path, ["a", "b"])
+    working.keep_up()
+    before = ids()
+    StoreState.objects.all().delete()
+    assert not Line.objects.exists()
+    assert ids() == before
+
+
+def test_a_store_that_breaks_while_it_is_read_is_said_to(book: Book) -> None:
+    book.session("a")
+    assert ids() == ["a"]
+    book.path.write_bytes(b"no database" * 1000)
+    shelf = listed().shelves[0]
+    assert "not a readable SQLite database" in shelf.problem and shelf.state is None
+
+
+# -- many sessions -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def many(book: Book) -> Book:
+    fill(book.path, [f"s{number:04}" for number in range(1_100)])
+    return book
+
+
+def test_a_first_visit_shows_the_newest_sessions_and_says_how_many_are_left(many: Book) -> None:
+    page = listed(40)
+    assert [line.session_id for line in page.lines] == [f"s{number:04}" for number in range(1_099, 1_059, -1)]
+    assert Line.objects.count() <= keeping.NEWEST
+    assert page.unlisted >= 1_100 - keeping.NEWEST
+    assert listed(40).unlisted < page.unlisted  # nobody else does it
+    StoreState.objects.update(claimed_by="a worker", claimed_until=timezone.now() + timedelta(seconds=20))
+    assert listed(40).unlisted == listed(40).unlisted > 0
+
+
+def test_a_session_that_was_active_lately_is_listed_first_however_old_it_is(many: Book) -> None:
+    many.say("s0001", "user", "news", timestamp=PRESENT + 100)
+    assert ids(40)[0] == "s0001"
+
+
+def test_the_worker_lists_all_in_bounded_steps(many: Book, statements: list[str]) -> None:
+    before, steps = 0, 0
+    while working.look("me"):
+        done = Line.objects.count()
+        assert done - before <= working.LISTED
+        before, steps = done, steps + 1
+    assert before == 1_100 and steps >= 3
+    assert listed(1).unlisted == 0
+    assert not StoreState.objects.exclude(unread_below=0).exists()
+
+
+def test_comparing_all_sessions_again_is_not_urgent(many: Book) -> None:
+    """What is new comes first; the comparison goes 500 sessions a look, however often the agent writes."""
+    settle()
+    working.keep_up()
+    many.say("s0500", "user", "news", timestamp=PRESENT + 5)
+    settle()
+    owner(many.path, "UPDATE sessions SET title = 'Anew' WHERE id = 's0001'")
+    settle()
+    looks = [working.look("me") for _ in range(4)]
+    assert looks == [working.Left.LATER, working.Left.LATER, working.Left.NOTHING, working.Left.NOTHING]
+    assert (line_of("s0500").live, line_of("s0001").title) == (3, "Anew")
+
+
+def test_all_sessions_are_compared_beside_an_agent_that_never_rests(many: Book) -> None:
+    working.keep_up()
+    owner(many.path, "UPDATE sessions SET title = 'Anew' WHERE id = 's0001'")
+    for number in range(4):
+        many.say("s0500", "user", "news", timestamp=PRESENT + number)
+        assert working.look("me")
+    assert (line_of("s0500").live, line_of("s0001").title) == (6, "Anew")
+
+
+def test_of_two_workers_one_reads_a_store_and_the_other_goes_on_when_it_died(many: Book) -> None:
+    assert working.look("one")
+    done = Line.objects.count()
+    assert not working.look("two")
+    assert Line.objects.count() == done
+    StoreState.objects.update(claimed_until=timezone.now() - timedelta(seconds=1))  # killed, and its claim ran out
+    while working.look("two"):
+        pass
+    assert Line.objects.count() == 1_100
+    assert set(ids()) == {f"s{number:04}" for number in range(1_100)}
+
+
+def test_a_worker_with_nothing_to_do_writes_nothing(many: Book) -> None:
+    """It looks every two seconds, day and night."""
+    settle()
+    working.keep_up()
+    with CaptureQueriesContext(connection) as queries:
+        assert not working.look("me")
+    assert {query["sql"].split()[0] for query in queries} == {"SELECT"}
+    assert len(queries) <= 4
+
+
+def test_a_session_at_which_counting_fails_does_not_keep_others_from_it(
+    book: Book, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    for name in "ab":
+        book.session(name)
+        book.chat(name, 3)
+    plain = numbers._count
+
+    def failing(reader: Reader, line: Line, seconds: float) -> bool:
+        assert plain(reader, line, seconds)
+        if line.session_id == "b":
+            raise ValueError("odd")
+        return True
+
+    monkeypatch.setattr(numbers, "_count", failing)
+    working.keep_up()
+    assert line_of("a").messages == 3
+    assert "Session 'b' of store own cannot be counted" in caplog.text
+
+
+def test_a_store_that_fails_does_not_keep_others_from_being_read(
+    book: Book, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    schema.create(tmp_path / "bad.db")
+    settings.STORES = {"bad": f"sqlite:///{tmp_path / 'bad.db'}", **settings.STORES}
+    book.session("a")
+    plain = working.step
+
+    def failing(store: Store, state: StoreState) -> working.Left:
+        if store.name == "bad":
+            raise ValueError("odd")
+        return plain(store, state)
+
+    monkeypatch.setattr(working, "step", failing)
+    working.keep_up()
+    assert line_of("a").messages == 0
+    assert "The catalog of store bad" in caplog.text
+
+
+def test_nobody_writes_what_was_read_before_somebody_else_wrote(book: Book) -> None:
+    book.session("a", title="Old")
+    store = get_store("own")
+    state = keeping.shelves([store])[0].state
+    assert state is not None
+    with open_store(store) as reader:
+        early = recording.prepared(reader, state, ["a"])
+    owner(book.path, "UPDATE sessions SET title = 'New' WHERE id = 'a'")
+    with open_store(store) as reader:
+        late = recording.prepared(reader, StoreState.objects.get(), ["a"])
+    assert recording.commit(store, StoreState.objects.get(), late)
+    assert not recording.commit(store, state, early, {"signature": "x"})
+    assert line_of("a").title == "New"
+    assert StoreState.objects.get().signature != "x"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_worker_keeps_the_catalog(many: Book) -> None:
+    call_command("worker", batch=True)
+    assert Line.objects.count() == 1_100 and not Line.objects.filter(due=True).exists()
+
+
+# -- odd values --------------------------------------------------------------------------------------------------------
+
+
+def test_nothing_in_a_row_breaks_the_list(book: Book) -> None:
+    book.session("a", title="nul \0 and <b>", model="m" * 5_000, source="x" * 5_000, cwd="\0")
+    book.session("b", title=b"\xff\xfe", started_at="yesterday", ended_at="never", archived="no")
+    book.session("c", model_config="[" * 100_000, parent_session_id="c", end_reason="compression")
+    book.session("i" * 500)
+    book.session("d")
+    book.say("d", "user", "\0json:[[")
+    book.say("d", "user", [{"type": "text", "text": "spoken"}], timestamp=PRESENT + 1)
+    book.say("d", "user", "x", timestamp="soon")
+    working.keep_up()
+    assert set(ids()) | set(ids(state="archived")) == {"a", "b", "c", "d"}
+    assert line_of("a").title == "nul \ufffd and <b>"
+    assert line_of("d").own_words == "spoken"
+
+
+# -- conversations in parts --------------------------------------------------------------------------------------------
+
+
+PARTS: dict[str, dict[str, object]] = {
+    "one": {"title": "Talk", "ended_at": 1.0, "end_reason": "compression"},
+    "two": {"title": "Talk #2", "parent_session_id": "one", "ended_at": 2.0, "end_reason": "compression"},
+    "three": {"title": "Talk #3", "parent_session_id": "two"},
+    "fork": {"title": "Fork", "parent_session_id": "two", "model_config": '{"_branched_from": "two"}'},
+}
+
+
+@pytest.mark.parametrize("order", [["one", "two", "three", "fork"], ["three", "fork", "one", "two"]])
+def test_of_a_conversation_in_parts_only_the_newest_is_listed(book: Book, order: list[str]) -> None:
+    """Whatever order its parts are met in."""
+    for name in order:
+        book.session(name, **PARTS[name])
+        book.say(name, "user", f"words of {name}")
+        ids()
+    assert set(ids()) == {"three", "fork"}
+    newest, fork = line_of("three"), line_of("fork")
+    assert (newest.parts, newest.continues, newest.first_words) == (3, "two", "words of one")
+    assert (fork.parts, fork.continues, fork.branched_from) == (1, "", "two")
+    assert ids(compacted=True) == ["three"]
+    owner(book.path, "DELETE FROM sessions WHERE id = 'three'")
+    working.keep_up()
+    assert set(ids()) == {"two", "fork"}
+    owner(book.path, "UPDATE sessions SET end_reason = 'done' WHERE id = 'one'")
+    working.keep_up()
+    assert set(ids()) == {"one", "two", "fork"}
+    assert line_of("two").parts == 1
+
+
+def test_a_kind_is_one_of_each_sort(book: Book) -> None:
+    fill(book.path, ["a", "b", "c"])
+    owner(book.path, "UPDATE sessions SET source = 'web' WHERE id = 'c'")
+    working.keep_up()
+    assert sorted(Kind.objects.values_list("source", flat=True)) == ["cli", "web"]
+    with closing(sqlite3.connect(book.path)) as con:
+        assert con.execute("SELECT COUNT(*) FROM sessions").fetchone() == (3,)

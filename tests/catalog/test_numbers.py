@@ -1,0 +1,189 @@
+"""The numbers of lines are those of each session's own pages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pytest_django import Settings
+
+from tests.catalog.shelves import ids, line_of, listed, owner, settle
+from tests.pages.conftest import Book
+from viewer.catalog import histories, numbers, working
+from viewer.catalog.models import Line, PackedHistory
+from viewer.store.demo import ensure_demo
+from viewer.store.sessions import get_session
+from viewer.store.stores import get_store, open_store
+
+pytestmark = pytest.mark.django_db
+
+
+def check(store: str) -> int:
+    """Every line of this store against its session's History; how many there are."""
+    found = Line.objects.filter(state__name=store, tip=True)
+    with open_store(get_store(store)) as reader:
+        for line in found:
+            session = get_session(reader, line.session_id)
+            assert histories.count_some(reader, session, 60)
+            outline = histories.outline(reader, session)
+            assert (line.messages, line.in_context, line.live, line.compactions, line.tokens) == (
+                outline.messages,
+                outline.in_context,
+                len(outline.live),
+                len(outline.compactions),
+                outline.tokens_live,
+            ), line.session_id
+            assert line.last_active == session.last_active
+            assert (line.parts, line.branched_from, line.started_at) == (
+                session.parts,
+                session.branched_from,
+                session.started_at,
+            )
+            assert not line.due
+    return len(found)
+
+
+@pytest.mark.parametrize("version", [16, 21, 31])
+def test_numbers_of_real_sessions(
+    hermes_copy: Callable[[int], Path], settings: Settings, tmp_path: Path, version: int
+) -> None:
+    settings.DEMO_STORE = tmp_path / "nowhere.db"
+    settings.STORES = {"own": f"sqlite:///{hermes_copy(version)}"}
+    working.keep_up()
+    assert check("own") > 20
+
+
+def test_numbers_of_the_demo_store(settings: Settings, tmp_path: Path) -> None:
+    settings.DEMO_STORE, settings.STORES = tmp_path / "demo.db", {}
+    ensure_demo(settings.DEMO_STORE)
+    working.keep_up()
+    assert check("demo") > 20
+
+
+def test_short_sessions_need_no_history_of_their_own(book: Book) -> None:
+    """Of 100,000 sessions most are short."""
+    book.session("a")
+    book.chat("a", 40)
+    working.keep_up()
+    assert line_of("a").tokens
+    assert not PackedHistory.objects.filter(store="own").exists()
+
+
+def test_a_long_session_is_counted_bit_by_bit(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
+    book.session("a")
+    book.chat("a", 1_000)
+    monkeypatch.setattr(working, "STEP_SECONDS", 0.0)
+    looks = 0
+    while line_of("a").tokens is None if Line.objects.exists() else True:
+        working.look("me")
+        looks += 1
+        assert looks < 50
+    assert looks > 2
+    assert line_of("a").messages == 1_000
+
+
+def test_only_what_changed_is_counted_again(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in "abc":
+        book.session(name)
+        book.say(name, "user", f"words of {name}")
+    settle()
+    working.keep_up()
+    counted: list[str] = []
+    plain = numbers._count
+
+    def seen(reader: object, line: Line, seconds: float) -> bool:
+        counted.append(line.session_id)
+        return plain(reader, line, seconds)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(numbers, "_count", seen)
+    book.say("b", "assistant", "and an answer")
+    working.keep_up()
+    assert counted == ["b"]
+    assert line_of("b").messages == 2
+
+
+def test_what_is_said_is_added_until_it_is_counted(book: Book) -> None:
+    """Of an active session each page would otherwise lack its numbers, or say "12 of 10 messages"."""
+    book.session("a")
+    book.chat("a", 10)
+    working.keep_up()
+    tokens = line_of("a").tokens
+    book.chat("a", 2)
+    listed()
+    line = line_of("a")
+    assert (line.messages, line.in_context, line.live, line.tokens, line.due) == (12, 12, 12, tokens, True)
+    working.keep_up()
+    assert line_of("a").tokens != tokens
+    check("own")
+
+
+CHANGES = {
+    "taken back": "UPDATE messages SET active = 0 WHERE session_id = 'a' AND id > 8",
+    "compacted away": "UPDATE messages SET active = 0, compacted = 1 WHERE session_id = 'a' AND id < 8",
+    "rewritten": "UPDATE messages SET id = id + 100 WHERE session_id = 'a'",
+    "rewritten, longer": "UPDATE messages SET id = id + 100, session_id = 'a' WHERE session_id IN ('a', 'b')",
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_numbers_that_are_no_longer_true_are_not_shown(book: Book, change: str) -> None:
+    book.session("a")
+    book.chat("a", 10)
+    book.chat("b", 5)  # of no session
+    working.keep_up()
+    owner(book.path, CHANGES[change])
+    listed()
+    line = line_of("a")
+    assert (line.messages, line.compactions, line.tokens, line.due) == (None, None, None, True)
+    working.keep_up()
+    assert line_of("a").messages
+    check("own")
+
+
+def test_tokens_are_those_of_the_model_it_has_now(book: Book) -> None:
+    book.session("a", model="gpt-4o")
+    book.say("a", "user", "Grüße, 東京 und Ελλάδα " * 20)
+    working.keep_up()
+    before = line_of("a").tokens
+    owner(book.path, "UPDATE sessions SET model = 'gpt-4'")
+    listed()
+    assert line_of("a").tokens is None
+    working.keep_up()
+    assert line_of("a").tokens != before
+    check("own")
+
+
+def in_parts(book: Book) -> None:
+    book.session("one", ended_at=1.0, end_reason="compression")
+    book.say("one", "user", "sourdough for beginners")
+    book.session("two", parent_session_id="one", ended_at=1.0, end_reason="compression")
+    book.say("two", "user", "more of it")
+    book.session("three", parent_session_id="two")
+    book.say("three", "user", "and more")
+    working.keep_up()
+    assert line_of("three").messages == 3
+
+
+def test_what_comes_into_an_earlier_part_is_counted(book: Book) -> None:
+    in_parts(book)
+    book.say("one", "assistant", "late")
+    working.keep_up()
+    assert line_of("three").messages == 4
+    check("own")
+
+
+def test_a_part_that_is_the_newest_again_is_counted(book: Book) -> None:
+    in_parts(book)
+    book.say("one", "assistant", "late")
+    working.keep_up()
+    owner(book.path, "DELETE FROM messages WHERE session_id = 'three'")
+    owner(book.path, "DELETE FROM sessions WHERE id = 'three'")
+    working.keep_up()
+    assert line_of("two").messages == 3
+    check("own")
+
+
+def test_a_conversation_is_found_by_the_first_words_that_its_line_shows(book: Book) -> None:
+    in_parts(book)
+    assert ids(q="sourdough") == ["three"]

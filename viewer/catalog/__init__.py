@@ -1,0 +1,1 @@
+"""What makes the pages quick: sessions and their Histories in our own database. Rebuilt from the stores if lost."""

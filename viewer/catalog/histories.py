@@ -1,0 +1,330 @@
+"""The Histories of sessions, kept as outlines in our own database and, the newest ones, in this process.
+
+An outline is shown only while its *mark* holds: the rows of all parts of the conversation and their states, the file,
+and what our own runs know of them. While the file is not written at all (`stores.signature`) the rows' part of the mark
+is not even read. Rows that were appended extend the outline; anything else makes it anew. What is kept may be lost or
+damaged at any time: then it is made again.
+
+The mark does not see a text that was changed where it stands, nor a row summarised away after it was taken back: no
+agent is known to do either.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from django.db import DatabaseError, transaction
+
+from compaction import tokens
+from viewer.runs import past, planning
+from viewer.runs.models import Run
+from viewer.runs.ours import known_blocks
+from viewer.runs.past import CompactionView
+from viewer.runs.undoing import refusal_of_rows
+from viewer.store import counting, history, light, packing, reading
+from viewer.store.marks import NOTHING, appended, counted_rows, read_marks
+from viewer.store.outline import Outline
+from viewer.store.sessions import Session, chain, get_session
+from viewer.store.stores import Reader, Store, identity, signature
+
+from .models import PackedHistory
+
+log = logging.getLogger(__name__)
+
+EXTENDED = 500  # appended rows up to which an outline is extended
+UNKEPT = 64  # appended rows up to which an extended outline is not written down: the next one extends it again
+HELD_ROWS = 1_000_000  # of all outlines in this process, about 40 MB
+REFUSALS = 1_000  # sentences remembered
+FEW, FEW_OCTETS = 300, 300_000  # uncounted rows, and octets of their text, that a page counts by itself
+AT_ONCE, AT_ONCE_OCTETS = 200, 2_000_000  # rows counted between two looks at the clock
+
+Key = tuple[str, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Of what an outline was made: the file, each part of the conversation with the digest of its rows, and our runs as
+    (number, status, handoff).
+    """
+
+    file: str
+    parts: tuple[tuple[str, str], ...]
+    runs: tuple[tuple[int, str, int | None], ...]
+
+    @property
+    def sessions(self) -> list[str]:
+        return [part for part, _ in self.parts]
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """An outline with its mark, the signature under which that last held, and whose tokens are counted. `kept` is how
+    many of its rows are written down.
+    """
+
+    outline: Outline
+    mark: Mark
+    signature: str
+    encoding: str
+    kept: int
+
+
+_held: OrderedDict[Key, Held] = OrderedDict()
+_refusals: dict[tuple[str, str, str, int], tuple[Mark, str]] = {}
+_lock = threading.Lock()
+
+
+def outline(reader: Reader, session: Session) -> Outline:
+    """The session's History as it is now. Raises StoreUnavailable."""
+    return _current(reader, session).outline
+
+
+def unwritten(store: Store, session_id: str) -> Outline | None:
+    """The outline that this process has of a session, if nothing was written since it was looked at; the store is not
+    even opened for it. Raises StoreUnavailable.
+    """
+    held = _remembered(_key(store, session_id))
+    if held is None or held.signature != signature(store) or held.mark.runs != _runs(store, held.mark.sessions):
+        return None
+    return held.outline
+
+
+def forget() -> None:
+    """Drop what this process holds."""
+    with _lock:
+        _held.clear()
+
+
+def refusal_to_undo(reader: Reader, session: Session, handoff_id: int) -> str:
+    """`undoing.refusal_to_undo`, its long part remembered while the session stays as it is."""
+    if (problem := planning.refusal(reader, session.id)) is not None:
+        return problem.message
+    held, key = _current(reader, session), (*_key(reader.store, session.id), handoff_id)
+    found = _refusals.get(key)
+    if found is None or found[0] != held.mark:
+        if len(_refusals) >= REFUSALS:
+            _refusals.clear()
+        found = _refusals[key] = (held.mark, refusal_of_rows(reader, session.id, handoff_id, held.outline))
+    return found[1]
+
+
+def compactions(reader: Reader, session_id: str) -> list[CompactionView]:
+    """Every compaction of the session that stands, oldest first, its tokens counted however long that takes. Raises
+    NotFound.
+    """
+    session = get_session(reader, session_id)
+    cuts = outline(reader, session).compactions
+    ids = {row_id for cut in cuts for row_id in (*cut.before_ids, *cut.block_ids)}
+    return past.compactions(reader, session_id, count_all(reader, session, sorted(ids)))
+
+
+# -- counting ----------------------------------------------------------------------------------------------------------
+
+
+def count_some(reader: Reader, session: Session, seconds: float, *, context_alone: bool = False) -> bool:
+    """Go on counting tokens for about so long: rows in context first, the newest first, then those that are not (but
+    for `context_alone`). Whether all are counted.
+    """
+    held, until = _current(reader, session), time.monotonic() + seconds
+    missing = held.outline.uncounted(context_alone=context_alone)
+    done = 0
+    found: dict[int, int] = {}
+    while done < len(missing) and (not done or time.monotonic() < until):
+        ids = _portion(held.outline, missing[done : done + AT_ONCE], AT_ONCE_OCTETS)
+        found |= _counts(reader, session.model, ids)
+        done += len(ids)
+    if found or held.kept < len(held.outline.ids):
+        _keep(reader.store, session.id, replace(held, outline=held.outline.counted(found)))
+    return done == len(missing)
+
+
+def count_few(reader: Reader, session: Session, ids: Sequence[int]) -> Outline:
+    """The outline with these rows counted; left as it is where they are more than a page counts by itself."""
+    held = _current(reader, session)
+    few = list(islice((row_id for row_id in ids if held.outline.tokens_of(row_id) is None), FEW + 1))
+    if not few or len(few) > FEW or _octets(held.outline, few) > FEW_OCTETS:
+        return held.outline
+    held = replace(held, outline=held.outline.counted(_counts(reader, session.model, few)))
+    _keep(reader.store, session.id, held)
+    return held.outline
+
+
+def count_all(reader: Reader, session: Session, ids: Sequence[int]) -> Outline:
+    """The outline with these rows counted, however long that takes."""
+    held = _current(reader, session)
+    missing = [row_id for row_id in ids if held.outline.tokens_of(row_id) is None]
+    found: dict[int, int] = {}
+    while len(found) < len(missing):
+        part = _portion(held.outline, missing[len(found) : len(found) + AT_ONCE], AT_ONCE_OCTETS)
+        found |= dict.fromkeys(part, 0) | _counts(reader, session.model, part)
+    if found:
+        held = replace(held, outline=held.outline.counted(found))
+        _keep(reader.store, session.id, held)
+    return held.outline
+
+
+def _portion(found: Outline, ids: Sequence[int], octets: int) -> Sequence[int]:
+    """As many of the first rows as have so much text, but at least one."""
+    total = 0
+    for at, row_id in enumerate(ids):
+        total += _octets(found, [row_id])
+        if at and total > octets:
+            return ids[:at]
+    return ids
+
+
+def _octets(found: Outline, ids: Sequence[int]) -> int:
+    return sum(found.sizes[number] for row_id in ids if (number := found.number(row_id)) is not None)
+
+
+def _counts(reader: Reader, model: str, ids: Sequence[int]) -> dict[int, int]:
+    count = counting.counter_for(model)
+    rows = reading.read_rows(reader, ids)
+    return {row_id: counting.row_tokens(row, count) for row_id, row in rows.items()}
+
+
+# -- the outline of now ------------------------------------------------------------------------------------------------
+
+
+def _current(reader: Reader, session: Session) -> Held:
+    """What is held of the session, brought up to date and remembered."""
+    seen = signature(reader.store)  # before anything is read: what is written from now on changes it
+    key = _key(reader.store, session.id)
+    held = _remembered(key) or _loaded(reader.store, session.id)
+    encoding = tokens.encoding_for(session.model)[0]
+    if held is not None and held.encoding != encoding:
+        held = replace(held, outline=held.outline.uncounted_again(), encoding=encoding)
+    if held is None or held.signature != seen or held.mark.runs != _runs(reader.store, held.mark.sessions):
+        held = _renewed(reader, session, held, encoding, seen)
+    held = replace(held, signature=seen)
+    _remember(key, held)
+    return held
+
+
+def _renewed(reader: Reader, session: Session, held: Held | None, encoding: str, seen: str) -> Held:
+    """What is held, if its mark holds; else extended or made anew, and written down unless that is soon done again."""
+    mark, newest = _mark(reader, session.id)
+    if held is not None and held.mark == mark:
+        return held
+    longer = _extended(reader, session, held, mark) if held is not None else None
+    if held is not None and longer is not None:
+        held = replace(held, outline=longer, mark=mark, signature=seen)
+        return _keep(reader.store, session.id, held) if len(longer.ids) - held.kept > UNKEPT else held
+    made = _made(reader, session.id, newest)
+    if held is not None and held.mark.file == mark.file and held.encoding == encoding:
+        made = packing.with_counts_of(made, held.outline)
+    return _keep(reader.store, session.id, Held(made, mark, seen, encoding, 0))
+
+
+def _made(reader: Reader, session_id: str, newest: int) -> Outline:
+    """From all rows up to those that the mark knows."""
+    rows = [row for row in light.light_rows(reader, session_id) if row.id <= newest]
+    return packing.pack(history.build(rows, known_blocks(reader, session_id)), rows)
+
+
+def _extended(reader: Reader, session: Session, held: Held, mark: Mark) -> Outline | None:
+    """By the rows that were appended, None if anything else has changed or might have."""
+    digests = held.mark.parts[-1][1], mark.parts[-1][1]
+    if replace(held.mark, parts=(*held.mark.parts[:-1], mark.parts[-1])) != mark:
+        return None
+    more, last = counted_rows(digests[1]) - counted_rows(digests[0]), max(held.outline.ids[-1:], default=0)
+    if not 0 < more <= EXTENDED:
+        return None
+    rows = light.rows_above(reader, session.id, mark.sessions, last, more)
+    if not appended(*digests, [(row.id, row.time) for row in rows]):
+        return None
+    return packing.extended(held.outline, rows)
+
+
+def _mark(reader: Reader, session_id: str) -> tuple[Mark, int]:
+    """The mark of what the store holds now, and the newest row of it."""
+    parts = chain(reader, session_id)
+    found = read_marks(reader, parts)
+    digests = tuple((part, found.get(part, NOTHING).digest) for part in parts)
+    newest = max(mark.newest for mark in (*found.values(), NOTHING))
+    return Mark(_file(reader.store), digests, _runs(reader.store, parts)), newest
+
+
+def _file(store: Store) -> str:
+    device, inode = identity(store)
+    return f"{store.place} {device} {inode}"
+
+
+def _runs(store: Store, sessions: Sequence[str]) -> tuple[tuple[int, str, int | None], ...]:
+    runs = Run.objects.filter(store=store.name, session_id__in=sessions, status__in=("applied", "undone"))
+    return tuple(runs.order_by("pk").values_list("pk", "status", "handoff_id"))
+
+
+# -- keeping -----------------------------------------------------------------------------------------------------------
+
+
+def _key(store: Store, session_id: str) -> Key:
+    return store.name, store.url, session_id
+
+
+def _remembered(key: Key) -> Held | None:
+    with _lock:
+        if key in _held:
+            _held.move_to_end(key)
+        return _held.get(key)
+
+
+def _remember(key: Key, held: Held) -> None:
+    with _lock:
+        _held[key] = held
+        _held.move_to_end(key)
+        rows = sum(len(each.outline.ids) for each in _held.values())
+        while rows > HELD_ROWS and len(_held) > 1:
+            rows -= len(_held.popitem(last=False)[1].outline.ids)
+
+
+def _keep(store: Store, session_id: str, held: Held) -> Held:
+    """Write it down. Where that cannot be done, the next one to need it makes it again."""
+    held = replace(held, kept=len(held.outline.ids))
+    row = PackedHistory(
+        store=store.name,
+        session_id=session_id,
+        mark=json.dumps([held.mark.file, held.mark.parts, held.mark.runs]),
+        signature=held.signature,
+        encoding=held.encoding,
+        packed=packing.to_bytes(held.outline),
+    )
+    try:
+        with transaction.atomic():
+            PackedHistory.objects.bulk_create(
+                [row],
+                update_conflicts=True,
+                unique_fields=["store", "session_id"],
+                update_fields=["mark", "signature", "encoding", "packed"],
+            )
+    except (DatabaseError, ValueError) as problem:
+        log.warning("The History of session %r could not be kept: %s", session_id, problem)
+    _remember(_key(store, session_id), held)
+    return held
+
+
+def _loaded(store: Store, session_id: str) -> Held | None:
+    """What was written down; None for nothing, and for what cannot be read."""
+    try:
+        row = PackedHistory.objects.filter(store=store.name, session_id=session_id).first()
+        found = packing.from_bytes(row.packed) if row else None
+        return (
+            None
+            if row is None or found is None
+            else Held(found, _read_mark(row.mark), row.signature, row.encoding, len(found.ids))
+        )
+    except (DatabaseError, ValueError, TypeError, LookupError) as problem:
+        log.warning("The kept History of session %r cannot be read and is made again: %s", session_id, problem)
+        return None
+
+
+def _read_mark(text: str) -> Mark:
+    file, parts, runs = json.loads(text)
+    return Mark(file, tuple(map(tuple, parts)), tuple(map(tuple, runs)))

@@ -1,0 +1,203 @@
+"""Keeping the catalog up to date with the stores: a little within a request, the rest by the workers.
+
+A store whose signature is the one that was noted has not been written since, and is not opened. Else what is new is
+found by row ids; lines that are about to be shown are compared with the store by their keys; and a worker compares all
+others bit by bit, which notices what leaves no new row: take-backs, names, archiving, ends, sessions that are gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from viewer.store import listing
+from viewer.store.columns import chunks
+from viewer.store.errors import StoreError, StoreUnavailable
+from viewer.store.stores import Reader, Store, identity, open_store, signature
+
+from . import recording
+from .models import Line, StoreState
+
+NEWS, NEWEST = 500, 200  # messages, and sessions, that are read within a request
+ATTEMPTS = 3  # to write before somebody else does
+SEEN = timedelta(hours=1)  # how exactly it is noted that a store was seen
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """A store as lists have it: how far it was read, or why it cannot be read."""
+
+    store: Store
+    state: StoreState | None
+    problem: str = ""
+
+
+def shelves(stores: Sequence[Store]) -> list[Shelf]:
+    """The stores with what is known of them, brought up to date by a bounded number of rows each."""
+    known = _known(stores)
+    return [_shelf(store, known) for store in stores]
+
+
+def _shelf(store: Store, known: dict[tuple[str, str, str], StoreState]) -> Shelf:
+    """A store that cannot be read must not hide the others."""
+    try:
+        return Shelf(store, _freshened(store, state_of(store, known)))
+    except StoreError as problem:
+        return Shelf(store, None, problem.message)
+
+
+def _known(stores: Sequence[Store]) -> dict[tuple[str, str, str], StoreState]:
+    found = StoreState.objects.filter(name__in=[store.name for store in stores], retired=False)
+    return {(state.name, state.place, state.file): state for state in found}
+
+
+def state_of(store: Store, known: dict[tuple[str, str, str], StoreState]) -> StoreState:
+    """The state of the file that the store's name means now. Raises StoreUnavailable."""
+    device, inode = identity(store)
+    key = (store.name, store.place, f"{device} {inode}")
+    if key in known:
+        return known[key]
+    return StoreState.objects.get_or_create(name=key[0], place=key[1], file=key[2], retired=False)[0]
+
+
+def state_at(store: Store) -> StoreState:
+    """The state of one store as it is noted. Raises StoreUnavailable."""
+    return state_of(store, _known([store]))
+
+
+def _freshened(store: Store, state: StoreState) -> StoreState:
+    now = signature(store)
+    if state.signature == now and not (state.unlisted and _nobody_reads(state)):
+        return state
+    with open_store(store) as reader:
+        for _ in range(ATTEMPTS):
+            if state.generation and is_written_anew(reader, state):
+                state = retired(store, state)
+            if catch_up(reader, state, now, news=NEWS, more=NEWEST):
+                break
+            state.refresh_from_db()
+    return state
+
+
+def _nobody_reads(state: StoreState) -> bool:
+    return state.claimed_until <= timezone.now()
+
+
+# -- what is new -------------------------------------------------------------------------------------------------------
+
+
+def is_written_anew(reader: Reader, state: StoreState) -> bool:
+    """Whether the file holds another database than the one that was read, under the same inode."""
+    found = listing.anchor(reader, state.newest_message) if state.newest_message else ""
+    if found is None:  # deleted with its session; the ids that were given stay given
+        return listing.given_ids(reader) < state.newest_message
+    return found != state.anchor
+
+
+def retired(store: Store, state: StoreState) -> StoreState:
+    """A fresh state for the same file; the old one's lines are shown no more."""
+    StoreState.objects.filter(pk=state.pk).update(retired=True)
+    return StoreState.objects.get_or_create(name=state.name, place=state.place, file=state.file, retired=False)[0]
+
+
+def catch_up(reader: Reader, state: StoreState, now: str, *, news: int, more: int) -> bool:
+    """Read at most `news` new messages and `more` sessions that are not listed; False if somebody else did meanwhile.
+
+    `now` is the signature that the store had before it was opened: it is noted once nothing new is left.
+    """
+    changes: dict[str, Any] = {"generation": state.generation + (state.signature != now)}
+    ids = _begin(reader, changes, now, news, more) if not state.generation else _new(reader, state, changes, news, more)
+    found = dict.fromkeys(ids)
+    room = more - len(found)
+    if room > 0:
+        found |= dict.fromkeys(_not_listed(reader, state, changes, room))
+    newest = changes.get("newest_message", state.newest_message)
+    changes["anchor"] = (listing.anchor(reader, newest) or state.anchor) if newest else ""
+    changes["signature"] = "" if changes.pop("left", False) else now
+    made = recording.prepared(reader, state, list(found))
+    return recording.commit(reader.store, state, made, changes)
+
+
+def _begin(reader: Reader, changes: dict[str, Any], now: str, news: int, more: int) -> list[str]:
+    """The first look at a file: the sessions that something was said in lately. All others are not listed yet."""
+    ends = listing.ends(reader)
+    changes |= {"newest_message": ends.message, "newest_session": ends.session}
+    changes |= {"unread_below": ends.session, "unlisted": ends.sessions, "check_of": now}
+    return listing.active_lately(reader, news)[: more // 2]
+
+
+def _new(reader: Reader, state: StoreState, changes: dict[str, Any], news: int, more: int) -> list[str]:
+    ids, newest = listing.sessions_with_news(reader, state.newest_message, news + 1)
+    rows = listing.sessions_above(reader, state.newest_session, more)
+    changes["newest_message"] = newest
+    if rows:
+        changes["newest_session"] = rows[-1][0]
+    changes["left"] = len(rows) == more or listing.newest_message(reader) > newest
+    return [*ids, *(session_id for _, session_id in rows)]
+
+
+def _not_listed(reader: Reader, state: StoreState, changes: dict[str, Any], limit: int) -> list[str]:
+    """The next sessions that were there before the first look, newest first."""
+    below, left = changes.get("unread_below", state.unread_below), changes.get("unlisted", state.unlisted)
+    if not below:
+        return []
+    rows = listing.sessions_down_from(reader, below, limit)
+    done = len(rows) < limit
+    changes["unread_below"] = 0 if done else rows[-1][0] - 1
+    changes["unlisted"] = 0 if done else max(left - len(rows), 1)
+    if done:  # whatever was not written since the first look needs no comparison
+        changes |= {"checked": changes.get("check_of", state.check_of), "check_of": ""}
+    return [session_id for _, session_id in rows]
+
+
+# -- what was shown and may have changed -------------------------------------------------------------------------------
+
+
+def verified(shelf: Shelf, lines: Sequence[Line]) -> bool:
+    """Whether these lines of a store say what it says; else they have been brought up to date, and lists look other."""
+    state = shelf.state
+    stale = [line.session_id for line in lines if state and line.verified < state.generation]
+    if state is None or not stale:
+        return True
+    try:
+        with open_store(shelf.store) as reader:
+            return _compared(reader, state, stale)
+    except StoreUnavailable:
+        return True  # the next look will say so
+
+
+def _compared(reader: Reader, state: StoreState, ids: Sequence[str]) -> bool:
+    made = recording.prepared(reader, state, ids)
+    if made.lines or made.gone:
+        if not recording.commit(reader.store, state, made):
+            state.refresh_from_db()
+        return False
+    note_verified(state, ids)
+    return True
+
+
+def note_verified(state: StoreState, ids: Sequence[str]) -> None:
+    for chunk in chunks(ids):
+        stale = Line.objects.filter(state=state, session_id__in=chunk, verified__lt=state.generation)
+        stale.update(verified=state.generation)
+
+
+def note_seen(state: StoreState) -> None:
+    """That the store is still there: lines of one that stays away are forgotten one day."""
+    if timezone.now() - state.seen_at > SEEN:
+        StoreState.objects.filter(pk=state.pk).update(seen_at=Now())
+
+
+def bring(store: Store, ids: Sequence[str]) -> None:
+    """Note at once what this site itself changed of these sessions. Raises StoreUnavailable."""
+    state = state_at(store)
+    with open_store(store) as reader:
+        for _ in range(ATTEMPTS):
+            if recording.commit(store, state, recording.prepared(reader, state, ids)):
+                return
+            state.refresh_from_db()

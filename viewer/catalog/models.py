@@ -1,0 +1,175 @@
+"""The catalog: what lists of sessions show, kept in our own database and made again from the stores if it is lost.
+
+Nothing here is known better than by the stores. Each row says which state of its store it was read from.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+
+def long_ago() -> datetime:
+    """A time at which nobody has claimed anything."""
+    return datetime.fromtimestamp(0, UTC)
+
+
+class StoreState(models.Model):
+    """How far one file of sessions has been read. A store whose name or place now means another file has another row,
+    so that lines of two files never mix; `retired` says that the file itself was written anew.
+
+    `signature` is that of the store when it was last brought up to date, and `generation` counts those times; `edition`
+    counts every change of its lines, so that nobody writes what he read before somebody else wrote. Messages
+    up to `newest_message` and sessions (by rowid) up to `newest_session` are known, except sessions at or below
+    `unread_below`, `unlisted` of them, which are still to be read: newest first. `anchor` tells the row of the newest
+    message from another of that id. `check_at` is how far (by rowid, downwards) all lines have been compared with the
+    store since it had the signature `check_of`; `checked` the signature that the last whole comparison began with.
+    """
+
+    name = models.CharField(max_length=200)
+    place = models.TextField()
+    file = models.CharField(max_length=100)
+    retired = models.BooleanField(default=False)
+    signature = models.TextField(default="")
+    generation = models.BigIntegerField(default=0)
+    edition = models.BigIntegerField(default=0)
+    newest_message = models.BigIntegerField(default=0)
+    anchor = models.TextField(default="")
+    newest_session = models.BigIntegerField(default=0)
+    unread_below = models.BigIntegerField(default=0)
+    unlisted = models.BigIntegerField(default=0)
+    check_at = models.BigIntegerField(default=0)
+    check_of = models.TextField(default="")
+    checked = models.TextField(default="")
+    claimed_by = models.CharField(max_length=200, default="")
+    claimed_until = models.DateTimeField(default=long_ago)
+    seen_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["name", "place", "file"], condition=Q(retired=False), name="one_state_a_file"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.place}"
+
+
+class Kind(models.Model):
+    """What lists are narrowed by, as one number: all sessions of a store that are alike in these. `near` says that the
+    tokens in context are close to where the agent compacts by itself, or beyond.
+    """
+
+    state = models.ForeignKey(StoreState, on_delete=models.CASCADE, related_name="kinds")
+    source = models.TextField()
+    model = models.TextField()
+    archived = models.BooleanField()
+    ended = models.BooleanField()
+    compacted = models.BooleanField()
+    near = models.BooleanField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["state", "source", "model", "archived", "ended", "compacted", "near"], name="one_kind_a_sort"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.source} {self.model}"
+
+
+class Line(models.Model):
+    """One session as lists show it. Times in epoch seconds; `row` is the rowid in `sessions`.
+
+    `tip` says that no part of its conversation follows it: only such a session has a `kind`, and is listed. `parts`
+    counts the parts up to it, `continues` is the part before, `forked` that its own configuration denies that.
+    `first_words` are those of the conversation, `own_words` of this part; `words` is what is sought in.
+
+    `mark` is the digest of its own rows (`store.marks`), `under` says that some are summarised away; `live` counts the
+    rows that a model is sent, `in_context` the messages they say (both all live rows until they are counted); `counted`
+    is the mark from which `messages`, `compactions` and `tokens` were counted, which are null until then, and again
+    when anything happens but that something is said; `due` says that they are to be counted (again), so that `tokens`
+    lacks what was said since.
+    `verified` is the generation of the store in which the line was last compared with it.
+    """
+
+    state = models.ForeignKey(StoreState, on_delete=models.CASCADE, related_name="lines")
+    kind = models.ForeignKey(Kind, on_delete=models.SET_NULL, null=True, related_name="lines", db_index=False)
+    session_id = models.TextField()
+    row = models.BigIntegerField()
+    source = models.TextField(default="")
+    model = models.TextField(default="")
+    title = models.TextField(default="")
+    first_words = models.TextField(default="")
+    own_words = models.TextField(default="")
+    words = models.TextField(default="")
+    parent = models.TextField(default="")
+    forked = models.BooleanField(default=False)
+    continues = models.TextField(default="")
+    branched_from = models.TextField(default="")
+    delegated = models.BooleanField(default=False)
+    started_at = models.FloatField(default=0.0)
+    last_active = models.FloatField(default=0.0)
+    ended_at = models.FloatField(null=True)
+    end_reason = models.TextField(default="")
+    archived = models.BooleanField(default=False)
+    cwd = models.TextField(default="")
+    tip = models.BooleanField(default=True)
+    parts = models.PositiveIntegerField(default=1)
+    live = models.BigIntegerField(default=0)
+    in_context = models.BigIntegerField(default=0)
+    messages = models.BigIntegerField(null=True)
+    compactions = models.BigIntegerField(null=True)
+    tokens = models.BigIntegerField(null=True)
+    window = models.BigIntegerField(default=0)
+    under = models.BooleanField(default=False)
+    mark = models.TextField(default="")
+    counted = models.TextField(default="")
+    due = models.BooleanField(default=True)
+    verified = models.BigIntegerField(default=0)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["state", "session_id"], name="one_line_a_session")]
+        indexes = [
+            # Lists in order, whatever they are narrowed by: `kind` can be told without the row.
+            models.Index(fields=["last_active", "session_id", "id", "kind"], name="lines_by_activity"),
+            models.Index(fields=["started_at", "session_id", "id", "kind"], name="lines_by_start"),
+            models.Index(fields=["live", "session_id", "id", "kind"], name="lines_by_messages"),
+            # Lists of what is rare.
+            models.Index(fields=["kind", "last_active", "session_id", "id"], name="kinds_by_activity"),
+            models.Index(fields=["kind", "started_at", "session_id", "id"], name="kinds_by_start"),
+            models.Index(fields=["kind", "live", "session_id", "id"], name="kinds_by_messages"),
+            models.Index(fields=["state", "last_active"], condition=Q(due=True), name="lines_to_count"),
+            models.Index(fields=["state", "row"], name="lines_by_row"),
+            models.Index(fields=["state", "parent"], name="lines_by_parent"),
+            models.Index(fields=["state", "title"], name="lines_by_title"),
+        ]
+
+    def __str__(self) -> str:
+        return self.title or self.first_words or self.session_id
+
+
+class PackedHistory(models.Model):
+    """The once-only History of one session as octets (`store.packing`), with what tells whether it is still true.
+
+    `mark` is `histories.Mark` as JSON; `signature` that of the store when the mark was last seen to hold; `encoding`
+    names what its tokens were counted with.
+    """
+
+    store = models.CharField(max_length=200)
+    session_id = models.TextField()
+    mark = models.TextField()
+    signature = models.TextField()
+    encoding = models.CharField(max_length=100)
+    packed = models.BinaryField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["store", "session_id"], name="one_history_a_session")]
+
+    def __str__(self) -> str:
+        return f"{self.session_id} in {self.store}"

@@ -1,0 +1,22 @@
+"""Whether a session needs compaction soon: its tokens in context against the agent's own threshold."""
+
+from __future__ import annotations
+
+from viewer.store import agent_config
+from viewer.store.stores import Store
+
+from .models import Line
+
+NEAR = 0.9  # of the threshold
+USUAL = 0.75  # of the window, where the agent was told not to compact by itself
+
+
+def threshold(store: Store, line: Line) -> int:
+    """The tokens in context at which this session should be compacted."""
+    found = agent_config.threshold(store, line.model, line.window)
+    return int(line.window * USUAL) if found is None else found
+
+
+def is_near(store: Store, line: Line) -> bool:
+    """Close to the threshold, or beyond; not while its tokens are not counted."""
+    return line.tokens is not None and line.window > 0 and line.tokens >= NEAR * threshold(store, line)

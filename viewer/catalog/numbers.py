@@ -1,0 +1,83 @@
+"""The numbers of a line that take reading messages: how many there are, how often they were compacted, tokens."""
+
+from __future__ import annotations
+
+import logging
+import time
+
+import compaction
+from viewer.store import counting, reading
+from viewer.store.codec import message_of
+from viewer.store.errors import NotFound
+from viewer.store.sessions import get_session
+from viewer.store.stores import Reader
+
+from . import histories, recording
+from .models import Line, StoreState
+from .recording import Prepared
+
+AT_ONCE = 50  # lines; what was counted is written together
+SHORT = 200  # rows; a session without a compaction that has no more is counted without keeping its History
+
+logger = logging.getLogger(__name__)
+
+
+def is_any_due(state: StoreState) -> bool:
+    """Whether lines of this store wait to be counted."""
+    return Line.objects.filter(state=state, due=True).exists()
+
+
+def count_some(reader: Reader, state: StoreState, seconds: float) -> bool:
+    """Count lines that wait for it, the most recent first, for about so long; whether any are left."""
+    until = time.monotonic() + seconds
+    waiting = list(Line.objects.filter(state=state, due=True).order_by("-last_active")[:AT_ONCE])
+    made = Prepared(state.edition)
+    for line in waiting:
+        if _counted(reader, line, max(0.0, until - time.monotonic())):
+            made.lines[line.session_id] = line
+        if time.monotonic() >= until:
+            break
+    written = recording.commit(reader.store, state, made)
+    return not written or len(made.lines) < len(waiting) or len(waiting) == AT_ONCE
+
+
+def _counted(reader: Reader, line: Line, seconds: float) -> bool:
+    """`_count`; a session at which it fails stays uncounted until it changes, or no other would ever have its turn."""
+    try:
+        return _count(reader, line, seconds)
+    except (ValueError, TypeError, LookupError, ArithmeticError, RuntimeError):
+        logger.exception("Session %r of store %s cannot be counted", line.session_id, reader.store.name)
+        return True
+
+
+def _count(reader: Reader, line: Line, seconds: float) -> bool:
+    """Set the line's numbers from its rows as they are now, going on from where an earlier time ended; whether all are
+    counted.
+    """
+    line.due, line.counted = False, line.mark
+    if not line.tip:
+        return True
+    if not line.under and not line.continues and line.live <= SHORT and _count_short(reader, line):
+        return True
+    try:
+        session = get_session(reader, line.session_id)
+        done = histories.count_some(reader, session, seconds)
+        outline = histories.outline(reader, session)
+    except NotFound:
+        return True  # the next comparison takes the line away
+    line.messages, line.in_context = outline.messages, outline.in_context
+    line.live, line.compactions = len(outline.live), len(outline.compactions)
+    line.tokens = outline.tokens_live
+    return done
+
+
+def _count_short(reader: Reader, line: Line) -> bool:
+    """Whether each row is a message of its own, so that History need not be known to count them."""
+    rows = reading.raw_rows(reader, line.session_id, before=None, limit=SHORT + 1)
+    if len(rows) > SHORT or any(row.state != "live" or compaction.is_handoff(message_of(row)) for row in rows):
+        return False
+    sent, count = reading.for_model(rows), counting.counter_for(line.model)
+    line.messages = line.in_context = len(rows)
+    line.live, line.compactions = len(sent), 0
+    line.tokens = sum(counting.row_tokens(row, count) for row in sent)
+    return True

@@ -1,0 +1,297 @@
+"""Facts of a store written down as lines: what is shown, which part of a conversation is listed, what narrows lists.
+
+First everything is read and made (`prepared`), then it is written in one transaction (`commit`), which fails when
+somebody else wrote lines of this store meanwhile: what he read may be newer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F
+
+from viewer.store import counting, listing
+from viewer.store.codec import scrubbed
+from viewer.store.columns import chunks
+from viewer.store.listing import Facts
+from viewer.store.marks import rows_said
+from viewer.store.sessions import CHAIN_LIMIT
+from viewer.store.stores import Reader, Store
+
+from . import nearness
+from .models import Kind, Line, StoreState
+
+LONGEST, LONGEST_ID = 300, 400  # characters that are kept of a text, and of an id that can be listed
+FIELDS = [each.attname for each in Line._meta.concrete_fields if each.attname != "id"]
+KEY = ("source", "model", "archived", "ended", "compacted", "near")
+
+
+@dataclass(slots=True)
+class Prepared:
+    """Lines to be written, and those of sessions that are gone, by id; `edition` is what they were made from. Of the
+    sessions that are `shaken` other rows are known now: the parts that follow them have to be counted again.
+    """
+
+    edition: int
+    lines: dict[str, Line] = field(default_factory=dict)
+    gone: dict[str, Line] = field(default_factory=dict)
+    shaken: set[str] = field(default_factory=set)
+
+
+# -- making ------------------------------------------------------------------------------------------------------------
+
+
+def prepared(reader: Reader, state: StoreState, ids: Sequence[str]) -> Prepared:
+    """What has to be written so that these sessions' lines say what the store says."""
+    ids = [session_id for session_id in ids if is_listable(session_id)]
+    made = Prepared(state.edition)
+    known = lines_of(state, ids)
+    facts = listing.read_facts(reader, ids)
+    for session_id in ids:
+        if session_id in facts:
+            line = known.get(session_id) or Line(state=state, session_id=session_id, row=0)
+            mark = line.mark
+            if _note(reader, line, facts[session_id]):
+                made.lines[session_id] = line
+            if line.mark != mark:
+                made.shaken.add(session_id)
+        elif session_id in known:
+            made.gone[session_id] = known[session_id]
+    return made
+
+
+def lines_of(state: StoreState, ids: Iterable[str]) -> dict[str, Line]:
+    """The lines of these sessions, by id."""
+    return {
+        line.session_id: line
+        for chunk in chunks(list(ids))
+        for line in Line.objects.filter(state=state, session_id__in=chunk)
+    }
+
+
+def is_listable(session_id: Any) -> bool:
+    """Whether our database, whichever it is, can hold this id."""
+    return isinstance(session_id, str) and 0 < len(session_id) <= LONGEST_ID and "\0" not in session_id
+
+
+def _note(reader: Reader, line: Line, facts: Facts) -> bool:
+    """Bring a line up to date with its facts; whether anything changed."""
+    before = _values(line) if line.pk else None
+    line.row = facts.row
+    if before is not None and line.model != _kept(facts.model):
+        line.tokens, line.due = None, True  # each model counts in its own way
+    line.source, line.model, line.title = _kept(facts.source), _kept(facts.model), _kept(facts.title)
+    line.parent, line.forked = _kept(facts.parent), facts.parent in facts.forked_from
+    line.branched_from, line.delegated = _kept(facts.branched_from), facts.delegated
+    line.started_at, line.ended_at, line.end_reason = facts.started_at, facts.ended_at, _kept(facts.end_reason)
+    line.archived, line.cwd = facts.archived, _kept(facts.cwd)
+    line.window = counting.context_window(line.model)
+    if before is None or line.mark != facts.mark.digest:
+        _note_rows(reader, line, facts)
+    _set_words(line)
+    return before != _values(line)
+
+
+def _note_rows(reader: Reader, line: Line, facts: Facts) -> None:
+    mark = facts.mark
+    said = None if line.messages is None else rows_said(reader, facts.id, line.mark, mark.digest)
+    if line.messages is None or said is None:
+        _uncount(line)
+        line.live = line.in_context = mark.live
+    else:  # each is a message of its own, as far as can be told before they are counted
+        line.live, line.in_context, line.messages = line.live + said, line.in_context + said, line.messages + said
+    line.mark, line.due = mark.digest, True
+    line.under = mark.rows > mark.live and listing.has_rows_under(reader, facts.id)
+    line.last_active = listing.last_active(reader, facts.id) or facts.started_at
+    line.own_words = _kept(listing.first_words(reader, facts.id))
+    if not line.continues:
+        line.first_words = line.own_words
+    if not mark.rows:
+        line.messages, line.compactions, line.tokens, line.due = 0, 0, 0, False
+
+
+def _uncount(line: Line) -> None:
+    """Numbers that are no longer true are not shown until they are counted again."""
+    line.messages = line.compactions = line.tokens = None
+    line.due = True
+
+
+def _set_words(line: Line) -> None:
+    words = dict.fromkeys((line.title, line.session_id, line.first_words, line.own_words))
+    line.words = " ".join(words).casefold()
+
+
+def _kept(text: str) -> str:
+    return scrubbed(text[:LONGEST]).replace("\0", "\ufffd")
+
+
+def _values(line: Line) -> list[Any]:
+    return [getattr(line, name) for name in FIELDS]
+
+
+# -- writing -----------------------------------------------------------------------------------------------------------
+
+
+def commit(store: Store, state: StoreState, made: Prepared, changes: Mapping[str, Any] | None = None) -> bool:
+    """Write the lines, and these values of the state; False, and nothing written, if they were made from old ones."""
+    values = dict(changes or {})
+    if not (values or made.lines or made.gone):
+        return True
+    with transaction.atomic():
+        same = StoreState.objects.filter(pk=state.pk, edition=made.edition)
+        if not same.update(edition=F("edition") + 1, **values):
+            return False
+        if made.lines or made.gone:
+            _write(store, state, made, values.get("generation", state.generation))
+    for name, value in {**values, "edition": made.edition + 1}.items():
+        setattr(state, name, value)
+    return True
+
+
+def _write(store: Store, state: StoreState, made: Prepared, generation: int) -> None:
+    for chunk in chunks(sorted(made.gone)):
+        Line.objects.filter(state=state, session_id__in=chunk).delete()
+    lines = _with_chains(state, made)
+    _set_kinds(store, state, lines)
+    for line in lines:
+        if line.session_id in made.lines:
+            line.verified = generation
+    Line.objects.bulk_create(
+        lines,
+        update_conflicts=True,
+        unique_fields=["state", "session_id"],
+        update_fields=[name for name in FIELDS if name not in ("state_id", "session_id")],
+    )
+
+
+def _set_kinds(store: Store, state: StoreState, lines: Sequence[Line]) -> None:
+    found = {_key(kind): kind.pk for kind in Kind.objects.filter(state=state)}
+    wanted = {line.session_id: _key_of(store, line) for line in lines if line.tip}
+    missing = {key for key in wanted.values() if key not in found}
+    if missing:
+        new = [Kind(state=state, **dict(zip(KEY, key, strict=True))) for key in missing]
+        Kind.objects.bulk_create(new, ignore_conflicts=True)
+        found = {_key(kind): kind.pk for kind in Kind.objects.filter(state=state)}
+    for line in lines:
+        line.kind_id = found[wanted[line.session_id]] if line.tip else None
+
+
+def _key(kind: Kind) -> tuple[Any, ...]:
+    return tuple(getattr(kind, name) for name in KEY)
+
+
+def _key_of(store: Store, line: Line) -> tuple[Any, ...]:
+    compacted = line.under or bool(line.continues) or bool(line.compactions)
+    return line.source, line.model, line.archived, line.ended_at is not None, compacted, nearness.is_near(store, line)
+
+
+# -- conversations in parts --------------------------------------------------------------------------------------------
+
+
+def _with_chains(state: StoreState, made: Prepared) -> list[Line]:
+    """The lines to write with what their neighbours make of them, and those neighbours for which they change it."""
+    lines = dict(made.lines)
+    touched = {**lines, **made.gone}
+    parents = {line.parent for line in touched.values() if line.parent}
+    known = lines_of(state, parents - set(touched)) | _children(state, parents | set(touched), lines)
+    around = _Around(lines, {name: line for name, line in known.items() if name not in made.gone}, made.shaken)
+    for session_id in parents | set(touched):
+        around.set_tip(session_id)
+    for session_id in _parents_first(made.lines):
+        around.set_part(session_id)
+    below, seen = list(touched), set(touched)
+    for _ in range(CHAIN_LIMIT):
+        around.learn(_children(state, below, lines))
+        after = {child.session_id for session_id in below for child in around.children(session_id)}
+        below = [session_id for session_id in after if around.set_part(session_id) and session_id not in seen]
+        seen.update(below)
+        if not below:
+            break
+    return list(lines.values())
+
+
+def _parents_first(lines: Mapping[str, Line]) -> list[str]:
+    """The sessions in an order in which none stands before its parent."""
+    order: dict[str, None] = {}
+    for session_id in lines:
+        way: dict[str, None] = {}
+        while session_id in lines and session_id not in order and session_id not in way:
+            way[session_id] = None
+            session_id = lines[session_id].parent
+        order |= dict.fromkeys(reversed(way))
+    return list(order)
+
+
+def _children(state: StoreState, ids: Iterable[str], newer: Mapping[str, Line]) -> dict[str, Line]:
+    """The sessions whose parent is one of these, as they are about to be."""
+    wanted = set(ids)
+    found = {
+        line.session_id: newer.get(line.session_id, line)
+        for chunk in chunks(sorted(wanted))
+        for line in Line.objects.filter(state=state, parent__in=chunk)
+    }
+    found |= {line.session_id: line for line in newer.values() if line.parent in wanted}
+    return {child: line for child, line in found.items() if line.parent in wanted}
+
+
+class _Around:
+    """The lines to write and the known ones beside them; one of those that changes is written too."""
+
+    def __init__(self, lines: dict[str, Line], known: dict[str, Line], shaken: set[str]) -> None:
+        self.lines, self.known, self.shaken = lines, known, set(shaken)
+        self._children: dict[str, dict[str, Line]] = {}
+        self._note(known.values())
+        self._note(lines.values())
+
+    def learn(self, known: dict[str, Line]) -> None:
+        """More lines beside those that are known already."""
+        new = {session_id: line for session_id, line in known.items() if self.get(session_id) is None}
+        self.known |= new
+        self._note(new.values())
+
+    def _note(self, lines: Iterable[Line]) -> None:
+        for line in lines:
+            if line.parent:
+                self._children.setdefault(line.parent, {})[line.session_id] = line
+
+    def children(self, session_id: str) -> Iterable[Line]:
+        return self._children.get(session_id, {}).values()
+
+    def get(self, session_id: str) -> Line | None:
+        return self.lines.get(session_id) or self.known.get(session_id)
+
+    def set_tip(self, session_id: str) -> None:
+        """An ended part is listed only while nothing follows it."""
+        line = self.get(session_id)
+        if line is None:
+            return
+        after = [child for child in self.children(session_id) if not child.forked and child is not line]
+        tip = line.end_reason != "compression" or not after
+        if tip != line.tip:
+            line.tip = tip
+            _uncount(line)  # a part that is not listed is not counted
+            self.lines[session_id] = line
+
+    def set_part(self, session_id: str) -> bool:
+        """What a part has from the part before it; whether that is something new."""
+        line = self.get(session_id)
+        if line is None:
+            return False
+        parent = self.get(line.parent) if line.parent not in ("", session_id) and not line.forked else None
+        before = parent if parent is not None and parent.end_reason == "compression" else None
+        wanted = (
+            before.session_id if before else "",
+            min(before.parts + 1, CHAIN_LIMIT) if before else 1,
+            before.first_words if before else line.own_words,
+        )
+        changed = wanted != (line.continues, line.parts, line.first_words)
+        if changed or (before is not None and before.session_id in self.shaken):
+            line.continues, line.parts, line.first_words = wanted
+            _set_words(line)
+            _uncount(line)
+            self.shaken.add(session_id)
+            self.lines[session_id] = line
+        return changed or session_id in self.shaken

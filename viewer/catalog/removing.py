@@ -1,0 +1,35 @@
+"""A session of ours leaves: from its store, and all that this site's own database has of it."""
+
+from __future__ import annotations
+
+from viewer.runs.models import OPEN_STATUSES, Run
+from viewer.store import deleting
+from viewer.store.errors import SessionBusy
+from viewer.store.sessions import chain, get_session
+from viewer.store.stores import Store, open_store
+
+from . import histories, keeping
+from .models import PackedHistory
+
+
+def remove(store: Store, session_id: str) -> list[str]:
+    """Delete the session with its parts, runs and lines; the ids of what is gone.
+
+    Raises what `deleting.delete` raises, and SessionBusy while a run is open: nothing is deleted then.
+    """
+    if store.ours:
+        _check_no_run(store, session_id)
+    gone = deleting.delete(store, session_id)
+    Run.objects.filter(store=store.name, session_id__in=gone).delete()
+    PackedHistory.objects.filter(store=store.name, session_id__in=gone).delete()
+    histories.forget()
+    keeping.bring(store, gone)
+    return gone
+
+
+def _check_no_run(store: Store, session_id: str) -> None:
+    with open_store(store) as reader:
+        parts = chain(reader, get_session(reader, session_id).id)
+    run = Run.objects.filter(store=store.name, session_id__in=parts, status__in=OPEN_STATUSES).first()
+    if run is not None:
+        raise SessionBusy(f"Run {run.pk} is compacting this session: cancel it first. Nothing was deleted.")

@@ -1,0 +1,164 @@
+"""What the workers do for the catalog: all that a request leaves, bit by bit, one worker at a time a store."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from datetime import timedelta
+from enum import IntEnum
+
+from django.db import Error, connection
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from viewer.store import guards, listing
+from viewer.store.errors import StoreError
+from viewer.store.stores import Reader, Store, all_stores, is_here, open_store, signature
+
+from . import keeping, numbers, recording
+from .models import Line, StoreState
+from .recording import Prepared
+
+LOOK_SECONDS = 2.0  # between two looks, where nothing is left to do
+BREATH_SECONDS = 0.01  # between two steps, for the runs of this worker
+CLAIM = timedelta(seconds=30)  # how long a store is one worker's without a sign of it
+NEWS, LISTED, COMPARED, FORGOTTEN = 2_000, 500, 500, 2_000  # rows of a step
+STEP_SECONDS = 1.0  # of counting, before something else has its turn
+KEPT = timedelta(days=30)  # what is known of a store that was not seen since
+
+logger = logging.getLogger(__name__)
+
+
+class Left(IntEnum):
+    """What a look left to do. Comparing all sessions again takes its time: an agent that writes every second must not
+    keep a processor busy.
+    """
+
+    NOTHING = 0
+    LATER = 1
+    NOW = 2
+
+
+def watch(every: float = LOOK_SECONDS) -> threading.Event:
+    """Keep the catalog up to date in a daemon thread of a worker, until the returned event is set."""
+    ended = threading.Event()
+    threading.Thread(target=_watch, args=(every, ended), name="the catalog", daemon=True).start()
+    return ended
+
+
+def _watch(every: float, ended: threading.Event) -> None:
+    me = guards.new_holder()
+    while not ended.is_set():
+        left = Left.NOTHING
+        try:
+            left = look(me)
+        except Error as problem:
+            logger.warning("The catalog: %s", problem)
+        except Exception:
+            logger.exception("The catalog")
+        finally:
+            connection.close()
+        ended.wait(BREATH_SECONDS if left == Left.NOW else every)
+
+
+def keep_up() -> None:
+    """Bring everything up to date that is here and nobody else's just now."""
+    me = guards.new_holder()
+    while look(me):
+        pass
+
+
+def look(me: str) -> Left:
+    """One step for each store that is here; what is left to do. Nothing is written where there is nothing to do."""
+    left = [_looked(store, me) for store in all_stores() if is_here(store)]
+    return max([*left, Left.NOW if forget_some() else Left.NOTHING])
+
+
+def _looked(store: Store, me: str) -> Left:
+    """A store that cannot be read, for whatever reason, must not keep the others from being read."""
+    try:
+        state = keeping.state_at(store)
+        keeping.note_seen(state)
+        behind = _is_behind(state, signature(store))
+        if not (behind or state.claimed_by == me) or not _claimed(state, me):
+            return Left.NOTHING
+        left = step(store, state) if behind else Left.NOTHING
+        if not left:
+            _release(state, me)
+        return left
+    except StoreError as problem:
+        logger.debug("The catalog of store %s: %s", store.name, problem.message)
+    except Error:  # our own database: nothing else goes on without it either
+        raise
+    except Exception:
+        logger.exception("The catalog of store %s", store.name)
+    return Left.NOTHING
+
+
+def _is_behind(state: StoreState, now: str) -> bool:
+    """Whether there is anything to do for a store with this signature."""
+    return bool(state.signature != now or state.unlisted or state.checked != now or numbers.is_any_due(state))
+
+
+def _claimed(state: StoreState, me: str) -> bool:
+    free = StoreState.objects.filter(Q(claimed_by=me) | Q(claimed_until__lte=Now()), pk=state.pk)
+    return bool(free.update(claimed_by=me, claimed_until=Now() + CLAIM))
+
+
+def _release(state: StoreState, me: str) -> None:
+    StoreState.objects.filter(pk=state.pk, claimed_by=me).update(claimed_by="", claimed_until=Now())
+
+
+# -- steps -------------------------------------------------------------------------------------------------------------
+
+
+def step(store: Store, state: StoreState) -> Left:
+    """What is new, some sessions that are not listed, some that are to be compared, and some to be counted; what is
+    left then.
+    """
+    now = signature(store)
+    new = state.signature != now
+    with open_store(store) as reader:
+        if new and state.generation and keeping.is_written_anew(reader, state):
+            state = keeping.retired(store, state)
+        if new or state.unlisted:
+            keeping.catch_up(reader, state, now, news=NEWS, more=LISTED)
+        if (
+            state.checked != now and not state.unlisted
+        ):  # also beside an agent that has written something new at each look
+            compare_some(reader, state, now)
+        to_count = numbers.count_some(reader, state, STEP_SECONDS)
+    if state.unlisted or state.signature != now or to_count:
+        return Left.NOW
+    return Left.LATER if state.checked != now else Left.NOTHING
+
+
+def compare_some(reader: Reader, state: StoreState, now: str) -> bool:
+    """Compare the next sessions, newest first, with their lines; False if somebody else wrote lines meanwhile.
+
+    A comparison of all that began with the present signature, or a later one, need not be made again.
+    """
+    begins = not state.check_of
+    top = state.newest_session if begins else state.check_at
+    rows = listing.sessions_down_from(reader, top, COMPARED)
+    done = len(rows) < COMPARED
+    low = 0 if done else rows[-1][0]
+    ids = dict.fromkeys(session_id for _, session_id in rows)
+    between = Line.objects.filter(state=state, row__gte=low, row__lte=top)
+    ids |= dict.fromkeys(between.values_list("session_id", flat=True))
+    changes = {"check_at": low - 1, "check_of": now if begins else state.check_of}
+    if done:
+        changes |= {"checked": changes["check_of"], "check_of": ""}
+    made: Prepared = recording.prepared(reader, state, list(ids))
+    return recording.commit(reader.store, state, made, changes)
+
+
+def forget_some() -> bool:
+    """Remove some lines of files that were written anew or stay away; whether there are more."""
+    old = StoreState.objects.filter(Q(retired=True) | Q(seen_at__lt=Now() - KEPT)).first()
+    if old is None:
+        return False
+    lines = Line.objects.filter(pk__in=list(Line.objects.filter(state=old).values_list("pk", flat=True)[:FORGOTTEN]))
+    if not lines.delete()[0]:
+        old.delete()
+    return True
