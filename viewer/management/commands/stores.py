@@ -1,17 +1,44 @@
-"""`manage.py stores`: what is open, and what works there or why not."""
+"""`manage.py stores`: what is open, and what works there or why not; `--create` makes the tables of a new one."""
 
 from typing import Any
 
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from viewer.store import schema, schema_postgres
+from viewer.store.errors import StoreError
+from viewer.store.stores import get_store
 from viewer.up import listing
 
 
 class Command(BaseCommand):
-    """List the stores."""
+    """List the stores, or make one."""
 
     help = "List the stores: path, schema, sessions, and whether their sessions can be compacted or why not."
 
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "--create",
+            metavar="NAME",
+            help="make an empty store where PALIMPSEST_STORES says that NAME is: the tables in a PostgreSQL database, "
+            "or a SQLite file; what is there already is left as it is",
+        )
+
     def handle(self, *args: Any, **options: Any) -> None:
+        if options["create"]:
+            self.stdout.write(_create(options["create"]))
         for line in listing.lines():
             self.stdout.write(line)
+
+
+def _create(name: str) -> str:
+    """Make the store of this name; what was made, as a sentence."""
+    try:
+        store = get_store(name)
+        if store.is_file:
+            schema.create(store.path)
+            return f"Made {store.place}."
+        letters = schema_postgres.create(store.name, store.url)
+    except (StoreError, OSError) as problem:
+        raise CommandError(str(problem)) from None
+    without = "" if letters else " Without pg_trgm, scripts without spaces are searched one message after the other."
+    return f"Made the tables in {store.place}.{without}"

@@ -1,4 +1,4 @@
-"""`manage.py worker`: one process that runs queued compactions."""
+"""`manage.py worker`: one process that runs queued compactions and keeps the catalog of sessions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from django_tasks_db.management.commands.db_worker import Worker
 from django_tasks_db.models import DBTaskResult
 from django_tasks_db.utils import exclusive_transaction
 
-from viewer.runs import recovery
+from viewer.catalog import working
+from viewer.runs import recovery, workers
 from viewer.runs.queues import queues_here
 from viewer.store import guards
 from viewer.up.leash import hold
@@ -77,11 +78,16 @@ class Command(BaseCommand):
     """Run queued tasks until stopped."""
 
     requires_system_checks = ()  # they load all pages, which takes longer than the rest of the start
-    help = "Run queued compactions until stopped. Start as many as you like, on each machine that has a store."
+    help = (
+        "Run queued compactions, and keep the lists of sessions up to date, until stopped. Start as many as you like, "
+        "on each machine that has a store."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
-            "--batch", action="store_true", help="run what is queued or was left by a killed process, then end"
+            "--batch",
+            action="store_true",
+            help="run what is queued or was left by a killed process, bring the lists up to date, then end",
         )
         parser.add_argument("--leash", action="store_true", help="end when standard input ends (`manage.py up`)")
 
@@ -103,5 +109,10 @@ class Command(BaseCommand):
         if batch:
             recovery.sweep()
         else:
-            recovery.watch()
+            recovery.watch(worker.worker_id)
+            working.watch()
         worker.run()
+        if batch:
+            working.keep_up()
+        else:
+            workers.leave(worker.worker_id)

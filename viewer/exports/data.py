@@ -1,0 +1,139 @@
+"""JSON and JSON lines: the same objects, as one document or one a line. `docs/export.md` describes them.
+
+The document is written as it is read, so that what became of it stands at its end: `complete`, `note`,
+`masked_places`.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from datetime import datetime
+from typing import Any
+
+from viewer.store.codec import scrubbed
+from viewer.store.outline import Cut
+
+from .facts import Facts, moment
+from .source import Outcome, Piece, Plan
+
+FORMAT, VERSION = "palimpsest-session", 1
+
+
+class Json:
+    """One document."""
+
+    def __init__(self, planned: Plan, facts: Facts) -> None:
+        self.planned, self.facts = planned, facts
+        self.first = True
+
+    def start(self) -> str:
+        head = _json(_head(self.facts))[:-1]
+        cuts = ",\n".join(_json(_boundary(cut)) for cut in self.planned.outline.cuts)
+        return f'{head},\n"boundaries": [{cuts}],\n"messages": ['
+
+    def piece(self, piece: Piece) -> str:
+        before, self.first = ("\n" if self.first else ",\n"), False
+        return before + _json(_message(piece))
+
+    def end(self, outcome: Outcome) -> str:
+        return f"\n],\n{_json(_tail(outcome))[1:]}\n"
+
+
+class JsonLines:
+    """One object a line: the session, its boundaries, its messages, the end. `type` tells them apart."""
+
+    def __init__(self, planned: Plan, facts: Facts) -> None:
+        self.planned, self.facts = planned, facts
+
+    def start(self) -> str:
+        return _json({"type": "session", **_head(self.facts)}) + "\n"
+
+    def piece(self, piece: Piece) -> str:
+        boundary = {"boundary": _boundary(piece.cut)} if piece.cut else {}
+        return _json({"type": piece.kind, **_message(piece), **boundary}) + "\n"
+
+    def end(self, outcome: Outcome) -> str:
+        return _json({"type": "end", **_tail(outcome)}) + "\n"
+
+
+def _head(facts: Facts) -> dict[str, Any]:
+    session = {
+        "id": facts.id, "store": facts.store, "title": facts.title, "name": facts.name, "source": facts.source,
+        "model": facts.model, "cwd": facts.cwd, "started_at": _time(facts.started_at),
+        "last_active": _time(facts.last_active),
+        "ended_at": _time(facts.ended_at) if facts.ended_at is not None else None, "end_reason": facts.end_reason,
+        "parent": facts.parent or None, "parts": facts.parts, "messages_total": facts.messages,
+        "messages_in_context": facts.in_context, "compactions": facts.compactions,
+    }  # fmt: skip
+    return {
+        "format": FORMAT, "version": VERSION, "exported_at": facts.exported_at.isoformat(timespec="seconds"),
+        "view": facts.view, "masked": facts.masked, "system_prompt": facts.system_prompt or None, "session": session,
+    }  # fmt: skip
+
+
+def _message(piece: Piece) -> dict[str, Any]:
+    said: dict[str, Any] = {
+        "id": piece.id, "kind": piece.kind, "role": piece.role, "content": piece.content,
+        "tool_calls": piece.tool_calls, "tool_call_id": piece.tool_call_id or None,
+        "tool_name": piece.tool_name or None, "reasoning": piece.reasoning or None,
+        "finish_reason": piece.finish_reason or None, "timestamp": _time(piece.timestamp), "state": piece.state,
+        "shortened": piece.shortened, "rows": piece.rows,
+    }  # fmt: skip
+    if piece.kind == "handoff":
+        said |= {"summary": piece.summary}
+    return said | ({"extra": piece.extra} if piece.extra else {})
+
+
+def _boundary(cut: Cut) -> dict[str, Any]:
+    return {
+        "handoff_id": cut.handoff_id, "at": _time(cut.time) if cut.time else None,
+        "by": "palimpsest" if cut.run else "agent", "run": cut.run, "inherited": cut.inherited,
+        "before_message_id": cut.cut_id, "messages_before": cut.messages_before, "messages_after": cut.messages_after,
+        "summarised_ids": cut.summarised_ids, "kept_ids": cut.kept_ids, "shortened_ids": cut.shortened_ids,
+    }  # fmt: skip
+
+
+def _tail(outcome: Outcome) -> dict[str, Any]:
+    return {
+        "complete": outcome.complete, "missing": outcome.missing, "note": outcome.note,
+        "masked_places": outcome.masked,
+    }  # fmt: skip
+
+
+def _time(epoch: float) -> str | None:
+    found: datetime | None = moment(epoch)
+    return found.isoformat() if found else None
+
+
+def _json(value: dict[str, Any]) -> str:
+    """On one line. What JSON cannot say is said as text, so that every reader takes it."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False, default=_other)
+    except (ValueError, RecursionError):
+        text = json.dumps(_sayable(value), ensure_ascii=False, default=_other)
+    return scrubbed(text) if text.isascii() else scrubbed(text).translate(_LINES)
+
+
+# Lawful in JSON, but some programs end a line there.
+_LINES = {0x85: "\\u0085", 0x2028: "\\u2028", 0x2029: "\\u2029"}
+
+
+def _other(value: Any) -> str:
+    return base64.b64encode(value).decode() if isinstance(value, bytes) else repr(value)
+
+
+_DEEPEST = 100
+
+
+def _sayable(value: Any, depth: int = 0) -> Any:
+    """The value without numbers that are none, and without what is nested too deeply to be written."""
+    if isinstance(value, float):
+        return value if value - value == 0 else repr(value)
+    if not isinstance(value, (list, tuple, dict)):
+        return value
+    if depth == _DEEPEST:
+        return "(nested too deeply to be exported)"
+    if isinstance(value, dict):
+        return {key: _sayable(item, depth + 1) for key, item in value.items()}
+    return [_sayable(item, depth + 1) for item in value]

@@ -1,0 +1,129 @@
+"""What every export says of its session first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from django.utils import timezone
+
+from compaction import secrets
+from compaction.secrets import Mask
+from viewer.store.masking import masked_session
+
+from .source import Plan, View
+
+VIEWS: dict[View, str] = {"history": "History", "live": "What the model sees", "raw": "Raw rows"}
+EXPLAINED: dict[View, str] = {
+    "history": "Each message once, with the boundaries of its compactions.",
+    "live": "What a model would be sent now.",
+    "raw": "Every row as it is stored.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """The session, and what of it this export holds. Times in epoch seconds."""
+
+    view: View
+    masked: bool
+    exported_at: datetime
+    store: str
+    id: str
+    name: str
+    title: str
+    source: str
+    model: str
+    cwd: str
+    started_at: float
+    last_active: float
+    ended_at: float | None
+    end_reason: str
+    parent: str
+    parts: int
+    messages: int
+    in_context: int
+    compactions: int
+    exported: int
+    system_prompt: str
+
+    @property
+    def lines(self) -> list[tuple[str, str]]:
+        """For people: (name, value), those that are known."""
+        ended = f"{clock(self.ended_at)} ({self.end_reason or 'closed'})" if self.ended_at is not None else ""
+        found = [
+            ("Store", self.store),
+            ("Session", self.id),
+            ("Source", self.source),
+            ("Model", self.model),
+            ("Directory", self.cwd),
+            ("Started", clock(self.started_at)),
+            ("Last active", clock(self.last_active)),
+            ("Ended", ended),
+            ("Messages", self._counts),
+            ("Compactions", f"{self.compactions:,}" if self.compactions else "none"),
+            ("View", f"{VIEWS[self.view]}. {EXPLAINED[self.view]}"),
+            ("Exported", clock(self.exported_at.timestamp())),
+        ]
+        return [(name, value) for name, value in found if value]
+
+    @property
+    def _counts(self) -> str:
+        if self.in_context == self.messages:
+            return f"{self.messages:,}{', all in context' if self.messages else ''}"
+        return f"{self.messages:,}, {self.in_context:,} of them in context"
+
+    @property
+    def masking(self) -> str:
+        """What was done about secrets, as a sentence."""
+        if self.masked:
+            return "What looks like a secret is masked in this export: “[masked: password]”, say, stands in its place."
+        return "Nothing is masked in this export: it may hold passwords and keys."
+
+
+def facts_of(planned: Plan, put: Mask | None) -> Facts:
+    """The facts; with `put`, masked as the messages are."""
+
+    def said(text: str) -> str:
+        return secrets.mask(text, put) if put else text
+
+    session = masked_session(planned.session, put) if put else planned.session
+    outline = planned.outline
+    return Facts(
+        view=planned.view,
+        masked=put is not None,
+        exported_at=datetime.now(UTC),
+        store=planned.store.name,
+        id=session.id,
+        name=session.name,
+        title=session.title,
+        source=session.source,
+        model=said(session.model),
+        cwd=session.cwd,
+        started_at=session.started_at,
+        last_active=session.last_active,
+        ended_at=session.ended_at,
+        end_reason=session.end_reason,
+        parent=session.parent,
+        parts=session.parts,
+        messages=outline.messages,
+        in_context=outline.in_context,
+        compactions=len(outline.compactions),
+        exported=planned.messages,
+        system_prompt=said(planned.system_prompt),
+    )
+
+
+def clock(epoch: float) -> str:
+    """A time in this site's zone, "2026-07-14 06:12:03 CEST"; "" for none, and for what no calendar holds."""
+    found = moment(epoch)
+    return f"{timezone.localtime(found):%Y-%m-%d %H:%M:%S %Z}" if found else ""
+
+
+def moment(epoch: float) -> datetime | None:
+    """A stored time; None for the 0 that stands for none, and for what no calendar holds."""
+    try:
+        found = datetime.fromtimestamp(epoch, UTC) if epoch > 0 else None
+        return found if found is None or 1 < found.year < 9999 else None
+    except (ValueError, OverflowError, OSError):
+        return None

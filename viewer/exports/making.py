@@ -1,0 +1,107 @@
+"""One export: a name for the file, its type, and its octets in pieces."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from django.http import StreamingHttpResponse
+from django.utils.http import content_disposition_header
+
+from compaction import secrets
+
+from .data import Json, JsonLines
+from .facts import Facts, facts_of
+from .markdown import Markdown
+from .page import Page
+from .source import Outcome, Piece, Plan, View, plan, windows
+
+Format = Literal["md", "html", "json", "jsonl"]
+CONTENT_TYPES: dict[Format, str] = {
+    "md": "text/markdown; charset=utf-8",
+    "html": "text/html; charset=utf-8",
+    "json": "application/json",
+    "jsonl": "application/x-ndjson",
+}
+LONGEST_NAME, LONGEST_ID = 120, 100  # octets in the name of a file, for which most file systems have room for 255
+
+
+class Writer(Protocol):
+    """One format: what stands before the messages, a message, and what stands behind them."""
+
+    def start(self) -> str: ...
+
+    def piece(self, piece: Piece) -> str: ...
+
+    def end(self, outcome: Outcome) -> str: ...
+
+
+WRITERS: dict[Format, Callable[[Plan, Facts], Writer]] = {
+    "md": Markdown,
+    "html": Page,
+    "json": Json,
+    "jsonl": JsonLines,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """A file to be. `chunks` can be read once; `outcome` is known when they have been read."""
+
+    filename: str
+    content_type: str
+    chunks: Iterator[bytes]
+    outcome: Outcome
+
+
+def export(store: str, session_id: str, format: Format, view: View = "history", *, mask: bool = True) -> Export:
+    """A session as a file. Raises NotFound or StoreUnavailable; what fails later, ends the file with a note."""
+    planned, outcome = plan(store, session_id, view), Outcome()
+
+    def put(kind: str) -> str:
+        outcome.masked += 1
+        return secrets.label(kind)
+
+    hide = put if mask else None
+    facts = facts_of(planned, hide)
+    writer = WRITERS[format](planned, facts)
+    return Export(
+        f"{_file_name(facts)}.{format}", CONTENT_TYPES[format], _chunks(planned, writer, outcome, hide), outcome
+    )
+
+
+def _chunks(planned: Plan, writer: Writer, outcome: Outcome, put: secrets.Mask | None) -> Iterator[bytes]:
+    yield _encoded(writer.start())
+    for window in windows(planned, outcome, put):
+        if window:
+            yield _encoded("".join(map(writer.piece, window)))
+    yield _encoded(writer.end(outcome))
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "replace")
+
+
+def _file_name(facts: Facts) -> str:
+    """The session's name with what every file system takes, and its id, which no two sessions of a store share."""
+    found = ("" if facts.name == facts.id else _safe(facts.name, LONGEST_NAME), _safe(facts.id, LONGEST_ID))
+    return " ".join(filter(None, found)) or "session"
+
+
+def _safe(text: str, longest: int) -> str:
+    """Letters, numbers and a few signs; white space and all else as single spaces. It does not begin like an option."""
+    kept = (c if c in "-_" or unicodedata.category(c)[0] in "LNM" else " " for c in text[:1000])
+    folded = " ".join("".join(kept).split()).lstrip("- ")
+    return folded.encode()[:longest].decode("utf-8", "ignore").rstrip()
+
+
+def download(made: Export) -> StreamingHttpResponse:
+    """The file as an answer that a browser keeps and never opens."""
+    headers: dict[str, Any] = {
+        "Content-Disposition": content_disposition_header(True, made.filename),
+        "X-Content-Type-Options": "nosniff",
+        "Cache-Control": "no-store",
+    }
+    return StreamingHttpResponse(made.chunks, content_type=made.content_type, headers=headers)

@@ -1,0 +1,95 @@
+"""Markdown: a heading for each message, calls and results in fences, boundaries as a rule with their handoff quoted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from compaction import messages as engine
+from viewer.texts import line
+
+from . import prose, words
+from .facts import Facts
+from .source import Outcome, Piece, Plan
+from .texts import Part, data_image, parts, pretty
+
+
+class Markdown:
+    """One text of Markdown, readable as it is."""
+
+    def __init__(self, planned: Plan, facts: Facts) -> None:
+        self.facts = facts
+
+    def start(self) -> str:
+        facts = [f"- {name}: {prose.escaped(line(value, 500))}" for name, value in self.facts.lines]
+        lines = [f"# {prose.escaped(line(self.facts.name, 200))}", "", *facts, "", f"**{self.facts.masking}**", ""]
+        if self.facts.system_prompt:
+            lines += ["## System prompt", "", prose.fenced(self.facts.system_prompt)]
+        return "\n".join([*lines, ""])
+
+    def piece(self, piece: Piece) -> str:
+        return _handoff(piece) if piece.kind == "handoff" else _message(piece)
+
+    def end(self, outcome: Outcome) -> str:
+        said = [f"**{prose.escaped(outcome.note)}**"] if outcome.note else []
+        if self.facts.masked:
+            said.append(words.masked_places(outcome.masked))
+        if not self.facts.exported:
+            said.insert(0, "There is no message in this view.")
+        return "---\n\n" + "\n\n".join([*said, "End of the export."]) + "\n"
+
+
+def _message(piece: Piece) -> str:
+    blocks = [f"## {_heading(piece)}", *(prose.escaped(note) for note in words.notes(piece))]
+    if piece.reasoning:
+        blocks += ["Thinking:", prose.quoted(piece.reasoning)]
+    blocks += [_part(part) for part in parts(piece.role, piece.content)]
+    for call in engine.calls({"tool_calls": piece.tool_calls}):
+        blocks.append(f"Calls **{prose.escaped(line(call.name, 80) or 'a tool')}**:\n\n{_code(call.arguments)}")
+    blocks += [f"{prose.escaped(name)}:\n\n{_code(pretty(value))}" for name, value in piece.extra.items()]
+    return "\n\n".join(block.rstrip("\n") for block in blocks) + "\n\n"
+
+
+def _heading(piece: Piece) -> str:
+    return " · ".join(prose.escaped(word) for word in words.heading(piece))
+
+
+def _handoff(piece: Piece) -> str:
+    blocks = ["---", f"## {' · '.join(prose.escaped(word) for word in words.of_handoff(piece))}"]
+    blocks += [prose.escaped(line) for line in words.of_boundary(piece)]
+    blocks.append(words.NOBODYS)
+    blocks.append(prose.quoted(piece.summary.strip()))
+    if piece.directive:
+        blocks += ["The instructions to the model around it:", prose.quoted(piece.directive.strip())]
+    blocks += [f"{prose.escaped(name)}:\n\n{_code(pretty(value))}" for name, value in piece.extra.items()]
+    return "\n\n".join(block.rstrip("\n") for block in [*blocks, "---"]) + "\n\n"
+
+
+def _part(part: Part) -> str:
+    return "\n\n".join(_lines(part))
+
+
+def _lines(part: Part) -> Iterator[str]:
+    if part.kind == "prose":
+        yield prose.embedded(part.text)
+    elif part.kind == "thinking":
+        yield from ("Thinking:", prose.quoted(part.text))
+    elif part.kind == "call":
+        yield from (f"Calls **{prose.escaped(line(part.name, 80) or 'a tool')}**:", _code(part.text))
+    elif part.kind == "image":
+        yield _image(part.text)
+    else:
+        yield from (f"{prose.escaped(line(part.name, 80))}:",) if part.name else ()
+        yield _code(part.text)
+
+
+def _code(text: str) -> str:
+    text = pretty(text)
+    return prose.fenced(text, "json" if text[:1] in ("{", "[") and text[-1:] in ("}", "]") else "")
+
+
+def _image(address: str) -> str:
+    if found := data_image(address):
+        return f"*An image ({found[0]}, {found[1]:,} bytes) stands here; it is in the HTML and JSON exports.*"
+    if address.startswith("data:"):
+        return "*An image of a kind that is not shown stands here; it is in the JSON export.*"
+    return f"*An image, not loaded:* {prose.escaped(line(address, 2_000))}"

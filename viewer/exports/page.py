@@ -1,0 +1,121 @@
+"""HTML: one file that needs nothing else and runs nothing, in the site's paper and ink."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterator
+from html import escape
+
+from compaction import messages as engine
+from viewer.texts import clean, line
+
+from . import prose, words
+from .facts import Facts
+from .source import Outcome, Piece, Plan
+from .style import STYLE
+from .texts import Part, data_image, parts, pretty
+
+_HASH = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
+POLICY = f"default-src 'none'; style-src 'sha256-{_HASH}'; img-src data:; base-uri 'none'; form-action 'none'"
+
+
+class Page:
+    """One page."""
+
+    def __init__(self, planned: Plan, facts: Facts) -> None:
+        self.facts = facts
+
+    def start(self) -> str:
+        name = _text(line(self.facts.name, 200))
+        rows = "".join(f"<dt>{_text(term)}</dt><dd>{_text(line(value, 500))}</dd>" for term, value in self.facts.lines)
+        prompt = _folded("System prompt", self.facts.system_prompt) if self.facts.system_prompt else ""
+        return (
+            '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+            f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
+            '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+            f'<meta name="referrer" content="no-referrer">\n<title>{name}</title>\n<style>{STYLE}</style>\n</head>\n'
+            "<body>\n"
+            f'<header>\n<h1 dir="auto">{name}</h1>\n<dl>{rows}</dl>\n'
+            f'<p class="masking">{_text(self.facts.masking)}</p>\n</header>\n<main>\n{prompt}'
+        )
+
+    def piece(self, piece: Piece) -> str:
+        return _handoff(piece) if piece.kind == "handoff" else _message(piece)
+
+    def end(self, outcome: Outcome) -> str:
+        none = "" if self.facts.exported else "<p>There is no message in this view.</p>\n"
+        note = f'<p class="incomplete">{_text(outcome.note)}</p>\n' if outcome.note else ""
+        places = f"<p>{_text(words.masked_places(outcome.masked))}</p>\n" if self.facts.masked else ""
+        return f"</main>\n<footer>\n{none}{note}{places}<p>End of the export.</p>\n</footer>\n</body>\n</html>\n"
+
+
+def _message(piece: Piece) -> str:
+    kind = piece.role if piece.role in ("user", "assistant", "tool") else "other"
+    inside = [f'<p class="note">{_text(note)}</p>' for note in words.notes(piece)]
+    inside += [_folded("Thinking", piece.reasoning)] if piece.reasoning else []
+    inside += [_part(part) for part in parts(piece.role, piece.content)]
+    inside += [_call(call.name, call.arguments) for call in engine.calls({"tool_calls": piece.tool_calls})]
+    inside += _columns(piece)
+    away = "" if piece.state == "live" else " away"
+    top = f'<article class="{kind}{away}" id="m{piece.id}">\n{_heading(words.heading(piece))}'
+    return f"{top}{''.join(inside)}</article>\n"
+
+
+def _handoff(piece: Piece) -> str:
+    lines = "".join(f"<p>{_text(line)}</p>\n" for line in words.of_boundary(piece))
+    directive = _folded("The instructions to the model around it", piece.directive.strip()) if piece.directive else ""
+    return (
+        f'<section class="boundary" id="b{piece.id}">\n{_heading(words.of_handoff(piece))}{lines}'
+        f'<p class="note">{_text(words.NOBODYS)}</p>\n<blockquote dir="auto">{prose.as_html(piece.summary.strip())}'
+        f"</blockquote>\n{directive}{''.join(_columns(piece))}</section>\n"
+    )
+
+
+def _heading(found: list[str]) -> str:
+    first, *others = (_text(word) for word in found)
+    return f"<h2>{first}{''.join(f' <span>{other}</span>' for other in others)}</h2>\n"
+
+
+def _columns(piece: Piece) -> Iterator[str]:
+    """The other columns of a raw row."""
+    for name, value in piece.extra.items():
+        yield f'<div class="column"><b>{_text(line(name, 80))}</b>{_pre(pretty(value))}</div>\n'
+
+
+def _part(part: Part) -> str:
+    if part.kind == "prose":
+        return f'<div class="md" dir="auto">{prose.as_html(part.text)}</div>\n'
+    if part.kind == "thinking":
+        return _folded("Thinking", part.text)
+    if part.kind == "call":
+        return _call(part.name, part.text)
+    if part.kind == "image":
+        return _image(part.text)
+    return (f"<p><code>{_text(line(part.name, 80))}</code></p>" if part.name else "") + _pre(part.text)
+
+
+def _call(name: str, arguments: str) -> str:
+    name = _text(line(name, 80) or "a tool")
+    return f'<div class="call"><b>Calls <code>{name}</code></b>{_pre(pretty(arguments))}</div>\n'
+
+
+def _folded(name: str, text: str) -> str:
+    return f"<details><summary>{_text(name)}, {len(text):,} characters</summary>{_pre(text)}</details>\n"
+
+
+def _image(address: str) -> str:
+    if data_image(address):
+        return f'<p><img src="{_text(address)}" alt="an image of the conversation"></p>\n'
+    if address.startswith(("http://", "https://")):
+        link = f'<a href="{_text(address)}" rel="noopener noreferrer nofollow">{_text(line(address, 300))}</a>'
+        return f'<p class="note">An image, not loaded: {link}</p>\n'
+    return f'<p class="note">An image that is not shown: {_text(line(address, 300))}</p>\n'
+
+
+def _pre(text: str) -> str:
+    return f'<pre dir="auto">{_text(text)}</pre>\n' if text else ""
+
+
+def _text(text: str) -> str:
+    return escape(clean(text))

@@ -1,0 +1,235 @@
+"""What an export reads: the messages of one view of a session, in windows.
+
+Which messages there are is settled when it begins; their rows are read a window at a time, each over a connection of
+its own that is closed before the window is handed on, so that neither memory nor the owner's commits depend on how long
+the session is or how slowly somebody downloads it. What is appended meanwhile is left out; what vanishes is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, cast
+
+import compaction
+from compaction import secrets
+from compaction.secrets import Mask
+from viewer.catalog import histories
+from viewer.store import reading
+from viewer.store.codec import StoredMessage
+from viewer.store.errors import StoreError, StoreUnavailable
+from viewer.store.history import Boundary, Entry
+from viewer.store.outline import Cut, Outline
+from viewer.store.sessions import Session, get_session, system_prompt
+from viewer.store.stores import Reader, Store, get_store, identity, open_store
+
+View = Literal["history", "live", "raw"]
+ROWS, OCTETS = 100, 1_000_000  # of one window, which has one row at least
+# May hold memory that the agent injected on the way to the provider (`docs/hermes.md` section 1): never exported.
+NOT_EXPORTED = frozenset({"api_content"})
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One message, or a compaction's handoff with its `summary` and the instructions to the model around it.
+
+    `rows` are the ids of all rows that carry it. In History `cut` is the boundary of a handoff. `extra` holds the other
+    columns of a raw row.
+    """
+
+    id: int
+    kind: Literal["message", "handoff"]
+    role: str
+    content: Any
+    state: str
+    timestamp: float
+    rows: tuple[int, ...]
+    tool_calls: list[dict[str, Any]] = field(default_factory=list)
+    tool_call_id: str = ""
+    tool_name: str = ""
+    reasoning: str = ""
+    finish_reason: str = ""
+    shortened: bool = False
+    summary: str = ""
+    directive: str = ""
+    cut: Cut | None = None
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What an export will hold, as of one moment. `file` is the identity of the store's file then."""
+
+    store: Store
+    session: Session
+    view: View
+    outline: Outline
+    system_prompt: str
+    file: tuple[int, int]
+
+    @property
+    def messages(self) -> int:
+        """How many messages, or for the other views rows, it will hold."""
+        return {
+            "history": self.outline.messages,
+            "live": len(self.outline.live),
+            "raw": len(self.outline.ids),
+        }[self.view]
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What became of an export, told at its end: rows that had vanished, why it broke off, what was masked."""
+
+    missing: int = 0
+    broken_off: str = ""
+    masked: int = 0
+
+    @property
+    def complete(self) -> bool:
+        return not self.missing and not self.broken_off
+
+    @property
+    def note(self) -> str:
+        """Why the export is not complete, as a sentence; "" when it is."""
+        if self.broken_off:
+            return f"This export is incomplete: it broke off here. {self.broken_off}"
+        if self.missing:
+            gone = "1 message was" if self.missing == 1 else f"{self.missing:,} messages were"
+            return f"This export is incomplete: {gone} deleted from the store while it was written."
+        return ""
+
+
+def plan(store: str, session_id: str, view: View) -> Plan:
+    """What there is to export. Raises NotFound or StoreUnavailable."""
+    with open_store(get_store(store)) as reader:
+        session = get_session(reader, session_id)
+        return Plan(
+            store=reader.store,
+            session=session,
+            view=view,
+            outline=histories.outline(reader, session),
+            system_prompt=system_prompt(reader, session_id) if view == "live" else "",
+            file=identity(reader.store),
+        )
+
+
+def windows(planned: Plan, outcome: Outcome, put: Mask | None) -> Iterator[list[Piece]]:
+    """The pieces in order; `outcome` is filled in on the way. With `put`, masked."""
+    pieces = _of_history if planned.view == "history" else _of_rows
+    for start, stop in _stretches(_sizes(planned.outline, planned.view)):
+        try:
+            with open_store(planned.store) as reader:
+                if identity(planned.store) != planned.file:
+                    raise StoreUnavailable(f"The file of store {planned.store.name} was replaced meanwhile.")
+                found = list(pieces(planned, reader, start, stop, outcome))
+        except StoreError as problem:
+            outcome.broken_off = problem.message
+            return
+        yield [_masked(piece, put) for piece in found] if put else found
+
+
+def _stretches(sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Ranges of as many messages as a window takes; one empty range where there is none."""
+    start, octets = 0, 0
+    for at, size in enumerate(sizes):
+        if at > start and (at - start == ROWS or octets + size > OCTETS):
+            yield start, at
+            start, octets = at, 0
+        octets += size
+    yield start, len(sizes)
+
+
+def _sizes(outline: Outline, view: View) -> list[int]:
+    if view == "raw":
+        return list(outline.sizes)
+    if view == "live":
+        return [outline.sizes[number] for number in outline.live]
+    full = (outline.number(outline.entry(place).full_id) for place in range(outline.messages))
+    return [outline.sizes[number or 0] for number in full]
+
+
+# -- pieces ------------------------------------------------------------------------------------------------------------
+
+
+def _of_history(planned: Plan, reader: Reader, start: int, stop: int, outcome: Outcome) -> Iterator[Piece]:
+    items = planned.outline.stretch(start, stop).items
+    rows = reading.read_rows(reader, [item.full_id if isinstance(item, Entry) else item.handoff_id for item in items])
+    for item in items:
+        row = rows.get(item.full_id if isinstance(item, Entry) else item.handoff_id)
+        if row is None:
+            outcome.missing += 1
+        elif isinstance(item, Entry):
+            said = _message(row, reading.live_content(row), item.rows)
+            yield replace(said, id=item.id, state=item.state, shortened=item.shortened)
+        else:
+            found = reading.handoff_of(cast(Boundary, item), row)
+            yield replace(_handoff(row, found.summary, found.directive), cut=item)
+
+
+def _of_rows(planned: Plan, reader: Reader, start: int, stop: int, outcome: Outcome) -> Iterator[Piece]:
+    live = planned.view == "live"
+    ids = (planned.outline.live_ids if live else planned.outline.ids)[start:stop]
+    rows = reading.read_rows(reader, ids)
+    outcome.missing += len(ids) - len(rows)
+    for row_id in ids:
+        if row_id in rows:
+            yield from _of_live(rows[row_id]) if live else [_raw(rows[row_id])]
+
+
+def _of_live(row: StoredMessage) -> Iterator[Piece]:
+    """Its message, its handoff, or for a merged row both."""
+    parts = compaction.split(row.content, flagged=row.flagged)
+    found = [part for part in parts if part.kind == "summary"]
+    if found:
+        directive = "\n\n".join(part.directive for part in found if part.directive)
+        yield replace(_handoff(row, "\n\n".join(part.text for part in found), directive), state="live")
+    if not found or len(found) < len(parts) or row.tool_calls:
+        yield replace(_message(row, reading.live_content(row), (row.id,)), state="live")
+
+
+def _raw(row: StoredMessage) -> Piece:
+    """The row as it is stored."""
+    found = [part.text for part in compaction.split(row.content, flagged=row.flagged) if part.kind == "summary"]
+    extra = {name: value for name, value in row.extra.items() if name not in NOT_EXPORTED}
+    stored = replace(_message(row, row.content, (row.id,)), extra=extra)
+    return replace(stored, kind="handoff", summary="\n\n".join(found)) if found else stored
+
+
+def _handoff(row: StoredMessage, summary: str, directive: str) -> Piece:
+    handoff = _message(row, row.content, (row.id,))
+    return replace(handoff, kind="handoff", summary=summary, directive=directive, tool_calls=[], reasoning="")
+
+
+def _message(row: StoredMessage, content: Any, rows: tuple[int, ...]) -> Piece:
+    return Piece(
+        id=row.id,
+        kind="message",
+        role=row.role,
+        content=content,
+        state=row.state,
+        timestamp=row.timestamp,
+        rows=rows,
+        tool_calls=row.tool_calls,
+        tool_call_id=row.tool_call_id,
+        tool_name=row.tool_name,
+        reasoning=row.reasoning,
+        finish_reason=row.finish_reason,
+    )
+
+
+def _masked(piece: Piece, put: Mask) -> Piece:
+    """The piece without what looks like a secret, in whatever column. What stands twice in it is counted once."""
+    return replace(
+        piece,
+        role=secrets.mask(piece.role, put),
+        content=secrets.mask_value(piece.content, put),
+        tool_calls=secrets.mask_value(piece.tool_calls, put),
+        tool_call_id=secrets.mask(piece.tool_call_id, put),
+        tool_name=secrets.mask(piece.tool_name, put),
+        reasoning=secrets.mask(piece.reasoning, put),
+        finish_reason=secrets.mask(piece.finish_reason, put),
+        summary=secrets.mask(piece.summary),
+        directive=secrets.mask(piece.directive),
+        extra={name: secrets.mask_value({name: value}, put)[name] for name, value in piece.extra.items()},
+    )

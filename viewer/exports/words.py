@@ -1,0 +1,67 @@
+"""What the readable exports say about a message or a boundary, the same in Markdown and in HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from compaction import messages as engine
+from viewer.store.codec import BOOKKEEPING_ROLES
+from viewer.texts import line
+
+from .facts import clock
+from .source import Piece
+
+NAMES = {"user": "User", "assistant": "Assistant", "system": "System", "developer": "System", "tool": "Tool"}
+STATES = {"live": "in context", "under": "summarised away", "out": "superseded or taken back"}
+NOBODYS = "This is the summary of a compaction. It stands for earlier messages; nobody in the conversation said it."
+
+
+def who(role: str) -> str:
+    """A role as a person reads it; one this site does not know is named as it is."""
+    if role in BOOKKEEPING_ROLES:
+        return "The agent's own record"
+    return NAMES.get(role) or f"Role “{line(role, 40)}”"
+
+
+def heading(piece: Piece) -> list[str]:
+    """Who, which tool, when, where in the context, the row."""
+    tool = line(piece.tool_name, 80) if piece.role in engine.RESULT_ROLES else ""
+    state = STATES.get(piece.state, piece.state) if piece.state != "live" else ""
+    return [word for word in (who(piece.role), tool, clock(piece.timestamp), state, f"message {piece.id}") if word]
+
+
+def notes(piece: Piece) -> Iterator[str]:
+    """What is to be known of a message beside its text."""
+    if piece.shortened and piece.state == "live":
+        yield "The model now sees a shortened form of this."
+    if piece.finish_reason in ("length", "max_tokens"):
+        yield "The model was cut off at its length limit."
+
+
+def of_handoff(piece: Piece) -> list[str]:
+    """The heading of a boundary, or of a handoff outside History."""
+    cut = piece.cut
+    if cut is None:
+        return ["Compaction summary", f"in the role of {line(piece.role, 40)}", *heading(piece)[-1:]]
+    by = "by you, here" if cut.run else "by Hermes"
+    name = ["Handed on from another session"] if cut.inherited else ["Compacted", by]
+    return [word for word in (*name, clock(cut.time or 0.0), f"message {piece.id}") if word]
+
+
+def of_boundary(piece: Piece) -> Iterator[str]:
+    """Its numbers."""
+    cut = piece.cut
+    if cut is not None and not cut.inherited:
+        yield (
+            f"{_counted(cut.messages_before, 'message')} before, {cut.messages_after:,} after: {cut.summarised:,} "
+            f"summarised away, {cut.kept:,} kept{f', {cut.shortened:,} of them shortened' if cut.shortened else ''}."
+        )
+
+
+def masked_places(count: int) -> str:
+    """How much was masked, as a sentence."""
+    return f"{_counted(count, 'place')} {'was' if count == 1 else 'were'} masked." if count else "Nothing was masked."
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun if count == 1 else noun + 's'}"

@@ -1,0 +1,41 @@
+"""Session text on its way to a page or to a file for people: what neither can show is replaced, names become a line."""
+
+from __future__ import annotations
+
+import re
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
+# Terminal colours and cursor moves (ECMA-48 control sequences), window titles (OSC) and single-character escapes.
+_ANSI = re.compile("\x1b\\[[0-?]*[ -/]*[@-~]|\x1b\\][^\x07\x1b]*(?:\x07|\x1b\\\\)|\x1b[@-Z\\\\-_]")
+# Control characters get their Unicode pictures; tab and line feed stay, a carriage return becomes a line feed before.
+_PICTURES = {code: chr(0x2400 + code) for code in range(32) if code not in (9, 10)} | {127: "\u2421"}
+# What would turn the direction of the text around it is named instead (UAX #9, explicit directional formatting).
+_TURNS = {0x202A: "LRE", 0x202B: "RLE", 0x202C: "PDF", 0x202D: "LRO", 0x202E: "RLO"} | {
+    0x2066: "LRI", 0x2067: "RLI", 0x2068: "FSI", 0x2069: "PDI",
+}  # fmt: skip
+# Control characters beyond ASCII (C1) have no pictures; one of them begins an escape sequence.
+_BEYOND = dict.fromkeys(range(0x80, 0xA0), "\ufffd")
+_VISIBLE = _PICTURES | _BEYOND | {code: f"⟨{name}⟩" for code, name in _TURNS.items()}
+
+
+def clean(text: str) -> str:
+    """The text without terminal escapes; lone surrogates, control and direction characters harmless and visible."""
+    if text.isascii() and text.isprintable():
+        return text
+    if "\x1b" in text:
+        text = _ANSI.sub("", text)
+    return visible(text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def visible(text: str) -> str:
+    """The text with each character that no page can show, or that would reorder a page, as a picture or a name."""
+    if not text.isascii():
+        return _SURROGATE.sub("\ufffd", text).translate(_VISIBLE)
+    return text.translate(_PICTURES) if _CONTROL.search(text) else text
+
+
+def line(text: str, limit: int) -> str:
+    """The text as one line of at most `limit` characters."""
+    folded = " ".join(clean(text[: 4 * limit]).split())
+    return folded if len(folded) <= limit else folded[: limit - 1].rstrip() + "…"
