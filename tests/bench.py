@@ -1,7 +1,8 @@
 """`make bench`: how long the slow things take, printed; nothing is asserted.
 
 Stores: the demo store; ../shared/data where present; and, where ../shared/tools/fill_store.py is present, a store of
-2,000 sessions and about 220,000 messages with one session of 20,000, made once under the cache directory.
+2,000 sessions and about 220,000 messages with one session of 20,000, and one of 100,000 sessions and 1,000,000
+messages, made once under the cache directory.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from tests import bench_engine, bench_runs, bench_write
+from tests import bench_engine, bench_export, bench_lines, bench_runs, bench_sessions, bench_write
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared"
@@ -38,8 +39,12 @@ def main() -> None:
         print(f"{'what':58} {'median':>9} {'worst':>9}  of {REPEATS}")
         for name in [*found, "demo"]:
             _measure(name)
+        bench_sessions.main([name for name in found if name in ("hermes-v21", "filled")])
         bench_write.main(data, CACHE)
         bench_engine.main(found.get("filled"))
+        if "filled" in found:
+            bench_export.main("filled", found["filled"])
+            bench_lines.main({"2,000 sessions": found["filled"], "100,000 sessions": _filled(100_000, 10, 0)})
         bench_runs.main()
         print(f"\npeak memory of this process: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
 
@@ -69,8 +74,9 @@ def _stores(data: Path) -> Iterator[tuple[str, Path]]:
         yield "filled", Path(shutil.copyfile(_filled(), data / "filled.db"))
 
 
-def _filled() -> Path:
-    path = CACHE / "filled-2000.db"
+def _filled(sessions: int = 2_000, mean: int = 100, big: int = 20_000) -> Path:
+    """A store of so many sessions of `mean` messages, and one of `big`; made once."""
+    path = CACHE / f"filled-{sessions}.db"
     if not path.exists():
         sys.path.insert(0, str(ROOT))
         from viewer.store import schema
@@ -79,10 +85,9 @@ def _filled() -> Path:
         unfinished = path.with_suffix(".unfinished")
         unfinished.unlink(missing_ok=True)
         schema.create(unfinished)
-        print("Filling a store of 220,000 messages, once ...", flush=True)
-        subprocess.run(
-            [sys.executable, SHARED / "tools" / "fill_store.py", unfinished, "2000", "100", "20000"], check=True
-        )
+        print(f"Filling a store of {sessions:,} sessions, once ...", flush=True)
+        numbers = map(str, (sessions, mean, big))
+        subprocess.run([sys.executable, SHARED / "tools" / "fill_store.py", unfinished, *numbers], check=True)
         with sqlite3.connect(unfinished) as con:
             con.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         con.close()
@@ -92,18 +97,28 @@ def _filled() -> Path:
 
 def _measure(name: str) -> None:
     from viewer.store import sessions
+    from viewer.store.marks import read_marks
     from viewer.store.stores import get_store, open_store
 
     store = get_store(name)
     with open_store(store) as reader:
-        largest = sessions.list_sessions(reader, sessions.SessionFilter(order="messages"), 1)[0]
-        if name.startswith("hermes"):
-            largest = sessions.list_sessions(reader, sessions.SessionFilter(q="week 29"), 1)[0]
-    print(f"\n{name}: “{largest.name}”, {largest.rows:,} rows, {largest.live:,} in context")
+        largest = sessions.get_session(reader, _largest(reader, "week 29" if name.startswith("hermes") else ""))
+        mark = read_marks(reader, [largest.id])[largest.id]
+    print(f"\n{name}: “{largest.name}”, {mark.rows:,} rows, {mark.live:,} in context")
     _pages(name, largest.id)
     _reading(store, largest.id)
     _engine(store, largest)
-    bench_write.print_line("  write, a fifth kept", store.path, largest.id, largest.live // 5)
+    bench_write.print_line("  write, a fifth kept", store.path, largest.id, mark.live // 5)
+
+
+def _largest(reader: Any, words: str) -> str:
+    """The id of the session with the most rows, of those whose title holds these words."""
+    found = reader.con.execute(
+        "SELECT m.session_id FROM messages m JOIN sessions s ON s.id = m.session_id WHERE COALESCE(s.title, '') LIKE ? "
+        "GROUP BY m.session_id ORDER BY SUM(m.active) DESC LIMIT 1",
+        [f"%{words}%"],
+    )
+    return str(found.fetchone()[0])
 
 
 def _pages(name: str, session_id: str) -> None:

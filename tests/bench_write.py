@@ -56,7 +56,7 @@ def print_line(what: str, path: Path, session_id: str, kept: int) -> None:
 
 
 def measure(path: Path, session_id: str, kept: int) -> Measured:
-    from viewer.store import guards, writing
+    from viewer.store import guards, lock_time, writing
     from viewer.store.stores import Store, open_store
     from viewer.store.undoing import Undoing
 
@@ -64,7 +64,7 @@ def measure(path: Path, session_id: str, kept: int) -> Measured:
     with open_store(store) as reader:
         planned = writing.snapshot(reader, session_id)
         ids = [row[0] for row in planned.rows]
-        estimate = writing.lock_seconds_estimate(reader.columns, planned, ids[-kept:])
+        estimate = lock_time.of_commit(reader.columns, planned.octets, ids[-kept:])
     handoff = {"role": "user", "content": "[CONTEXT SUMMARY]: measured", "_compressed_summary": True}
     steps: list[writing.Step] = [writing.New(handoff), *map(writing.Clone, ids[-kept:])]
     guards.take_lock(store, session_id, holder)

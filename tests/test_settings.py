@@ -39,6 +39,7 @@ WRONG = [
     ("PALIMPSEST_OPENAI_URL", "127.0.0.1:8080/v1", "http://host/path"),
     ("PALIMPSEST_OPENAI_URL", "http://key@host/v1", "http://host/path"),
     ("PALIMPSEST_OPENAI_URL", "http://[::1/v1", "http://host/path"),
+    ("PALIMPSEST_OPENAI_URL", "http://host/v1?key=1", "http://host/path"),
     ("PALIMPSEST_ANTHROPIC_URL", "https://host:99999/v1", "http://host/path"),
     ("PALIMPSEST_ANTHROPIC_WINDOW", "a lot", "0 to"),
     ("PALIMPSEST_MODEL_TIMEOUT", "0", "1 to"),

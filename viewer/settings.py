@@ -9,12 +9,13 @@ import re
 import secrets
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
 import dj_database_url
 import platformdirs
 from django.core.exceptions import ImproperlyConfigured
+
+from viewer.server_url import is_server_url
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -60,11 +61,7 @@ def _hosts(name: str) -> list[str]:
 
 def _url(name: str, default: str) -> str:
     text = _value(name, default)
-    try:
-        port = urlsplit(text).port
-    except ValueError:  # also of brackets that are not closed
-        port = 0
-    if text and (port == 0 or not re.fullmatch(r"https?://[^\s/@]+(/\S*)?", text)):
+    if text and not is_server_url(text):
         raise ImproperlyConfigured(f"{name} must be http://host/path or https://host/path.")
     return text
 
@@ -228,11 +225,16 @@ INSTALLED_APPS = [
     "ninja",
     "viewer",
     "viewer.runs",
+    "viewer.catalog",
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "viewer.csp.ContentSecurityPolicy",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    # Behind WhiteNoise, whose files are compressed when they are collected. BREACH: a page's only secret of ours is its
+    # CSRF token, masked anew in every answer; the session cookie is not sent with another site's requests; and this
+    # middleware adds up to 100 random bytes to each answer.
+    "django.middleware.gzip.GZipMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",

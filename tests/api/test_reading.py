@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from tests.api.tool import Tool, session_path
+from tests.catalog.shelves import settle
 from tests.runs.desk import Desk
+from viewer.catalog import working
 
 pytestmark = pytest.mark.django_db
 
@@ -36,6 +41,10 @@ def walk(tool: Tool, path: str, **query: Any) -> list[Any]:
 
 
 def test_sessions(desk: Desk, tool: Tool) -> None:
+    assert {item["messages_total"] for item in walk(tool, "/stores/hermes/sessions", limit=500, compacted=True)} == {
+        None
+    }
+    working.keep_up()
     everything = walk(tool, "/stores/hermes/sessions", limit=500)
     assert len(everything) == 26
     assert set(everything[0]) == SESSION_FIELDS
@@ -48,6 +57,29 @@ def test_sessions(desk: Desk, tool: Tool) -> None:
     assert 0 < week["tokens_live"] < week["context_window"]
     assert (week["can_compact"], week["compact_reason"], week["active"]) == (True, "", False)
     assert week["started_at"].endswith("Z")
+
+
+def test_more_sessions_in_a_list_mean_no_more_statements(
+    desk: Desk, tool: Tool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settle()
+    working.keep_up()
+    tool.get("/stores/hermes/sessions")  # notes that the token was used
+    counts, seen = [], list[str]()
+    plain = sqlite3.connect
+
+    def traced(*args: Any, **kwargs: Any) -> sqlite3.Connection:
+        con: sqlite3.Connection = plain(*args, **kwargs)
+        con.set_trace_callback(seen.append)
+        return con
+
+    monkeypatch.setattr(sqlite3, "connect", traced)
+    for limit in (2, 12):
+        seen.clear()
+        with CaptureQueriesContext(connection) as queries:
+            assert len(tool.get("/stores/hermes/sessions", limit=limit)["items"]) == limit
+        counts.append((len(seen), len(queries)))
+    assert counts[0] == counts[1]
 
 
 def test_sessions_are_narrowed_and_ordered(desk: Desk, tool: Tool) -> None:
@@ -184,3 +216,12 @@ def test_a_merged_carrier_is_a_handoff_and_a_message(
         assert live["role"] == stored[0] and bool(live["tool_calls"]) == bool(stored[1])
         assert live["content"] or live["tool_calls"]
         assert handoff["summary"] and handoff["summary"] not in str(live["content"])
+
+
+def test_what_is_changed_by_a_call_is_listed_so_at_once(desk: Desk, tool: Tool) -> None:
+    """A session that comes out of the archive leaves no new row, and nobody looks at a line that is not listed."""
+    working.keep_up()
+    for archived in (True, False):
+        assert tool.call("PATCH", session_path(desk), {"archived": archived, "title": f"quagga {archived}"})[0] == 200
+        found = [item["title"] for item in tool.get("/stores/hermes/sessions", q="quagga")["items"]]
+        assert found == ([] if archived else ["quagga False"])

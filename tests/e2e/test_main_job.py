@@ -71,7 +71,7 @@ def test_read_compact_and_undo_week_29(
     site = serve(path)
     sign_in(page, site)
 
-    page.get_by_role("link", name="Airline desk, week 29").click()
+    page.get_by_role("link", name="Airline desk, week 29", exact=True).click()
     contents = page.locator("#contents")
     expect(contents).to_contain_text("1,002 → 195")
     expect(contents).to_contain_text("393 → 194")
@@ -116,7 +116,7 @@ def test_preview_edit_apply_in_the_demo_store(page: Page, serve: Callable[[Path 
     site = serve(None)
     path = tmp_path / "data" / "demo.db"
     sign_in(page, site)
-    page.get_by_role("link", name="Stocktaking, ten warehouses").click()
+    page.get_by_role("link", name="Stocktaking, ten warehouses", exact=True).click()
     page.get_by_role("button", name="Preview").click()
     summary = page.get_by_label("The summary, yours to edit")
     expect(summary).to_be_visible(timeout=PATIENCE)
@@ -137,7 +137,7 @@ def test_a_store_without_a_compacted_column_offers_a_copy_to_practise_on(
     untouched = path.read_bytes()
     site = serve(path)
     sign_in(page, site)
-    line = page.get_by_role("link", name="Airline desk, week 30")
+    line = page.get_by_role("link", name="Airline desk, week 30", exact=True)
     expect(line).to_have_count(1)
     line.click()
     expect(page.get_by_role("button", name="Compact now…")).to_be_disabled()

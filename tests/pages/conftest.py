@@ -14,10 +14,11 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
+from tests.pages.screens import screen, visit
 from tests.runs.desk import at_once, open_desk
 from tests.runs.misbehaving import service, use
 
-__all__ = ["at_once", "open_desk", "service", "use"]
+__all__ = ["at_once", "open_desk", "screen", "service", "use", "visit"]
 
 PRESENT = 1_790_000_000.0  # a time within the past of whoever runs the tests
 
@@ -95,6 +96,20 @@ def demo(demo_original: Path, tmp_path: Path, settings: Settings) -> Callable[[s
         return f"/stores/demo/sessions/{found[0]}"
 
     return address
+
+
+@pytest.fixture
+def counted(db: None) -> Callable[[str, str], None]:
+    """A function that counts all tokens of a session (its store's name and its id), as a worker does."""
+    from viewer.catalog import histories
+    from viewer.store.sessions import get_session
+    from viewer.store.stores import get_store, open_store
+
+    def count(store: str, session_id: str) -> None:
+        with open_store(get_store(store)) as reader:
+            assert histories.count_some(reader, get_session(reader, session_id), 60)
+
+    return count
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from django.test import Client
 
 from tests.pages.conftest import Book
 from tests.pages.html import read
-from viewer.pages import blocks, calls, formats, markup, texts
+from viewer.pages import blocks, calls, formats, markup, outcomes, texts
 from viewer.store.codec import StoredMessage
 
 PIXEL = "data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7"
@@ -99,10 +99,14 @@ def test_outputs_are_laid_out_by_what_they_are() -> None:
     (made,) = blocks.of_output(diff, "/whole")
     assert isinstance(made, blocks.Diff)
     assert (made.added, made.removed) == (2, 1)
-    assert ("del", "-old") in made.lines
+    assert '<span class="del">-old\n</span>' in made.html
     (made,) = blocks.of_output('{"a": [1, 2]}', "/whole")
     assert isinstance(made, blocks.Code)
+    assert made.waits
+    (made,) = blocks.of_output('{"a": [1, 2]}', "/whole", colours=True)
+    assert isinstance(made, blocks.Code)
     assert '<span class="nt">"a"</span>' in made.html
+    assert not made.waits
     short, long = blocks.of_output('{"exit_code": 0, "diff": ' + json.dumps(diff) + "}", "/whole")
     assert isinstance(short, blocks.Code)
     assert isinstance(long, blocks.Diff)
@@ -121,7 +125,7 @@ def test_outputs_are_laid_out_by_what_they_are() -> None:
         ("Error: reservation not found", "failed"),
         ("Traceback (most recent call last):\n", "failed"),
         ("ValueError: no", "failed"),
-        ('{"exit_code": 1, "output": ""}', "failed"),
+        ('{"exit_code": 1, "output": ""}', "failed, exit 1"),
         ('{"exit_code": 0, "error": null}', ""),
         ('{"error": "no such file"}', "failed"),
         ('{"success": false}', "failed"),
@@ -130,7 +134,7 @@ def test_outputs_are_laid_out_by_what_they_are() -> None:
     ],
 )
 def test_a_result_that_says_it_failed(content: object, found: str) -> None:
-    assert calls.outcome(content) == found
+    assert outcomes.outcome(content).word == found
 
 
 def row(row_id: int, role: str, call_ids: str = "", answers: str = "") -> StoredMessage:
@@ -150,7 +154,7 @@ def test_results_are_paired_by_adjacency_then_by_id() -> None:
         row(7, "tool", answers="c"),
         row(8, "tool", answers="nobody"),
     ]
-    assert calls.pair(rows) == {(0, 1): 1, (0, 0): 2, (3, 0): 4, (5, 0): 7}
+    assert calls.pair(rows, [calls.made(row) for row in rows]) == {(0, 1): 1, (0, 0): 2, (3, 0): 4, (5, 0): 7}
 
 
 def test_parallel_calls_have_each_its_own_result(signed_in: Client, book: Book) -> None:
@@ -163,8 +167,8 @@ def test_parallel_calls_have_each_its_own_result(signed_in: Client, book: Book) 
     second = book.say("s", "tool", "Error: no", tool_call_id="2", timestamp=1_790_000_003.0)
     first = book.say("s", "tool", "text of a", tool_call_id="1", timestamp=1_790_000_001.5)
     folds = read(signed_in.get(href)).all("details", "tool")
-    assert [fold.one("b").text for fold in folds] == ["read_file", "edit"]
-    assert [fold.one(cls="arg").text for fold in folds] == ["a.py", "b.py"]
+    assert [fold.one("b").text for fold in folds] == ["Read", "Edit"]
+    assert [fold.one(cls="arg").text for fold in folds] == ["a.py", "b.py +1 −1"]
     assert folds[0].one(id=f"m{first}").one("pre").text == "text of a"
     assert "1.5 s" in folds[0].one("summary").text
     assert folds[1].one(id=f"m{second}")
@@ -203,7 +207,7 @@ def test_a_provider_checkpoint_is_one_line(signed_in: Client, book: Book) -> Non
     items = '[{"type": "compaction", "encrypted_content": "' + "x" * 120_000 + '"}]'
     book.say("s", "assistant", "hello", codex_reasoning_items=items)
     answer = signed_in.get(href)
-    assert "Checkpoint of the model's provider, 120.1 kB" in read(answer).one("article").text
+    assert "Checkpoint of the model's provider, 120 kB" in read(answer).one("article").text
     assert len(answer.content) < 40_000
 
 

@@ -11,10 +11,11 @@ from django.test import Client
 from tests.pages.conftest import Book
 from tests.pages.html import read
 from tests.runs.desk import Desk
+from viewer.catalog import histories
+from viewer.catalog.lines import SessionFilter, page_of_lines
 from viewer.runs import branching, life
 from viewer.runs.ours import history_of
 from viewer.runs.planning import Options
-from viewer.store.sessions import Session, SessionFilter, list_sessions
 from viewer.store.stores import get_store, open_store
 
 FRAGMENT = {"HX-Request": "true"}
@@ -29,11 +30,6 @@ def first_boundary(desk: Desk) -> tuple[int, int]:
     with open_store(desk.store) as reader:
         found = history_of(reader, desk.session_id).boundaries[0]
     return found.handoff_id, found.messages_before
-
-
-def sessions_of(book: Book) -> list[Session]:
-    with open_store(get_store("own")) as reader:
-        return list_sessions(reader, SessionFilter(), 10)
 
 
 def made_of(desk: Desk) -> str:
@@ -122,7 +118,7 @@ def test_only_a_signed_in_browser_with_its_own_form(book: Book, signed_in: Clien
     strict.cookies = signed_in.cookies
     assert strict.post(f"{href}/branch").status_code == 403
     assert Client().post(f"{href}/branch").status_code in (302, 403)
-    assert [found.id for found in sessions_of(book)] == ["s"]
+    assert [line.session_id for line in page_of_lines(SessionFilter(), [get_store("own")], 10).lines] == ["s"]
 
 
 def test_an_agents_own_branch_is_told_too_and_one_whose_origin_is_gone(signed_in: Client, book: Book) -> None:
@@ -176,7 +172,7 @@ def test_a_summary_that_a_branch_begins_with_is_no_compaction_of_its_own(
     assert "began with the summary" in refused.one("main").text
     assert branch.live() == before
     with open_store(desk.store) as reader:
-        assert life.compactions(reader, branch.session_id) == []
+        assert histories.compactions(reader, branch.session_id) == []
 
 
 def test_what_a_person_said_behind_a_merged_summary_is_still_theirs(

@@ -2,51 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]  # it brings no types
-from django.test import Client
-from playwright.sync_api import Browser, Page
-from pytest_django.live_server_helper import LiveServer
+from playwright.sync_api import Page, expect
 
 from tests.pages.conftest import Book
+from tests.pages.screens import require_accessible
 from tests.runs.desk import Desk
 from tests.runs.misbehaving import KEY, Service
 from viewer.runs import life
 from viewer.runs.models import Run
 from viewer.runs.planning import Options
-
-WIDE, PHONE = (1500, 900, "light"), (360, 760, "dark")
-
-
-@pytest.fixture(params=[WIDE, PHONE], ids=["wide-light", "phone-dark"])
-def screen(
-    request: pytest.FixtureRequest, browser: Browser, live_server: LiveServer, signed_in: Client
-) -> Iterator[Page]:
-    """A signed-in browser; whatever it complains about in its console fails the test."""
-    width, height, scheme = request.param
-    context = browser.new_context(
-        viewport={"width": width, "height": height}, color_scheme=scheme, base_url=live_server.url
-    )
-    context.add_cookies(
-        [{"name": "palimpsest", "value": signed_in.cookies["palimpsest"].value, "url": live_server.url}]
-    )
-    page = context.new_page()
-    complaints: list[str] = []
-    page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    yield page
-    context.close()
-    assert not complaints
-
-
-def require_accessible(screen: Page, what: str) -> None:
-    """axe finds nothing, and nothing stands beyond the edge."""
-    found = Axe().run(screen).response["violations"]
-    assert [(each["id"], each["nodes"][0]["html"]) for each in found] == [], what
-    assert screen.evaluate("document.documentElement.scrollWidth <= innerWidth"), what
 
 
 def test_accessible_and_within_its_width(screen: Page, open_desk: Callable[..., Desk]) -> None:
@@ -148,6 +117,8 @@ def test_no_address_carries_the_token(screen: Page, open_desk: Callable[..., Des
     screen.on("request", lambda request: asked.append((request.method, request.url)))
     screen.goto(f"/stores/hermes/sessions/{open_desk(21).session_id}")
     screen.evaluate("document.getElementById('side').classList.add('up')")
+    expect(screen.get_by_role("button", name="Preview")).to_be_enabled()
+    asked.clear()
     screen.locator("#keep").select_option("50")
     screen.locator("#keep option[selected][value='50']").wait_for(state="attached")
     screen.get_by_role("button", name="Compact now…").click()
@@ -216,6 +187,7 @@ def test_a_branch_by_keyboard(screen: Page, open_desk: Callable[..., Desk]) -> N
 def test_a_refusal_that_names_a_holder_stays_in_its_card(screen: Page, open_desk: Callable[..., Desk]) -> None:
     desk = open_desk(31)
     screen.goto(f"/stores/hermes/sessions/{desk.session_id}")
+    expect(screen.get_by_role("button", name="Preview")).to_be_enabled()
     holder = "pid=4242:pidns=1:tid=139812345678912:agent=deadbeef:nonce=12345678"
     desk.rows("INSERT INTO compression_locks VALUES (?, ?, unixepoch(), unixepoch() + 300)", desk.session_id, holder)
     screen.get_by_role("button", name="Preview").click()

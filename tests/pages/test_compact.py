@@ -26,7 +26,7 @@ def address(desk: Desk) -> str:
 
 
 def test_the_plan_stands_on_the_page_before_anything_runs(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
-    panel = read(signed_in.get(address(open_desk(31)))).one("section", id="plan")
+    panel = read(signed_in.get(f"{address(open_desk(31))}/plan")).one("section", id="plan")
     for part in ("To summarise, ", "Recent, kept, ", "Together now", "After, at most", "No turn is running"):
         assert part in panel.text
     shares = panel.one("svg").attributes["aria-label"]
@@ -35,7 +35,9 @@ def test_the_plan_stands_on_the_page_before_anything_runs(signed_in: Client, ope
     exact = [_tokens(each) for each in panel.one("dl").all("dd")]
     assert sum(exact[:-2]) == exact[-2]  # the parts are all there is now
     assert panel.all("li")
-    widths = [float(bar.attributes["width"]) for bar in panel.one("svg").all("rect") if "x" in bar.attributes]
+    widths = [
+        float(bar.attributes["width"].rstrip("%")) for bar in panel.one("svg").all("rect") if "x" in bar.attributes
+    ]
     assert 97 < sum(widths) <= 100
     assert not Run.objects.exists()
 
@@ -88,7 +90,7 @@ def test_the_other_way_shortens_tool_output_without_a_summary(
 
 def test_compact_now_asks_once_in_numbers(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
     desk = open_desk(31)
-    button = read(signed_in.get(address(desk))).one("button", name="confirm")
+    button = read(signed_in.get(f"{address(desk)}/plan")).one("button", name="confirm")
     asked = read(signed_in.post(button.attributes["formaction"], {"confirm": "1", "keep": "20"}))
     assert asked.one("select", id="keep").one("option", selected="").attributes["value"] == "20"
     assert "They stay in the database and in History. You can undo this." in asked.one(cls="confirm").text
@@ -97,7 +99,7 @@ def test_compact_now_asks_once_in_numbers(signed_in: Client, open_desk: Callable
 
 def test_no_form_with_a_token_is_sent_in_an_address(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
     href = address(open_desk(31))
-    for page in (read(signed_in.get(href)), read(signed_in.post(f"{href}/plan", {"confirm": "1"}))):
+    for page in (read(signed_in.get(f"{href}/plan")), read(signed_in.post(f"{href}/plan", {"confirm": "1"}))):
         for form in page.all("form"):
             if form.all("input", name="csrfmiddlewaretoken"):
                 assert form.attributes["method"] == "post"
@@ -108,7 +110,7 @@ def test_no_form_with_a_token_is_sent_in_an_address(signed_in: Client, open_desk
 
 
 def test_a_plan_that_saves_much_leads_to_the_preview(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
-    worth = read(signed_in.get(address(open_desk(31)))).one("section", id="plan")
+    worth = read(signed_in.get(f"{address(open_desk(31))}/plan")).one("section", id="plan")
     assert "save little" not in worth.text
     assert "primary" in worth.one("button", name="apply").classes
 
@@ -124,7 +126,7 @@ def test_a_plan_that_saves_little_says_so(signed_in: Client, book: Book) -> None
 
 
 def test_it_is_said_that_nothing_leaves_the_machine(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
-    panel = read(signed_in.get(address(open_desk(31)))).one("section", id="plan")
+    panel = read(signed_in.get(f"{address(open_desk(31))}/plan")).one("section", id="plan")
     note = panel.one("select", id="summarizer").attributes["aria-describedby"]
     said = panel.one("p", id=note)
     assert said.text.startswith("Nothing leaves this machine.")
@@ -311,7 +313,7 @@ def test_too_little_to_compact_is_said(signed_in: Client, book: Book) -> None:
 
 def test_a_running_turn_is_waited_for_visibly(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
     desk = open_desk(31)
-    quiet = read(signed_in.get(address(desk))).one("section", id="plan")
+    quiet = read(signed_in.get(f"{address(desk)}/plan")).one("section", id="plan")
     assert quiet.one("button", name="confirm").text == "Compact now…"
     desk.start_turn()
     panel = read(signed_in.get(f"{address(desk)}/plan"))
@@ -409,7 +411,9 @@ def test_the_store_keeps_to_the_summariser_it_used_last(
     use("openai")
 
     def chosen() -> str:
-        return read(signed_in.get(address(desk))).one("select", id="summarizer").one("option", selected="").text
+        return (
+            read(signed_in.get(f"{address(desk)}/plan")).one("select", id="summarizer").one("option", selected="").text
+        )
 
     offline = chosen()
     assert "no model" in offline

@@ -10,6 +10,7 @@ from django.test import Client
 from tests.pages.conftest import Book
 from tests.pages.html import message_ids, read
 from tests.runs.desk import Desk
+from viewer.pages import timeline
 
 FRAGMENT = {"HX-Request": "true"}
 
@@ -99,8 +100,12 @@ def test_one_text_uncut(signed_in: Client, book: Book) -> None:
 
 
 @pytest.mark.usefixtures("shared_data")  # ids and numbers of the real database
-def test_the_timeline_says_in_words_what_it_draws(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
-    href = f"/stores/hermes/sessions/{open_desk(21).session_id}/timeline"
+def test_the_timeline_says_in_words_what_it_draws(
+    signed_in: Client, open_desk: Callable[..., Desk], counted: Callable[[str, str], None]
+) -> None:
+    desk = open_desk(21)
+    href = f"/stores/hermes/sessions/{desk.session_id}/timeline"
+    counted("hermes", desk.session_id)
     words = read(signed_in.get(href)).one("svg").attributes["aria-label"]
     assert words == (
         "Tokens in context over the session: 94.5k before compaction 1, 16k after it, "
@@ -112,10 +117,11 @@ def test_the_timeline_says_in_words_what_it_draws(signed_in: Client, open_desk: 
 
 
 def test_the_timeline_has_a_line_where_the_agent_compacts_by_itself(
-    signed_in: Client, open_desk: Callable[..., Desk]
+    signed_in: Client, open_desk: Callable[..., Desk], counted: Callable[[str, str], None]
 ) -> None:
     desk = open_desk(21)
     href = f"/stores/hermes/sessions/{desk.session_id}/timeline"
+    counted("hermes", desk.session_id)
     assert "compacts by itself" not in signed_in.get(href).content.decode()  # above what the session ever held
     desk.path.with_name("config.yaml").write_text("compression: {threshold_tokens: 20000}")
     assert "the agent compacts by itself at 20k" in signed_in.get(href).content.decode()
@@ -124,3 +130,18 @@ def test_the_timeline_has_a_line_where_the_agent_compacts_by_itself(
 def test_the_timeline_of_an_empty_session(signed_in: Client, book: Book) -> None:
     page = read(signed_in.get(f"{book.session('s')}/timeline"))
     assert page.one("svg").attributes["aria-label"] == "Nothing is in context."
+
+
+def test_labels_of_the_timeline_do_not_run_into_each_other() -> None:
+    for steps in ([40, 41, 42], [300, 301, 302, 303], [5], [200, 1, 200]):
+        series = [[100 + at for at in range(each)] + [9_000 + number * 10] for number, each in enumerate(steps)]
+        series += [[500, 600]]
+        labels = timeline.drawn(series, None).labels
+        spans = [(float(label.y), *timeline._span(label)) for label in labels]
+        for at, (y, start, stop) in enumerate(spans):
+            assert 0 <= start < stop <= timeline.WIDTH + 40
+            for other_y, first, last in spans[at + 1 :]:
+                assert abs(y - other_y) >= 11 or start >= last or first >= stop
+        assert labels[-1].text == "600"
+    close = timeline.drawn([[0, 5_000] * 20, [100, 5_000], [100, 5_000], [100, 200]], None).labels
+    assert [label.text for label in close].count("5k") >= 2

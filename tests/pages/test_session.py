@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -196,15 +198,23 @@ def test_a_merged_row_is_a_boundary_and_a_message(
         assert not [article for article in view.all("article") if "CONTEXT" in article.text]
 
 
-def test_more_messages_mean_no_more_queries(signed_in: Client, book: Book, statements: list[str]) -> None:
-    counts = []
-    for name, size in (("small", 30), ("large", 900)):
+def test_more_messages_mean_no_more_work(signed_in: Client, book: Book, statements: list[str]) -> None:
+    """Once it was looked at: of a long session the same statements are run, for as many rows."""
+    work = []
+    for name, size in (("short", 300), ("long", 5_000)):
         href = book.session(name)
-        book.chat(name, size)
-        statements.clear()
-        read(signed_in.get(href))
-        counts.append(len(statements))
-    assert counts[0] == counts[1] > 0
+        ids = book.chat(name, size)
+        addresses = [href, f"{href}?around={ids[size // 2]}", f"{href}/context", f"{href}/rows", f"{href}/timeline"]
+        fragments = [f"{href}?before={ids[200]}", f"{href}?after={ids[50]}"]
+        for headers, asked in ({}, [*addresses, *fragments]), (FRAGMENT, fragments):
+            statements.clear()
+            for address in asked:
+                read(signed_in.get(address, headers=headers))
+        work.append([re.sub(r"\d+|short|long", "0", statement) for statement in statements])
+        assert all(
+            " LIMIT " in each or " id " in each or "sqlite_master" in each or "PRAGMA" in each for each in work[-1]
+        )
+    assert work[0] == work[1] != []
 
 
 def test_session_text_is_shown_as_text(signed_in: Client, book: Book) -> None:
@@ -310,3 +320,63 @@ def test_reading_leaves_the_store_as_it_is(signed_in: Client, open_desk: Callabl
         assert signed_in.get(address(desk) + view).status_code == 200
     with closing(sqlite3.connect(desk.path)) as con:
         assert list(con.iterdump()) == before
+
+
+def test_sessions_that_belong_together_are_linked(signed_in: Client, book: Book) -> None:
+    def marked(**config: str) -> str:
+        return json.dumps({f"_{name}": value for name, value in config.items()})
+
+    root = book.session("root", title="The beginning")
+    for name, config in (
+        ("b1", marked(branched_from="root")),
+        ("d1", marked(delegate_from="root")),
+        ("d2", marked(delegate_from="root")),
+        ("other", "{not json"),
+    ):
+        book.session(name, title=f"Title of {name}", parent_session_id="root", model_config=config)
+    header = read(signed_in.get(root)).one("header", "about")
+    assert [line.text.replace(" ,", ",") for line in header.all("p", "kin")] == [
+        "Branches: Title of b1",
+        "Sub-agent sessions: Title of d1, Title of d2",
+        "Followed by: Title of other",
+    ]
+    assert header.all("p", "kin")[1].all("a")[1].attributes["href"] == "/stores/own/sessions/d2"
+    back = {
+        name: read(signed_in.get(f"/stores/own/sessions/{name}")).one("header", "about") for name in ("d1", "other")
+    }
+    assert back["d1"].one("p", "kin").text == "Sub-agent session of: The beginning"
+    assert back["other"].one("p", "kin").text == "Follows: The beginning"
+    assert back["d1"].one("p", "kin").one("a").attributes["href"] == root
+
+
+def test_the_parts_of_a_conversation_lead_to_their_rows(signed_in: Client, book: Book) -> None:
+    book.session("old", title="Long talk", end_reason="compression", ended_at=5.0)
+    book.chat("old", 4)
+    tip = book.session("new", title="Long talk #2", parent_session_id="old")
+    book.chat("new", 3)
+    kin = read(signed_in.get(tip)).one("header", "about").one("p", "kin")
+    assert kin.text.replace(" ,", ",") == "Raw rows of its parts: part 1, part 2"
+    rows = read(signed_in.get(kin.all("a")[0].attributes["href"]))
+    assert len(rows.all("details", "raw")) == 4
+
+
+def test_a_long_session_says_about_until_its_tokens_are_counted(
+    signed_in: Client, book: Book, counted: Callable[[str, str], None]
+) -> None:
+    href = book.session("s")
+    book.chat("s", 400)
+    assert "about " in read(signed_in.get(href)).one(id="facts").text
+    counted("own", "s")
+    assert "about " not in read(signed_in.get(href)).one(id="facts").text
+
+
+def test_a_session_with_hundreds_of_prompts_lists_those_around_its_window(signed_in: Client, book: Book) -> None:
+    href = book.session("s")
+    ids = book.chat("s", 1_000)
+    contents = read(signed_in.get(f"{href}?around={ids[500]}")).one("nav", "toc")
+    assert len(contents.all("li")) == 80
+    assert {item.text for item in contents.all("li", "shown")} == {f"s {at}" for at in range(470, 530, 2)}
+    earlier, later = (link.attributes["href"] for link in contents.all("a") if "prompts" in link.text)
+    shown = [int(link.attributes["href"].rpartition("m")[2]) for link in contents.one("ol").all("a")]
+    assert int(earlier.rpartition("m")[2]) == shown[0] - 2
+    assert int(later.rpartition("m")[2]) == shown[-1] + 2

@@ -9,11 +9,15 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
+from tests.catalog.shelves import fill, settle
 from tests.pages.conftest import PRESENT, Book
 from tests.pages.html import Element, read
+from viewer.catalog import keeping, working
 from viewer.pages import sessions
 from viewer.store import schema
 
@@ -38,6 +42,7 @@ def walk(client: Client, href: str) -> list[str]:
 @pytest.mark.usefixtures("shared_data")  # ids and numbers of the real database
 def test_works(signed_in: Client, hermes_copy: Callable[[int], Path], settings: Settings) -> None:
     settings.STORES = {f"v{version}": f"sqlite:///{hermes_copy(version)}" for version in (16, 21, 31)}
+    working.keep_up()
     page = read(signed_in.get("/"))
     assert page.one("h1").text == "Sessions"
     for name in ("v16", "v21", "v31"):
@@ -50,6 +55,7 @@ def test_works(signed_in: Client, hermes_copy: Callable[[int], Path], settings: 
 
 def test_a_chain_is_one_line(signed_in: Client, hermes_copy: Callable[[int], Path], settings: Settings) -> None:
     settings.STORES = {"v16": f"sqlite:///{hermes_copy(16)}"}
+    working.keep_up()
     lines = read(signed_in.get("/?q=week+30")).all("li", "session")
     assert len(lines) == 1
     assert "4 parts" in lines[0].text
@@ -100,7 +106,8 @@ def test_no_match_says_what_to_do(signed_in: Client, book: Book) -> None:
     empty = page.one("main").one(cls="empty")
     assert "No session matches “nothing like it ”." in empty.text
     assert "Titles, ids and first requests are searched. Look for another word" in empty.text
-    assert empty.one("a").attributes["href"] == "/"
+    hrefs = [link.attributes["href"] for link in empty.all("a")]
+    assert hrefs == ["/", "/search?q=nothing%20like%20it"]
     for query, said in (("?q=nothing&state=open", "Take a filter away"), ("?state=ended", "No session matches.")):
         assert said in read(signed_in.get(f"/{query}")).one(cls="empty").text
 
@@ -190,3 +197,85 @@ def test_more_messages_mean_no_more_queries(
         read(signed_in.get("/"))
         counts.append(len(statements))
     assert counts[0] == counts[1] > 0
+
+
+# -- still being listed ------------------------------------------------------------------------------------------------
+
+
+def test_a_list_that_is_still_being_made_says_so(
+    signed_in: Client, book: Book, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(12):
+        book.session(f"s{number:02}")
+    monkeypatch.setattr(keeping, "NEWEST", 5)
+    page = read(signed_in.get("/"))
+    assert page.one("p", id="unlisted").text.startswith("7 older sessions still being listed.")
+    assert links(page)[0] == "/stores/own/sessions/s11"
+    empty = read(signed_in.get("/?source=fax")).one(cls="empty")
+    assert "Nothing that matches is listed yet." in empty.text and "2 older sessions" in empty.text
+    note = read(signed_in.get("/", headers=FRAGMENT)).one("p", id="unlisted")
+    assert note.text.startswith("All sessions are listed now.") and "hx-get" not in note.attributes
+    assert not read(signed_in.get("/")).all("p", id="unlisted")
+
+
+def test_what_is_not_counted_yet_says_so(signed_in: Client, book: Book) -> None:
+    book.session("a")
+    book.say("a", "user", "hello")
+    line = read(signed_in.get("/?store=own")).one("li", "session")
+    assert "not counted yet" in line.text and "1 message in context" in line.text
+    working.keep_up()
+    line = read(signed_in.get("/?store=own")).one("li", "session")
+    assert "not counted yet" not in line.text and "1 message, all in context" in line.text
+
+
+def test_no_store_that_can_be_read_is_said_plainly(signed_in: Client, settings: Settings, tmp_path: Path) -> None:
+    settings.STORES, settings.DEMO_STORE = {"gone": "sqlite:////nowhere/state.db"}, tmp_path / "none.db"
+    page = read(signed_in.get("/"))
+    assert "No store can be read just now." in page.one(cls="empty").text
+    assert "gone cannot be read: " in page.one("ul", "stores").text
+
+
+def test_sessions_that_need_compaction(signed_in: Client, book: Book) -> None:
+    book.session("small", model="gpt-4")
+    book.session("large", model="gpt-4")
+    book.say("large", "user", "many more words " * 2_200)
+    working.keep_up()
+    assert links(read(signed_in.get("/?near=yes"))) == ["/stores/own/sessions/large"]
+    line = next(line for line in read(signed_in.get("/")).all("li", "session") if "many more" in line.text)
+    assert "needs compaction" in line.text
+    listed = read(signed_in.get("/compactions")).one("ul", "near")
+    assert [link.attributes["href"] for link in listed.all("a", "btn")] == ["/stores/own/sessions/large/plan"]
+
+
+def test_a_session_that_seems_to_go_on_from_another_offers_it(signed_in: Client, book: Book) -> None:
+    for name, title in (("a", "Harbour"), ("b", "Harbour #2")):
+        book.session(name, title=title)
+        book.say(name, "user", "Plan the harbour")
+    lines = {line.one(cls="title").one("a").text: line for line in read(signed_in.get("/")).all("li", "session")}
+    offered = next(link for link in lines["Harbour #2"].one(cls="meta").all("a") if link.text == "Harbour")
+    assert offered.attributes["href"] == "/stores/own/sessions/a"
+    assert "Looks like it goes on from" not in lines["Harbour"].text
+
+
+# -- work --------------------------------------------------------------------------------------------------------------
+
+
+def test_more_sessions_mean_no_more_queries_and_an_unchanged_store_is_not_opened(
+    signed_in: Client, tmp_path: Path, settings: Settings, statements: list[str]
+) -> None:
+    counts = []
+    for size in (150, 900):
+        path = tmp_path / f"{size}.db"
+        schema.create(path)
+        fill(path, [f"s{number:03}" for number in range(size)])
+        settings.STORES = {f"of{size}": f"sqlite:///{path}"}
+        settle()
+        working.keep_up()
+        first = read(signed_in.get("/"))
+        for address in ("/", "/?order=messages", "/?q=words", "/" + first.one("a", "neighbour").attributes["hx-get"]):
+            statements.clear()
+            with CaptureQueriesContext(connection) as queries:
+                read(signed_in.get(address))
+            assert not statements
+            counts.append(len(queries))
+    assert counts[:4] == counts[4:] and max(counts) <= 10

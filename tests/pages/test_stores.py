@@ -12,6 +12,7 @@ from pytest_django import Settings
 from tests.pages.conftest import Book
 from tests.pages.html import message_ids, read
 from tests.runs.desk import Desk
+from viewer.runs import workers
 from viewer.store import schema
 
 
@@ -98,7 +99,7 @@ def test_practise_on_a_copy(
     settings.DEMO_STORE = desk.path.with_name("demo.db")
     settings.DEMO_STORE.write_bytes(demo_original.read_bytes())
     session = f"/stores/hermes/sessions/{desk.session_id}"
-    form = read(signed_in.get(session)).one("main").one("form")
+    form = read(signed_in.get(session)).one("main").one("form", action=f"{session}/practise")
     answer = signed_in.post(form.attributes["action"])
     assert answer["Location"].startswith("/stores/demo/sessions/")
     copy = read(signed_in.get(answer["Location"]))
@@ -113,3 +114,11 @@ def test_an_address_that_does_not_exist(signed_in: Client, db: None) -> None:
     page = read(signed_in.get("/nothing/here"), 404)
     assert page.one("h1").text == "There is no page here"
     assert page.one("link", rel="stylesheet")
+
+
+def test_it_says_whether_a_worker_is_alive(signed_in: Client, book: Book) -> None:
+    assert "No worker is alive" in read(signed_in.get("/stores")).one("p", "warn").text
+    workers.sign("a worker")
+    page = read(signed_in.get("/stores"))
+    assert "1 worker alive." in page.text
+    assert not page.all("p", "warn")

@@ -6,7 +6,7 @@ from django.http import Http404, HttpRequest
 from django.urls import URLPattern, URLResolver
 from ninja import NinjaAPI, Router
 
-from . import branches, errors, runs, sessions, stores
+from . import branches, errors, exports, lifetimes, runs, search, stores
 
 METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 
@@ -39,5 +39,6 @@ def unknown(request: HttpRequest, path: str) -> None:
     raise Http404
 
 
-for router in (stores.router, sessions.router, branches.router, runs.router, rest):  # tried in this order
+# Tried in this order.
+for router in (stores.router, search.router, lifetimes.router, exports.router, branches.router, runs.router, rest):
     api.add_router("", router)

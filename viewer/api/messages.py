@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
 from typing import Any, Literal
 
 import compaction
-from viewer.runs.ours import history_of
+from viewer.catalog import histories
 from viewer.store import reading
 from viewer.store.codec import StoredMessage, message_of
 from viewer.store.errors import NotFound
-from viewer.store.history import History
-from viewer.store.light import light_rows
+from viewer.store.outline import Outline
 from viewer.store.reading import Handoff, HistoryMessage
+from viewer.store.sessions import Session
 from viewer.store.stores import Reader
 
 from . import cursors
@@ -22,13 +24,14 @@ View = Literal["history", "live", "raw"]
 OPENAI_KEYS = ("role", "content", "tool_calls", "tool_call_id")
 
 
-def page(reader: Reader, session_id: str, view: View, around: int | None, limit: int, cursor: str) -> MessagesOut:
+def page(reader: Reader, session: Session, view: View, around: int | None, limit: int, cursor: str) -> MessagesOut:
     """One page of a view. Raises BadCursor, and NotFound for an `around` that the view does not show."""
     after: int | None = cursors.read(cursor, f"messages of {view}", int)[0] if cursor else None
+    outline = histories.outline(reader, session)
     if view == "history":
-        items, last = _history_page(reader, session_id, around, after, limit)
+        items, last = _history_page(reader, outline, around, after, limit)
     else:
-        items, last = _row_page(reader, session_id, view, around, after, limit)
+        items, last = _row_page(reader, outline, view, around, after, limit)
     return MessagesOut(items=items, next=None if last is None else cursors.written(f"messages of {view}", last))
 
 
@@ -42,19 +45,18 @@ def openai(row: StoredMessage) -> dict[str, Any]:
 
 
 def _history_page(
-    reader: Reader, session_id: str, around: int | None, after: int | None, limit: int
+    reader: Reader, outline: Outline, around: int | None, after: int | None, limit: int
 ) -> tuple[list[MessageOut], int | None]:
-    history = history_of(reader, session_id)
-    window = reading.window(history, limit=limit, **_edge(history, around, after))
+    window = outline.window(limit=limit, **_edge(outline, around, after))
     shown = reading.history_messages(reader, window.items)
     return [_of_history(item) for item in shown], window.last if window.later else None
 
 
-def _edge(history: History, around: int | None, after: int | None) -> dict[str, int]:
+def _edge(outline: Outline, around: int | None, after: int | None) -> dict[str, int]:
     """Where a window begins: behind the cursor, around a message, else at the first one."""
     if after is not None:
         return {"after": after}
-    first = next((entry.id for entry in history.entries), None)
+    first = outline.entry(0).id if outline.messages else None
     edge = first if around is None else around
     return {} if edge is None else {"around": edge}
 
@@ -71,12 +73,9 @@ def _of_history(item: HistoryMessage | Handoff) -> MessageOut:
 
 
 def _row_page(
-    reader: Reader, session_id: str, view: View, around: int | None, after: int | None, limit: int
+    reader: Reader, outline: Outline, view: View, around: int | None, after: int | None, limit: int
 ) -> tuple[list[MessageOut], int | None]:
-    if view == "live":
-        ids = [row.id for row in reading.for_model(reading.live_context(reader, session_id))]
-    else:
-        ids = [row.id for row in light_rows(reader, session_id)]
+    ids = outline.live_ids if view == "live" else outline.ids
     start = _start(ids, around, after, limit)
     wanted = ids[start : start + limit]
     rows = reading.read_rows(reader, wanted)
@@ -85,14 +84,15 @@ def _row_page(
     return items, wanted[-1] if start + limit < len(ids) else None
 
 
-def _start(ids: Sequence[int], around: int | None, after: int | None, limit: int) -> int:
+def _start(ids: array[int], around: int | None, after: int | None, limit: int) -> int:
     if after is not None:
-        return next((place for place, row_id in enumerate(ids) if row_id > after), len(ids))
+        return bisect_right(ids, after)
     if around is None:
         return 0
-    if around not in ids:
+    place = bisect_left(ids, around)
+    if ids[place : place + 1] != array("q", [around]):
         raise NotFound(f"Message {around} is not in this view of the session.")
-    return max(0, min(ids.index(around) - limit // 2, len(ids) - limit))
+    return max(0, min(place - limit // 2, len(ids) - limit))
 
 
 def _of_live(row: StoredMessage) -> Iterator[MessageOut]:

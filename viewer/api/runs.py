@@ -8,8 +8,6 @@ from ninja.responses import Status
 
 from viewer.runs import life
 from viewer.runs.errors import WrongStatus
-from viewer.runs.models import Run
-from viewer.runs.plain import plain
 from viewer.runs.planning import Options
 from viewer.store.stores import get_store
 
@@ -38,11 +36,8 @@ def runs(
     request: HttpRequest, store: str = "", session_id: str = "", status: str = "", limit: Limit = 50, cursor: str = ""
 ) -> RunsOut:
     """Newest first."""
-    wanted = {"store": store, "session_id": session_id, "status": status}
-    found = Run.objects.filter(**{name: plain(value) for name, value in wanted.items() if value}).order_by("-pk")
-    if cursor:
-        found = found.filter(pk__lt=cursors.read(cursor, "runs", int)[0])
-    listed = list(found[: limit + 1])
+    before = cursors.read(cursor, "runs", int)[0] if cursor else None
+    listed = life.listed(limit + 1, before=before, store=store, session_id=session_id, status=status)
     more = cursors.written("runs", listed[limit - 1].pk) if len(listed) > limit else None
     return RunsOut(items=[shapes.run(run) for run in listed[:limit]], next=more)
 

@@ -56,7 +56,12 @@ class StoresOut(Schema):
 
 
 class SessionOut(Schema):
-    """Tokens and messages of the live context; `messages_total` counts each message of History once."""
+    """Tokens and messages of the live context; `messages_total` counts each message of History once.
+
+    `tokens_live` is null while a long session's tokens are not all counted: a worker does that. In a list it is also
+    null from what is said until a worker has counted it; so are `messages_total` and `compactions` of a session that no
+    worker has looked at since something else happened to it than that something was said.
+    """
 
     id: str
     store: str
@@ -68,10 +73,10 @@ class SessionOut(Schema):
     active: bool
     archived: bool
     messages_live: int
-    messages_total: int
-    tokens_live: int
+    messages_total: int | None
+    tokens_live: int | None
     context_window: int
-    compactions: int
+    compactions: int | None
     parent: str | None
     parts: int
     can_compact: bool
@@ -145,6 +150,22 @@ class AppendIn(Body):
     """Messages to append, oldest first: all of them or none."""
 
     messages: Annotated[list[MessageIn], Field(min_length=1, max_length=500)]
+
+
+class CreateIn(Body):
+    """A new session; `title` must be free in the store. `source` says where it comes from, as the agent's do."""
+
+    title: Annotated[str, Field(max_length=100)] = ""
+    source: Annotated[str, Field(min_length=1, max_length=40)] = "api"
+    model: Annotated[str, Field(max_length=200)] = ""
+    cwd: Annotated[str, Field(max_length=4096)] = ""
+    messages: Annotated[list[MessageIn], Field(max_length=500)] = []
+
+
+class DeletedOut(Schema):
+    """The sessions that are gone: the one asked for and the parts it continued."""
+
+    ids: list[str]
 
 
 class AppendedOut(Schema):

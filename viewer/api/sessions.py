@@ -9,13 +9,15 @@ from django.http import HttpRequest
 from ninja import Router
 from ninja.responses import Status
 
-from viewer.runs import life, planning
+from viewer.catalog import histories, keeping
+from viewer.catalog.lines import Order, SessionFilter
+from viewer.runs import planning
 from viewer.runs.planning import Options
 from viewer.store import appending, counting, reading, writing
-from viewer.store.sessions import Order, SessionFilter, get_session, list_sessions, sort_key, system_prompt
+from viewer.store.sessions import get_session, system_prompt
 from viewer.store.stores import get_store, open_store
 
-from . import cursors, messages, shapes
+from . import listed, messages, shapes
 from .answers import answers
 from .schemas import (
     AppendedOut,
@@ -45,23 +47,18 @@ def sessions(
     model: str = "",
     state: Literal["", "open", "ended", "archived"] = "",
     compacted: bool | None = None,
+    near: bool = False,
     order: Order = "recent",
     limit: Limit = 50,
     cursor: str = "",
 ) -> SessionsOut:
     """Newest first by `order`.
 
-    Of a conversation split into parts, the newest part alone; archived ones only on request.
+    Of a conversation split into parts, the newest part alone; archived ones only on request. `near` asks for those
+    whose tokens are close to where the agent compacts by itself.
     """
-    after = cursors.read(cursor, f"sessions by {order}", float, str) if cursor else None
-    wanted = SessionFilter(q=q, source=source, model=model, state=state, compacted=compacted, order=order)
-    with open_store(get_store(store)) as reader:
-        found = list_sessions(reader, wanted, limit + 1, (after[0], after[1]) if after else None)
-        items = [shapes.session(reader, session) for session in found[:limit]]
-    more = len(found) > limit
-    return SessionsOut(
-        items=items, next=cursors.written(f"sessions by {order}", *sort_key(found[limit - 1], order)) if more else None
-    )
+    wanted = SessionFilter(q=q, source=source, model=model, state=state, compacted=compacted, near=near, order=order)
+    return listed.page(get_store(store), wanted, limit, cursor)
 
 
 @router.get(SESSION, auth=READ, response=answers(SessionOut), summary="One session")
@@ -79,6 +76,7 @@ def change(request: HttpRequest, store: str, session_id: str, body: SessionIn) -
         writing.rename(found, session_id, body.title)
     if body.archived is not None:
         writing.set_archived(found, session_id, body.archived)
+    keeping.bring(found, [session_id])
     with open_store(found) as reader:
         return shapes.session(reader, get_session(reader, session_id))
 
@@ -98,8 +96,7 @@ def session_messages(
     `history`: each message once, handoffs at their boundaries; `live`: what the model sees; `raw`: all rows.
     """
     with open_store(get_store(store)) as reader:
-        get_session(reader, session_id)
-        return messages.page(reader, session_id, view, around, limit, cursor)
+        return messages.page(reader, get_session(reader, session_id), view, around, limit, cursor)
 
 
 @router.post(f"{SESSION}/messages", auth=WRITE, response=answers(AppendedOut, 201), summary="Append messages")
@@ -128,7 +125,7 @@ def context(request: HttpRequest, store: str, session_id: str) -> ContextOut:
 def compactions(request: HttpRequest, store: str, session_id: str) -> CompactionsOut:
     """Every compaction that stands, ours or the agent's, oldest first."""
     with open_store(get_store(store)) as reader:
-        found = life.compactions(reader, session_id)
+        found = histories.compactions(reader, session_id)
     return CompactionsOut(items=[shapes.compaction(view) for view in found])
 
 

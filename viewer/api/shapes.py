@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 
+from viewer.catalog import histories
 from viewer.runs import life, planning
 from viewer.runs.models import Run
-from viewer.runs.ours import history_of
 from viewer.runs.past import CompactionView
 from viewer.runs.planning import Draft
-from viewer.store import counting, reading
+from viewer.store import counting
 from viewer.store.guards import Held
 from viewer.store.sessions import Session
 from viewer.store.stores import Reader
@@ -27,17 +27,14 @@ from .schemas import (
     moment,
 )
 
+COUNTING_SECONDS = 2.0  # that a call waits for tokens nobody has counted yet
 ACTIVE_SECONDS = 300.0  # without a message; the owner's dashboard calls a session active as long (docs/hermes.md 3)
 
 
 def session(reader: Reader, found: Session) -> SessionOut:
-    """A session with the numbers of its context; History is read only where rows are not simply its messages."""
-    count = counting.counter_for(found.model)
-    live = reading.for_model(reading.live_context(reader, found.id))
-    total, compactions = len(live), 0
-    if found.rows != found.live or found.parts > 1:
-        history = history_of(reader, found.id)
-        total, compactions = len(history.entries), len(history.compactions)
+    """A session with the numbers of its context; the tokens of a long one are known once the worker counted them."""
+    histories.count_some(reader, found, COUNTING_SECONDS, context_alone=True)
+    outline = histories.outline(reader, found)
     refusal = planning.refusal(reader, found.id)
     return SessionOut(
         id=found.id,
@@ -49,11 +46,11 @@ def session(reader: Reader, found: Session) -> SessionOut:
         last_active=moment(found.last_active),
         active=found.ended_at is None and time.time() - found.last_active < ACTIVE_SECONDS,
         archived=found.archived,
-        messages_live=len(live),
-        messages_total=total,
-        tokens_live=sum(counting.row_tokens(row, count) for row in live),
+        messages_live=len(outline.live),
+        messages_total=outline.messages,
+        tokens_live=outline.tokens_live,
         context_window=counting.context_window(found.model),
-        compactions=compactions,
+        compactions=len(outline.compactions),
         parent=found.parent or None,
         parts=found.parts,
         can_compact=refusal is None,

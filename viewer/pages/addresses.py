@@ -30,8 +30,16 @@ class Place:
         """One row's content, calls or thinking, uncut."""
         return f"{self.href}/messages/{row_id}?part={part}"
 
+    def raw(self, row_id: int, part: str) -> str:
+        """The same as plain text, to copy."""
+        return f"{self.whole(row_id, part)}&as=text"
+
+    def colours(self, row_id: int, part: str, **query: object) -> str:
+        """What is shown of a row ("said", "result", "call"), with its code in colours."""
+        return f"{self.href}/messages/{row_id}/colours?{urlencode({'part': part, **query})}"
+
     def listed(self, handoff_id: int, which: str) -> str:
-        """What belongs to a boundary: "summarised", "kept", "undo", "branch"."""
+        """What belongs to a boundary: "summarised", "kept", "details", "update", "undo", "branch"."""
         return f"{self.href}/boundaries/{handoff_id}/{which}"
 
     def view(self, name: str = "", **query: object) -> str:

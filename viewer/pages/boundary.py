@@ -7,24 +7,27 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from django.http import HttpRequest, HttpResponse
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_safe
 
-from viewer.runs.ours import known_blocks
-from viewer.store.alignment import LightRow
+from viewer.catalog import histories
+from viewer.runs.losses import counted
+from viewer.store import light
 from viewer.store.errors import NotFound
-from viewer.store.history import Boundary, History, build
-from viewer.store.light import light_rows
+from viewer.store.outline import Cut, Outline, Weight
 from viewer.store.reading import Handoff
-from viewer.store.sessions import get_session
 from viewer.store.stores import get_store, open_store
 
 from . import formats, markup
 from .addresses import Place
 from .answers import is_fragment, page, shows_refusals
+from .masking import masked_text, masks
 from .messages import who
+from .opened import Opened, opened
 from .texts import clean, line
 
+LISTED = 200  # messages of a list shown at once
 CLAMP, CLAMP_LINES = 900, 16  # a handoff longer than this is clamped until "Show all"
 FIRST_WORDS = 160
 KEPT = "These stayed in context when this compaction was made."
@@ -48,7 +51,8 @@ class Summary:
 class ShownBoundary:
     """One compaction, or an `inherited` handoff that the session began with.
 
-    `undo` is the address that says what undoing would do, "" with the reason in `no_undo`.
+    `undo` is the address that says what undoing would do, "" with the reason in `no_undo`; `update_href` that of what
+    this summary changed in the one before, "" for the first.
     """
 
     template: ClassVar[str] = "session/_boundary.html"
@@ -68,51 +72,71 @@ class ShownBoundary:
     shortened: int
     summarised_href: str
     kept_href: str
+    details: str
+    details_href: str
+    update_href: str
     undo: str
     no_undo: str
     branch: str
     marked: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Compacted:
-    """What is known of a session's compactions beside its rows.
-
-    Tokens by row, the newest compaction and why it cannot be undone ("" when it can).
-    """
-
-    weights: dict[int, int]
-    newest: int
-    no_undo: str
-
-
-def shown_boundary(handoff: Handoff, place: Place, known: Compacted, marked: int | None) -> ShownBoundary:
+def shown_boundary(handoff: Handoff, found: Opened, marked: int | None) -> ShownBoundary:
     """A boundary as the page shows it."""
-    boundary = handoff.boundary
-    older = COVERED if known.no_undo else LATER_FIRST
-    no_undo = known.no_undo if boundary.handoff_id == known.newest else older
+    cut = find(found.outline, handoff.boundary.handoff_id)
+    place, no_undo = found.place, _no_undo(found, cut)
     return ShownBoundary(
-        id=boundary.handoff_id,
-        href=place.boundary(boundary.handoff_id),
-        inherited=boundary.inherited,
-        by="by you, here" if boundary.run else "by Hermes",
-        run=f"/runs/{boundary.run}" if boundary.run else "",
-        time=formats.moment(boundary.time),
-        messages_before=formats.exact(boundary.messages_before),
-        messages_after=formats.exact(boundary.messages_after),
-        tokens_before=_tokens(known, boundary.before_ids),
-        tokens_after=_tokens(known, boundary.block_ids),
+        id=cut.handoff_id,
+        href=place.boundary(cut.handoff_id),
+        inherited=cut.inherited,
+        by="by you, here" if cut.run else "by Hermes",
+        run=f"/runs/{cut.run}" if cut.run else "",
+        time=formats.moment(cut.time),
+        messages_before=formats.exact(cut.messages_before),
+        messages_after=formats.exact(cut.messages_after),
+        tokens_before=weighed(found.outline.weight(cut.before)),
+        tokens_after=weighed(found.outline.weight(cut.block)),
         summary=summary_text(handoff.summary, handoff.directive),
-        summarised=formats.exact(len(boundary.summarised_ids)),
-        kept=formats.exact(len(boundary.kept_ids)),
-        shortened=len(boundary.shortened_ids),
-        summarised_href=place.listed(boundary.handoff_id, "summarised"),
-        kept_href=place.listed(boundary.handoff_id, "kept"),
-        undo="" if no_undo else place.listed(boundary.handoff_id, "undo"),
+        summarised=formats.exact(cut.summarised),
+        kept=formats.exact(cut.kept),
+        shortened=cut.shortened,
+        summarised_href=place.listed(cut.handoff_id, "summarised"),
+        kept_href=place.listed(cut.handoff_id, "kept"),
+        details=_details(cut),
+        details_href=place.listed(cut.handoff_id, "details"),
+        update_href=place.listed(cut.handoff_id, "update") if earlier_cut(found.outline, cut) else "",
+        undo="" if no_undo else place.listed(cut.handoff_id, "undo"),
         no_undo=no_undo,
-        branch=place.listed(boundary.handoff_id, "branch"),
-        marked=boundary.handoff_id == marked,
+        branch=place.listed(cut.handoff_id, "branch"),
+        marked=cut.handoff_id == marked,
     )
+
+
+def _details(cut: Cut) -> str:
+    """What the tab of lost details is called: of the agent's own compactions they are looked for when it is opened."""
+    counts = counted(cut)
+    if counts is None:
+        return "details not found after"
+    return f"{counts[0]:,} of {formats.counted(counts[1], 'detail')} not found after"
+
+
+def earlier_cut(outline: Outline, cut: Cut) -> Cut | None:
+    """The boundary before this one, None for the first."""
+    earlier = (each for each in outline.cuts if each.handoff_id < cut.handoff_id)
+    return max(earlier, key=lambda each: each.handoff_id, default=None)
+
+
+def _no_undo(found: Opened, cut: Cut) -> str:
+    """Why this compaction cannot be undone, "" when it can: a later one stands in the way of an older one."""
+    newest = max(each.handoff_id for each in found.outline.cuts)
+    refusal = histories.refusal_to_undo(found.reader, found.session, newest)
+    return refusal if cut.handoff_id == newest else COVERED if refusal else LATER_FIRST
+
+
+def weighed(weight: Weight) -> SafeString:
+    """Tokens of a boundary's rows, "about" where not all are counted."""
+    number = formats.number(weight.tokens, "tokens")
+    return format_html("about {}", number) if weight.about else number
 
 
 def summary_text(text: str, directive: str) -> Summary:
@@ -125,10 +149,6 @@ def summary_text(text: str, directive: str) -> Summary:
         directive=clean(directive),
         directive_size=formats.counted(len(directive), "character"),
     )
-
-
-def _tokens(known: Compacted, ids: Iterable[int]) -> SafeString:
-    return formats.number(sum(known.weights.get(row_id, 0) for row_id in ids), "tokens")
 
 
 # -- the lists behind the tabs ---------------------------------------------------------------------------------------
@@ -147,54 +167,66 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class ListPage:
-    """The messages that a compaction summarised or kept."""
+    """The messages that a compaction summarised or kept, a page of them. `next` is the address of those after them."""
 
+    fragment: ClassVar[str] = "session/_list.html"
     name: str
     back: str
     heading: str
     explained: str
     items: tuple[Listed, ...]
+    next: str
+    left: str
 
 
 @require_safe
 @shows_refusals
 def summarised(request: HttpRequest, store: str, session_id: str, handoff_id: int) -> HttpResponse:
-    return _list(request, Place(store, session_id), handoff_id, kept=False)
+    return _list(request, Place(store, session_id), handoff_id, "summarised")
 
 
 @require_safe
 @shows_refusals
 def kept(request: HttpRequest, store: str, session_id: str, handoff_id: int) -> HttpResponse:
-    return _list(request, Place(store, session_id), handoff_id, kept=True)
+    return _list(request, Place(store, session_id), handoff_id, "kept")
 
 
-def _list(request: HttpRequest, place: Place, handoff_id: int, *, kept: bool) -> HttpResponse:
+def _list(request: HttpRequest, place: Place, handoff_id: int, which: str) -> HttpResponse:
+    asked = request.GET.get("from", "")
+    start = int(asked) if asked.isascii() and asked.isdigit() and len(asked) < 10 else 0
     with open_store(get_store(place.store)) as reader:
-        name = get_session(reader, place.session).name
-        rows = light_rows(reader, place.session)
-        history = build(rows, known_blocks(reader, place.session))
-    found = find(history, handoff_id)
-    ids = found.kept_ids if kept else found.summarised_ids
+        found = opened(reader, place.session, masking=masks(request))
+        cut = find(found.outline, handoff_id)
+        ids = cut.kept_ids if which == "kept" else cut.summarised_ids
+        stop = start + LISTED
+        items = tuple(_listed(found, ids[start:stop], cut))
     data = ListPage(
-        name=line(name, 120),
+        name=line(found.session.name, 120),
         back=place.boundary(handoff_id),
-        heading=f"{formats.counted(len(ids), 'message')} {'kept' if kept else 'summarised away'}",
-        explained=KEPT if kept else SUMMARISED,
-        items=tuple(_listed(ids, {row.id: row for row in rows}, set(found.shortened_ids) if kept else set(), place)),
+        heading=f"{formats.counted(len(ids), 'message')} {'kept' if which == 'kept' else 'summarised away'}",
+        explained=KEPT if which == "kept" else SUMMARISED,
+        items=items,
+        next=f"{place.listed(handoff_id, which)}?from={stop}" if stop < len(ids) else "",
+        left=formats.counted(max(0, len(ids) - stop), "more message"),
     )
-    return page(request, "session/_list.html" if is_fragment(request) else "session/list.html", data)
+    fragment = "session/_more_listed.html" if start else data.fragment
+    return page(request, fragment if is_fragment(request) else "session/tab.html", data)
 
 
-def find(history: History, handoff_id: int) -> Boundary:
+def find(outline: Outline, handoff_id: int) -> Cut:
     """The boundary of this handoff. Raises NotFound."""
-    for boundary in history.boundaries:
-        if boundary.handoff_id == handoff_id:
-            return boundary
-    raise NotFound(f"Message {handoff_id} is not the handoff of a compaction of this session.")
+    cut = outline.cut_at(handoff_id)
+    if cut is None:
+        raise NotFound(f"Message {handoff_id} is not the handoff of a compaction of this session.")
+    return cut
 
 
-def _listed(ids: Sequence[int], rows: dict[int, LightRow], shortened: set[int], place: Place) -> Iterable[Listed]:
+def _listed(found: Opened, ids: Sequence[int], cut: Cut) -> Iterable[Listed]:
+    rows = light.rows_of(found.reader, found.session.id, ids)
+    shortened = set(cut.shortened_ids)
     for message_id in ids:
-        row = rows[message_id]
-        words = line(row.text, FIRST_WORDS) or ("calls a tool" if row.calls else "no text")
-        yield Listed(message_id, place.message(message_id), who(row.role), words, message_id in shortened)
+        row = rows.get(message_id)
+        if row is not None:
+            text = line(masked_text(row) if found.masking else row.text, FIRST_WORDS)
+            words = text or ("calls a tool" if row.calls else "no text")
+            yield Listed(message_id, found.place.message(message_id), who(row.role), words, message_id in shortened)

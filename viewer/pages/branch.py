@@ -17,6 +17,7 @@ from viewer.store.stores import get_store, open_store
 from . import formats
 from .addresses import Place
 from .answers import is_fragment, page, shows_refusals
+from .masking import session_for
 from .texts import line
 
 
@@ -41,16 +42,16 @@ class BranchPage:
 @shows_refusals
 def branch(request: HttpRequest, store: str, session_id: str, handoff_id: int | None = None) -> HttpResponse:
     if request.method != "POST":
-        data = _page(Place(store, session_id), handoff_id)
+        data = _page(request, Place(store, session_id), handoff_id)
         return page(request, "session/_branch.html" if is_fragment(request) else "session/branch.html", data)
     made = Place(store, branching.branch(get_store(store), session_id, handoff_id))
     return HttpResponseClientRedirect(made.href) if is_fragment(request) else redirect(made.href)
 
 
-def _page(place: Place, before: int | None) -> BranchPage:
+def _page(request: HttpRequest, place: Place, before: int | None) -> BranchPage:
     found = get_store(place.store)
     with open_store(found) as reader:
-        name = get_session(reader, place.session).name
+        name = session_for(request, get_session(reader, place.session)).name
     outlook = branching.outlook(found, place.session, before)
     return BranchPage(
         name=line(name, 120),

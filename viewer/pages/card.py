@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 from typing import Any
 from zlib import crc32
 
-from django.db.models import QuerySet
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
@@ -36,18 +35,11 @@ DONE = {"queued": 0, "planning": 2, "summarizing": 5, "waiting": 90, "applying":
 SHOWN_FOR = timedelta(days=1)
 QUIET_SECONDS = 120  # without a heartbeat before the card says that no worker seems to be there
 # Failures that another model, address, key or context window may mend.
-SET_UP = frozenset(
-    {
-        "unknown_choice",
-        "summary_window_too_small",
-        "model_bad_answer",
-        "model_no_credit",
-        "model_not_found",
-        "model_only_thought",
-    }
-    | {"model_redirected", "model_refused_request", "model_unauthorized", "model_unreachable", "model_window"}
-)
-GLANCED = ("plan", "report", "copies", "block_ids", "chunks", "summary")  # large columns that a look need not read
+SET_UP = frozenset({
+    "unknown_choice", "summary_window_too_small", "model_bad_answer", "model_no_credit",
+    "model_not_found", "model_only_thought", "model_redirected", "model_refused_request",
+    "model_unauthorized", "model_unreachable", "model_window",
+})  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,11 +148,6 @@ def run_card(run: Run) -> RunCard:
     )
 
 
-def glance(run_id: int) -> Run | None:
-    """The run without what only a whole card needs."""
-    return Run.objects.defer(*GLANCED).filter(pk=run_id).first()
-
-
 def mark_of(run: Run) -> str:
     """Changes when the card has something new to say, which passing seconds are not."""
     return _mark(run, *_pick_up(run))
@@ -247,7 +234,7 @@ def _again(run: Run) -> Again | None:
 
 def _kept_parts(run: Run) -> str:
     """Which parts a new run need not ask for again; only the newest run's are looked at (`life.start`)."""
-    if not run.chunks or _runs_of(run).filter(pk__gt=run.pk).exists():
+    if not run.chunks or not life.is_newest(run):
         return ""
     of = f" of {run.progress['chunks']:,}" if "chunks" in run.progress else ""
     finished = len(run.chunks)
@@ -257,12 +244,8 @@ def _kept_parts(run: Run) -> str:
 
 def _earlier(run: Run) -> str:
     """The run before this one, where its summary is kept because it could not be written."""
-    before = _runs_of(run).filter(pk__lt=run.pk).order_by("-pk").values_list("pk", "status").first()
-    return reverse("pages:run", args=[before[0]]) if before and before[1] == "conflict" else ""
-
-
-def _runs_of(run: Run) -> QuerySet[Run]:
-    return Run.objects.filter(store=run.store, session_id=run.session_id)
+    before = life.run_before(run)
+    return reverse("pages:run", args=[before.pk]) if before and before.status == "conflict" else ""
 
 
 def _pick_up(run: Run) -> tuple[str, SafeString]:

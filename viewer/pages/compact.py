@@ -14,7 +14,6 @@ from django.views.decorators.http import require_http_methods, require_POST
 import compaction
 from compaction import mask
 from viewer.runs import life, planning
-from viewer.runs.models import Run
 from viewer.runs.planning import STRATEGIES, Draft, Options
 from viewer.runs.summarizers import KINDS, OFFLINE, summarizers
 from viewer.runs.summarizers.connections import connection
@@ -27,12 +26,13 @@ from . import formats
 from .addresses import Place
 from .answers import is_fragment, page, shows_refusals
 from .card import RunCard, matters, run_card
+from .masking import session_for
 from .texts import line
 
 FOCUS_LIMIT = 500  # characters
 BAR = 100.0  # width of the plan's bar in its own units
 LITTLE = 0.1  # of the context: a plan that saves less says so
-LIVE_LIMIT = 2_000  # messages in context up to which the plan is made with the page; above, htmx or a click asks for it
+LIVE_LIMIT = 50  # messages in context up to which the plan is made with the page; above, htmx or a click asks for it
 QUIET = "No turn is running and nobody else compacts this session (checked just now)."
 QUIET_BUT_BLIND = (
     "Nobody else compacts this session (checked just now). This agent does not say when a turn is running: compact "
@@ -119,11 +119,12 @@ class Panel:
     name: str = ""
 
 
-def panel(store: Store, session: Session, options: Options | None = None, *, now: bool = False) -> Panel:
-    """The panel's data. A plan of a very long context is made only when `now` is set."""
+def panel(store: Store, session: Session, options: Options | None = None, *, in_context: int = 0) -> Panel:
+    """The panel's data. A plan of so many messages `in_context` is left for later where they are many."""
     options = options or Options(summarizer=usual_summarizer(store))
-    later = session.live > LIVE_LIMIT and not now
-    plan, reason, nothing = (None, "", "") if later else _planned(store, session, options)
+    reason = _refusal(store, session)
+    later = in_context > LIVE_LIMIT and not reason
+    plan, nothing = (None, "") if later or reason else _planned(store, session, options)
     newest = life.latest(store, session.id)
     usable = summarizers()
     return Panel(
@@ -147,8 +148,7 @@ def panel(store: Store, session: Session, options: Options | None = None, *, now
 
 def usual_summarizer(store: Store) -> str:
     """The one that the store's last summary was asked of, while it is set up; else the one without a model."""
-    runs = Run.objects.filter(store=store.name, strategy="summary").order_by("-pk")
-    last = runs.values_list("summarizer", flat=True).first()
+    last = life.last_summarizer(store)
     return last if last in summarizers() else OFFLINE.name
 
 
@@ -158,18 +158,21 @@ def _kept(options: Options) -> list[tuple[str, str]]:
     return [*KEPT, *more]
 
 
-def _planned(store: Store, session: Session, options: Options) -> tuple[PlanShown | None, str, str]:
-    """The plan, or why there can be none here, or why there is none just now."""
+def _refusal(store: Store, session: Session) -> str:
+    """Why the session can never be compacted here, "" when it can."""
     with open_store(store) as reader:
         refusal = planning.refusal(reader, session.id)
-    if refusal is not None:
-        return None, refusal.message, ""
+    return "" if refusal is None else refusal.message
+
+
+def _planned(store: Store, session: Session, options: Options) -> tuple[PlanShown | None, str]:
+    """The plan, or why there is none just now."""
     try:
-        return _with_sending(planning.draft(store, session.id, options), options), "", ""
+        return _with_sending(planning.draft(store, session.id, options), options), ""
     except compaction.CompactionError as problem:
-        return None, "", problem.reason
+        return None, problem.reason
     except StoreError as problem:
-        return None, "", problem.message
+        return None, problem.message
 
 
 def _with_sending(draft: Draft, options: Options) -> PlanShown:
@@ -301,7 +304,7 @@ def plan(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
     found = get_store(store)
     with open_store(found) as reader:
         session = get_session(reader, session_id)
-    data = panel(found, session, options_from(said, found), now=True)
+    data = panel(found, session_for(request, session), options_from(said, found))
     data = replace(data, confirming="confirm" in said)
     return page(request, "session/_plan.html" if is_fragment(request) else "session/plan.html", data)
 

@@ -8,25 +8,36 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_safe
 
+from viewer.catalog import histories
+from viewer.catalog.lines import SessionFilter, page_of_lines
+from viewer.runs import life
 from viewer.runs.models import Run
 from viewer.runs.past import CompactionView
 from viewer.runs.past import compactions as compactions_of
-from viewer.store.errors import StoreError
-from viewer.store.sessions import Session, SessionFilter, get_session, list_sessions
+from viewer.store.errors import NotFound, StoreError
+from viewer.store.sessions import get_session
 from viewer.store.stores import Reader, Store, all_stores, open_store
 
 from . import formats
 from .addresses import Place
 from .answers import page
 from .card import STATUS
+from .lines import SessionLine, shown_lines
+from .masking import masks, session_for
+from .reclaimed import Chart, drawn
 from .texts import line
 
 RUNS = 50
+NEAR = 20  # sessions that need compaction, the ones active last
 SESSIONS = 50  # compacted sessions whose boundaries are listed, the newest of each store
 
 
 @dataclass(frozen=True, slots=True)
 class RunLine:
+    """One run. `lost` counts the exact details that are not found after it, `took` how long it went, `cost` what the
+    model cost; each is "" where there is nothing to tell.
+    """
+
     href: str
     id: int
     session: str
@@ -35,14 +46,20 @@ class RunLine:
     status: str
     tokens_before: SafeString
     tokens_after: SafeString
+    lost: str
+    took: str
+    cost: str
     started: SafeString
 
 
 @dataclass(frozen=True, slots=True)
 class BoundaryLine:
-    """One compaction that stands in a store, ours or the agent's. `reclaimed` is below zero when the context grew."""
+    """One compaction that stands in a store, ours or the agent's. `reclaimed`, `tokens` as a number, is below zero when
+    the context grew.
+    """
 
     at: float | None
+    tokens: int
     href: str
     session: str
     store: str
@@ -57,10 +74,15 @@ class BoundaryLine:
 
 @dataclass(frozen=True, slots=True)
 class CompactionsPage:
-    """`problems` are (store, sentence) of unreadable ones; `cut` that a store has more compacted sessions."""
+    """`near` are sessions close to where their agent compacts by itself, `more_near` says that there are others;
+    `problems` are (store, sentence) of unreadable ones; `cut` that a store has more compacted sessions.
+    """
 
     runs: tuple[RunLine, ...]
     boundaries: tuple[BoundaryLine, ...]
+    chart: Chart | None
+    near: tuple[SessionLine, ...]
+    more_near: bool
     problems: tuple[tuple[str, str], ...]
     cut: bool
 
@@ -70,31 +92,49 @@ def compactions(request: HttpRequest) -> HttpResponse:
     boundaries: list[BoundaryLine] = []
     problems: list[tuple[str, str]] = []
     names: dict[tuple[str, str], str] = {}
-    runs = list(Run.objects.order_by("-pk")[:RUNS])
+    runs = life.listed(RUNS)
     cut = False
-    for store in all_stores():
+    stores = all_stores()
+    for store in stores:
         try:
             with open_store(store) as reader:
-                found = list_sessions(reader, SessionFilter(compacted=True), SESSIONS + 1)
-                cut = cut or len(found) > SESSIONS
-                for session in found[:SESSIONS]:
-                    boundaries += _boundaries(reader, session)
-                names |= _names(reader, store, runs)
+                listed = page_of_lines(SessionFilter(compacted=True), [store], SESSIONS)
+                cut = cut or listed.more
+                for each in listed.lines:
+                    boundaries += _boundaries(request, reader, each.session_id)
+                names |= _names(request, reader, store, runs)
         except StoreError as problem:
             problems.append((store.name, problem.message))
     boundaries.sort(key=lambda each: each.at or 0.0, reverse=True)
-    data = CompactionsPage(tuple(_run(each, names) for each in runs), tuple(boundaries), tuple(problems), cut)
+    near = page_of_lines(SessionFilter(near=True), stores, NEAR)
+    data = CompactionsPage(
+        runs=tuple(_run(each, names) for each in runs),
+        boundaries=tuple(boundaries),
+        chart=drawn((each.at, each.tokens) for each in boundaries),
+        near=shown_lines(near, masking=masks(request)),
+        more_near=near.more,
+        problems=tuple(problems),
+        cut=cut,
+    )
     return page(request, "compactions/compactions.html", data)
 
 
-def _boundaries(reader: Reader, session: Session) -> list[BoundaryLine]:
+def _boundaries(request: HttpRequest, reader: Reader, session_id: str) -> list[BoundaryLine]:
+    try:
+        session = get_session(reader, session_id)
+    except NotFound:  # deleted since it was listed
+        return []
     place = Place(reader.store.name, session.id)
-    return [_boundary(each, place, line(session.name, 80)) for each in compactions_of(reader, session.id)]
+    outline = histories.outline(reader, session)
+    ids = {row_id for cut in outline.compactions for row_id in (*cut.before_ids, *cut.block_ids)}
+    found = compactions_of(reader, session.id, histories.count_few(reader, session, sorted(ids)))
+    return [_boundary(each, place, line(session_for(request, session).name, 80)) for each in found]
 
 
 def _boundary(each: CompactionView, place: Place, name: str) -> BoundaryLine:
     return BoundaryLine(
         at=each.at,
+        tokens=each.tokens_before - each.tokens_after,
         href=place.boundary(each.handoff_id),
         session=name,
         store=place.store,
@@ -108,12 +148,26 @@ def _boundary(each: CompactionView, place: Place, name: str) -> BoundaryLine:
     )
 
 
-def _names(reader: Reader, store: Store, runs: list[Run]) -> dict[tuple[str, str], str]:
+def _lost(run: Run) -> str:
+    counts = (run.report or {}).get("anchors", {}).values()
+    total = sum(each for _, each in counts)
+    return f"{total - sum(still for still, _ in counts):,} of {total:,}" if total else ""
+
+
+def _cost(run: Run) -> str:
+    if not run.usage.get("calls"):
+        return ""
+    cost = run.usage.get("cost")
+    return "not known" if cost is None else formats.dollars(cost)
+
+
+def _names(request: HttpRequest, reader: Reader, store: Store, runs: list[Run]) -> dict[tuple[str, str], str]:
     """Names of the sessions that runs of this store are about; one that is gone keeps its id."""
     names = {}
     for session_id in {run.session_id for run in runs if run.store == store.name}:
         try:
-            names[store.name, session_id] = line(get_session(reader, session_id).name, 80)
+            session = session_for(request, get_session(reader, session_id))
+            names[store.name, session_id] = line(session.name, 80)
         except StoreError:
             continue
     return names
@@ -129,5 +183,8 @@ def _run(run: Run, names: dict[tuple[str, str], str]) -> RunLine:
         status=STATUS.get(run.status, run.status),
         tokens_before=formats.number(run.tokens_before or 0, "tokens"),
         tokens_after=formats.number(run.tokens_after or 0, "tokens"),
+        lost=_lost(run),
+        took=formats.seconds((run.finished_at - run.created_at).total_seconds()) if run.finished_at else "",
+        cost=_cost(run),
         started=formats.clock(run.created_at),
     )

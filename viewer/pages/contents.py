@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from viewer.store.alignment import LightRow
-from viewer.store.history import Boundary, Entry, History
+from viewer.store import light
+from viewer.store.outline import Cut, Window
 
 from .addresses import Place
+from .masking import masked_text
+from .opened import Opened
 from .texts import line
 
 PROMPTS = 80  # shown at most; those around the window where there are more
@@ -33,34 +36,51 @@ class Contents:
     after: str
 
 
-def contents(history: History, rows: dict[int, LightRow], window: Sequence[Entry | Boundary], place: Place) -> Contents:
+def contents(found: Opened, window: Window, *, masking: bool) -> Contents:
     """The prompts nearest to the window, and every boundary."""
-    shown = {id(item) for item in window}
-    prompts = [item for item in history.items if isinstance(item, Entry) and _is_prompt(rows[item.full_id])]
-    inside = [index for index, item in enumerate(prompts) if id(item) in shown] or [len(prompts) - 1]
-    start = max(0, min((inside[0] + inside[-1] - PROMPTS) // 2, len(prompts) - PROMPTS))
-    kept = {id(item) for item in prompts[start : start + PROMPTS]}
-    listed = [item for item in history.items if isinstance(item, Boundary) or id(item) in kept]
+    outline, place = found.outline, found.place
+    prompts, stop = outline.prompts, outline.messages - window.later
+    first, last = bisect_left(prompts, window.earlier), bisect_left(prompts, stop) - 1
+    middle = first + last if last >= first else 2 * first
+    start = max(0, min((middle - PROMPTS) // 2, len(prompts) - PROMPTS))
+    listed = prompts[start : start + PROMPTS]
+    lines = [
+        (at, 1, each) for at, each in zip(listed, _prompts(found, listed, (window.earlier, stop), masking), strict=True)
+    ]
+    cuts = {cut.handoff_id for cut in window.items if isinstance(cut, Cut)}
+    lines += [(cut.place, 0, _boundary(cut, place, cut.handoff_id in cuts)) for cut in outline.cuts]
     return Contents(
-        items=tuple(_items(listed, rows, shown, place)),
-        before=place.message(prompts[start - 1].id) if start > 0 else "",
-        after=place.message(prompts[start + PROMPTS].id) if start + PROMPTS < len(prompts) else "",
+        items=tuple(item for _, _, item in sorted(lines, key=lambda each: each[:2])),
+        before=_link(found, prompts[start - 1]) if start > 0 else "",
+        after=_link(found, prompts[start + PROMPTS]) if start + PROMPTS < len(prompts) else "",
     )
 
 
-def _is_prompt(row: LightRow) -> bool:
-    return row.role == "user" and not row.scaffold and bool(row.text)
+def new_items(found: Opened, seen: int, *, masking: bool) -> tuple[Item, ...]:
+    """The lines of prompts behind the first so many messages."""
+    outline = found.outline
+    listed = outline.prompts[bisect_left(outline.prompts, seen) :][:PROMPTS]
+    return tuple(_prompts(found, listed, (seen, outline.messages), masking))
 
 
-def _items(
-    listed: Sequence[Entry | Boundary], rows: dict[int, LightRow], shown: set[int], place: Place
-) -> Iterator[Item]:
-    for item in listed:
-        here = id(item) in shown
-        if isinstance(item, Boundary):
-            numbers = f"{item.messages_before:,} → {item.messages_after:,}"
-            label = "begins with a summary" if item.inherited else f"compacted, {numbers}"
-            yield Item(label, f"#b{item.handoff_id}" if here else place.boundary(item.handoff_id), True, here)
-        else:
-            href = f"#m{item.id}" if here else place.message(item.id)
-            yield Item(line(rows[item.full_id].text, 90), href, False, here)
+def _link(found: Opened, place: int) -> str:
+    return found.place.message(found.outline.ids[found.outline.first[place]])
+
+
+def _prompts(found: Opened, places: Sequence[int], window: tuple[int, int], masking: bool) -> list[Item]:
+    entries = [found.outline.entry(place) for place in places]
+    rows = light.rows_of(found.reader, found.session.id, [entry.full_id for entry in entries])
+    items = []
+    for place, entry in zip(places, entries, strict=True):
+        here = window[0] <= place < window[1]
+        row = rows.get(entry.full_id)
+        text = "" if row is None else masked_text(row) if masking else row.text
+        href = f"#m{entry.id}" if here else found.place.message(entry.id)
+        items.append(Item(line(text, 90), href, False, here))
+    return items
+
+
+def _boundary(cut: Cut, place: Place, here: bool) -> Item:
+    numbers = f"{cut.messages_before:,} → {cut.messages_after:,}"
+    label = "begins with a summary" if cut.inherited else f"compacted, {numbers}"
+    return Item(label, f"#b{cut.handoff_id}" if here else place.boundary(cut.handoff_id), True, here)

@@ -11,10 +11,10 @@ from django.utils.safestring import SafeString
 from django.views.decorators.http import require_safe
 
 import compaction
-from compaction import messages as engine
 from viewer.store import counting, reading
 from viewer.store.codec import StoredMessage
-from viewer.store.sessions import get_session, system_prompt
+from viewer.store.outline import Outline
+from viewer.store.sessions import system_prompt
 from viewer.store.stores import get_store, open_store
 
 from . import blocks, formats
@@ -22,7 +22,9 @@ from .addresses import Place
 from .answers import is_fragment, page, shows_refusals
 from .boundary import Summary, summary_text
 from .header import Header, header
+from .masking import masked, masks, text_for
 from .messages import Message, Reading, Said, shown, who
+from .opened import opened
 
 WINDOW = 80
 
@@ -65,41 +67,42 @@ class ContextPage:
 @shows_refusals
 def context(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
     with open_store(get_store(store)) as reader:
-        session = get_session(reader, session_id)
-        live = reading.live_context(reader, session_id)
-        prompt = system_prompt(reader, session_id)
-        top = header(reader, session, "context")
-    rows = reading.for_model(live)
-    start = _start(request, rows)
-    stop = _stop(rows, start)
-    count = counting.counter_for(session.model)
-    told = Reading(top.place, count, newest=rows[-1].id if rows else None)
+        found = opened(reader, session_id, masking=masks(request))
+        ids, place = found.outline.live_ids, found.place
+        start = _start(request, found.outline)
+        stop = _stop(found.outline, start)
+        read = reading.read_rows(reader, ids[start:stop])
+        prompt = "" if start else text_for(request, system_prompt(reader, session_id))
+        top = header(found, "context")
+    rows = [masked(read[row_id]) if found.masking else read[row_id] for row_id in ids[start:stop] if row_id in read]
+    count = counting.counter_for(found.session.model)
+    told = Reading(place, count, newest=ids[-1] if ids else None)
     data = ContextPage(
         header=top,
-        prompt=_prompt(prompt, count, top.place) if prompt.strip() and not start else None,
-        items=tuple(_parts(rows[start:stop], told)),
-        next=top.place.view("context", start=stop) if stop < len(rows) else "",
-        left=len(rows) - stop,
-        previous=top.place.view("context", start=max(0, start - WINDOW) or "") if start else "",
-        newest=top.place.view("context", start=max(0, len(rows) - WINDOW)) if stop < len(rows) else "",
-        kept_for_itself=len(live) - len(rows),
+        prompt=_prompt(prompt, count, place) if prompt.strip() else None,
+        items=tuple(_parts(rows, told)),
+        next=place.view("context", start=stop) if stop < len(ids) else "",
+        left=len(ids) - stop,
+        previous=place.view("context", start=max(0, start - WINDOW) or "") if start else "",
+        newest=place.view("context", start=max(0, len(ids) - WINDOW)) if stop < len(ids) else "",
+        kept_for_itself=found.outline.records,
     )
     return page(request, "session/_context.html" if is_fragment(request) and start else "session/context.html", data)
 
 
-def _start(request: HttpRequest, rows: Sequence[StoredMessage]) -> int:
+def _start(request: HttpRequest, outline: Outline) -> int:
     """Where the query asks to begin; a result does not begin a stretch, its call does."""
     text = request.GET.get("start", "")
-    start = min(int(text), len(rows)) if text.isascii() and text.isdigit() and len(text) < 10 else 0
-    while 0 < start < len(rows) and rows[start].role in engine.RESULT_ROLES:
+    start = min(int(text), len(outline.live)) if text.isascii() and text.isdigit() and len(text) < 10 else 0
+    while 0 < start < len(outline.live) and outline.answers(outline.live[start]):
         start -= 1
     return start
 
 
-def _stop(rows: Sequence[StoredMessage], start: int) -> int:
+def _stop(outline: Outline, start: int) -> int:
     """The end of a stretch, grown so that results stay with their call."""
-    stop = min(start + WINDOW, len(rows))
-    while stop < len(rows) and rows[stop].role in engine.RESULT_ROLES:
+    stop = min(start + WINDOW, len(outline.live))
+    while stop < len(outline.live) and outline.answers(outline.live[stop]):
         stop += 1
     return stop
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import date, datetime
 
 from django.utils import timezone
 from django.utils.html import format_html
@@ -79,6 +79,12 @@ def moment(epoch: float | None) -> SafeString:
     now = timezone.localtime()
     text = f"{at.day} {at:%b %H:%M}" if at.year == now.year else f"{at.day} {at:%b %Y %H:%M}"
     return _time(at, text, f"{at:%Y-%m-%d %H:%M:%S %Z}, {ago_text(at, now)}")
+
+
+def day(epoch: float | None) -> date | None:
+    """The day of a time in this site's zone; None for a time that is not known."""
+    at = _local(epoch)
+    return at.date() if at is not None else None
 
 
 def ago(epoch: float) -> SafeString:

@@ -1,8 +1,9 @@
-"""The top of a session's pages: its name, what it is, how much of it is in context, its views."""
+"""The top of a session's pages: its name, what it is, how much of it is in context, its views, its relations."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from django.utils.html import format_html
@@ -10,16 +11,28 @@ from django.utils.safestring import SafeString
 
 from viewer.runs.pickup import resume_command
 from viewer.store.errors import NotFound
-from viewer.store.sessions import Session, get_session
-from viewer.store.stores import Reader
+from viewer.store.outline import Outline
+from viewer.store.relations import Child, children
+from viewer.store.sessions import Session, chain, get_session
 
 from . import formats
 from .addresses import Place
-from .gauge import Gauge, Totals, context_gauge, totals
+from .masking import masked_session, name
+from .opened import Opened
 from .texts import line
 
 ACTIVE_SECONDS = 300  # the owner's own dashboard calls a session active so long after its last message
 VIEWS = (("", "History"), ("context", "What the model sees"))
+KIN = 20  # sessions of each kind that are named
+
+
+@dataclass(frozen=True, slots=True)
+class Kin:
+    """Sessions that this one has to do with: what they are to it, and (name, address) of each; `more` are not named."""
+
+    label: str
+    sessions: tuple[tuple[str, str], ...]
+    more: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,43 +54,45 @@ class Header:
     branch_of: str
     branch_href: str
     resume: str
+    kin: tuple[Kin, ...]
 
     @property
     def views(self) -> list[tuple[str, str, bool]]:
         """(address, label, whether it is this one)"""
-        return [(self.place.view(name), label, name == self.view) for name, label in VIEWS]
+        return [(self.place.view(view), label, view == self.view) for view, label in VIEWS]
 
 
-def header(reader: Reader, session: Session, view: str = "") -> Header:
-    """The header's data, with token counts as exact as the store can tell."""
-    counts, gauge = totals(reader, session), context_gauge(reader, session)
-    place = Place(reader.store.name, session.id)
-    branch_of, branch_href = _branch_of(reader, session)
+def header(found: Opened, view: str = "") -> Header:
+    """The header's data, with token counts as exact as they are known."""
+    session = found.session
+    branch_of, branch_href = _origin(found, session.branched_from)
     return Header(
         name=line(session.name, 200),
         store=session.store,
         id=session.id,
-        facts=tuple(fact for fact in _facts(session, counts, gauge) if fact),
+        facts=tuple(fact for fact in _facts(found) if fact),
         active_now=is_active(session),
-        compactions=counts.compactions,
-        place=place,
+        compactions=len(found.outline.compactions),
+        place=found.place,
         view=view,
-        ours=reader.store.ours,
+        ours=found.reader.store.ours,
         branch_of=branch_of,
         branch_href=branch_href,
         resume=resume_command(session.id),
+        kin=tuple(_kin(found)),
     )
 
 
-def _branch_of(reader: Reader, session: Session) -> tuple[str, str]:
-    """Name and address of the session this one was branched from; the address is "" where it is gone."""
-    if not session.branched_from:
+def _origin(found: Opened, session_id: str) -> tuple[str, str]:
+    """Name and address of a session this one came from; the address is "" where it is gone."""
+    if not session_id:
         return "", ""
     try:
-        origin = get_session(reader, session.branched_from)
+        origin = get_session(found.reader, session_id)
     except NotFound:
-        return session.branched_from, ""
-    return line(origin.name, 120), Place(reader.store.name, origin.id).href
+        return session_id, ""
+    origin = masked_session(origin) if found.masking else origin
+    return line(origin.name, 120), Place(found.reader.store.name, origin.id).href
 
 
 def is_active(session: Session) -> bool:
@@ -90,13 +105,15 @@ def times(count: int) -> str:
     return {0: "", 1: "once", 2: "twice"}.get(count, f"{count} times")
 
 
-def _facts(session: Session, counts: Totals, gauge: Gauge) -> list[str | SafeString]:
+def _facts(found: Opened) -> list[str | SafeString]:
+    session, outline = found.session, found.outline
+    compactions = len(outline.compactions)
     return [
         line(session.source, 40),
-        line(session.model, 60),
-        in_context(counts),
-        formats.of_window(gauge.tokens, gauge.window, about=gauge.about),
-        f"compacted {times(counts.compactions)}" if counts.compactions else "never compacted",
+        line(name(session.model, found.masking), 60),
+        in_context(outline),
+        formats.of_window(outline.context.tokens, found.window, about=outline.context.about),
+        f"compacted {times(compactions)}" if compactions else "never compacted",
         f"{session.parts} parts" if session.parts > 1 else "",
         format_html("last active {}", formats.ago(session.last_active)),
         f"ended ({line(session.end_reason, 40) or 'closed'})" if session.ended_at is not None else "",
@@ -104,8 +121,34 @@ def _facts(session: Session, counts: Totals, gauge: Gauge) -> list[str | SafeStr
     ]
 
 
-def in_context(counts: Totals) -> str:
+def in_context(outline: Outline) -> str:
     """ "239 of 1,246 messages in context"."""
-    if counts.in_context == counts.messages:
-        return f"{formats.counted(counts.messages, 'message')}, all in context" if counts.messages else "no messages"
-    return f"{counts.in_context:,} of {formats.counted(counts.messages, 'message')} in context"
+    if outline.in_context == outline.messages:
+        return f"{formats.counted(outline.messages, 'message')}, all in context" if outline.messages else "no messages"
+    return f"{outline.in_context:,} of {formats.counted(outline.messages, 'message')} in context"
+
+
+# -- relations ---------------------------------------------------------------------------------------------------------
+
+
+def _kin(found: Opened) -> Iterator[Kin]:
+    """Where the session came from, and what came of it."""
+    session, store = found.session, found.reader.store.name
+    parts = chain(found.reader, session.id) if session.parts > 1 else [session.id]
+    if session.parent and session.parent != session.branched_from and len(parts) == 1:
+        origin = _origin(found, session.parent)
+        yield Kin("Sub-agent session of" if session.delegated_from == session.parent else "Follows", (origin,))
+    if len(parts) > 1:
+        numbered = [(f"part {at}", Place(store, part).view("rows")) for at, part in enumerate(parts, 1)]
+        yield Kin("Raw rows of its parts", tuple(numbered[:KIN]), max(0, len(numbered) - KIN))
+    born = [child for child in children(found.reader, parts) if child.id not in parts]
+    for kind, label in (("branch", "Branches"), ("delegate", "Sub-agent sessions"), ("", "Followed by")):
+        yield from _listed(label, [child for child in born if child.kind == kind], store, found.masking)
+
+
+def _listed(label: str, born: list[Child], store: str, masking: bool) -> Iterator[Kin]:
+    if born:
+        named = tuple(
+            (line(name(child.title, masking), 60) or child.id, Place(store, child.id).href) for child in born[:KIN]
+        )
+        yield Kin(label, named, len(born) - len(named))

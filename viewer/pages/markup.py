@@ -1,28 +1,24 @@
-"""Session text as HTML: Markdown (comrak), code (Pygments), diffs. Whatever comes out passes nh3 last.
+"""Session text as HTML: Markdown by comrak, its code by Pygments. Whatever comes out passes nh3 last.
 
 comrak escapes raw HTML, so tags in a transcript show as text. Nothing is loaded from elsewhere: only images in data:
-URLs stay
-images, every other image becomes a link. Headings become paragraphs with a class: a transcript's headings are not
-this page's outline.
+URLs stay images, every other image becomes a link. Headings become paragraphs with a class: a transcript's headings are
+not this page's outline. Text that would grow beyond measure on its way (a table of thousands of columns, quotes nested
+by the thousand) is shown as the plain text it is.
 """
 
 from __future__ import annotations
 
 import html
 import re
-from functools import lru_cache
-from typing import Any
 
-import comrak
 import nh3
 from django.utils.safestring import SafeString, mark_safe
-from pygments import highlight  # type: ignore[import-untyped]  # Pygments brings no types
-from pygments.formatters.html import HtmlFormatter  # type: ignore[import-untyped]
-from pygments.lexers import get_lexer_by_name  # type: ignore[import-untyped]
 
+from viewer.exports.prose import laid_out
+
+from . import highlight, shelf
 from .texts import clean
 
-HIGHLIGHT_LIMIT = 20_000  # characters; Pygments takes about 2 ms a kilobyte
 DATA_IMAGE = re.compile(r"data:image/(?:png|jpeg|jpg|gif|webp|avif|bmp);base64,[A-Za-z0-9+/=\s]+")
 _LINK = re.compile(r"(?:https?:|mailto:)", re.IGNORECASE)
 
@@ -32,7 +28,8 @@ _TAGS = {
 }  # fmt: skip
 _ATTRIBUTES = {
     "a": {"href", "title"}, "code": {"class"}, "div": {"class"}, "img": {"src", "alt", "title"}, "ol": {"start"},
-    "p": {"class"}, "pre": {"class", "tabindex"}, "span": {"class"}, "td": {"align"}, "th": {"align"},
+    "p": {"class"}, "pre": {"class", "tabindex"}, "span": {"class"}, "table": {"tabindex"}, "td": {"align"},
+    "th": {"align"},
 }  # fmt: skip
 
 
@@ -59,31 +56,55 @@ def _sanitised(markup: str) -> SafeString:
 
 # -- Markdown --------------------------------------------------------------------------------------------------------
 
-_EXTENSIONS = comrak.ExtensionOptions()
-_EXTENSIONS.table = _EXTENSIONS.strikethrough = _EXTENSIONS.autolink = _EXTENSIONS.tasklist = True
-_RENDERING = comrak.RenderOptions()
-_RENDERING.escape = True
-_RENDERING.hardbreaks = True  # people and models mean the line breaks they type
-
 _FENCE = re.compile(r'<pre><code(?: class="language-([^"]*)")?>(.*?)</code></pre>', re.DOTALL)
 _IMAGE = re.compile(r'<img src="([^"]*)" alt="([^"]*)"(?: title="[^"]*")? />')
 _HEADING = re.compile(r"<(/?)h([1-6])>")
 _BOX = re.compile(r'<input type="checkbox"( checked="")? disabled="" />')
 
 
-@lru_cache(maxsize=500)
 def markdown(text: str) -> SafeString:
-    """A Markdown text as sanitised HTML."""
-    rendered = comrak.render_markdown(clean(text), extension_options=_EXTENSIONS, render_options=_RENDERING)
-    rendered = _FENCE.sub(_fence, rendered)
-    rendered = _IMAGE.sub(_image, rendered)
-    rendered = _HEADING.sub(lambda found: "</p>" if found[1] else f'<p class="h h{found[2]}">', rendered)
-    rendered = _BOX.sub(lambda found: "☑" if found[1] else "☐", rendered)
-    return _sanitised(rendered)
+    """A Markdown text as sanitised HTML, code in colours; rendered once and kept."""
+    return _KEPT.get(shelf.digest(text), lambda: rendered(text, colours=True))
 
 
-def _fence(found: re.Match[str]) -> str:
-    return _highlighted(html.unescape(found[2]), (found[1] or "").split(" ")[0])
+_KEPT: shelf.Shelf[SafeString] = shelf.Shelf(len, limit=8_000_000)
+
+
+def rendered(text: str, *, colours: bool) -> SafeString:
+    """A Markdown text as sanitised HTML, rendered now; its code in colours or plain."""
+    text = clean(text)
+    made = laid_out(text)
+    if made is None:
+        return _as_it_is(text)
+    made = _FENCE.sub(_coloured_fence if colours else _plain_fence, made)
+    made = _IMAGE.sub(_image, made)
+    made = made.replace("<table>", '<table tabindex="0">')  # wide ones are moved sideways, by keys too
+    made = _HEADING.sub(lambda found: "</p>" if found[1] else f'<p class="h h{found[2]}">', made)
+    made = _BOX.sub(lambda found: "☑" if found[1] else "☐", made)
+    return _sanitised(made)
+
+
+def code_size(text: str) -> int:
+    """About how many characters of a Markdown text are code in a language that can be coloured."""
+    if "```" not in text and "~~~" not in text:
+        return 0
+    return sum(len(found[3]) for found in _FENCED.finditer(text) if highlight.is_known(found[2]))
+
+
+_FENCED = re.compile(r"^[ \t>]*(```+|~~~+)[ \t]*([\w+#.-]+)[^\n]*\n(.*?)(?:^[ \t>]*\1|\Z)", re.DOTALL | re.MULTILINE)
+
+
+def _as_it_is(text: str) -> SafeString:
+    return _sanitised(f"<pre>{html.escape(text, quote=False)}</pre>")
+
+
+def _coloured_fence(found: re.Match[str]) -> str:
+    language = (found[1] or "").split(" ")[0]
+    return f'<pre class="code" tabindex="0"><code>{highlight.coloured(html.unescape(found[2]), language)}</code></pre>'
+
+
+def _plain_fence(found: re.Match[str]) -> str:
+    return f'<pre class="code" tabindex="0"><code>{found[2]}</code></pre>'
 
 
 def _image(found: re.Match[str]) -> str:
@@ -98,25 +119,6 @@ def _image(found: re.Match[str]) -> str:
 # -- code ------------------------------------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=500)
 def code(text: str, language: str) -> SafeString:
-    """A piece of code as a `<pre>` with Pygments' classes."""
-    return _sanitised(_highlighted(clean(text), language))
-
-
-def _highlighted(text: str, language: str) -> str:
-    lexer = _lexer(language) if language and len(text) <= HIGHLIGHT_LIMIT else None
-    inner = html.escape(text) if lexer is None else highlight(text, lexer, _FORMATTER)
-    return f'<pre class="code" tabindex="0"><code>{inner}</code></pre>'
-
-
-_FORMATTER = HtmlFormatter(nowrap=True)
-
-
-@lru_cache(maxsize=100)
-def _lexer(language: str) -> Any:
-    """The lexer of a language, None for one that Pygments does not know."""
-    try:
-        return get_lexer_by_name(language.lower(), stripnl=False, ensurenl=False)
-    except ValueError:
-        return None
+    """A piece of code in colours, to stand in a `<pre>`."""
+    return mark_safe(highlight.coloured(clean(text), language))  # noqa: S308  Pygments escapes, as does its absence

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, NamedTuple
 
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 import compaction
@@ -14,9 +15,9 @@ from viewer.store.codec import BOOKKEEPING_ROLES, StoredMessage, message_of
 from viewer.store.counting import row_tokens
 from viewer.store.reading import HistoryMessage
 
-from . import blocks, calls, formats
+from . import calls, formats, kept, tools
 from .addresses import Place
-from .texts import as_text, line
+from .texts import line
 
 NAMES = {"user": "User", "assistant": "Assistant", "system": "System", "developer": "System", "tool": "Tool"}
 
@@ -33,7 +34,11 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message with its calls. `kind` is a CSS class; `folded` is set for what no person reads first."""
+    """One message with its calls. `kind` is a CSS class; `folded` is set for what no person reads first.
+
+    `colours` is the address of `html` with its code in colours, "" where there is nothing to colour; `copy` of its
+    text. `calls_left` says how many more calls the row makes, `calls_href` where they are.
+    """
 
     template: ClassVar[str] = "session/_message.html"
     id: int
@@ -43,8 +48,12 @@ class Message:
     away: bool
     time: SafeString
     tokens: SafeString
-    blocks: tuple[blocks.Block, ...]
+    html: SafeString
+    colours: str
+    copy: str
     calls: tuple[calls.Call, ...]
+    calls_left: str
+    calls_href: str
     notes: tuple[str, ...]
     marked: bool
     folded: bool
@@ -52,12 +61,16 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What turning stored messages into shown ones needs: addresses, counter, the marked and the last message."""
+    """What turning stored messages into shown ones needs: addresses, counter, the marked and the last message.
+
+    `tokens` knows the tokens of rows that were counted before; without it they are counted here.
+    """
 
     place: Place
     count: compaction.Counter
     marked: int | None = None
     newest: int | None = None
+    tokens: Callable[[int], int | None] | None = None
 
 
 def of_history(item: HistoryMessage) -> Said:
@@ -71,29 +84,62 @@ def of_history(item: HistoryMessage) -> Said:
 
 def shown(said: Sequence[Said], reading: Reading) -> list[Message]:
     """The messages in order; a result stands in the fold of its call, or alone when its call is not among them."""
-    pairs = calls.pair([item.row for item in said])
+    called = [[] if item.row.role in engine.RESULT_ROLES else calls.made(item.row) for item in said]
+    pairs = calls.pair([item.row for item in said], called)
     answered = set(pairs.values())
-    return [_message(said, at, pairs, reading) for at in range(len(said)) if at not in answered]
+    found = _Found(said, called, pairs, reading)
+    return [_message(found, at) for at in range(len(said)) if at not in answered]
 
 
-def _message(said: Sequence[Said], at: int, pairs: dict[tuple[int, int], int], reading: Reading) -> Message:
-    item = said[at]
+class _Found(NamedTuple):
+    """Messages with the calls each makes, and which message answers which call."""
+
+    said: Sequence[Said]
+    called: Sequence[Sequence[engine.Call]]
+    pairs: dict[tuple[int, int], int]
+    reading: Reading
+
+
+def _message(found: _Found, at: int) -> Message:
+    item, place = found.said[at], found.reading.place
     is_result = item.row.role in engine.RESULT_ROLES
-    made = (_lone_result(item, reading),) if is_result else tuple(_calls(said, at, pairs, reading))
+    body = _NOTHING if is_result else kept.said(item.row, place)
+    left = calls.left_out(item.row)
     return Message(
         id=item.id,
-        href=reading.place.message(item.id),
+        href=place.message(item.id),
         kind=item.row.role if item.row.role in ("user", "assistant", "tool") else "other",
         who=who(item.row.role),
         away=item.state != "live",
         time=formats.moment(item.row.timestamp),
-        tokens=formats.number(row_tokens(item.row, reading.count), "tokens"),
-        blocks=() if is_result else _said_blocks(item, reading.place),
-        calls=made,
+        tokens=_tokens(item.row, found.reading),
+        html=body.html,
+        colours=place.colours(item.row.id, "said") if body.waits else "",
+        copy=place.raw(item.row.id, "said"),
+        calls=(_lone_result(item, found.reading),) if is_result else tuple(_calls(found, at)),
+        calls_left=formats.counted(left, "more call") if left else "",
+        calls_href=place.whole(item.row.id, "calls") if left else "",
         notes=() if is_result else (*item.notes, *_notes(item.row)),
-        marked=item.id == reading.marked,
+        marked=item.id == found.reading.marked,
         folded=item.row.role not in ("user", "assistant", "tool"),
     )
+
+
+_NOTHING = kept.Shown(SafeString(), waits=False)
+
+
+def _tokens(row: StoredMessage, reading: Reading) -> SafeString:
+    """ "" for a row that is not counted yet."""
+    tokens = row_tokens(row, reading.count) if reading.tokens is None else reading.tokens(row.id)
+    return SafeString() if tokens is None else formats.number(tokens, "tokens")
+
+
+def _size(row: StoredMessage, reading: Reading) -> SafeString:
+    """Tokens of a result; while they are not counted, the characters of its text."""
+    tokens = _tokens(row, reading)
+    if tokens:
+        return format_html("{} tok", tokens)
+    return format_html("{} characters", formats.number(len(engine.text(row.content)), "characters"))
 
 
 def who(role: str) -> str:
@@ -101,21 +147,6 @@ def who(role: str) -> str:
     if role in BOOKKEEPING_ROLES:
         return "The agent's own record"
     return NAMES.get(role) or f"Role “{line(role, 40)}”"
-
-
-def _said_blocks(item: Said, place: Place) -> tuple[blocks.Block, ...]:
-    row = item.row
-    reasoning = blocks.of_reasoning(row.reasoning, row.extra, place.whole(row.id, "reasoning"))
-    if row.role in ("user", "assistant"):
-        return (*reasoning, *blocks.of_content(row.content, place.whole(row.id, "content")))
-    return (*reasoning, *_raw(row, place))
-
-
-def _raw(row: StoredMessage, place: Place) -> Iterable[blocks.Block]:
-    """System rows and rows of roles nobody knows: as they are."""
-    if row.content is None or row.content == "":
-        return ()
-    return (blocks.plain(as_text(row.content), place.whole(row.id, "content")),)
 
 
 def _notes(row: StoredMessage) -> tuple[str, ...]:
@@ -133,28 +164,53 @@ def _notes(row: StoredMessage) -> tuple[str, ...]:
 # -- calls -----------------------------------------------------------------------------------------------------------
 
 
-def _calls(said: Sequence[Said], at: int, pairs: dict[tuple[int, int], int], reading: Reading) -> Iterable[calls.Call]:
-    item = said[at]
-    for position, call in enumerate(engine.calls({"tool_calls": item.row.tool_calls, "content": item.row.content})):
-        found = pairs.get((at, position))
-        result = None if found is None else _result(said[found], reading, calls.duration(item.row, said[found].row))
-        waiting = result is None and item.id == reading.newest
-        yield calls.shown_call(call, result, reading.place.whole(item.row.id, "calls"), waiting)
+def _calls(found: _Found, at: int) -> Iterable[calls.Call]:
+    item, place = found.said[at], found.reading.place
+    for position, call in enumerate(found.called[at]):
+        answer = found.pairs.get((at, position))
+        result = None if answer is None else _result(found, at, call, answer)
+        is_open = result is not None and result.marked
+        ended = result.outcome if result is not None else None
+        asked = kept.asked(call, place.whole(item.row.id, "calls"), ended, colours=is_open)
+        yield calls.Call(
+            name=line(call.name, 80),
+            title=asked.title or tools.Title("tool", ""),
+            html=asked.html,
+            colours=place.colours(item.row.id, "call", at=position) if asked.waits else "",
+            result=result,
+            waiting=result is None and item.id == found.reading.newest,
+        )
+
+
+def _result(found: _Found, at: int, call: engine.Call, answer: int) -> calls.Result:
+    item = found.said[answer]
+    language = tools.language(call.name, call.arguments)
+    seconds = calls.duration(found.said[at].row, item.row)
+    sub_agent = tools.is_sub_agent(call.name)
+    return _answer(item, found.reading, language, seconds, sub_agent=sub_agent)
 
 
 def _lone_result(item: Said, reading: Reading) -> calls.Call:
-    call = engine.Call((item.row.tool_call_id,), item.row.tool_name, "")
-    return calls.shown_call(call, _result(item, reading, ""), "", waiting=False)
+    """A result whose call is not among the messages: its tool's name, where the row has it."""
+    result = _answer(item, reading, "", "", sub_agent=tools.is_sub_agent(item.row.tool_name))
+    name = line(item.row.tool_name, 80)
+    return calls.Call(name, tools.Title(name or "tool", "", known=False), SafeString(), "", result, waiting=False)
 
 
-def _result(item: Said, reading: Reading, seconds: str) -> calls.Result:
+def _answer(item: Said, reading: Reading, language: str, seconds: str, *, sub_agent: bool) -> calls.Result:
+    row, place = item.row, reading.place
+    marked = item.id == reading.marked
+    body = kept.answered(row, place, language, colours=marked)
     return calls.Result(
         id=item.id,
-        href=reading.place.message(item.id),
-        tokens=formats.number(row_tokens(item.row, reading.count), "tokens"),
-        blocks=blocks.of_output(item.row.content, reading.place.whole(item.row.id, "content")),
-        outcome=calls.outcome(item.row.content),
+        href=place.message(item.id),
+        size=_size(row, reading),
+        html=body.html,
+        colours=place.colours(row.id, "result", language=language) if body.waits else "",
+        copy=place.raw(row.id, "said"),
+        outcome=body.outcome,
         seconds=seconds,
         notes=item.notes,
-        marked=item.id == reading.marked,
+        marked=marked,
+        sessions=tuple((name, Place(place.store, name).href) for name in body.sessions) if sub_agent else (),
     )

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
+from viewer.runs import life
 from viewer.runs.models import Run
 
 from . import formats
@@ -51,18 +54,35 @@ class Report:
 def report_of(run: Run, place: Place) -> Report:
     """The report; links lead to messages of `place`."""
     found = run.report or {}
-    counts = found.get("anchors", {}).values()
+    lost, details, named = lost_details(found, place)
+    middle, lifted = _planned(run.pk, run.created_at, run.status, run.attempts)
     return Report(
         masks=run.strategy == "mask",
         kept=formats.exact(len(found.get("kept", ()))),
         shortened=len(found.get("shortened", ())),
-        summarised=formats.exact(len(run.plan.get("middle", ()))),
-        folded=len(run.plan.get("lifted", ())),
+        summarised=formats.exact(middle),
+        folded=lifted,
         remarks=tuple(clean(str(remark)) for remark in (*found.get("repairs", ()), *found.get("notes", ()))),
-        details=sum(total for _, total in counts),
-        lost=sum(total - still for still, total in counts),
-        named=_lost(found.get("lost", ()), place),
+        details=details,
+        lost=lost,
+        named=named,
     )
+
+
+def lost_details(noted: Mapping[str, Any], place: Place) -> tuple[int, int, tuple[Lost, ...]]:
+    """How many details are not found after a compaction, of how many, and those that a page names."""
+    counts = noted.get("anchors", {}).values()
+    lost, details = sum(total - still for still, total in counts), sum(total for _, total in counts)
+    return lost, details, _lost(noted.get("lost", ()), place)
+
+
+@lru_cache(maxsize=1_000)
+def _planned(run_id: int, created_at: datetime, status: str, attempts: int) -> tuple[int, int]:
+    """How many messages the plan summarises, and how many earlier summaries it folds in. The plan of a long session is
+    long, and is made anew only by another attempt.
+    """
+    plan = life.plan_of(run_id)
+    return len(plan.get("middle", ())), len(plan.get("lifted", ()))
 
 
 def _lost(found: Sequence[Any], place: Place) -> tuple[Lost, ...]:

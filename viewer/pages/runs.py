@@ -16,7 +16,8 @@ from viewer.store.stores import get_store, open_store
 
 from .addresses import Place
 from .answers import is_fragment, on_page_of, page, refused, shows_refusals
-from .card import RunCard, glance, mark_of, run_card, ticks
+from .card import RunCard, mark_of, run_card, ticks
+from .masking import session_for
 from .texts import clean, line
 
 SUMMARY_LIMIT = 400_000  # characters taken from the form
@@ -42,13 +43,13 @@ class Ticks:
 @shows_refusals
 def run(request: HttpRequest, run_id: int) -> HttpResponse:
     """A run's page; for htmx its card alone, or where it has nothing new to say, what passes by the second."""
-    if is_fragment(request) and (known := glance(run_id)) and request.GET.get("mark") == mark_of(known):
+    if is_fragment(request) and (known := life.glance(run_id)) and request.GET.get("mark") == mark_of(known):
         return _ticks(request, known)
     found = life.get_run(run_id)
     card = run_card(found)
     if is_fragment(request):
         return page(request, "runs/_news.html", replace(card, just_applied=_just_applied(request, found)))
-    return page(request, "runs/run.html", RunPage(card, _session_name(found)))
+    return page(request, "runs/run.html", RunPage(card, _session_name(request, found)))
 
 
 def _ticks(request: HttpRequest, known: Run) -> HttpResponse:
@@ -67,11 +68,11 @@ def _just_applied(request: HttpRequest, run: Run) -> bool:
     return news and on_page_of(request, Place(run.store, run.session_id))
 
 
-def _session_name(run: Run) -> str:
+def _session_name(request: HttpRequest, run: Run) -> str:
     """The name of a run's session, its id while the store cannot be read."""
     try:
         with open_store(get_store(run.store)) as reader:
-            return line(get_session(reader, run.session_id).name, 120)
+            return line(session_for(request, get_session(reader, run.session_id)).name, 120)
     except StoreError:
         return line(run.session_id, 120)
 

@@ -21,6 +21,7 @@ from django.views.decorators.http import require_POST, require_safe
 from viewer.runs.summarizers import connections, limits
 from viewer.runs.summarizers.connections import KINDS, Connection, Kind
 from viewer.runs.summarizers.trying import Tried, try_out
+from viewer.server_url import is_server_url
 
 from .answers import is_fragment, page
 from .texts import clean
@@ -233,21 +234,10 @@ def _wrong_model(model: str) -> str:
 def _wrong_address(kind: str, address: str) -> str:
     if not address:
         return ""
-    if (
-        len(address) > ADDRESS_LIMIT
-        or not re.fullmatch(r"https?://[^\s/@?#]+(/[^\s?#]*)?", address)
-        or not _names_a_server(address)
-    ):
+    if len(address) > ADDRESS_LIMIT or not is_server_url(address):
         return "Type the URL as https://host/path: no name or password, no question mark in it."
     added = next((end for end in ADDED[kind] if address.rstrip("/").endswith(end)), "")
     return f"Leave {added} out at the end of the URL: it is added by itself." if added else ""
-
-
-def _names_a_server(address: str) -> bool:
-    try:
-        return bool(urlsplit(address).hostname) and urlsplit(address).port != 0
-    except ValueError:
-        return False
 
 
 def _wrong_key(key: str) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
+from viewer.runs import workers
 from viewer.store.errors import StoreError
 from viewer.store.stores import Capabilities, Store, all_stores, capabilities, open_store, unread_homes
 
@@ -41,15 +42,20 @@ class ShownStore:
 
 @dataclass(frozen=True, slots=True)
 class StoresPage:
-    """`homes` are (agent, directory) of other agents that are here and cannot be read yet."""
+    """`homes` are (agent, directory) of other agents that are here and cannot be read yet; `workers` counts those that
+    are alive, "" for none.
+    """
 
+    workers: str
     stores: tuple[ShownStore, ...]
     homes: tuple[tuple[str, str], ...]
 
 
 @require_safe
 def stores(request: HttpRequest) -> HttpResponse:
+    count = workers.alive()
     data = StoresPage(
+        workers=formats.counted(count, "worker") if count else "",
         stores=tuple(_shown(store) for store in all_stores()),
         homes=tuple((agent, str(path)) for agent, path in unread_homes()),
     )

@@ -1,30 +1,13 @@
-"""Session text on its way to a page: what no page can show is replaced, what is too long is cut."""
+"""Values of rows as text on their way to a page."""
 
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
-# Terminal colours and cursor moves (ECMA-48 control sequences), window titles (OSC) and single-character escapes.
-_ANSI = re.compile("\x1b\\[[0-?]*[ -/]*[@-~]|\x1b\\][^\x07\x1b]*(?:\x07|\x1b\\\\)|\x1b[@-Z\\\\-_]")
-# Control characters get their Unicode pictures; tab and line feed stay, a carriage return becomes a line feed before.
-_PICTURES = {code: chr(0x2400 + code) for code in range(32) if code not in (9, 10)} | {127: "\u2421"}
+from viewer.texts import clean, line, visible
 
-
-def clean(text: str) -> str:
-    """The text with lone surrogates, control characters and terminal escapes made harmless and visible."""
-    if text.isascii() and text.isprintable():
-        return text
-    text = _ANSI.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
-    return _SURROGATE.sub("\ufffd", text).translate(_PICTURES)
-
-
-def line(text: str, limit: int) -> str:
-    """The text as one line of at most `limit` characters."""
-    folded = " ".join(clean(text[: 4 * limit]).split())
-    return folded if len(folded) <= limit else folded[: limit - 1].rstrip() + "…"
+__all__ = ["as_text", "clean", "json_value", "line", "pretty", "visible"]
 
 
 def as_text(value: Any) -> str:
@@ -36,12 +19,29 @@ def as_text(value: Any) -> str:
     return pretty(value)
 
 
-def pretty(value: Any) -> str:
-    """A value as JSON over several lines; what JSON cannot say, as Python writes it."""
+def pretty(value: Any, limit: int | None = None) -> str:
+    """A value as JSON over several lines, its first `limit` characters and a few more; else as Python writes it."""
+    written: list[str] = []
+    length = 0
     try:
-        return json.dumps(value, ensure_ascii=False, indent=2, default=repr)
+        for piece in _LAID_OUT.iterencode(value):
+            written.append(piece)
+            length += len(piece)
+            if limit is not None and length > limit:
+                break
+    except (ValueError, RecursionError):  # nested deeper than can be laid out
+        return _compact(value)
+    return "".join(written)
+
+
+def _compact(value: Any) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False, default=repr)
     except (ValueError, RecursionError):
         return repr(type(value))
+
+
+_LAID_OUT = json.JSONEncoder(ensure_ascii=False, indent=2, default=repr)
 
 
 def json_value(text: str, limit: int = 200_000) -> Any:

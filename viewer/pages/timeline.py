@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate, filterfalse
 
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
-from viewer.runs.ours import history_of
+from viewer.catalog import histories
 from viewer.store import agent_config
-from viewer.store.history import Boundary, History
-from viewer.store.reading import live_context
-from viewer.store.sessions import get_session
+from viewer.store.outline import NONE, Outline
 from viewer.store.stores import get_store, open_store
 
 from . import formats
 from .answers import is_fragment, page, shows_refusals
-from .gauge import context_gauge, weights
 from .header import Header, header
+from .masking import masks
+from .opened import opened
 
 WIDTH, HEIGHT, TOP = 680.0, 64.0, 12.0  # of the drawing; 40 more to the right are for the last number
+LETTER, LINE = 6.5, 11.0  # about the width of a letter of a label, and its height
+NOT_COUNTED = " Not every message is counted yet: the numbers are estimates."
+COUNTING_SECONDS = 0.15  # that the drawing, which a page asks for when it is there, waits for tokens nobody counted
 POINTS = 360  # at most, so that a long session is a small drawing
 
 
@@ -59,41 +62,36 @@ class TimelinePage:
 @shows_refusals
 def timeline(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
     with open_store(get_store(store)) as reader:
-        session = get_session(reader, session_id)
-        history = history_of(reader, session_id)
-        live = [row.id for row in live_context(reader, session_id)]
-        series = rises(history, live, weights(reader, session))
-        limit = agent_config.threshold(reader.store, session.model, context_gauge(reader, session).window)
-        data = drawn(series, limit)
+        found = opened(reader, session_id, masking=masks(request))
+        if NONE in found.outline.tokens:
+            histories.count_some(reader, found.session, COUNTING_SECONDS)
+            found = opened(reader, session_id, masking=masks(request))
+        limit = agent_config.threshold(reader.store, found.session.model, found.window)
+        data = drawn(rises(found.outline), limit, about=NONE in found.outline.tokens)
         if is_fragment(request):
             return page(request, "session/_timeline.html", data)
-        top = header(reader, session)
+        top = header(found)
     return page(request, "session/timeline.html", TimelinePage(top, data))
 
 
-def rises(history: History, live: Sequence[int], weights: dict[int, int]) -> list[list[int]]:
+def rises(outline: Outline) -> list[list[int]]:
     """For each stretch between compactions, the tokens in context after each message; first the block as a whole."""
     series: list[list[int]] = []
-    block: Boundary | None = None
-    for boundary in history.boundaries:
-        series.append(_rise(block, boundary.before_ids, weights))
-        block = boundary
-    series.append(_rise(block, live, weights))
+    block: Sequence[int] = ()
+    for cut in outline.cuts:
+        series.append(_rise(outline, block, cut.before))
+        block = cut.block
+    series.append(_rise(outline, block, outline.live))
     return [stretch for stretch in series if stretch]
 
 
-def _rise(block: Boundary | None, ids: Iterable[int], weights: dict[int, int]) -> list[int]:
-    held = set(block.block_ids) if block else set()
-    total = sum(weights.get(row_id, 0) for row_id in held)
-    stretch = [total] if block else []
-    for row_id in ids:
-        if row_id not in held:
-            total += weights.get(row_id, 0)
-            stretch.append(total)
-    return stretch
+def _rise(outline: Outline, block: Sequence[int], numbers: Sequence[int]) -> list[int]:
+    said = list(filterfalse(set(block).__contains__, numbers))
+    stretch = list(accumulate(outline.estimates(said), initial=sum(outline.estimates(block))))
+    return stretch if block else stretch[1:]
 
 
-def drawn(series: list[list[int]], limit: int | None) -> Timeline:
+def drawn(series: list[list[int]], limit: int | None, *, about: bool = False) -> Timeline:
     """The drawing of a series, scaled to its highest point, with a line at `limit` tokens."""
     steps = max(1, sum(len(stretch) - 1 for stretch in series))  # a drop is upright: both its ends share a place
     top = max((max(stretch) for stretch in series), default=0) or 1
@@ -112,11 +110,11 @@ def drawn(series: list[list[int]], limit: int | None) -> Timeline:
     return Timeline(
         line=f"M{path}",
         area=f"M0 {HEIGHT:.0f} L{path} L{points[-1][0] if points else 0:.1f} {HEIGHT:.0f}Z",
-        labels=tuple(labels),
+        labels=apart(labels),
         cuts=tuple(cuts),
         limit=f"{HEIGHT - 2 - limit / top * (HEIGHT - TOP - 2):.1f}" if limit and limit <= top else "",
         limit_label=f"the agent compacts by itself at {formats.thin(limit)}" if limit else "",
-        words=in_words(series),
+        words=in_words(series) + (NOT_COUNTED if about else ""),
     )
 
 
@@ -129,6 +127,34 @@ def _label(point: tuple[float, float], tokens: int, *, last: bool) -> Label:
     return Label(
         f"{x - 4 if left else x + 4:.1f}", f"{max(10.0, y - 3):.1f}", formats.thin(tokens), "end" if left else "start"
     )
+
+
+def apart(labels: Sequence[Label]) -> tuple[Label, ...]:
+    """The labels, the newest first of all and then the highest, those moved or left out that would run into others."""
+    kept: list[Label] = []
+    for label in sorted(labels, key=lambda each: (each is not labels[-1], float(each.y))):
+        x, other = float(label.x), "end" if label.anchor == "start" else "start"
+        turned = replace(label, anchor=other, x=f"{x - 8 if other == 'end' else x + 8:.1f}")
+        tried = [label, turned, *(replace(each, y=f"{float(each.y) + LINE:.1f}") for each in (label, turned))]
+        free = [each for each in tried if _fits(each) and not any(_meet(each, other) for other in kept)]
+        kept += free[:1]
+    return tuple(sorted(kept, key=lambda each: float(each.x)))
+
+
+def _span(label: Label) -> tuple[float, float]:
+    width = LETTER * len(label.text)
+    x = float(label.x)
+    return (x, x + width) if label.anchor == "start" else (x - width, x)
+
+
+def _fits(label: Label) -> bool:
+    start, stop = _span(label)
+    return start >= 0 and stop <= WIDTH + 40 and float(label.y) < HEIGHT
+
+
+def _meet(a: Label, b: Label) -> bool:
+    (start, stop), (first, last) = _span(a), _span(b)
+    return abs(float(a.y) - float(b.y)) < LINE and start < last + 2 and first < stop + 2
 
 
 def in_words(series: list[list[int]]) -> str:

@@ -11,7 +11,6 @@ from django.views.decorators.http import require_http_methods
 from django_htmx.http import HttpResponseClientRedirect
 
 from viewer.runs import life
-from viewer.runs.ours import history_of
 from viewer.runs.undoing import UndoOutlook
 from viewer.store.sessions import get_session
 from viewer.store.stores import Store, get_store, open_store
@@ -20,6 +19,8 @@ from . import formats
 from .addresses import Place
 from .answers import is_fragment, on_page_of, page, shows_refusals
 from .boundary import find
+from .masking import session_for
+from .opened import opened
 from .texts import line
 
 
@@ -56,7 +57,7 @@ def undo(request: HttpRequest, store: str, session_id: str, handoff_id: int) -> 
     found, place = get_store(store), Place(store, session_id)
     outlook = life.outlook(found, session_id, handoff_id)
     if request.method != "POST":
-        data = _page(found, place, handoff_id, outlook)
+        data = _page(request, place, handoff_id, outlook)
         return page(request, "session/_undo.html" if is_fragment(request) else "session/undo.html", data)
     back = _message_there(found, place, handoff_id)
     life.undo(found, session_id, handoff_id)
@@ -66,9 +67,9 @@ def undo(request: HttpRequest, store: str, session_id: str, handoff_id: int) -> 
     return HttpResponseClientRedirect(back) if is_fragment(request) else redirect(back)
 
 
-def _page(store: Store, place: Place, handoff_id: int, outlook: UndoOutlook) -> UndoPage:
-    with open_store(store) as reader:
-        name = get_session(reader, place.session).name
+def _page(request: HttpRequest, place: Place, handoff_id: int, outlook: UndoOutlook) -> UndoPage:
+    with open_store(get_store(place.store)) as reader:
+        name = session_for(request, get_session(reader, place.session)).name
     return UndoPage(
         name=line(name, 120),
         address=place.listed(handoff_id, "undo"),
@@ -90,5 +91,5 @@ def _page(store: Store, place: Place, handoff_id: int, outlook: UndoOutlook) -> 
 def _message_there(store: Store, place: Place, handoff_id: int) -> str:
     """The address of the message before which the boundary stands: where the reader is."""
     with open_store(store) as reader:
-        boundary = find(history_of(reader, place.session), handoff_id)
-    return place.message(boundary.cut_id) if boundary.cut_id else place.view()
+        cut = find(opened(reader, place.session).outline, handoff_id)
+    return place.message(cut.cut_id) if cut.cut_id else place.view()

@@ -1,0 +1,125 @@
+"""How long the pages of one session take, and how large they are; part of `make bench`.
+
+Server time to the last byte through Django's test client with the site's own middleware: the first, cold view, then the
+median and the worst of five.
+"""
+
+from __future__ import annotations
+
+import gzip
+import time
+from collections.abc import Iterator
+from statistics import median
+from typing import Any
+
+REPEATS = 5
+SHORT = 110  # rows at most of a session that is called short
+FRAGMENT = {"HX-Request": "true"}
+
+
+def main(stores: list[str]) -> None:
+    """Print a line for each page: of the longest session and a short one of the store `filled`, of "week 29" of the
+    others, and of the longest once more after a compaction, which is written to that store.
+    """
+    print(f"\n{'pages of one session':46} {'cold':>9} {'median':>9} {'worst':>9} {'bytes':>8} {'gzipped':>8}")
+    for store in stores:
+        if store != "filled":
+            _print(store, _named(store, "%week 29"))
+    if "filled" in stores:
+        long, short = _by_length(store="filled")
+        _print("filled", long)
+        _print("filled", short)
+        print(f"  compacting {long} took {_compact('filled', long):.1f} s")
+        _print("filled", long)
+
+
+def _print(store: str, session_id: str) -> None:
+    from viewer.catalog import histories
+    from viewer.store.sessions import get_session
+    from viewer.store.stores import get_store, open_store
+
+    client = _client()
+    with open_store(get_store(store)) as reader:
+        session = get_session(reader, session_id)
+        started = time.perf_counter()
+        outline = histories.outline(reader, session)
+        made = time.perf_counter() - started
+        print(f"{store}, {len(outline.ids):,} rows: {made * 1000:.0f} ms to make its outline")
+        for what, address, headers in _pages(f"/stores/{store}/sessions/{session_id}", outline):
+            _time(client, what, address, headers)
+        started = time.perf_counter()
+        histories.count_some(reader, session, 600)
+        print(f"  {'counting all tokens':44} {(time.perf_counter() - started) * 1000:7.0f}ms")
+        _time(client, "timeline, once counted", f"/stores/{store}/sessions/{session_id}/timeline", FRAGMENT)
+
+
+def _pages(session: str, outline: Any) -> Iterator[tuple[str, str, dict[str, str]]]:
+    middle = outline.entry(outline.messages // 2).id
+    yield "newest window", session, {}
+    yield "deep link into the middle", f"{session}?around={middle}", {}
+    yield "what the model sees", f"{session}/context", {}
+    yield "what the model sees, its middle", f"{session}/context?start={len(outline.live) // 2}", {}
+    if outline.cuts:
+        yield "newest boundary", f"{session}?around={outline.cuts[-1].handoff_id}", {}
+    yield "a further window, earlier", f"{session}?before={middle}", FRAGMENT
+    yield "a further window, later", f"{session}?after={middle}", FRAGMENT
+    yield "timeline", f"{session}/timeline", FRAGMENT
+    yield "raw rows", f"{session}/rows", {}
+    yield "plan of a compaction", f"{session}/plan", FRAGMENT
+
+
+def _time(client: Any, what: str, address: str, headers: dict[str, str]) -> None:
+    taken: list[float] = []
+    for _ in range(REPEATS + 1):
+        started = time.perf_counter()
+        answer = client.get(address, headers={**headers, "Accept-Encoding": "identity"})
+        octets = answer.content
+        taken.append((time.perf_counter() - started) * 1000)
+        assert answer.status_code == 200, (address, answer.status_code)
+    cold, warm = taken[0], taken[1:]
+    sizes = f"{len(octets) / 1000:5.0f} kB {len(gzip.compress(octets, 6)) / 1000:5.1f} kB"
+    print(f"  {what:44} {cold:7.1f}ms {median(warm):7.1f}ms {max(warm):7.1f}ms {sizes}", flush=True)
+
+
+def _client() -> Any:
+    from django.test import Client
+
+    client = Client()
+    session = client.session
+    session["signed_in"] = True
+    session.save()
+    client.cookies["palimpsest"] = session.session_key or ""
+    return client
+
+
+def _by_length(store: str) -> tuple[str, str]:
+    """The longest session of a store, and one that is short."""
+    from viewer.store.stores import get_store, open_store
+
+    with open_store(get_store(store)) as reader:
+        found = reader.con.execute(
+            "SELECT session_id, COUNT(*) AS rows FROM messages GROUP BY session_id ORDER BY rows DESC"
+        ).fetchall()
+    return found[0][0], next(session_id for session_id, rows in found if rows <= SHORT)
+
+
+def _named(store: str, title: str) -> str:
+    from viewer.store.stores import get_store, open_store
+
+    with open_store(get_store(store)) as reader:
+        return str(reader.con.execute("SELECT id FROM sessions WHERE title LIKE ?", [title]).fetchone()[0])
+
+
+def _compact(store: str, session_id: str) -> float:
+    from django.test import override_settings
+
+    from viewer.runs import life
+    from viewer.runs.planning import Options
+    from viewer.store.stores import get_store
+
+    started = time.perf_counter()
+    at_once = {"default": {"BACKEND": "django_tasks.backends.immediate.ImmediateBackend", "QUEUES": []}}
+    with override_settings(TASKS=at_once):
+        run = life.start(get_store(store), session_id, Options(), apply=True)
+    assert run.status == "applied", run.error_message
+    return time.perf_counter() - started

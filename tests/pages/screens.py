@@ -1,0 +1,78 @@
+"""A signed-in browser whose complaints fail the test, and what every page has to stand there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]  # it brings no types
+from django.test import Client
+from playwright.sync_api import Browser, BrowserContext, Page
+from pytest_django.live_server_helper import LiveServer
+
+WIDE, PHONE = (1500, 900, "light"), (360, 760, "dark")
+_LEVELS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+
+# The elements that make the page wider than its window.
+_BEYOND = """() => document.documentElement.scrollWidth <= innerWidth ? [] : [...document.body.querySelectorAll("*")]
+    .filter(one => one.getBoundingClientRect().right > innerWidth + 1).map(one => one.outerHTML.slice(0, 100))"""
+
+Visit = Callable[..., Page]
+
+
+@pytest.fixture
+def visit(browser: Browser, live_server: LiveServer, signed_in: Client) -> Iterator[Visit]:
+    """A function that opens a signed-in page of a width, height and colour scheme, with further options of Playwright.
+
+    What the browser writes to its console as an error, an exception, a dialog, and every request to another host fail
+    the test.
+    """
+    contexts: list[BrowserContext] = []
+    complaints: list[str] = []
+
+    def opened(width: int = 1500, height: int = 900, scheme: str = "light", **options: Any) -> Page:
+        context = browser.new_context(
+            viewport={"width": width, "height": height},
+            color_scheme=scheme,  # type: ignore[arg-type]  # light or dark
+            base_url=live_server.url,
+            **options,
+        )
+        contexts.append(context)
+        cookie = signed_in.cookies["palimpsest"].value
+        context.add_cookies([{"name": "palimpsest", "value": cookie, "url": live_server.url}])
+        page = context.new_page()
+        page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("dialog", lambda dialog: complaints.append(f"a dialog: {dialog.message}"))
+        page.on("request", lambda asked: complaints.append(asked.url) if _leaves(asked.url) else None)
+        return page
+
+    def _leaves(url: str) -> bool:
+        return not url.startswith((live_server.url, "data:", "blob:"))
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert not complaints, complaints
+
+
+@pytest.fixture(params=[WIDE, PHONE], ids=["wide-light", "phone-dark"])
+def screen(request: pytest.FixtureRequest, visit: Visit) -> Page:
+    """One page on a desk in light, and one on a phone in dark."""
+    return visit(*request.param)
+
+
+def require_accessible(screen: Page, what: str) -> None:
+    """axe finds nothing, and nothing stands beyond the edge."""
+    # It stands over other things wherever the page is; those are reached by scrolling on.
+    screen.evaluate("() => { const it = document.querySelector('.sheet-open'); if (it) it.style.position = 'static'; }")
+    options = {"resultTypes": ["violations"], "runOnly": {"type": "tag", "values": _LEVELS}}
+    found = Axe().run(screen, options=options).response["violations"]
+    assert not found, (what, [(each["id"], each["nodes"][0]["html"]) for each in found])
+    require_narrow(screen, what)
+
+
+def require_narrow(screen: Page, what: str) -> None:
+    """Nothing stands beyond the edge."""
+    assert not screen.evaluate(_BEYOND), (what, screen.evaluate(_BEYOND))

@@ -1,0 +1,97 @@
+"""The tabs of a boundary that tell what was lost, and what a later summary changed in the one before."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from django.test import Client
+
+from tests.pages.html import message_ids, read
+from tests.runs.desk import Desk
+from viewer.catalog import histories
+from viewer.runs import life
+from viewer.runs.losses import losses
+from viewer.runs.planning import Options
+from viewer.store.sessions import get_session
+from viewer.store.stores import open_store
+
+FRAGMENT = {"HX-Request": "true"}
+FIRST, SECOND = 1948, 2341  # handoffs of the agent's own compactions
+
+
+def session(desk: Desk) -> str:
+    return f"/stores/hermes/sessions/{desk.session_id}"
+
+
+def tabs(signed_in: Client, desk: Desk, handoff: int) -> list[str]:
+    page = read(signed_in.get(f"{session(desk)}?around={handoff}"))
+    return [tab.text for tab in page.one("section", id=f"b{handoff}").one("nav", "tabs").all("a")]
+
+
+@pytest.mark.usefixtures("shared_data")  # ids and numbers of the real database
+def test_what_the_agent_lost_is_looked_for_when_it_is_asked_for(
+    signed_in: Client, open_desk: Callable[..., Desk]
+) -> None:
+    desk = open_desk(21)
+    assert tabs(signed_in, desk, FIRST) == ["Summary", "808 summarised", "194 kept, 11 shortened", LOST]
+    page = read(signed_in.get(f"{session(desk)}/boundaries/{FIRST}/details"))
+    lost, total = map(int, re.findall(r"\d+", page.one("h1").text.replace(",", ""))[:2])
+    assert 100 < lost < total
+    named = page.one("ul", "lost").all("li")
+    assert page.one("main").text.endswith(f"and {lost - len(named):,} more")
+    fragment = read(signed_in.get(f"{session(desk)}/boundaries/{FIRST}/details", headers=FRAGMENT))
+    assert not fragment.all("html")
+    assert len(fragment.one("ul", "lost").all("li")) == len(named) == 100
+    href = named[0].one("a").attributes["href"]
+    shown = read(signed_in.get(href.split("#")[0]))
+    assert int(href.split("#m")[1]) in message_ids(shown)
+    assert named[0].one("code").text.split()[0] in shown.text
+
+
+LOST = "Details not found after"
+
+
+@pytest.mark.usefixtures("at_once", "db")
+def test_of_our_own_compactions_the_tab_says_how_many(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
+    desk = open_desk(31)
+    run = life.start(desk.store, desk.session_id, Options(), apply=True)
+    counts = list(run.report["anchors"].values())
+    lost, total = sum(each[1] - each[0] for each in counts), sum(each[1] for each in counts)
+    assert 0 < lost < total
+    assert run.handoff_id is not None
+    label = f"{lost:,} of {total:,} details not found after"
+    assert label in tabs(signed_in, desk, run.handoff_id)
+    page = read(signed_in.get(f"{session(desk)}/boundaries/{run.handoff_id}/details"))
+    assert page.one("h1").text == f"{lost:,} of {total:,} exact details not found after"
+
+
+@pytest.mark.usefixtures("at_once", "db")
+def test_what_is_looked_for_in_the_rows_is_what_the_run_noted(open_desk: Callable[..., Desk]) -> None:
+    desk = open_desk(31)
+    run = life.start(desk.store, desk.session_id, Options(), apply=True)
+    with open_store(desk.store) as reader:
+        outline = histories.outline(reader, get_session(reader, desk.session_id))
+        cut = outline.cut_at(run.handoff_id or 0)
+        assert cut is not None
+        found = losses(reader, outline, replace(cut, run=None))
+    assert found["anchors"] == run.report["anchors"]
+    noted = {(each["kind"], each["text"]) for each in run.report["lost"]}
+    assert noted <= {(each["kind"], each["text"]) for each in found["lost"]}
+
+
+@pytest.mark.usefixtures("shared_data")  # ids and numbers of the real database
+def test_from_the_second_compaction_on_the_change_is_shown(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
+    desk = open_desk(21)
+    assert "What the update changed" in tabs(signed_in, desk, SECOND)
+    page = read(signed_in.get(f"{session(desk)}/boundaries/{SECOND}/update"))
+    assert page.one("h1").text == "What the update changed"
+    change = page.one("pre", "diff")
+    assert change.all("span", "add")
+    assert change.all("span", "del")
+    fragment = read(signed_in.get(f"{session(desk)}/boundaries/{SECOND}/update", headers=FRAGMENT))
+    assert fragment.one("pre", "diff").text == change.text
+    first = read(signed_in.get(f"{session(desk)}/boundaries/{FIRST}/update"), 404)
+    assert "first summary" in first.one("main").text

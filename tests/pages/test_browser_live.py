@@ -1,0 +1,162 @@
+"""A session that goes on while somebody reads it; copying; what a hostile session can do in a browser: nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.pages.conftest import Book
+from tests.pages.screens import Visit
+from tests.pages.test_browser_steps import HELD, at_rest
+from tests.runs.desk import Desk
+
+HIDE = """hidden => {
+    Object.defineProperty(document, "hidden", { configurable: true, get: () => hidden });
+    document.dispatchEvent(new Event("visibilitychange"));
+}"""
+AT_END = "Math.abs(document.documentElement.scrollHeight - innerHeight - scrollY) < 3"
+
+
+def looks(page: Page) -> list[str]:
+    """The addresses of looks for news, from now on."""
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url) if "/live?" in request.url else None)
+    return asked
+
+
+def open_at_end(page: Page, href: str) -> None:
+    page.clock.install()
+    page.goto(href)
+    at_rest(page)
+    page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
+    page.clock.run_for(500)
+
+
+def test_what_the_agent_writes_appears_by_itself(visit: Visit, book: Book) -> None:
+    screen = visit()
+    href = book.session("s", title="Goes on")
+    ids = book.chat("s", 80)
+    open_at_end(screen, href)
+    new = book.say("s", "user", "and now for something new")
+    screen.clock.run_for(4_500)
+    expect(screen.locator(f"#m{new}")).to_be_in_viewport()
+    expect(screen.locator("#news")).to_have_text("1 new message")
+    assert not screen.locator("#news button").count(), "who reads the end is taken along"
+    expect(screen.locator("#facts")).to_contain_text("81")
+
+    screen.locator(f"#m{ids[-30]}").scroll_into_view_if_needed()
+    screen.locator(f"#m{ids[-30]} .ref").focus()
+    screen.clock.run_for(500)
+    before = screen.evaluate("scrollY")
+    for number in range(2):
+        newer = book.say("s", "assistant", f"more of it {number}")
+        screen.clock.run_for(4_500)
+        screen.locator(f"#m{newer}").wait_for(state="attached")
+    button = screen.get_by_role("status").get_by_role("button", name="2 new messages")
+    expect(button).to_be_visible()
+    assert screen.evaluate("scrollY") == before, "who reads further up is left there"
+    assert screen.evaluate("document.activeElement.matches('.ref')") and screen.evaluate(HELD)
+    button.click()
+    screen.clock.run_for(1_000)
+    expect(screen.locator(f"#m{newer}")).to_be_in_viewport()
+    assert screen.evaluate("document.activeElement.id") == f"m{newer - 1}"
+    assert not screen.locator("#news button").count()
+
+
+def test_looks_become_rare_and_stop_when_nobody_looks(visit: Visit, book: Book) -> None:
+    screen = visit()
+    href = book.session("s", title="Goes on")
+    book.chat("s", 4)
+    asked = looks(screen)
+    open_at_end(screen, href)
+    for _ in range(20):  # 100 s in all; a look in between needs its answer
+        screen.clock.run_for(5_000)
+        at_rest(screen)
+    assert 4 <= len(asked) <= 6, "after 4, 8, 16, 32 and 60 s"
+    screen.evaluate(HIDE, True)
+    asked.clear()
+    screen.clock.run_for(300_000)
+    at_rest(screen)
+    assert not asked
+    new = book.say("s", "user", "while nobody looked")
+    screen.evaluate(HIDE, False)
+    screen.clock.run_for(500)
+    screen.locator(f"#m{new}").wait_for()
+    assert len(asked) == 1
+    screen.clock.run_for(4_500)
+    at_rest(screen)
+    assert len(asked) == 2, "news make the looks frequent again"
+
+
+def test_a_rewritten_session_is_shown_as_it_is_now(visit: Visit, open_desk: Callable[..., Desk]) -> None:
+    screen = visit()
+    desk = open_desk(31)
+    open_at_end(screen, f"/stores/hermes/sessions/{desk.session_id}")
+    gone = screen.locator("[data-turn]").last
+    words = gone.inner_text()
+    gone.locator(".ref").last.focus()
+    desk.take_back_newest()
+    screen.clock.run_for(4_500)
+    expect(screen.get_by_text(words, exact=True)).to_have_count(0)
+    at_rest(screen)
+    screen.clock.run_for(500)
+    assert screen.evaluate(HELD)
+    assert screen.locator("header.top, main #reading, #plan, #live[data-live]").count() == 4
+
+
+def test_copying(visit: Visit, book: Book) -> None:
+    screen = visit(permissions=["clipboard-read", "clipboard-write"])
+    text = "Dear **all**,\n\n<b>no</b> tags\there"
+    href = book.session("s")
+    row = book.say("s", "user", text)
+    screen.goto(href)
+    message = screen.locator(f"#m{row}")
+    message.hover()
+    message.get_by_role("button", name="Copy text").click()
+    expect(screen.get_by_role("status").filter(has_text="Copied.")).to_be_visible()
+    assert screen.evaluate("navigator.clipboard.readText()") == text
+    message.get_by_role("button", name="Copy link").press("Enter")
+    screen.wait_for_timeout(100)
+    assert screen.evaluate("navigator.clipboard.readText()").endswith(f"{href}?around={row}#m{row}")
+    assert screen.evaluate("document.activeElement.textContent") == "Copy link"
+    screen.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
+    message.get_by_role("button", name="Copy text").press("Enter")
+    expect(screen.locator("#said")).to_have_text("Copied.")
+    assert screen.evaluate(HELD)
+
+
+def test_copying_that_fails_says_so(visit: Visit, book: Book) -> None:
+    screen = visit(permissions=["clipboard-read", "clipboard-write"])
+    href = book.session("s")
+    book.say("s", "user", "words")
+    screen.goto(href)
+    screen.route("**/messages/**", lambda route: route.fulfill(status=204))
+    screen.evaluate("() => { navigator.clipboard.write = () => Promise.reject(new Error('refused')); }")
+    screen.locator(".turn").hover()
+    screen.get_by_role("button", name="Copy text").click()
+    expect(screen.locator("#said")).to_contain_text("could not be copied")
+
+
+@pytest.mark.parametrize("place", ["", "/context", "/rows"])
+def test_reading_needs_no_script(visit: Visit, book: Book, place: str) -> None:
+    screen = visit(java_script_enabled=False)
+    href = book.session("s", title="Long")
+    book.chat("s", 200)
+    screen.goto("/")
+    screen.get_by_role("link", name="Long", exact=True).click()
+    screen.goto(href + place)
+    seen = set(screen.locator("[data-turn], details.raw").all_inner_texts())
+    sides = {"": ("earlier", "later"), "/context": ("later", "earlier"), "/rows": ("earlier",)}[place]
+    for side in sides:
+        addresses = {screen.url}
+        while (link := screen.locator(f"a.neighbour.{side}")).count():
+            link.click()
+            screen.wait_for_url(lambda url, seen=addresses: url not in seen)
+            expect(screen.locator("header.top"), "a whole page").to_have_count(1)
+            addresses.add(screen.url)
+            seen |= set(screen.locator("[data-turn], details.raw").all_inner_texts())
+        assert len(addresses) > 2, side
+    assert len(seen) == 200
+    assert not screen.locator("[data-copy]:visible, [data-keys]:visible").count()

@@ -1,0 +1,151 @@
+"""Every page at every width, in light and in dark: accessible, within its width, silent, and all from this host."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable
+from itertools import product
+from pathlib import Path
+
+from django.contrib.staticfiles import finders
+from django.test import Client
+from playwright.sync_api import Page, expect
+from pytest_django import Settings
+
+from tests.pages import hostile
+from tests.pages.conftest import Book
+from tests.pages.screens import Visit, require_accessible, require_narrow
+from tests.runs.desk import Desk
+from viewer.runs import life
+from viewer.runs.planning import Options
+
+SCREENS = ((1500, "light"), (768, "light"), (360, "dark"))
+
+
+def require_good(page: Page, what: str) -> None:
+    """The page as it is now, all its folds open, on a desk, on a tablet (its width alone) and on a phone."""
+    expect(page.locator(".htmx-request")).to_have_count(0)
+    page.evaluate("document.querySelectorAll('details:not(.menu)').forEach(fold => fold.open = true)")
+    for width, scheme in SCREENS:
+        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]  # light or dark
+        page.set_viewport_size({"width": width, "height": 900})
+        where = f"{what} at {width} px, {scheme}"
+        (require_narrow if width == 768 else require_accessible)(page, where)
+
+
+def test_every_page_of_a_session(visit: Visit, open_desk: Callable[..., Desk]) -> None:
+    screen = visit()
+    session = f"/stores/hermes/sessions/{open_desk(21, 'Merged carrier 92').session_id}"
+    for path in ("", "/context", "/rows", "/timeline", "/plan", "/branch", "/export", "/find?q=the", "/rename"):
+        screen.goto(session + path)
+        require_good(screen, path or "the session")
+    screen.goto(session)
+    boundary = screen.locator("[data-boundary]").last
+    for number in range(1, boundary.locator(".tabs a").count()):
+        boundary.locator(".tabs a").nth(number).click()
+        expect(boundary.locator(".handoff")).to_have_count(0)
+        require_good(screen, f"tab {number} of a boundary")
+    boundary.get_by_role("button", name="Undo this compaction…").click()
+    boundary.locator(".undo form").wait_for()
+    screen.get_by_role("button", name="Compact now…").click()
+    screen.locator(".confirm").wait_for()
+    require_good(screen, "the questions before undo and before a compaction")
+    screen.locator("#find").fill("the")
+    screen.locator("#found .hits li").first.wait_for()
+    require_good(screen, "found in the session")
+
+
+def test_every_page_of_the_site(visit: Visit, open_desk: Callable[..., Desk], at_once: None) -> None:
+    screen = visit()
+    desk = open_desk(31)
+    run = life.start(desk.store, desk.session_id, Options(), apply=True)
+    places = ("/", "/?compacted=yes", "/search", "/search?q=flight", "/search?q=nowheretobefound", "/compactions")
+    for path in (*places, "/stores", "/settings", f"/runs/{run.pk}", "/?q=nowheretobefound"):
+        screen.goto(path)
+        require_good(screen, path)
+
+
+def test_every_block(visit: Visit, demo: Callable[[str], str], book: Book) -> None:
+    screen = visit()
+    for title in ("Lisbon in October, five people and a dog",):
+        screen.goto(demo(title))
+        require_good(screen, title)
+
+
+def test_the_pages_people_live_on_at_every_width_in_both_schemes(visit: Visit, demo: Callable[[str], str]) -> None:
+    screen = visit()
+    for path in (demo("Lisbon in October, five people and a dog"), "/", "/search?q=flight"):
+        screen.goto(path)
+        expect(screen.locator(".htmx-request")).to_have_count(0)
+        for width, scheme in product((1500, 768, 360), ("light", "dark")):
+            screen.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]  # light or dark
+            screen.set_viewport_size({"width": width, "height": 900})
+            require_accessible(screen, f"{path} at {width} px, {scheme}")
+
+
+def test_nothing_there(visit: Visit, settings: Settings, tmp_path: Path, book: Book) -> None:
+    screen = visit()
+    settings.DEMO_STORE = tmp_path / "demo" / "none.db"
+    href = book.session("s")
+    for path in ("/", href, f"{href}/context", f"{href}/rows", "/compactions", "/search?q=word"):
+        screen.goto(path)
+        require_good(screen, f"{path}, empty")
+
+
+def test_what_is_not_there_and_who_is_not_signed_in(visit: Visit) -> None:
+    screen = visit()
+    screen.route("**/nowhere", lambda route: route.continue_())
+    for path in ("/nowhere", "/stores/none/sessions/none"):
+        answer = screen.request.get(path)
+        assert answer.status == 404
+        screen.goto("/stores")
+        # Put in instead of opened: a browser calls every answer of 404 an error.
+        screen.evaluate("text => document.querySelector('main').outerHTML = text", answer.text().split("</header>")[1])
+        require_good(screen, path)
+    screen.context.clear_cookies()
+    screen.goto("/sign-in/")
+    require_good(screen, "not signed in")
+
+
+def test_the_page_of_the_api_obeys_the_policy(visit: Visit) -> None:
+    screen = visit()
+    screen.goto("/api/v1/docs")
+    expect(screen.locator("body")).to_contain_text("/api/v1/stores")
+    policy = screen.request.get("/").headers["content-security-policy"]
+    assert "unsafe" not in policy
+
+
+def test_a_hostile_session_runs_nothing(visit: Visit, book: Book) -> None:
+    hostile.build(book)
+    screen = visit()
+    address = "/stores/own/sessions/hostile"
+    for path in (address, f"{address}/context", f"{address}/rows", "/search?q=alert"):
+        screen.goto(path)
+        for _ in range(2):
+            screen.evaluate("document.querySelectorAll('details:not(.menu)').forEach(fold => fold.open = true)")
+            screen.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
+            expect(screen.locator(".htmx-request")).to_have_count(0, timeout=90_000)
+        assert not screen.locator("main script, main [onerror], main [onload], main iframe").count(), path
+        require_narrow(screen, path)
+
+
+def test_style_and_script_are_small() -> None:
+    """What is sent with every page, compressed as WhiteNoise compresses it at the least."""
+    sizes = {}
+    for name in ("palimpsest.css", "palimpsest.js", "django_htmx/htmx-2.min.js"):
+        found = finders.find(name)
+        assert found
+        sizes[name] = len(gzip.compress(Path(found).read_bytes()))
+    assert sizes.pop("palimpsest.css") < 15_000
+    assert sum(sizes.values()) < 25_000
+
+
+def test_pages_and_fragments_are_sent_compressed(signed_in: Client, book: Book) -> None:
+    href = book.session("s")
+    ids = book.chat("s", 80)
+    for address, headers in ((href, {}), (f"{href}?before={ids[70]}", {"HX-Request": "true"})):
+        plain = signed_in.get(address, headers=headers)
+        sent = signed_in.get(address, headers={"Accept-Encoding": "gzip", **headers})
+        assert sent["Content-Encoding"] == "gzip" and "Accept-Encoding" in sent["Vary"]
+        assert len(sent.content) < len(plain.content) / 4
+        assert abs(len(gzip.decompress(sent.content)) - len(plain.content)) < 100

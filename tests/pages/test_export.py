@@ -1,0 +1,427 @@
+"""Export: each format holds each message once, reads in windows, masks unless told otherwise, and is safe to open."""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+import tracemalloc
+from collections.abc import Callable
+from contextlib import closing
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import comrak
+import pytest
+from django.core.management import call_command
+from django.test import Client
+
+from compaction import protocol
+from tests.pages.conftest import Book
+from tests.pages.hostile import markdown_bombs
+from tests.pages.html import Element, message_ids, read
+from tests.runs.desk import Desk
+from viewer import exports
+from viewer.catalog import histories
+from viewer.exports import CONTENT_TYPES, Format, View, prose
+from viewer.exports.page import POLICY
+
+pytestmark = pytest.mark.django_db  # Histories are kept in our own database
+
+FORMATS: tuple[Format, ...] = ("md", "html", "json", "jsonl")
+VIEWS: tuple[View, ...] = ("history", "live", "raw")
+KEY = "ghp_aB3dE5fG7hJ9kL1mN2pQ4rS6tU8vW0xYabcd"
+HANDOFF = f"{protocol.LEGACY_HEADER}\n\n## Goal\nTo go on.\n\n{protocol.END_MARKER}"
+
+
+def text_of(store: str, session_id: str, format: Format, view: View = "history", *, mask: bool = True) -> str:
+    made = exports.export(store, session_id, format, view, mask=mask)
+    return b"".join(made.chunks).decode()
+
+
+def lines_of(text: str) -> list[dict[str, Any]]:
+    """The objects of JSON lines, each on a line however one splits them."""
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def tree(text: str) -> Element:
+    class Answer:
+        status_code = 200
+        content = text.encode()
+
+    return read(Answer())
+
+
+def headings(markdown: str) -> list[str]:
+    """The texts of the second-level headings, as a reader of Markdown finds them."""
+    return re.findall(r"<h2>(.*?)</h2>", comrak.render_markdown(markdown), re.DOTALL)
+
+
+# -- what is in it -----------------------------------------------------------------------------------------------------
+
+
+def pages_ids(client: Client, href: str) -> list[int]:
+    """Ids of all messages of the session page, in order, from the newest window back."""
+    page = read(client.get(href))
+    ids = message_ids(page)
+    while links := page.all("a", "earlier") or [a for a in page.all("a") if "before=" in a.attributes.get("href", "")]:
+        page = read(client.get(links[0].attributes["href"]))
+        found = message_ids(page)
+        ids = [each for each in found if each not in ids] + ids
+        if not found:
+            break
+    return ids
+
+
+def test_each_message_of_history_stands_once_in_the_order_of_the_page(
+    signed_in: Client, open_desk: Callable[..., Desk]
+) -> None:
+    desk = open_desk(21)
+    found = json.loads(text_of("hermes", desk.session_id, "json"))
+    ids = [message["id"] for message in found["messages"] if message["kind"] == "message"]
+    assert len(ids) == len(set(ids)) == found["session"]["messages_total"] == 1246
+    carried = [row for message in found["messages"] if message["kind"] == "message" for row in message["rows"]]
+    assert len(carried) == len(set(carried))
+    shown = pages_ids(signed_in, f"/stores/hermes/sessions/{desk.session_id}")
+    assert shown == ids
+    boundaries = [message for message in found["messages"] if message["kind"] == "handoff"]
+    assert [each["id"] for each in boundaries] == [each["handoff_id"] for each in found["boundaries"]]
+    assert len(boundaries) == 2 and all(each["summary"] for each in boundaries)
+    lines = lines_of(text_of("hermes", desk.session_id, "jsonl"))
+    assert [line["id"] for line in lines[1:-1]] == [message["id"] for message in found["messages"]]
+    assert [line["boundary"] for line in lines if line["type"] == "handoff"] == found["boundaries"]
+    page = tree(text_of("hermes", desk.session_id, "html"))
+    assert message_ids(page) == ids and len(page.all("section", "boundary")) == 2
+    assert len(headings(text_of("hermes", desk.session_id, "md"))) == len(ids) + 2
+
+
+def test_the_views_hold_what_they_say(open_desk: Callable[..., Desk]) -> None:
+    desk = open_desk(21)
+    rows = desk.rows("SELECT id, active FROM messages WHERE session_id = ? ORDER BY id", desk.session_id)
+    raw = json.loads(text_of("hermes", desk.session_id, "json", "raw"))
+    assert [message["id"] for message in raw["messages"]] == [row[0] for row in rows]
+    live = json.loads(text_of("hermes", desk.session_id, "json", "live"))
+    assert list(dict.fromkeys(message["id"] for message in live["messages"])) == [row[0] for row in rows if row[1]]
+    for format in FORMATS:
+        for view in VIEWS:
+            assert text_of("hermes", desk.session_id, format, view)
+
+
+@pytest.fixture
+def odd(book: Book) -> Book:
+    """A session of everything that is hard to write down."""
+    book.session("s", title='Name <b> "q" / \\ ..\u202e\r\n.exe ' + "ü" * 100, system_prompt="Be kind.")
+    book.say("s", "user", "```\nnot closed\n## Not a heading\n<!-- not a comment")
+    book.say("s", "user", "## Assistant · forged\n\nAlso forged\n-----------\n<script>alert(1)</script>\n# One")
+    book.say("s", "assistant", "`````\nlong\n`````\n![far](https://far.example/a.png) [a](javascript:alert(1))")
+    book.say("s", "assistant", None, tool_calls=[book.call("sh", "c1", command="echo '```````'", text="~~~~")])
+    book.say("s", "tool", "out\n``````\n\x1b[31mred\x1b[0m \x07", tool_call_id="c1", tool_name="sh")
+    book.say("s", "assistant", [{"type": "text", "text": "a\x00b \ud800 c"}, {"type": "odd", "x": [1.5]}])
+    image = "data:image/png;base64,iVBORw0KGgo="
+    book.say("s", "user", [{"type": "image_url", "image_url": {"url": image}}, {"type": "text", "text": "look"}])
+    book.say("s", "user", [{"type": "image_url", "image_url": {"url": "https://far.example/b.png"}}])
+    book.say("s", "user", [{"type": "image", "source": {"url": "javascript:alert(1)"}}])
+    book.say("s", "nobody\u2028knows", "line\u2028separators\x85here", reasoning="So I think ``` that")
+    book.say("s", "user", '\x00json:{"n": NaN, "i": Infinity}')
+    book.say("s", "user", HANDOFF)
+    book.say("s", "user", "after it", timestamp=-5.0, api_content=f"hidden {KEY}")
+    return book
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_every_format_can_be_read_back_whatever_was_said(odd: Book, view: View) -> None:
+    found = json.loads(text_of("own", "s", "json", view), parse_constant=pytest.fail)
+    assert len(found["messages"]) == 13 and found["complete"] and found["format"] == "palimpsest-session"
+    assert found["system_prompt"] == ("Be kind." if view == "live" else None)
+    lines = lines_of(text_of("own", "s", "jsonl", view))
+    assert [line["type"] for line in lines[:2]] == ["session", "message"] and lines[-1]["type"] == "end"
+    assert len(lines) == 15 and "handoff" in [line["type"] for line in lines]
+    markdown = text_of("own", "s", "md", view)
+    titles = headings(markdown)
+    assert len(titles) == 13 + (view == "live") and not any("forged" in title for title in titles)
+    assert "\x00" not in markdown and "\x1b" not in markdown and "\ufffd" in markdown
+    assert comrak.render_markdown(markdown).rstrip().endswith("<p>End of the export.</p>"), "a fence stays open"
+    page = tree(text_of("own", "s", "html", view))
+    assert len(page.all("article")) == 12 and len(page.all("section", "boundary")) == 1
+    assert "<script>alert(1)</script>" in page.text and "To go on." in page.text and '"x": [ 1.5 ]' in page.text
+
+
+def test_a_page_runs_nothing_and_loads_nothing(odd: Book) -> None:
+    for view in VIEWS:
+        page = tree(text_of("own", "s", "html", view))
+        assert not {element.tag for element in page.walk()} & {"script", "link", "iframe", "object", "base", "form"}
+        sources = [element.attributes["src"] for element in page.walk() if "src" in element.attributes]
+        assert sources == ["data:image/png;base64,iVBORw0KGgo="]
+        assert not [name for element in page.walk() for name in element.attributes if name.startswith("on")]
+        assert not [1 for element in page.walk() if "style" in element.attributes]
+        links = [element.attributes["href"] for element in page.all("a") if "href" in element.attributes]
+        assert links and all(link.startswith("https://") for link in links)
+        assert page.one("meta", **{"http-equiv": "Content-Security-Policy"}).attributes["content"] == POLICY
+        assert "url(" not in page.one("style").text and "@import" not in page.one("style").text
+    assert POLICY.startswith("default-src 'none'; style-src 'sha256-") and "unsafe" not in POLICY
+
+
+@pytest.mark.parametrize("format", ["html", "md"])
+def test_no_text_turns_the_direction_of_what_is_around_it(book: Book, format: Format) -> None:
+    turned = "name \u202egnp.exe\u2066 end"
+    book.session("s", title=turned)
+    book.say("s", "user", turned)
+    book.say("s", "assistant", None, tool_calls=[book.call("sh", "c1", command=turned)])
+    book.say("s", "tool", turned, tool_call_id="c1", tool_name=turned)
+    exported = text_of("own", "s", format)
+    assert not {"\u202e", "\u2066"} & set(exported)
+    assert exported.count("⟨RLO⟩") >= 4
+
+
+@pytest.mark.parametrize("name", markdown_bombs())
+def test_a_short_text_makes_no_huge_page(book: Book, name: str) -> None:
+    text = markdown_bombs()[name]
+    book.session("s")
+    book.say("s", "user", text)
+    exported = text_of("own", "s", "html")
+    assert len(exported) < prose.GROWTH * len(text) + prose.GROWTH_FLOOR + 10_000
+    assert exported.count("<blockquote") < 1_000 and exported.count("<td") <= prose.CELLS
+
+
+# -- secrets -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def told(book: Book) -> Book:
+    """A session with a key in every field that may hold text."""
+    columns = {"title": f"t {KEY}", "model": f"m {KEY}", "cwd": f"/c/{KEY}", "source": f"s {KEY}"}
+    book.session("s", **columns, system_prompt=f"p {KEY}", ended_at=1_790_000_001.0, end_reason=f"e {KEY}")
+    book.say("s", "user", f"c {KEY}")
+    book.say("s", "user", [{"type": "text", "text": KEY}, {"type": "odd", "x": {"y": [KEY]}}])
+    book.say(
+        "s", "assistant", None, tool_calls=[book.call(f"n {KEY}", f"i {KEY}", password="correct horse", x=KEY)],
+        reasoning=f"r {KEY}", reasoning_details=json.dumps([{"text": KEY}]), finish_reason=f"f {KEY}",
+    )  # fmt: skip
+    book.say("s", "tool", f"o {KEY}", tool_call_id=f"i {KEY}", tool_name=f"n {KEY}")
+    book.say("s", f"role {KEY}", f"o {KEY}", api_content=f"hidden {KEY}")
+    book.say("s", "user", HANDOFF.replace("To go on.", f"h {KEY}"), _compressed_summary=1)
+    return book
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("view", VIEWS)
+def test_nothing_that_looks_like_a_secret_leaves_unless_asked_for(told: Book, format: Format, view: View) -> None:
+    masked = text_of("own", "s", format, view)
+    assert KEY not in masked and "correct horse" not in masked and KEY[4:] not in masked
+    assert "masked: GitHub token" in masked and "masked: password" in masked
+    whole = text_of("own", "s", format, view, mask=False)
+    assert KEY in whole and "correct horse" in whole and "hidden" not in whole
+    said = {"md": "**What looks like a secret is masked", "html": "What looks like a secret is masked"}
+    assert said.get(format, '"masked": true') in masked[: masked.find("<main>") if format == "html" else 2_000]
+    assert said.get(format, '"masked": true') not in whole
+
+
+def test_an_export_says_how_many_places_were_masked(book: Book) -> None:
+    book.session("s", title="t")
+    book.say("s", "user", f"{KEY} and {KEY}")
+    book.say("s", "assistant", "password=hunter22")
+    assert json.loads(text_of("own", "s", "json"))["masked_places"] == 3
+    assert lines_of(text_of("own", "s", "jsonl"))[-1]["masked_places"] == 3
+    assert "3 places were masked." in text_of("own", "s", "md") and "3 places" in text_of("own", "s", "html")
+
+
+# -- as a file ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_download_has_a_safe_name_and_is_never_opened_in_place(signed_in: Client, odd: Book, format: Format) -> None:
+    answer = signed_in.get("/stores/own/sessions/s/export", {"format": format})
+    assert answer.status_code == 200 and answer.streaming
+    named = answer.headers["Content-Disposition"]
+    assert named.startswith("attachment; filename*=utf-8''Name") and named.endswith(f".{format}")
+    assert not re.search(r"[/\\\"<>\r\n]|\.\.|%2[fF]|%5[cC]|%E2%80%AE", named.partition("''")[2]) and len(named) < 700
+    assert (answer.headers["X-Content-Type-Options"], answer.headers["Cache-Control"]) == ("nosniff", "no-store")
+    assert answer.headers["Content-Type"] == CONTENT_TYPES[format]
+    assert b"".join(answer).decode()
+
+
+@pytest.mark.parametrize(
+    ("title", "named"),
+    [
+        ("话" * 90, f"{'话' * 40} s.jsonl"),
+        ("--rf / \u202e * ..", "rf s.jsonl"),
+        ("...", "s.jsonl"),
+        ("", "s.jsonl"),
+        ("a/b\\c:d\n\x00e", "a b c d e s.jsonl"),
+    ],
+    ids=["CJK", "signs", "dots", "none", "parts"],
+)
+def test_the_name_of_a_file_is_one_that_every_file_system_takes(book: Book, title: str, named: str) -> None:
+    book.session("s", title=title)
+    made = exports.export("own", "s", "jsonl")
+    assert made.filename == named and len(made.filename.encode()) < 255
+    book.session("-" + "x" * 380)
+    assert len(exports.export("own", "-" + "x" * 380, "jsonl").filename) == len("x" * 100 + ".jsonl")
+
+
+def test_the_page_asks_what_to_export_and_masks_unless_told_otherwise(signed_in: Client, told: Book) -> None:
+    href = "/stores/own/sessions/s/export"
+    page = read(signed_in.get(href))
+    form = page.one("form", "export")
+    assert form.attributes["action"] == href
+    chosen = {
+        field.attributes["name"]: field.attributes["value"]
+        for field in form.all("input")
+        if "checked" in field.attributes
+    }
+    assert chosen == {"format": "md", "view": "history", "mask": "1"}
+    for query in ({"format": "md"}, {"format": "md", "view": "nonsense", "mask": "x"}):
+        assert KEY.encode() not in b"".join(signed_in.get(href, query))
+    assert KEY.encode() in b"".join(signed_in.get(href, {"format": "md", "mask": "0"}))
+    assert read(signed_in.get(href, {"format": "exe"})).one("form", "export")
+    assert signed_in.get("/stores/own/sessions/none/export").status_code == 404
+    assert signed_in.get("/stores/own/sessions/none/export", {"format": "md"}).status_code == 404
+    assert signed_in.post(href).status_code == 405
+    assert Client().get(href, {"format": "md"}).status_code in (302, 403)
+    assert [a for a in read(signed_in.get(f"{href[:-7]}/rows")).all("a") if a.attributes.get("href") == href]
+
+
+def test_an_empty_session_can_be_exported(book: Book) -> None:
+    book.session("s")
+    assert json.loads(text_of("own", "s", "json"))["messages"] == []
+    assert "There is no message" in text_of("own", "s", "md") and "There is no message" in text_of("own", "s", "html")
+    assert len(lines_of(text_of("own", "s", "jsonl"))) == 2
+
+
+def test_the_command_writes_the_same(told: Book, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    call_command("export", "own", "s", format="jsonl", view="raw", stdout=StringIO())
+    written = capfdbinary.readouterr().out.decode()
+    assert len(lines_of(written)) == 8 and KEY not in written
+    call_command("export", "own", "s", format="jsonl", view="raw", no_mask=True)
+    assert KEY in capfdbinary.readouterr().out.decode()
+    with pytest.raises(SystemExit, match="no session 'none'"):
+        call_command("export", "own", "none")
+
+
+# -- large, and while the store changes --------------------------------------------------------------------------------
+
+
+def _rows_read(statements: list[str]) -> list[int]:
+    """How many ids each statement on whole rows asks for."""
+    return [sql.count(",") + 1 for sql in statements if sql.startswith("SELECT * FROM messages")]
+
+
+def test_rows_are_read_in_windows_that_do_not_grow_with_the_session(book: Book, statements: list[str]) -> None:
+    widest = []
+    for name, count in (("small", 300), ("large", 3_000)):
+        book.session(name)
+        book.chat(name, count)
+        for view in VIEWS:
+            statements.clear()
+            assert len(lines_of(text_of("own", name, "jsonl", view))) == count + 2
+            read = _rows_read(statements)
+            widest.append(max(read))
+            assert sum(read) == count and len(read) == count / 100, "each row is read once"
+    assert set(widest) == {100}
+
+
+def test_no_connection_is_open_while_somebody_downloads(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
+    book.session("s")
+    book.chat("s", 500)
+    opened: list[sqlite3.Connection] = []
+    plain = sqlite3.connect
+
+    def noted(*args: Any, **kwargs: Any) -> sqlite3.Connection:
+        con: sqlite3.Connection = plain(*args, **kwargs)
+        opened.append(con)
+        return con
+
+    monkeypatch.setattr(sqlite3, "connect", noted)
+    for _ in exports.export("own", "s", "md").chunks:
+        for con in opened:
+            with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+                con.execute("SELECT 1")
+    assert len(opened) >= 5
+
+
+def test_memory_does_not_grow_with_the_session(book: Book) -> None:
+    peaks = []
+    for name, count in (("small", 300), ("large", 2_000)):
+        book.session(name)
+        with closing(sqlite3.connect(book.path)) as con, con:
+            con.executemany(
+                "INSERT INTO messages (session_id, role, content, timestamp) VALUES (?, 'user', ?, 1)",
+                [(name, f"{at} " + "word " * 1_000) for at in range(count)],
+            )
+        made = exports.export("own", name, "html")
+        tracemalloc.start()
+        for _ in made.chunks:
+            pass
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 1.3 * peaks[0] < 20_000_000, peaks
+
+
+def test_one_window_holds_few_long_messages(book: Book, statements: list[str]) -> None:
+    book.session("s")
+    for _ in range(6):
+        book.say("s", "user", "long " * 120_000)
+    text_of("own", "s", "jsonl")
+    assert max(_rows_read(statements)) == 1
+
+
+def test_what_is_written_meanwhile_is_left_out_and_nothing_is_torn(book: Book) -> None:
+    book.session("s")
+    ids = book.chat("s", 250)
+    made = exports.export("own", "s", "jsonl")
+    first = next(made.chunks) + next(made.chunks)
+    with closing(sqlite3.connect(book.path)) as con, con:  # the agent compacts, and goes on
+        con.execute("UPDATE messages SET active = 0, compacted = 1 WHERE session_id = 's'")
+    book.say("s", "user", HANDOFF, _compressed_summary=1)
+    book.chat("s", 10)
+    lines = lines_of((first + b"".join(made.chunks)).decode())
+    assert [line["id"] for line in lines[1:-1]] == ids and lines[-1]["complete"]
+    assert {line["state"] for line in lines[1:-1]} == {"live"}, "as of the moment it began"
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_rows_that_vanish_meanwhile_are_told(book: Book, format: Format) -> None:
+    book.session("s")
+    ids = book.chat("s", 250)
+    made = exports.export("own", "s", format)
+    first = next(made.chunks) + next(made.chunks)
+    with closing(sqlite3.connect(book.path)) as con, con:
+        con.execute("DELETE FROM messages WHERE id > ?", [ids[-3]])
+    text = (first + b"".join(made.chunks)).decode()
+    assert "This export is incomplete: 2 messages were deleted" in text and not made.outcome.complete
+    _check_readable(format, text, 248)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_file_that_is_replaced_or_gone_ends_the_export_with_a_note(book: Book, format: Format) -> None:
+    book.session("s")
+    book.chat("s", 250)
+    for change in (_replaced, Path.unlink):
+        made = exports.export("own", "s", format)
+        first = next(made.chunks) + next(made.chunks)
+        before = book.path.read_bytes()
+        change(book.path)
+        text = (first + b"".join(made.chunks)).decode()
+        assert "This export is incomplete: it broke off here." in text
+        _check_readable(format, text, 100)
+        book.path.write_bytes(before)
+        histories.forget()
+
+
+def _replaced(path: Path) -> None:
+    other = path.with_suffix(".new")
+    other.write_bytes(path.read_bytes())
+    other.replace(path)
+
+
+def _check_readable(format: Format, text: str, messages: int) -> None:
+    if format == "json":
+        found = json.loads(text)
+        assert len(found["messages"]) == messages and not found["complete"] and found["note"]
+    elif format == "jsonl":
+        assert len(lines_of(text)) == messages + 2 and not lines_of(text)[-1]["complete"]
+    elif format == "html":
+        assert len(tree(text).all("article")) == messages and tree(text).one("p", "incomplete")
+    else:
+        assert len(headings(text)) == messages

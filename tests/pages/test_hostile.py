@@ -1,0 +1,143 @@
+"""A session that would break a page: every view of it is calm, runs nothing, and stays within bounds."""
+
+from __future__ import annotations
+
+import re
+import resource
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.test import Client
+from pytest_django import Settings
+
+from tests.pages import hostile
+from tests.pages.conftest import Book
+
+FRAGMENT = {"HX-Request": "true"}
+WINDOW = 4_000_000  # bytes of one window in which every message is as large as it may be
+_VALUE = r"""(?:"[^"]*"|'[^']*'|[^\s>"']+)"""
+TAG = re.compile(rf"""<([a-z][^\s/>]*)((?:[\s/]+[^\s=>"'/]+(?:\s*=\s*{_VALUE})?)*)[\s/]*>""", re.IGNORECASE)
+ATTRIBUTE = re.compile(rf"""([^\s=>"'/]+)(?:\s*=\s*({_VALUE}))?""")
+FOREIGN = {"iframe", "object", "embed", "style", "base", "frame", "applet"}
+LEADING = re.compile(r"[\"']?\s*(?:javascript|vbscript|data:(?!image/))", re.IGNORECASE)
+TURNING = re.compile("[\u202a-\u202e\u2066-\u2069]")
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Book:
+    from viewer.store import schema
+
+    path = tmp_path_factory.mktemp("hostile") / "own.db"
+    schema.create(path)
+    book = Book(path)
+    hostile.build(book)
+    return book
+
+
+@pytest.fixture
+def session(built: Book, settings: Settings) -> str:
+    settings.STORES = {"own": f"sqlite:///{built.path}"}
+    return "/stores/own/sessions/hostile"
+
+
+def calm(answer: Any, limit: int = WINDOW) -> str:
+    """The answer's text, if it is an answer of status 200 within the limit that runs nothing."""
+    assert answer.status_code == 200
+    text: str = answer.content.decode()
+    assert len(answer.content) < limit
+    assert not TURNING.search(text)
+    tags = TAG.findall(text)
+    assert len(tags) == len(re.findall(r"<[a-z]", text, re.IGNORECASE))  # nothing that begins a tag is something else
+    for name, attributes in set(tags):
+        check(name.lower(), ATTRIBUTE.findall(attributes))
+    return text
+
+
+def check(tag: str, attributes: list[tuple[str, str]]) -> None:
+    """One tag with its attributes: none that runs or loads anything but the site's own."""
+    names = {name.lower() for name, _ in attributes}
+    assert tag not in FOREIGN
+    assert tag != "script" or "src" in names
+    assert not {name for name in names if name.startswith("on") or name == "style"}, attributes
+    for name, value in attributes:
+        if name.lower() in ("href", "src", "action", "formaction", "xlink:href"):
+            assert not LEADING.match(value), value
+        if name.lower() == "src":
+            assert value.strip("\"'").startswith(("/", "data:image/")), value
+
+
+def windows(client: Client, href: str) -> Iterator[str]:
+    """The newest window of the session, then each earlier one as a reader's page loads it."""
+    text = calm(client.get(href))
+    yield text
+    while found := re.search(r'class="neighbour earlier"[^>]*hx-get="([^"]+)"', text):
+        text = calm(client.get(found[1].replace("&amp;", "&"), headers=FRAGMENT))
+        yield text
+
+
+def test_every_window_of_history_is_calm(signed_in: Client, session: str) -> None:
+    texts = list(windows(signed_in, session))
+    assert len(texts) > 2
+    assert "the end" in texts[0]
+    assert "⟨RLO⟩" in "".join(texts)
+
+
+def test_a_hundred_thousand_calls_in_one_row_are_counted_not_shown(signed_in: Client, book: Book) -> None:
+    href = hostile.build_many_calls(book)
+    text = calm(signed_in.get(f"{href}?around=1"), 200_000)
+    assert f"{hostile.CALLS_IN_ONE_ROW - 60:,} more calls" in text
+    assert "of the last" in text
+    calm(signed_in.get(f"{href}/messages/1?part=calls"), 1_000_000)
+
+
+def test_what_the_model_sees_is_calm(signed_in: Client, session: str) -> None:
+    text = calm(signed_in.get(f"{session}/context"))
+    while found := re.search(r'class="neighbour later"[^>]*hx-get="([^"]+)"', text):
+        text = calm(signed_in.get(found[1].replace("&amp;", "&"), headers=FRAGMENT))
+    assert "the end" in text
+    calm(signed_in.get(f"{session}/context/prompt"))
+
+
+def test_raw_rows_are_calm(signed_in: Client, session: str) -> None:
+    text = calm(signed_in.get(f"{session}/rows"))
+    while found := re.search(r'class="neighbour earlier"[^>]*hx-get="([^"]+)"', text):
+        text = calm(signed_in.get(found[1].replace("&amp;", "&"), headers=FRAGMENT))
+
+
+@pytest.mark.parametrize("view", ["", "/timeline", "/plan", "/rows", "/find?q=alert", "/find?q=%3Cscript%3E"])
+def test_other_views_are_calm(signed_in: Client, session: str, view: str) -> None:
+    calm(signed_in.get(session + view))
+
+
+def test_each_row_is_calm_uncut_in_colours_and_as_text(signed_in: Client, session: str) -> None:
+    """All addresses that any window leads to."""
+    texts = windows(signed_in, session)
+    found = {address for text in texts for address in re.findall(r'"([^"]*/messages/[^"]*)"', text)}
+    assert len(found) > 100
+    for address in sorted(found):
+        answer = signed_in.get(address.replace("&amp;", "&"))
+        if "as=text" in address:
+            assert (answer.status_code, answer["Content-Type"]) == (200, "text/plain; charset=utf-8")
+            assert answer["X-Content-Type-Options"] == "nosniff"
+        elif "image=" in address:
+            assert answer["Content-Type"] in ("image/png", "image/gif")
+            assert "sandbox" in answer["Content-Security-Policy"]
+        else:
+            calm(answer)
+
+
+def test_memory_stays_flat(signed_in: Client, session: str) -> None:
+    list(windows(signed_in, session))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    list(windows(signed_in, session))
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 60_000  # kB
+
+
+def test_lists_and_search_are_calm(signed_in: Client, session: str) -> None:
+    for address in ("/", "/?q=alert", "/search?q=alert", "/search?q=%22%3Cscript%3E%22", "/stores", "/compactions"):
+        calm(signed_in.get(address))
+
+
+def test_the_export_page_is_calm(signed_in: Client, session: str) -> None:
+    calm(signed_in.get(f"{session}/export"))

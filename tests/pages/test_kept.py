@@ -1,0 +1,133 @@
+"""What is rendered is kept under all that it depends on, and within its bounds."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import comrak
+import pytest
+from django.test import Client
+
+from tests.pages.conftest import Book
+from viewer.pages import kept, shelf
+from viewer.pages.addresses import Place
+from viewer.store.codec import StoredMessage
+
+PLACE = Place("own", "s")
+ROW = StoredMessage(1, "s", "user", "# a\n\n```python\nprint(1)\n```\n" + "x" * 600, "live", 0.0)
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> None:
+    kept.clear()
+
+
+@pytest.fixture
+def rendered(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Every text that the Markdown renderer is given."""
+    seen: list[str] = []
+    plain: Callable[..., str] = comrak.render_markdown
+
+    def noted(text: str, *args: Any, **kwargs: Any) -> str:
+        seen.append(text)
+        return plain(text, *args, **kwargs)
+
+    monkeypatch.setattr(comrak, "render_markdown", noted)
+    return seen
+
+
+def test_a_second_look_at_a_window_renders_nothing(signed_in: Client, book: Book, rendered: list[str]) -> None:
+    href = book.session("s")
+    book.chat("s", 100)
+    first = signed_in.get(href).content
+    assert len(rendered) == 60
+    assert signed_in.get(href).content.count(b'class="md"') == first.count(b'class="md"') == 60
+    assert len(rendered) == 60
+
+
+def test_the_same_text_in_another_place_is_another_piece() -> None:
+    secret, masked = replace(ROW, content="sk-123 is a key"), replace(ROW, content="[key] is a key")
+    different = [
+        kept.said(ROW, PLACE).html,
+        kept.said(replace(ROW, role="system"), PLACE).html,  # as it is, not as Markdown
+        kept.said(secret, PLACE).html,
+        kept.said(masked, PLACE).html,
+        kept.said(replace(ROW, reasoning="first"), PLACE).html,
+        kept.said(replace(ROW, content='{"a": 1}'), PLACE).html,
+        kept.answered(replace(ROW, content='{"a": 1}'), PLACE).html,
+    ]
+    assert len(set(different)) == len(different)
+    assert kept.said(ROW, PLACE).html is kept.said(replace(ROW, timestamp=5.0), PLACE).html
+    long = replace(ROW, content="x " * 20_000)
+    assert "/sessions/s/" in kept.said(long, PLACE).html
+    assert "/sessions/t/" in kept.said(long, Place("own", "t")).html
+
+
+def test_code_is_coloured_only_when_asked_for() -> None:
+    row = replace(ROW, content="```python\n" + "print(1)\n" * 100 + "```")
+    assert kept.said(row, PLACE).waits
+    assert '<span class="nb">' not in kept.said(row, PLACE).html
+    coloured = kept.said(row, PLACE, colours=True)
+    assert '<span class="nb">' in coloured.html
+    assert not coloured.waits
+
+
+def test_a_shelf_forgets_what_was_used_longest_ago() -> None:
+    held: shelf.Shelf[str] = shelf.Shelf(len, limit=10 * (100 + shelf.ENTRY))
+    for at in range(10):
+        held.get(at, lambda: "x" * 100)
+    held.get(0, lambda: "made again")
+    held.get("new", lambda: "y" * 100)
+    assert held.held <= held.limit
+    assert held.get(0, lambda: "lost") == "x" * 100
+    assert held.get(1, lambda: "lost") == "lost"
+    assert held.get("huge", lambda: "z" * held.limit) != held.get("huge", lambda: "not kept")
+
+
+def test_long_texts_are_told_apart_by_their_length_and_start() -> None:
+    long = "x" * shelf.LOOKED_AT
+    names = [
+        shelf.digest(value) for value in ("", "a", "a\ud800", long, long + "y", ["a"], {"a": 1}, None, 1, "1", "null")
+    ]
+    assert len(set(names)) == len(names)
+    assert shelf.digest(long + "y", in_full=True) != shelf.digest(long + "z", in_full=True)
+    deep: list[Any] = []
+    for _ in range(20_000):
+        deep = [deep]
+    assert shelf.digest(deep) != shelf.digest(deep)  # never found again, never mistaken
+
+
+def test_threads_share_a_shelf() -> None:
+    held: shelf.Shelf[str] = shelf.Shelf(len, limit=50_000)
+    wrong: list[str] = []
+
+    def work(start: int) -> None:
+        for at in range(2_000):
+            key = (start + at) % 300
+            if held.get(key, lambda key=key: f"{key} " * 20) != f"{key} " * 20:  # type: ignore[misc]
+                wrong.append(str(key))
+
+    threads = [threading.Thread(target=work, args=(start,)) for start in (0, 70, 150)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    assert held.held == sum(len(held.get(key, str)) + shelf.ENTRY for key in list(held._values))
+
+
+def test_tokens_come_from_the_reading_and_are_not_counted_again() -> None:
+    from viewer.pages.messages import Reading, Said, shown
+
+    def count(text: str) -> int:
+        raise AssertionError("counted")
+
+    result = replace(ROW, id=2, role="tool", content="x" * 1_500)
+    said = [Said(1, ROW, "live"), Said(2, result, "live")]
+    message, answer = shown(said, Reading(PLACE, count, tokens={1: 7}.get))
+    assert message.tokens == "7"
+    assert answer.calls[0].result is not None
+    assert "1.5k</span> characters" in answer.calls[0].result.size

@@ -1,0 +1,137 @@
+"""Changes of files as diffs: unified, patch envelopes, old and new strings; and code fetched in colours."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django.test import Client
+
+from tests.pages.conftest import Book
+from tests.pages.html import read
+from tests.pages.test_tools import ENVELOPE
+from viewer.pages import patches
+
+
+def test_an_envelope_is_read_file_by_file() -> None:
+    made = patches.change_of({"command": ["bash", "-lc", f"apply_patch <<'EOF'\n{ENVELOPE}\nEOF\n"]})
+    assert made is not None
+    assert made == patches.Change(ENVELOPE, ("a.py", "b.py"), 3, 1, len(ENVELOPE))
+    html = patches.as_html(made.text)
+    assert '<span class="file">*** Update File: a.py\n</span>' in html
+    assert '<span class="add">+new\n</span>' in html
+
+
+def test_old_and_new_strings_are_compared() -> None:
+    made = patches.change_of({"file_path": "x.py", "old_string": "a\nb\nc", "new_string": "a\nB\nc"})
+    assert made is not None
+    assert made.text.split("\n") == ["--- x.py", "+++ x.py", "@@", " a", "-b", "+B", " c"]
+    assert (made.added, made.removed) == (1, 1)
+    edits = [{"old_string": "a", "new_string": "b"}, {"old_string": "c", "new_string": ""}, {"odd": 1}, 7]
+    made = patches.change_of({"file_path": "x.py", "edits": edits})
+    assert made is not None
+    assert (made.added, made.removed) == (1, 2)
+
+
+def test_a_line_of_dashes_or_pluses_within_a_change_is_counted() -> None:
+    made = patches.change_of({"path": "x", "old_string": "-- old --", "new_string": "++ new"})
+    assert made is not None
+    assert (made.added, made.removed) == (1, 1)
+
+
+def test_a_change_too_long_to_compare_is_not_counted() -> None:
+    made = patches.change_of({"path": "x", "old_string": "a\n" * 50_000, "new_string": "b\n" * 50_000})
+    assert made is not None
+    assert (made.added, made.removed, made.length) == (None, None, 200_000)
+    assert len(made.text) < 10_000
+
+
+def test_what_asks_for_no_change_is_none() -> None:
+    odd: list[Any] = [{}, {"patch": 7}, {"old_string": "a"}, {"edits": []}, {"command": "diff a b"}, [], None, "text"]
+    for arguments in odd:
+        assert patches.change_of(arguments) is None
+
+
+def test_an_edit_is_shown_as_a_diff_and_says_what_it_did(signed_in: Client, book: Book) -> None:
+    href = book.session("s")
+    call = book.call("Edit", "1", file_path="viewer/x.py", old_string="a\nb", new_string="a\nc")
+    book.say("s", "assistant", "", tool_calls=[call])
+    book.say("s", "tool", "The file viewer/x.py has been updated.", tool_call_id="1")
+    fold = read(signed_in.get(href)).one("details", "tool")
+    assert fold.one("b").text == "Edited"
+    assert fold.one(cls="arg").text == "viewer/x.py +1 −1"
+    assert [span.text for span in fold.one("pre", "diff").all("span", "add")] == ["+c"]
+    assert "Arguments of Edit" in fold.text
+
+
+def test_code_in_a_fold_is_complete_and_coloured_on_demand(signed_in: Client, book: Book) -> None:
+    href = book.session("s")
+    code = "def f():\n    return 1\n"
+    book.say("s", "assistant", "", tool_calls=[book.call("read_file", "1", path="a.py")])
+    book.say("s", "tool", code, tool_call_id="1")
+    fold = read(signed_in.get(href)).one("details", "tool")
+    assert fold.one(cls="out").one("code").text == "def f(): return 1"
+    assert not fold.all("span", "k")
+    lazy = fold.one(cls="out").all("div")[2]
+    assert lazy.attributes["hx-trigger"] == "toggle from:closest details once"
+    coloured = read(signed_in.get(lazy.attributes["hx-get"]))
+    assert coloured.one("code").text.replace(" ", "") == "deff():return1"
+    assert [span.text for span in coloured.all("span", "k")] == ["def", "return"]
+    for query in (
+        "part=call&at=0",
+        "part=call&at=9",
+        "part=call&at=x",
+        "part=result&language=nonsense",
+        "part=odd",
+        "",
+    ):
+        assert signed_in.get(f"{href}/messages/1/colours?{query}").status_code == 200
+    assert signed_in.get(f"{href}/messages/99/colours?part=said").status_code == 404
+
+
+def test_a_marked_result_comes_in_colours_at_once(signed_in: Client, book: Book) -> None:
+    href = book.session("s")
+    book.say("s", "assistant", "", tool_calls=[book.call("read_file", "1", path="a.py")])
+    result = book.say("s", "tool", "def f():\n    return 1\n", tool_call_id="1")
+    fold = read(signed_in.get(f"{href}?around={result}")).one("details", "tool")
+    assert "open" in fold.attributes
+    assert fold.one(cls="out").all("span", "k")
+    assert not [element for element in fold.walk() if "hx-trigger" in element.attributes]
+
+
+def test_a_messages_text_can_be_copied(signed_in: Client, book: Book) -> None:
+    href = book.session("s")
+    book.say("s", "user", "**bold** <b>\n\u202e")
+    book.say("s", "assistant", [{"type": "text", "text": "one"}, {"type": "text", "text": "two"}])
+    page = read(signed_in.get(href))
+    links = [
+        button.attributes["data-copy"] for button in page.all("button", "plain") if "data-copy" in button.attributes
+    ]
+    answers = [signed_in.get(link) for link in links]
+    assert [answer.content.decode() for answer in answers] == ["**bold** <b>\n\u202e", "one\ntwo"]
+    assert {answer["Content-Type"] for answer in answers} == {"text/plain; charset=utf-8"}
+    assert {answer["X-Content-Type-Options"] for answer in answers} == {"nosniff"}
+    signed_in.cookies["palimpsest_mask"] = "1"
+    book.say("s", "user", "key sk-ant-api03-" + "a1B2" * 23)
+    assert "a1B2a1B2" not in signed_in.get(f"{href}/messages/3?part=said&as=text").content.decode()
+
+
+def test_a_large_image_has_its_own_address(signed_in: Client, book: Book) -> None:
+    href = book.session("s")
+    large = "data:image/png;base64," + "iVBOR" * 20_000
+    book.say("s", "user", [{"type": "text", "text": "see"}, {"type": "image_url", "image_url": {"url": large}}])
+    source = read(signed_in.get(href)).one("img").attributes["src"]
+    answer = signed_in.get(source)
+    assert answer["Content-Type"] == "image/png"
+    assert "sandbox" in answer["Content-Security-Policy"]
+    assert len(answer.content) == 75_000
+    assert signed_in.get(source.replace("image=1", "image=0")).status_code == 404
+    assert signed_in.get(source.replace("image=1", "image=x")).status_code == 404
+
+
+def test_json_is_laid_out_only_as_far_as_it_is_shown(signed_in: Client, book: Book) -> None:
+    href = book.session("s")
+    book.say("s", "tool", json.dumps([{"number": at} for at in range(9_000)]))
+    out = read(signed_in.get(href)).one(cls="out")
+    assert len(out.one("code").text) < 7_000
+    assert "Show all (" in out.text

@@ -1,0 +1,62 @@
+"""The chart of tokens reclaimed over time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from django.test import Client
+
+from tests.pages.html import read
+from tests.runs.desk import Desk
+from viewer.pages.reclaimed import DAYS, WIDTH, drawn
+from viewer.runs import life
+from viewer.runs.planning import Options
+
+NOON = 1_784_030_400.0  # 14 July 2026, 12:00 UTC
+DAY = 86_400.0
+
+
+def test_compactions_of_one_day_are_one_bar() -> None:
+    chart = drawn([(NOON, 900), (NOON + 60, 100), (NOON + 2 * DAY, 500)])
+    assert chart is not None
+    assert [bar.words for bar in chart.bars] == [
+        "14 Jul 2026: 1k tokens, 2 compactions",
+        "16 Jul 2026: 500 tokens, 1 compaction",
+    ]
+    heights = [float(bar.height) for bar in chart.bars]
+    assert heights[0] == 2 * heights[1]
+    assert chart.words == (
+        "1.5k tokens reclaimed by 3 compactions from 14 Jul 2026 to 16 Jul 2026, at most 1k in 1 day."
+    )
+
+
+def test_years_are_drawn_in_stretches_of_days() -> None:
+    chart = drawn([(NOON + at * DAY, 10) for at in range(0, 700, 7)])
+    assert chart is not None
+    assert len(chart.bars) <= DAYS
+    assert all(float(bar.x) >= 0 and float(bar.x) + float(bar.width) <= WIDTH for bar in chart.bars)
+    assert "14 Jul 2026 to 25 Jul 2026: 20 tokens" in chart.bars[0].words
+
+
+@pytest.mark.parametrize(
+    "found",
+    [[], [(NOON, 5)], [(NOON, 5), (None, 7)], [(NOON, 5), (NOON + DAY, -3)], [(NOON, 5), (1e300, 5)], [(0.0, 5)]],
+)
+def test_a_single_day_or_an_unknown_time_makes_no_chart(found: list[tuple[float | None, int]]) -> None:
+    assert drawn(found) is None
+
+
+@pytest.mark.usefixtures("at_once", "shared_data")
+def test_the_page_has_the_chart_and_what_runs_took(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
+    desk = open_desk(21)
+    run = life.start(desk.store, desk.session_id, Options(), apply=True)
+    page = read(signed_in.get("/compactions"))
+    chart = page.one("figure", "chart")
+    assert chart.one("svg").attributes["aria-label"] == chart.one("figcaption").text
+    assert len(chart.all("rect")) == 2
+    counts = list(run.report["anchors"].values())
+    lost, total = sum(each[1] - each[0] for each in counts), sum(each[1] for each in counts)
+    cells = [cell.text for cell in page.all("table")[0].all("td")]
+    assert f"{lost:,} of {total:,}" in cells
+    assert any(cell.endswith(" s") for cell in cells)

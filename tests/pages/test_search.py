@@ -1,0 +1,348 @@
+"""The search page, and find in a session."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from django.test import Client
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pytest_django import Settings
+
+from compaction import protocol
+from tests.pages.conftest import PRESENT, Book
+from tests.pages.html import Element, read
+from viewer.pages import find, hits, masking, search
+from viewer.store import candidates, schema, stores
+
+FRAGMENT = {"HX-Request": "true"}
+SUMMARY = (
+    f"{protocol.CURRENT_HEADER} {protocol.LONG_DIRECTIVE_START}\n## Goal\nFind the needle.\n\n{protocol.END_MARKER}"
+)
+
+
+def shown(page: Element) -> list[str]:
+    """The addresses of the hits of a page."""
+    return [hit.one("a", "to").attributes["href"] for hit in page.all("li", "hit")]
+
+
+def walk(client: Client, query: str) -> list[str]:
+    """The addresses of the hits of all pages of a search."""
+    page = read(client.get(f"/search{query}"))
+    found = shown(page)
+    while more := page.all("a", "neighbour"):
+        assert more[0].attributes["href"] == more[0].attributes["hx-get"]
+        page = read(client.get("/search" + more[0].attributes["hx-get"], headers=FRAGMENT))
+        assert not page.all("html")
+        found += shown(page)
+    return found
+
+
+def test_works(signed_in: Client, book: Book) -> None:
+    address = book.session("a", title="Sewing box")
+    first = book.say("a", "user", "Where is the needle?")
+    under = book.say("a", "assistant", "The Needle is in the hay.", active=0, compacted=1)
+    page = read(signed_in.get("/search?q=needle"))
+    assert shown(page) == [f"{address}?around={under}#m{under}", f"{address}?around={first}#m{first}"]
+    away, live = page.all("li", "hit")
+    assert "Assistant" in away.text
+    assert "summarised away" in away.text
+    assert "summarised away" not in live.text
+    assert [mark.text for mark in page.all("mark")] == ["Needle", "needle"]
+    assert live.one("a", "in-session").text == "Sewing box"
+    assert page.one("input", id="search").attributes["value"] == "needle"
+
+
+def test_sessions_whose_name_holds_the_words_come_first(signed_in: Client, book: Book) -> None:
+    address = book.session("a", title="The needle case")
+    book.say("a", "user", "hello")
+    book.session("b", title="Another")
+    page = read(signed_in.get("/search?q=needle"))
+    assert [link.attributes["href"] for link in page.one("ul", "named").all("a")] == [address]
+    assert not read(signed_in.get("/search?q=needle&role=user")).all("ul", "named")
+
+
+def test_at_most_five_sessions_are_named(signed_in: Client, book: Book) -> None:
+    for number in range(8):
+        book.session(f"s{number}", title=f"needle {number}")
+    assert len(read(signed_in.get("/search?q=needle")).one("ul", "named").all("a")) == search.SESSIONS
+
+
+def test_nothing_typed_says_what_can_be_searched_and_how(signed_in: Client, book: Book) -> None:
+    page = read(signed_in.get("/search"))
+    how = page.one("main").one(cls="how")
+    for said in ("Every message", "own", '"refund policy"', "reserv*", "-hotel", "two characters"):
+        assert said in how.text
+    assert how.one("form").attributes["action"] == "/search"
+
+
+def test_nothing_found_says_what_was_looked_through_and_what_to_try(signed_in: Client, book: Book) -> None:
+    empty = read(signed_in.get("/search?q=nothing+like+it&role=tool")).one(cls="empty")
+    assert "No message holds “nothing like it ”." in empty.text
+    assert "Looked through: own" in empty.text
+    assert "8,192 characters" in empty.text
+    links = [link.attributes["href"] for link in empty.all("a")]
+    assert "?q=nothing+like+it" in links
+    assert any("scan=1" in href for href in links)
+
+
+def test_a_summary_is_nobodys_words(signed_in: Client, book: Book) -> None:
+    address = book.session("a")
+    handoff = book.say("a", "assistant", SUMMARY, _compressed_summary=1)
+    (hit,) = read(signed_in.get("/search?q=needle")).all("li", "hit")
+    assert "Summary by a compaction" in hit.text
+    assert "Assistant" not in hit.text
+    assert shown(hit) == [f"{address}?around={handoff}#b{handoff}"]
+
+
+def test_session_text_is_text(signed_in: Client, book: Book) -> None:
+    book.session("a", title="<script>alert(1)</script>")
+    book.say(
+        "a",
+        "user",
+        '<script>alert("needle")</script><mark>x</mark> \ud800 \x00 \u202e'.encode("utf-8", "replace").decode(),
+    )
+    page = read(signed_in.get("/search?q=needle"))
+    passage = page.one("p", "passage")
+    assert '<script>alert("needle ")</script><mark>x</mark>' in passage.text
+    assert len(page.one("ol", "hits").all("mark")) == 1
+    assert not page.one("main").all("script")
+
+
+@pytest.mark.parametrize("q", ['"', "\x00", "a" * 10_000, "\ud800", "<b>", "AND NEAR(", "%00", "*", "-", "🙂"])
+def test_hostile_words(signed_in: Client, book: Book, q: str) -> None:
+    book.session("a")
+    book.say("a", "user", "AND NEAR( <b> 🙂")
+    address = "/search?" + "q=" + "".join(f"%{octet:02x}" for octet in q.encode("utf-8", "surrogatepass"))
+    read(signed_in.get(address))
+    read(signed_in.get(address.replace("/search", "/stores/own/sessions/a/find")))
+
+
+@given(st.text(max_size=40), st.text(max_size=30))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
+def test_any_words_and_any_place(signed_in: Client, book: Book, q: str, after: str) -> None:
+    words = q.encode("utf-8", "replace").decode()
+    assert signed_in.get("/search", {"q": words, "after": after}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "after", ["x", "own:", "own:1", "own:99999999999999999999", "own:1~nan", "own:1~1e999", ":,:", "other:5", "own:-1"]
+)
+def test_a_broken_cursor_breaks_nothing(signed_in: Client, book: Book, after: str) -> None:
+    book.session("a")
+    book.say("a", "user", "needle")
+    assert signed_in.get("/search", {"q": "needle", "after": after}).status_code == 200
+
+
+def test_an_unknown_store_is_a_404(signed_in: Client, book: Book) -> None:
+    assert "no store named" in read(signed_in.get("/search?q=x&store=other"), 404).one("main").text
+
+
+def test_filters_are_links_and_narrow(signed_in: Client, book: Book) -> None:
+    book.session("a", source="cli", title="A")
+    book.session("b", source="telegram", title="B")
+    mine = book.say("a", "user", "needle", timestamp=PRESENT - 400 * 86_400)
+    told = book.say("b", "assistant", "needle", timestamp=PRESENT)
+    page = read(signed_in.get("/search?q=needle"))
+    links = {link.text: link.attributes["href"] for link in page.one("details", "filters").all("a")}
+    for label, expected in (("assistant", told), ("user", mine), ("telegram", told), ("cli", mine)):
+        assert [href.split("#m")[1] for href in walk(signed_in, links[label])] == [str(expected)], label
+    assert "best match" in links
+    day = "2000-01-01"
+    assert len(walk(signed_in, f"?q=needle&since={day}")) == 2
+    assert walk(signed_in, f"?q=needle&until={day}") == []
+    assert len(walk(signed_in, "?q=needle&since=nonsense&order=nonsense&role=nonsense")) == 2
+    assert len(walk(signed_in, "?q=needle&session=a")) == 1
+    chosen = read(signed_in.get("/search" + links["telegram"])).one("details", "filters")
+    assert "telegram" in [link.text for link in chosen.all("a") if "aria-current" in link.attributes]
+
+
+@pytest.mark.parametrize("order", ["", "best"])
+def test_pages_of_several_stores_hold_each_hit_once(
+    signed_in: Client, tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch, order: str
+) -> None:
+    settings.STORES = {}
+    for at, name in enumerate(("b", "a", "c,:~ d")):
+        path = tmp_path / f"{at}.db"
+        schema.create(path)
+        settings.STORES[name] = f"sqlite:///{path}"
+        with closing(sqlite3.connect(path)) as con, con:
+            con.execute("INSERT INTO sessions (id, source, started_at) VALUES ('s', 'cli', 1)")
+            con.executemany(
+                "INSERT INTO messages (session_id, role, content, timestamp) VALUES ('s', 'user', ?, ?)",
+                [(f"needle {number}", PRESENT + 3 * number + at) for number in range(20)],
+            )
+    monkeypatch.setattr(search, "PAGE", 7)
+    found = walk(signed_in, f"?q=needle&order={order}")
+    assert len(found) == len(set(found)) == 60
+    if not order:
+        assert [href.split("/")[2] for href in found[:3]] == ["c,:~%20d", "a", "b"]
+
+
+def test_a_store_that_cannot_be_searched_does_not_hide_the_others(
+    signed_in: Client, book: Book, tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    locked = tmp_path / "locked.db"
+    schema.create(locked)
+    settings.STORES = {
+        **settings.STORES,
+        "gone": "sqlite:////nowhere/state.db",
+        "held": f"sqlite:///{locked}",
+        "pg": "postgres://user:secret@host/db",
+    }
+    monkeypatch.setattr(stores, "BUSY_SECONDS", 0.05)
+    book.session("a")
+    book.say("a", "user", "needle")
+    with closing(sqlite3.connect(locked, isolation_level=None)) as con:
+        con.execute("PRAGMA journal_mode = DELETE")
+        con.execute("BEGIN EXCLUSIVE")
+        page = read(signed_in.get("/search?q=needle"))
+    assert len(shown(page)) == 1
+    problems = [item.text for item in page.all("span", role="alert")]
+    assert [problem.split()[1].rstrip(":") for problem in problems] == ["gone", "held", "pg", "demo"]
+    assert "locked by another program" in problems[1]
+    assert "secret" not in page.text
+
+
+def test_work_is_bounded_and_the_page_says_so(signed_in: Client, book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(candidates, "SCANNED", 100)
+    book.session("a")
+    old = book.say("a", "user", "去东京")
+    book.chat("a", 150)
+    page = read(signed_in.get("/search?q=东京&store=own"))
+    assert "Only 100 messages were looked at in this step." in page.text
+    assert "Nothing found so far" in page.text
+    (more,) = page.all("a", "neighbour")
+    assert more.text == "Look further back"
+    assert more.attributes["hx-trigger"] == "click"  # not by itself when it comes near
+    assert [href.split("#m")[1] for href in walk(signed_in, "?q=东京&store=own")] == [str(old)]
+
+
+def test_a_browser_that_masks_is_shown_no_secret(signed_in: Client, book: Book) -> None:
+    book.session("a")
+    book.say("a", "user", "the needle key is sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD")
+    assert "abcdefghijklmnop" in read(signed_in.get("/search?q=needle")).text
+    signed_in.cookies[masking.COOKIE] = "1"
+    for address in ("/search?q=needle", "/stores/own/sessions/a/find?q=needle"):
+        page = read(signed_in.get(address))
+        assert "needle" in [mark.text for mark in page.all("mark")]
+        assert "abcdefghijklmnop" not in page.text
+
+
+def test_more_matches_mean_no_more_queries(
+    signed_in: Client, tmp_path: Path, settings: Settings, statements: list[str]
+) -> None:
+    counts = []
+    for size in (60, 6_000):
+        path = tmp_path / f"{size}.db"
+        schema.create(path)
+        with closing(sqlite3.connect(path)) as con, con:
+            con.execute("INSERT INTO sessions (id, source, started_at, title) VALUES ('s', 'cli', 1, 'hay')")
+            con.executemany(
+                "INSERT INTO messages (session_id, role, content, timestamp) VALUES ('s', 'user', 'a needle', ?)",
+                [(number,) for number in range(size)],
+            )
+        settings.STORES = {f"of{size}": f"sqlite:///{path}"}
+        statements.clear()
+        page = read(signed_in.get(f"/search?q=needle&after=of{size}:{size}", headers=FRAGMENT))
+        assert len(shown(page)) == search.PAGE
+        counts.append(len([statement for statement in statements if not statement.startswith("--")]))
+    assert counts[0] == counts[1] > 0
+
+
+def test_positions_are_read_as_they_were_written() -> None:
+    places = hits.Positions({"a": (0.0, 5), "b,:~": (-1.25e-6, 7), "c": None})
+    assert hits.positions(places.text) == places
+    assert hits.positions("") == hits.Positions()
+
+
+# -- find in a session -------------------------------------------------------------------------------------------------
+
+
+def test_find_in_a_session(signed_in: Client, book: Book) -> None:
+    address = book.session("a", title="Sewing box")
+    first = book.say("a", "user", "the needle")
+    second = book.say("a", "assistant", "many needles, all in one", active=0, compacted=1)
+    book.session("b")
+    book.say("b", "user", "another needle")
+    page = read(signed_in.get(f"{address}/find?q=needle"))
+    assert page.one("h1").text == "Find in Sewing box"
+    assert "2 found" in page.one(id="found").text
+    assert shown(page) == [f"{address}?around={first}#m{first}", f"{address}?around={second}#m{second}"]
+    assert [mark.text for mark in page.one(id="found").all("mark")] == ["needle", "needle"]
+    part = read(signed_in.get(f"{address}/find?q=needle", headers=FRAGMENT))
+    assert not part.all("html")
+    assert shown(part) == shown(page)
+
+
+def test_find_takes_parts_of_words_and_text_as_it_stands(signed_in: Client, book: Book) -> None:
+    address = book.session("a")
+    hay = book.say("a", "user", "haystacks -> (x)")
+    both = book.say("a", "user", "stack; hay")
+    for q, expected in (
+        ("ystack", [hay]),
+        ("-> (x", [hay]),
+        ("STACK", [hay, both]),
+        ("hay stack", [both]),
+        ("zzz", []),
+    ):
+        page = read(signed_in.get(f"{address}/find", {"q": q}))
+        assert shown(page) == [f"{address}?around={row}#m{row}" for row in expected], q
+    assert "Nothing found" in page.one(id="found").text
+
+
+def test_find_goes_through_the_parts_before(
+    signed_in: Client, hermes_copy: Callable[[int], Path], settings: Settings
+) -> None:
+    settings.STORES = {"v16": f"sqlite:///{hermes_copy(16)}"}
+    with closing(sqlite3.connect(settings.STORES["v16"].removeprefix("sqlite:///"))) as con:
+        (tip,) = con.execute(
+            "SELECT id FROM sessions WHERE parent_session_id IS NOT NULL AND end_reason IS NOT 'compression'"
+        ).fetchone()
+        own = con.execute("SELECT MIN(id) FROM messages WHERE session_id = ?", [tip]).fetchone()[0]
+    address = f"/stores/v16/sessions/{tip}"
+    found = shown(read(signed_in.get(f"{address}/find?q=reservation")))
+    ids = [int(href.split("#")[1][1:]) for href in found]
+    assert ids == sorted(ids)
+    assert min(ids) < own <= max(ids)
+    assert all(href.startswith(f"{address}?around=") for href in found)
+
+
+def test_find_is_bounded(signed_in: Client, book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(find, "MOST", 10)
+    monkeypatch.setattr(candidates, "SCANNED", 50)
+    address = book.session("a")
+    old = book.say("a", "user", "thimble")
+    book.chat("a", 120)
+    for _ in range(12):
+        book.say("a", "user", "needle")
+    page = read(signed_in.get(f"{address}/find?q=needle"))
+    assert "The newest 10" in page.one(id="found").text
+    assert len(shown(page)) == 10
+    page = read(signed_in.get(f"{address}/find?q=himbl"))
+    assert "Nothing found so far" in page.one(id="found").text
+    assert "parts of words in the newest 50 messages" in page.one(id="found").text
+    for _ in range(3):
+        link = page.one(id="found").all("a")[-1].attributes["href"]
+        page = read(signed_in.get(link))
+        if shown(page):
+            break
+    assert shown(page) == [f"{address}?around={old}#m{old}"]
+
+
+def test_find_in_no_session_is_a_404(signed_in: Client, book: Book) -> None:
+    assert "has no session" in read(signed_in.get("/stores/own/sessions/none/find?q=x"), 404).one("main").text
+
+
+def test_every_hit_opens_in_its_session(
+    signed_in: Client, hermes_copy: Callable[[int], Path], settings: Settings
+) -> None:
+    settings.STORES = {f"v{version}": f"sqlite:///{hermes_copy(version)}" for version in (16, 21, 31)}
+    for href in walk(signed_in, "?q=cancel*&until=2100-01-01")[:60:6]:
+        address, _, mark = href.partition("#")
+        page = read(signed_in.get(address, follow=True))
+        assert page.all(id=mark) or page.all("article"), href

@@ -1,0 +1,49 @@
+"""Search in a real browser: accessible in both themes and on a phone, with and without JavaScript."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.pages.conftest import Book
+from tests.pages.screens import require_accessible
+from viewer.pages import search
+
+
+def test_accessible_and_within_its_width(screen: Page, book: Book) -> None:
+    address = book.session("a", title="Sewing box")
+    book.say("a", "user", "where is the needle" + "_and_the_thread" * 40)
+    book.say("a", "assistant", "the needle is in the hay", active=0, compacted=1)
+    for href in ("/search", "/search?q=needle", "/search?q=nothing", "/search?q=sewing", f"{address}/find?q=needle"):
+        screen.goto(href)
+        require_accessible(screen, href)
+
+
+def test_hits_load_when_they_come_near_and_back_leads_back(
+    screen: Page, book: Book, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search, "PAGE", 5)
+    book.session("a")
+    first = [book.say("a", "user", f"needle {number}") for number in range(12)][0]
+    screen.goto("/search?q=needle")
+    expect(screen.locator(".hit")).to_have_count(12)
+    screen.locator(".hit").last.click()  # the whole hit leads there
+    expect(screen).to_have_url(re.compile(f"around={first}#m{first}$"))
+    expect(screen.locator(f"#m{first}")).to_be_visible()
+    screen.go_back()
+    expect(screen).to_have_url(re.compile("/search\\?q=needle$"))
+
+
+def test_finding_in_a_session_while_typing(screen: Page, book: Book) -> None:
+    address = book.session("a")
+    row = book.say("a", "user", "many haystacks")
+    book.chat("a", 4)
+    screen.goto(address)
+    screen.locator("#find").fill("ystack")
+    hit = screen.locator("#found .hit")
+    expect(hit).to_have_count(1)
+    expect(screen.locator("#found mark")).to_have_text("ystack")
+    hit.locator(".to").click()
+    expect(screen).to_have_url(re.compile(f"around={row}#m{row}$"))

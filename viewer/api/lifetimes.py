@@ -1,0 +1,48 @@
+"""Sessions that come and go: create one in any store that can be written, delete one of a store of our own."""
+
+from __future__ import annotations
+
+import time
+
+from django.http import HttpRequest
+from ninja.responses import Status
+
+from viewer.catalog import keeping, removing
+from viewer.store import creating
+from viewer.store.sessions import get_session
+from viewer.store.stores import get_store, open_store
+
+from . import shapes
+from .answers import answers
+from .schemas import CreateIn, DeletedOut, SessionOut
+from .scopes import WRITE
+from .sessions import SESSION, router  # one router: the same addresses, other methods
+
+__all__ = ["router"]
+
+
+@router.post("/stores/{store}/sessions", auth=WRITE, response=answers(SessionOut, 201), summary="Create a session")
+def create(request: HttpRequest, store: str, body: CreateIn | None = None) -> Status[SessionOut]:
+    """A session of its own, empty or with first messages, in one write; the agent can go on with it."""
+    found, asked = get_store(store), body or CreateIn()
+    session_id = creating.create(
+        found,
+        now=time.time(),
+        title=asked.title,
+        source=asked.source,
+        model=asked.model,
+        cwd=asked.cwd,
+        messages=[message.model_dump(exclude_none=True) for message in asked.messages],
+    )
+    keeping.bring(found, [session_id])
+    with open_store(found) as reader:
+        return Status(201, shapes.session(reader, get_session(reader, session_id)))
+
+
+@router.delete(SESSION, auth=WRITE, response=answers(DeletedOut), summary="Delete a session of ours")
+def delete(request: HttpRequest, store: str, session_id: str) -> DeletedOut:
+    """Only in the demo store, where practice copies are: with the parts it continues, its messages and its runs.
+
+    In every other store 409 `not_ours`: its sessions belong to the agent. Refused while a run is open.
+    """
+    return DeletedOut(ids=removing.remove(get_store(store), session_id))

@@ -1,0 +1,55 @@
+"""Sessions as the catalog lists them, in the API's shapes: nothing is read from the store for one of them."""
+
+from __future__ import annotations
+
+from viewer.catalog import lines
+from viewer.catalog.lines import Listed, Order, SessionFilter
+from viewer.catalog.models import Line
+from viewer.store.errors import StoreUnavailable
+from viewer.store.stores import Store, compact_reason, open_store
+
+from . import cursors
+from .schemas import SessionOut, SessionsOut, moment
+
+ENDED = "An older compaction ended this session; the agent does not go on with it."
+
+
+def page(store: Store, wanted: SessionFilter, limit: int, cursor: str) -> SessionsOut:
+    """One page of the sessions of a store. Raises StoreUnavailable, BadCursor."""
+    kind = f"sessions by {wanted.order}"
+    after = cursors.read(cursor, kind, float, str, int) if cursor else None
+    listed = lines.page_of_lines(wanted, [store], limit, (after[0], after[1], after[2]) if after else None)
+    if problem := listed.shelves[0].problem:
+        raise StoreUnavailable(problem)
+    with open_store(store) as reader:
+        reason = compact_reason(reader)
+    items = [_session(line, store.name, reason) for line in listed.lines]
+    return SessionsOut(items=items, next=_next(kind, listed, wanted.order))
+
+
+def _next(kind: str, listed: Listed, order: Order) -> str | None:
+    return cursors.written(kind, *lines.sort_key(listed.lines[-1], order)) if listed.more else None
+
+
+def _session(line: Line, store: str, reason: str) -> SessionOut:
+    reason = reason or (ENDED if line.end_reason == "compression" else "")
+    return SessionOut(
+        id=line.session_id,
+        store=store,
+        title=line.title,
+        source=line.source,
+        model=line.model,
+        started_at=moment(line.started_at),
+        last_active=moment(line.last_active),
+        active=lines.is_active(line),
+        archived=line.archived,
+        messages_live=line.live,
+        messages_total=line.messages,
+        tokens_live=None if line.due else line.tokens,
+        context_window=line.window,
+        compactions=line.compactions,
+        parent=line.parent or None,
+        parts=line.parts,
+        can_compact=not reason,
+        compact_reason=reason,
+    )

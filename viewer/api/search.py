@@ -1,0 +1,138 @@
+"""Search in the messages of a store."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from django.http import HttpRequest
+from ninja import Router, Schema
+
+from viewer.store.passages import Piece
+from viewer.store.query import parse
+from viewer.store.search import Hit, Key, SearchFilter, search
+from viewer.store.sessions import chain, get_session
+from viewer.store.stores import get_store, open_store
+
+from . import cursors
+from .answers import answers
+from .errors import BadCursor
+from .schemas import Limit, moment
+from .scopes import READ
+
+router = Router(tags=["search"])
+
+
+class PieceOut(Schema):
+    """A stretch of text; `marked` says that it is what was looked for."""
+
+    text: str
+    marked: bool
+
+
+class HitOut(Schema):
+    """A message that was found, by the newest row that carries it. `kind` is summary for what a compaction wrote;
+    `state` is under for what was summarised away.
+    """
+
+    id: int
+    session: str
+    session_title: str
+    source: str
+    kind: Literal["message", "summary"]
+    role: str
+    timestamp: datetime
+    state: Literal["live", "under", "out"]
+    snippet: list[PieceOut]
+
+
+class NoteOut(Schema):
+    code: str
+    message: str
+
+
+class HitsOut(Schema):
+    """`looked` counts the rows that were looked at for this page. `complete` false says that it ended at its limits
+    before it was full: `next` goes on from there. `notes` say what the store's indexes cannot find.
+    """
+
+    items: list[HitOut]
+    next: str | None
+    complete: bool
+    looked: int
+    notes: list[NoteOut]
+
+
+@router.get("/stores/{store}/search", auth=READ, response=answers(HitsOut), summary="Search in messages")
+def find(
+    request: HttpRequest,
+    store: str,
+    q: str,
+    role: str = "",
+    session: str = "",
+    source: str = "",
+    since: datetime | None = None,
+    until: datetime | None = None,
+    order: Literal["newest", "best"] = "newest",
+    indexed: bool = True,
+    limit: Limit = 50,
+    cursor: str = "",
+) -> HitsOut:
+    """Words, "exact phrases", prefix* and -excluded; what was summarised away is found too.
+
+    `session` takes the parts before it along. Times without a zone are UTC; `until` is excluded.
+    """
+    kind = f"search by {order}"
+    after = _key(cursors.read(cursor, kind, float, int)) if cursor else None
+    with open_store(get_store(store)) as reader:
+        if session:
+            get_session(reader, session)
+        wanted = SearchFilter(
+            role=role,
+            sessions=tuple(chain(reader, session)) if session else (),
+            source=source,
+            since=_seconds(since),
+            until=_seconds(until),
+            order=order,
+            indexed=indexed,
+        )
+        found = search(reader, parse(q), wanted, limit, after)
+    return HitsOut(
+        items=[_hit(hit) for hit in found.hits],
+        next=cursors.written(kind, *found.next) if found.next else None,
+        complete=not found.stopped,
+        looked=found.looked,
+        notes=[NoteOut(code=note.code, message=note.message) for note in found.notes],
+    )
+
+
+def _key(values: list[Any]) -> Key:
+    rank, row_id = values
+    if not math.isfinite(rank) or abs(row_id) >= 2**63:
+        raise BadCursor("This cursor is not from the list it was given to; begin again without one.")
+    return rank, row_id
+
+
+def _seconds(at: datetime | None) -> float | None:
+    if at is None:
+        return None
+    return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
+
+
+def _hit(hit: Hit) -> HitOut:
+    return HitOut(
+        id=hit.id,
+        session=hit.session.id,
+        session_title=hit.session.title,
+        source=hit.session.source,
+        kind=hit.kind,
+        role=hit.role,
+        timestamp=moment(hit.time),
+        state=hit.state,
+        snippet=[_piece(piece) for piece in hit.passage],
+    )
+
+
+def _piece(piece: Piece) -> PieceOut:
+    return PieceOut(text=piece.text, marked=piece.marked)

@@ -1,0 +1,123 @@
+"""Messages found by a search, as lists show them, and where the next page of several stores begins."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from heapq import merge
+from urllib.parse import quote, unquote
+
+from django.utils.safestring import SafeString
+
+from viewer.store.passages import Piece
+from viewer.store.search import Found, Hit, Key
+
+from . import formats
+from .addresses import Place
+from .messages import who
+from .texts import clean, line
+
+
+@dataclass(frozen=True, slots=True)
+class ShownHit:
+    """One message found. `who` says it, or that a compaction wrote it; `passage` is text with what was found marked."""
+
+    href: str
+    id: int
+    who: str
+    summary: bool
+    away: bool
+    time: SafeString
+    passage: tuple[Piece, ...]
+    session: str
+    session_href: str
+    store: str
+    source: str
+
+
+def shown(hit: Hit, place: Place) -> ShownHit:
+    """The hit with addresses on the pages of `place`: its own session, or the one that goes on with it."""
+    name = line(hit.session.title, 120)
+    boundary = hit.kind == "summary" and hit.standalone
+    return ShownHit(
+        href=place.boundary(hit.id) if boundary else place.message(hit.id),
+        id=hit.id,
+        who="Summary by a compaction" if hit.kind == "summary" else who(hit.role),
+        summary=hit.kind == "summary",
+        away=hit.state != "live",
+        time=formats.moment(hit.time),
+        passage=tuple(Piece(clean(piece.text), piece.marked) for piece in hit.passage),
+        session=name or hit.session.id,
+        session_href=place.href,
+        store=place.store,
+        source=line(hit.session.source, 30),
+    )
+
+
+# -- several stores ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Positions:
+    """Where each store goes on: behind a key, from the start (absent), or not at all (None)."""
+
+    keys: dict[str, Key | None] = field(default_factory=dict)
+
+    def done(self, store: str) -> bool:
+        return store in self.keys and self.keys[store] is None
+
+    def after(self, store: str) -> Key | None:
+        return self.keys.get(store)
+
+    @property
+    def text(self) -> str:
+        """As an address says it; `positions` reads it."""
+        return ",".join(f"{quote(name, safe='')}:{_written(key)}" for name, key in sorted(self.keys.items()))
+
+
+def positions(text: str) -> Positions:
+    """The positions in an address; what means nothing is left out."""
+    keys: dict[str, Key | None] = {}
+    for part in text.split(",") if text else ():
+        name, _, key = part.partition(":")
+        read = _read(key)
+        if name and (read is not None or not key):
+            keys[unquote(name)] = read
+    return Positions(keys)
+
+
+def _written(key: Key | None) -> str:
+    return "" if key is None else f"{key[1]}~{key[0]!r}" if key[0] else str(key[1])
+
+
+def _read(text: str) -> Key | None:
+    row_id, _, rank = text.partition("~")
+    try:
+        key = (float(rank or 0), int(row_id))
+    except ValueError:
+        return None
+    return key if math.isfinite(key[0]) and abs(key[1]) < 2**63 else None
+
+
+def merged(
+    found: Sequence[tuple[str, Found]], limit: int, before: Positions
+) -> tuple[list[tuple[str, Hit]], Positions]:
+    """The first hits of all stores in one order, and where each store goes on behind them.
+
+    Within a store the order is its own; between stores the better rank goes first, or the later time.
+    """
+    ways = [[(_place(hit), name, hit) for hit in each.hits] for name, each in found]
+    taken = [(name, hit) for _, name, hit in merge(*ways, key=lambda item: item[0])][:limit]
+    keys = dict(before.keys)
+    for name, each in found:
+        mine = [hit for owner, hit in taken if owner == name]
+        if len(mine) == len(each.hits):
+            keys[name] = each.next
+        elif mine:
+            keys[name] = mine[-1].key
+    return taken, Positions(keys)
+
+
+def _place(hit: Hit) -> tuple[float, float]:
+    return hit.key[0], -hit.time

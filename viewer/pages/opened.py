@@ -1,0 +1,40 @@
+"""A session as its pages open it: its row, its History, its address."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from viewer.catalog import histories
+from viewer.store import counting
+from viewer.store.outline import Outline
+from viewer.store.sessions import Session, get_session
+from viewer.store.stores import Reader
+
+from .addresses import Place
+from .masking import masked_session
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A session that is read just now; with `masking`, without what looks like a secret in what people call it."""
+
+    reader: Reader
+    session: Session
+    outline: Outline
+    place: Place
+    masking: bool = False
+
+    @property
+    def window(self) -> int:
+        """Tokens that its model can take."""
+        return counting.context_window(self.session.model)
+
+
+def opened(reader: Reader, session_id: str, *, masking: bool = False) -> Opened:
+    """The session; a short one with its tokens counted. Raises NotFound, StoreUnavailable."""
+    session = get_session(reader, session_id)
+    outline = histories.outline(reader, session)
+    if outline.context.about:
+        outline = histories.count_few(reader, session, outline.live_ids)
+    shown = masked_session(session) if masking else session
+    return Opened(reader, shown, outline, Place(reader.store.name, session.id), masking)
