@@ -32,7 +32,10 @@ NOTE_SENTENCE = "earlier conversation turns have been compacted into a handoff s
 LONG_DIRECTIVE_START = "Earlier turns were compacted"  # all six long Hermes directives start and end so,
 LONG_DIRECTIVE_END = "avoid repeating it:"  # on one line
 
-# User rows that no person typed (Hermes' background notices, restored plans, and its own marker rows).
+EVENT_START = "[Palimpsest: note after a compaction]"  # of the two texts that `rules` words for the turn after one
+WARNING_START = "[Palimpsest: reading check after a compaction]"
+
+# User rows that no person typed (Hermes' background notices, restored plans, and its own marker rows; our two texts).
 SYNTHETIC_USER_STARTS = (
     "[System:",
     "[CONTEXT",
@@ -44,6 +47,8 @@ SYNTHETIC_USER_STARTS = (
     "[OUT-OF-BAND",
     "Cronjob Response:",
     "Continue from the compressed conversation context above.",
+    EVENT_START,
+    WARNING_START,
 )
 
 # Lines of Hermes' own model-free summaries that say how they were made, not what happened (docs/hermes.md section 4).
@@ -77,6 +82,18 @@ CUT_SHORT = "[... {:,} characters left out]"  # behind the start of a long argum
 # A body must not contain what would end it early for a reader; these stand in for a quoted marker. Neither begins or
 # ends as its marker does, so that it cannot become one together with the text beside it.
 NEUTRAL = {END_MARKER: "[end of summary]", MERGE_DELIMITER: "(end of prior context)"}
+
+# --- rules of the workspace ------------------------------------------------------------------------------------------
+# Tag, titles and both limits are those of OpenClaw's enforcement after a compaction (PR #18049, #34556); the files are
+# those that Hermes reads as context, first found first.
+RULES_OPEN = "<workspace-critical-rules>"  # each alone on its line, in the summary and last in it
+RULES_CLOSE = "</workspace-critical-rules>"
+RULES_CHARS, EVENT_CHARS = 2_000, 3_000  # of rules carried in a summary, and quoted in a note for the next turn
+CONTEXT_FILES = (".hermes.md", "HERMES.md", "AGENTS.md", "CLAUDE.md")
+RULE_SECTIONS = ("Session Startup", "Red Lines")
+LEGACY_RULE_SECTIONS = ("Every Session", "Safety")  # what OpenClaw's template called them until March 2026
+STARTUP_SECTIONS = (RULE_SECTIONS[0], LEGACY_RULE_SECTIONS[0])  # those that name the files to read
+MOST_REQUIRED = 20  # files that one context file can name
 
 # --- limits ----------------------------------------------------------------------------------------------------------
 IMAGE_TOKENS = 1_600  # flat price of one image: what Hermes and Anthropic's documentation assume for a large one
