@@ -18,8 +18,10 @@ class Run(models.Model):
     `copies` maps original row id (as text: JSON) -> id of its clone; `holder` is the compression lock's holder and,
     while it is not empty, the mark of the one worker that has the run. `apply` says whether the run goes on by itself
     once the summary is there. `mode` is where the result goes: "in_place", or "split" into a new session
-    (`new_session_id`). `model` names what writes the summary, `usage` what that took (`summarizers.Usage`), and
-    `chunks` keeps the parts of a long summary that are finished (`compaction.Finished`) until there is a candidate.
+    (`new_session_id`). `rules` is what was found of the workspace's rules (`workspaces.Rules` as an object), `carry`
+    whether they go into the handoff. `model` names what writes the summary, `usage` what that took
+    (`summarizers.Usage`), and `chunks` keeps the parts of a long summary that are finished (`compaction.Finished`)
+    until there is a candidate.
     """
 
     store = models.CharField(max_length=200)
@@ -32,6 +34,8 @@ class Run(models.Model):
     apply = models.BooleanField()
     mode = models.CharField(max_length=20, default="in_place")
     new_session_id = models.CharField(max_length=255, blank=True, default="")
+    carry = models.BooleanField(default=True)
+    rules = models.JSONField(default=dict)
     model = models.CharField(max_length=200, blank=True, default="")
     usage = models.JSONField(default=dict)
     chunks = models.JSONField(default=list)
@@ -98,3 +102,94 @@ class Connection(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.model}"
+
+
+class StoreRules(models.Model):
+    """Whose rules the sessions of a store follow, as typed on the settings page.
+
+    `workspace` is the directory of those without a working directory of their own. `sections` are the titles carried
+    over a compaction, in order: null for the usual ones, [] for none.
+    """
+
+    store = models.CharField(max_length=200, unique=True)
+    workspace = models.TextField(blank=True, default="")
+    sections = models.JSONField(null=True)
+
+    def __str__(self) -> str:
+        return f"{self.store}: {self.workspace}"
+
+
+# Of an audit: no complete turn yet; some files not read, where another turn counts unless it is settled; all read; no
+# file was to be read; the compaction was taken back, or overtaken by a later one, before that could be told.
+AUDIT_STATUSES = ("not_yet", "missing", "passed", "nothing_required", "undone", "superseded")
+
+
+class Audit(models.Model):
+    """Whether the agent read the files its startup asks for, in the first complete turn after one compaction.
+
+    One a compaction, found by its handoff. Rows above `after` count, those up to `seen_to` were looked at. `required`
+    holds [{"named", "path"}], `path` below the workspace; `findings` [{"named", "path", "message", "tool"}] with the
+    message whose call read it, null where none did. `turns` is how many complete turns were judged: a second one only
+    where the first left something out. `settled` that the result stands; `late` that the turn was over before anybody
+    here saw the compaction, so that files are judged as they are now and nobody was told. `reason` says why nothing
+    was required.
+    """
+
+    store = models.CharField(max_length=200)
+    session_id = models.CharField(max_length=255)
+    handoff_id = models.BigIntegerField()
+    run = models.BigIntegerField(null=True)
+    model = models.CharField(max_length=200, blank=True, default="")
+    compacted_at = models.FloatField()
+    armed_at = models.DateTimeField(default=timezone.now)
+    after = models.BigIntegerField()
+    seen_to = models.BigIntegerField(default=0)
+    workspace = models.TextField(blank=True, default="")
+    source = models.TextField(blank=True, default="")
+    required = models.JSONField(default=list)
+    findings = models.JSONField(default=list)
+    status = models.CharField(max_length=20, default="not_yet", choices=[(each, each) for each in AUDIT_STATUSES])
+    settled = models.BooleanField(default=False)
+    turns = models.PositiveSmallIntegerField(default=0)
+    late = models.BooleanField(default=False)
+    reason = models.TextField(blank=True, default="")
+    audited_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["store", "session_id", "handoff_id"], name="one_audit_a_compaction")
+        ]
+
+    def __str__(self) -> str:
+        return f"audit of {self.session_id} in {self.store} after {self.handoff_id}: {self.status}"
+
+
+EVENT_KINDS = ("note", "warning")
+EVENT_STATUSES = ("pending", "delivered", "expired")
+
+
+class Event(models.Model):
+    """Something to tell an agent at its next turn, once: the `note` after a compaction, or the audit's `warning`.
+
+    `sections` and `named` are what the rules said when it was stored, `missing` the files a warning is about. `text` is
+    what was delivered, "" before: until then the files that exist and the time are those of the moment of asking.
+    """
+
+    audit = models.ForeignKey(Audit, on_delete=models.CASCADE, related_name="events")
+    store = models.CharField(max_length=200)
+    session_id = models.CharField(max_length=255)
+    kind = models.CharField(max_length=20, choices=[(kind, kind) for kind in EVENT_KINDS])
+    status = models.CharField(max_length=20, default="pending", choices=[(each, each) for each in EVENT_STATUSES])
+    sections = models.JSONField(default=list)
+    named = models.JSONField(default=list)
+    missing = models.JSONField(default=list)
+    text = models.TextField(blank=True, default="")
+    created_at = models.DateTimeField(default=timezone.now)
+    delivered_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["audit", "kind"], name="one_event_of_a_kind")]
+        indexes = [models.Index(fields=["store", "session_id", "-id"], name="events_of_a_session")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} for {self.session_id} in {self.store}: {self.status}"
