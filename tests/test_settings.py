@@ -58,7 +58,17 @@ WRONG = [
     ("PALIMPSEST_WAIT", "1.5", "1 to 86400"),
     ("PALIMPSEST_LOST_AFTER", "1", "2 to 3600"),
     ("PALIMPSEST_MACHINE", "box 1", "box1"),
+    ("PALIMPSEST_WORKSPACES", "work", "absolute"),
+    ("PALIMPSEST_WORKSPACES", "/srv/agents:work", "'work'"),
+    ("PALIMPSEST_WORKSPACES", "/srv/agents:", "absolute"),
+    ("PALIMPSEST_WORKSPACES", "~nobody-of-this-name/work", "absolute"),
+    ("PALIMPSEST_RULE_SECTIONS", "Red Lines", '["Session Startup", "Red Lines"]'),
+    ("PALIMPSEST_RULE_SECTIONS", '{"Red Lines": 1}', "JSON list"),
+    ("PALIMPSEST_RULE_SECTIONS", '["Red Lines", 1]', "JSON list"),
+    ("PALIMPSEST_RULE_SECTIONS", '[" "]', "JSON list"),
+    ("PALIMPSEST_RULE_SECTIONS", "[" * 10_000, "JSON list"),
     ("HERMES_HOME", "hermes", "absolute"),
+    ("HERMES_HOME", "~nobody-of-this-name/.hermes", "absolute"),
     ("TZ", "Middle/Earth", "Europe/Berlin"),
 ]
 
@@ -93,6 +103,8 @@ def test_defaults(environment: pytest.MonkeyPatch, tmp_path: Path) -> None:
     found = read()
     assert (found["HOST"], found["PORT"], found["SITE_ADDRESS"]) == ("127.0.0.1", 8000, "http://127.0.0.1:8000")
     assert found["HERMES_HOME"] == tmp_path / ".hermes"
+    assert found["WORKSPACES"] == [tmp_path]
+    assert found["RULE_SECTIONS"] is None
     assert found["STORES"] == {}
     assert found["DEBUG"] is False
     database = found["DATABASES"]["default"]
@@ -121,6 +133,19 @@ def test_a_common_key_goes_to_the_common_url_alone(environment: pytest.MonkeyPat
 def test_stores_keep_commas_of_their_urls(environment: pytest.MonkeyPatch) -> None:
     environment.setenv("PALIMPSEST_STORES", "work=sqlite:////a,b/state.db, pg=postgres://u@h1,h2/db")
     assert read()["STORES"] == {"work": "sqlite:////a,b/state.db", "pg": "postgres://u@h1,h2/db"}
+
+
+def test_rules_are_read_below_these_directories_and_from_these_sections(
+    environment: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    environment.setenv("HOME", str(tmp_path))
+    environment.setenv("PALIMPSEST_WORKSPACES", "/srv/agents: ~/work")
+    environment.setenv("PALIMPSEST_RULE_SECTIONS", '["Safety ", "Ünsere Regeln"]')
+    found = read()
+    assert found["WORKSPACES"] == [Path("/srv/agents"), tmp_path / "work"]
+    assert found["RULE_SECTIONS"] == ["Safety", "Ünsere Regeln"]
+    environment.setenv("PALIMPSEST_RULE_SECTIONS", "[]")
+    assert read()["RULE_SECTIONS"] == []
 
 
 def test_postgres_as_own_database(environment: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ A value that cannot be used stops the start with the name of its variable and wh
 (`ImproperlyConfigured`, which `manage.py` prints as one line).
 """
 
+import json
 import os
 import re
 import secrets
@@ -67,7 +68,16 @@ def _url(name: str, default: str) -> str:
 
 
 def _directory(name: str, default: Path) -> Path:
-    path = Path(_value(name, str(default))).expanduser()
+    return _absolute(name, _value(name, str(default)))
+
+
+def _directories(name: str, default: Path) -> list[Path]:
+    """Several, with ":" between them as in PATH."""
+    return [_absolute(name, text.strip()) for text in _value(name, str(default)).split(os.pathsep)]
+
+
+def _absolute(name: str, text: str) -> Path:
+    path = Path(os.path.expanduser(text))
     if not path.is_absolute():
         raise ImproperlyConfigured(f"{name} must be an absolute path, not {str(path)!r}.")
     return path
@@ -108,6 +118,22 @@ def _stores(name: str) -> dict[str, str]:
 def _shown(url: str) -> str:
     """Without user and password."""
     return re.sub(r"(?<=://).*@", "...@", url.strip())
+
+
+def _titles(name: str) -> list[str] | None:
+    """A JSON list of headings, [] for none of them; None where it is not set."""
+    text = _value(name)
+    if not text:
+        return None
+    try:
+        titles = json.loads(text)
+    except (ValueError, RecursionError):
+        titles = None
+    if not isinstance(titles, list) or not all(isinstance(each, str) and each.strip() for each in titles):
+        raise ImproperlyConfigured(
+            f'{name} must be a JSON list of headings such as ["Session Startup", "Red Lines"], or [], not {text!r}.'
+        )
+    return [each.strip() for each in titles]
 
 
 def _machine(name: str) -> str:
@@ -189,6 +215,11 @@ MACHINE = _machine("PALIMPSEST_MACHINE")
 WAIT_SECONDS = _number("PALIMPSEST_WAIT", 600, 1, 24 * 60 * 60)
 # Without a heartbeat for so long, the worker of a run counts as lost; twelve beats, and looks for such runs, fit in.
 LOST_AFTER = _number("PALIMPSEST_LOST_AFTER", 60, 2, 60 * 60)
+
+# Rules that a compaction carries: only files inside these directories are read, and only these sections of them, which
+# outrank those typed in Settings (None: those count).
+WORKSPACES = _directories("PALIMPSEST_WORKSPACES", Path.home())
+RULE_SECTIONS = _titles("PALIMPSEST_RULE_SECTIONS")
 
 # Models that write summaries, by kind of interface; a kind without a model is not set up here.
 MODELS: dict[str, dict[str, Any]] = {

@@ -1,9 +1,10 @@
-"""The agent's own threshold, as its `config.yaml` beside the store says it."""
+"""The agent's own threshold and time zone, as its `config.yaml` beside the store says it."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -120,3 +121,37 @@ def test_a_symlink_is_followed_and_the_store_itself_is_never_opened(
     link.unlink()
     link.mkdir()
     assert threshold(store, None) == 150_000
+
+
+@pytest.mark.parametrize(
+    ("config", "expected"),
+    [
+        ("timezone: Asia/Kolkata", ZoneInfo("Asia/Kolkata")),
+        ("timezone: ' Europe/Berlin '\ncompression: {threshold: 0.9}", ZoneInfo("Europe/Berlin")),
+        (None, None),
+        ("model: x", None),
+        ("timezone: ''", None),
+        ("timezone:", None),
+        ("timezone: 5", None),
+        ("timezone: [Europe/Berlin]", None),
+        ("timezone: Middle/Earth", None),
+        ("timezone: Europe", None),
+        ("timezone: ../../../etc/passwd", None),
+        ("timezone: /usr/share/zoneinfo/Europe/Berlin", None),
+        ('timezone: "a\\0b"', None),
+        ("timezone: Europe/Berlin\n- no yaml", None),
+        ("- timezone", None),
+    ],
+)
+def test_the_zone_it_names_counts_if_there_is_such_a_zone(
+    store: Store, config: str | None, expected: ZoneInfo | None
+) -> None:
+    if config is not None:
+        store.path.with_name("config.yaml").write_text(config)
+    assert agent_config.zone(store) == expected
+
+
+def test_a_store_on_a_server_has_no_configuration_beside_it() -> None:
+    server = Store("pg", "postgres://me@host/db", "configured")
+    assert agent_config.zone(server) is None
+    assert agent_config.threshold(server, "gpt-5", 200_000) == 150_000
