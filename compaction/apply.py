@@ -17,6 +17,7 @@ from .messages import Message
 from .pairs import loose_ends
 from .plan import Plan, needs_note
 from .repair import repairs
+from .rules import with_rules, without_rules
 from .tokens import message_tokens
 
 Why = Literal["merged", "unwrapped", "shortened", "noted"]
@@ -115,10 +116,11 @@ def apply(plan: Plan, summary: str) -> Result:
 
 
 def accepted(summary: Any) -> str:
-    """The summary's body without white space or a handoff's markers around it; raises SummaryRejected if empty."""
+    """The summary's body without the markers, rules or white space around it; raises SummaryRejected if empty."""
     if not isinstance(summary, str):
         raise SummaryRejected("not_text", "The summary is not text.")
-    body = next((part.text for part in protocol.split(summary) if part.kind == "summary"), summary).strip()
+    body = next((part.text for part in protocol.split(summary) if part.kind == "summary"), summary)
+    body = without_rules(body).strip()
     if not body:
         raise SummaryRejected("empty", "The summary is empty.")
     return body
@@ -179,7 +181,7 @@ class Rewrites:
     def result(self, body: str) -> Result:
         """The transcript with a handoff of this body in its place; checked."""
         self._repair()
-        handoff = protocol.handoff_text(body)
+        handoff = protocol.handoff_text(with_rules(body, self.plan.policy.rules))
         new: list[Edit] = []
         if self.plan.role is None:
             self._merge(handoff)

@@ -12,7 +12,7 @@ for an output begin with a fixed mark, and what was cut is short.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from . import messages as m
@@ -92,6 +92,7 @@ def plan(messages: Iterable[Message], policy: Policy, count: Counter) -> MaskPla
     Raises NothingToCompact when that would win less than the note costs, BadTranscript when the input is not a list of
     messages. Counts what can get shorter, and the tail.
     """
+    policy = replace(policy, rules="")  # an earlier handoff, which stays, carries them already
     rows = checked(messages)
     sizes = Sizes(rows, count)
     start = system_rows(rows)

@@ -27,6 +27,7 @@ from .errors import BadTranscript, NothingToCompact
 from .messages import Message
 from .policy import Policy
 from .repair import Repairs, repairs
+from .rules import with_rules, without_rules
 from .tokens import Counter, message_tokens
 
 Role = Literal["user", "assistant"]
@@ -140,9 +141,9 @@ def plan(messages: Iterable[Message], policy: Policy, count: Counter) -> Plan:
     )  # fmt: skip
 
 
-def overhead(messages: Sequence[Message], count: Counter) -> int:
+def overhead(messages: Sequence[Message], count: Counter, rules: str) -> int:
     """Tokens of a handoff around an empty body, and of the note if the system message still lacks it."""
-    tokens = count(protocol.handoff_text("")) + protocol.MESSAGE_TOKENS
+    tokens = count(protocol.handoff_text(with_rules("", rules))) + protocol.MESSAGE_TOKENS
     return tokens + (count(protocol.NOTE) if needs_note(messages) else 0)
 
 
@@ -178,7 +179,8 @@ class _Draft:
         self.cut = cut.index
         self.role, moved = self._seat()
         self.reasons = [*cut.reasons, *moved]
-        self.around = overhead(rows, sizes.count) + growth(*self._kept(), sizes.count, None if moved else self._repairs)
+        grown = growth(*self._kept(), sizes.count, None if moved else self._repairs)
+        self.around = overhead(rows, sizes.count, policy.rules) + grown
 
     def own(self, start: int, end: int) -> Iterator[int]:
         """The rows of a stretch without earlier handoffs."""
@@ -233,7 +235,7 @@ class _Draft:
         """The nearest earlier place for the cut where a role fits, if that leaves something to summarise."""
         cuts = earlier_cuts(self.rows, self.cut, self.head_end, self.policy, self.sizes, self.lifted)
         at = next((at for at in cuts if fitting_role(before, m.role_beside(self.rows[at]))), None)
-        return at if at and self._worth_it(at, overhead(self.rows, self.sizes.count)) else None
+        return at if at and self._worth_it(at, overhead(self.rows, self.sizes.count, self.policy.rules)) else None
 
 
 def fitting_role(before: str | None, after: str) -> Role | None:
@@ -301,5 +303,6 @@ def _grown(by: int) -> list[str]:
 
 
 def _body(message: Message) -> str:
+    """The summary in a message, without the rules behind it: they are carried anew."""
     parts = protocol.split(message.get("content"), protocol.flag_of(message))
-    return "\n\n".join(part.text for part in parts if part.kind == "summary")
+    return "\n\n".join(without_rules(part.text) for part in parts if part.kind == "summary")
