@@ -21,13 +21,16 @@ class OpenCalls:
     def __init__(self) -> None:
         self.waiting: dict[Place, Call] = {}
         self.answered: list[Call | None] = []  # by the row seen last, for each result in it
+        self.places: list[Place | None] = []  # of these calls
         self._by_id: dict[str, list[Place]] = {}
         self._near: deque[Place] = deque()
 
     def see(self, at: int, row: Message) -> list[str | None]:
         """Take in one row; for each result in it the id it names if no open call fits, else None."""
         named = answers(row)
-        self.answered = [self._close(id_) for id_ in named]
+        closed = [self._close(id_) for id_ in named]
+        self.answered = [found[1] if found else None for found in closed]
+        self.places = [found[0] if found else None for found in closed]
         if named:
             return [None if call else id_ for call, id_ in zip(self.answered, named, strict=True)]
         self._near = deque()
@@ -38,13 +41,13 @@ class OpenCalls:
                 self._by_id.setdefault(id_, []).append((at, position))
         return []
 
-    def _close(self, id_: str) -> Call | None:
+    def _close(self, id_: str) -> tuple[Place, Call] | None:
         places = self._by_id.get(id_, []) if id_ else self._near
         while places:
             place = places.pop() if id_ else self._near.popleft()
             call = self.waiting.pop(place, None)
             if call:
-                return call
+                return place, call
         return None
 
 

@@ -1,0 +1,254 @@
+"""Which files a command line shows: `cat a.md`, `cd memory && head -n 5 b.md`, `sed -n 1,20p c.md | less`.
+
+A rough reading of what shells have in common, POSIX and PowerShell alike: quotes, separators, redirections, here
+documents. Nothing is expanded but the home directory and the words of a `for` loop: a word with a glob, a variable or a
+substitution names no file. Any text is read; broken quoting costs words, nothing else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from .paths import is_absolute
+
+SHELLS = ("sh", "bash", "zsh", "dash", "ash", "ksh", "fish", "powershell", "pwsh", "cmd")
+_READERS = (
+    *("cat", "head", "tail", "less", "more", "bat", "batcat", "nl", "tac", "sed"),
+    *("type", "get-content", "gc"),  # cmd, PowerShell
+)
+_CHANGE = ("cd", "chdir", "pushd", "set-location", "sl")
+_CHANGE_OPTION = re.compile(r"-|/[dD]$")
+_BEFORE = ("sudo", "command", "builtin", "env", "nohup", "time", "exec", "then", "do", "else", "if", "while", "!", "{")
+_PAGER = "-p -t -x -b -h -j -y -z --pattern --tabs"
+_BAT = (
+    "-r --line-range -l --language -H --highlight-line -m --map-syntax --file-name --theme --style --paging --color"
+    " --wrap --tabs --decorations --terminal-width"
+)
+_ENDS = "-n -c -s --lines --bytes --pid --sleep-interval"
+_VALUED = {  # options whose value is the next word
+    **{"head": _ENDS, "tail": _ENDS, "less": _PAGER, "more": "-n", "bat": _BAT, "batcat": _BAT},
+    **{"nl": "-b -d -f -h -i -l -n -s -v -w", "tac": "-s --separator", "sed": "-e -f -l --expression --file"},
+}
+_POWERSHELL = (
+    *("-encoding", "-totalcount", "-head", "-first", "-tail", "-last", "-readcount", "-delimiter"),
+    *("-filter", "-include", "-exclude"),
+)
+_SCRIPT = re.compile(r"-\w*[ef]|--(?:expression|file)(?:=.*)?", re.DOTALL)  # of sed; without one its first word is it
+_DEEPEST = 3  # shells inside shells
+_MOST_TURNS = 50  # of a loop
+
+_TOKEN = re.compile(
+    r"""(?P<blank>(?:[^\S\n]|\\\r?\n)++|\#[^\n]*+)
+    |(?P<here><<-?(?!<))|(?P<text><<<)|(?P<source><)
+    |(?P<sink>(?:\d|&)?>[>|]?(?:&[\d-])?)
+    |(?P<pipe>\|(?!\|)&?)
+    |(?P<stop>\n|&&|\|\||[;&()])
+    |(?P<word>(?:[^\s'"\\;&|<>()]|\\.|'[^']*+'|"(?:[^"\\]|\\.)*+")++)
+    |(?P<odd>.)""",
+    re.VERBOSE | re.DOTALL,
+)
+_PIECE = re.compile(r"""'([^']*)'|"((?:[^"\\]|\\.)*)"|\\(.)|([^'"\\]+)""", re.DOTALL)
+_ESCAPED = re.compile(r"""\\(["$`])""")
+_HOME = re.compile(r"\$(?:HOME\b|\{HOME\}|env:USERPROFILE\b)(?=[/\\]|$)")
+_VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
+_ASSIGNMENT = re.compile(r"\w+=")
+
+
+class Shown(NamedTuple):
+    """A file as the command names it, and its path from the directory the command runs in."""
+
+    named: str
+    path: str
+
+
+class _Word(NamedTuple):
+    text: str
+    fixed: bool  # not dependent on what the shell would put in
+
+
+@dataclass(slots=True)
+class _Command:
+    words: list[_Word] = field(default_factory=list)
+    sources: list[_Word] = field(default_factory=list)
+    redirected: bool = False  # its output goes to a file
+
+
+def files_shown(command: str | Sequence[str], directory: str | None = "", depth: int = 0) -> list[Shown]:
+    """The files whose text a command (a line, a script, or a list of words) prints, in order, repeated as named there.
+
+    `directory` is where it runs, "" for the workspace; a relative path is behind it, or left out where it is None.
+    """
+    if isinstance(command, str):
+        pipelines = list(_pipelines(command))
+    else:
+        pipelines = [[_Command([_Word(word, True) for word in command])]]
+    running = _Running(directory, depth)
+    return [shown for pipeline in pipelines for shown in running.shown(pipeline)]
+
+
+@dataclass(slots=True)
+class _Running:
+    """Where a script is: its directory (None where it cannot be told) and the words its loops go through."""
+
+    directory: str | None
+    depth: int
+    loops: dict[str, list[_Word]] = field(default_factory=dict)
+
+    def shown(self, pipeline: list[_Command]) -> Iterator[Shown]:
+        for command in pipeline:
+            words = _without_prefix(command.words)
+            name = _name(words[0].text) if words else ""
+            if name == "for" and len(words) > 3 and words[2].text == "in":
+                self.loops[words[1].text] = words[3 : 3 + _MOST_TURNS]
+            elif name in _CHANGE:
+                self._change(words[1:])
+            elif name in SHELLS and self.depth < _DEEPEST:
+                yield from files_shown(_inner_script(name, words), self.directory, self.depth + 1)
+            elif name in _READERS and not command.redirected and not pipeline[-1].redirected:
+                for word in (*_operands(name, words[1:]), *command.sources):
+                    yield from self._files(word)
+
+    def _change(self, words: list[_Word]) -> None:
+        target = next((word for word in words if word.text == "-" or not _CHANGE_OPTION.match(word.text)), None)
+        if target is None:
+            self.directory = "~"
+        elif not target.fixed or target.text == "-":
+            self.directory = None
+        else:
+            self.directory = self._behind(target.text)
+
+    def _files(self, word: _Word) -> Iterator[Shown]:
+        variable = None if word.fixed else _VARIABLE.fullmatch(word.text)
+        words = self.loops.get(variable[1] or variable[2], []) if variable else [word]
+        for named in (each.text for each in words if each.fixed and each.text not in ("", "-")):
+            path = self._behind(named)
+            if path is not None:
+                yield Shown(named, path)
+
+    def _behind(self, path: str) -> str | None:
+        if is_absolute(path) or self.directory == "":
+            return path
+        return None if self.directory is None else f"{self.directory}/{path}"
+
+
+def _without_prefix(words: list[_Word]) -> list[_Word]:
+    at = 0
+    while at < len(words) and (words[at].text in _BEFORE or _ASSIGNMENT.match(words[at].text)):
+        at += 1
+        while words[at - 1].text in ("sudo", "env") and at < len(words) and words[at].text.startswith("-"):
+            at += 1
+    return words[at:]
+
+
+def _name(text: str) -> str:
+    """The program's name: "cat" of "/bin/cat", "\\cat" and "Cat.exe"."""
+    return re.split(r"[/\\]", text)[-1].lower().removesuffix(".exe")
+
+
+def _inner_script(name: str, words: list[_Word]) -> str:
+    """What a shell is given to run, as in `bash -lc '…'`."""
+    for at, word in enumerate(words[1:], 1):
+        option = word.text.lower()
+        if option in ("-command", "/c", "/k") or re.fullmatch(r"-[a-z]*c", option):
+            whole = name in ("powershell", "pwsh", "cmd")
+            return " ".join(each.text for each in words[at + 1 : None if whole else at + 2])
+    return ""
+
+
+def _operands(name: str, words: list[_Word]) -> list[_Word]:
+    """The words that are neither options nor their values."""
+    valued = (*_VALUED.get(name, "").split(), *_POWERSHELL)
+    found: list[_Word] = []
+    scripted = name != "sed"
+    left = iter(words)
+    for word in left:
+        if word.text == "--":
+            found += left
+        elif len(word.text) > 1 and (word.text[0] == "-" or (word.text[0] == "+" and name in ("less", "more", "tail"))):
+            if name == "sed" and word.text.startswith(("-i", "--in-place")):
+                return []
+            scripted = scripted or bool(_SCRIPT.fullmatch(word.text))
+            if _takes_value(word.text, valued):
+                next(left, None)
+        else:
+            found.append(word)
+    if name in ("get-content", "gc"):
+        return [_Word(part, word.fixed) for word in found for part in word.text.split(",")]
+    return found if scripted else found[1:]
+
+
+def _takes_value(option: str, valued: Sequence[str]) -> bool:
+    """Whether the next word is the option's value; letters may stand together, as in `sed -ne`."""
+    together = option[:2] != "--" and option[1:].isalpha() and len(option) < 5
+    return option in valued or option.lower() in _POWERSHELL or (together and f"-{option[-1]}" in valued)
+
+
+# --- words -----------------------------------------------------------------------------------------------------------
+def _pipelines(script: str) -> Iterator[list[_Command]]:
+    """The commands of a script, those joined by "|" together."""
+    pipeline, awaited = [_Command()], ""
+    for kind, token in _tokens(script):
+        if kind == "stop":
+            yield pipeline
+            pipeline = [_Command()]
+        elif kind == "pipe":
+            pipeline.append(_Command())
+        elif kind == "sink" and token[-1] not in ">|":  # 2>&1
+            continue
+        elif kind == "sink" and not token.startswith("2"):
+            pipeline[-1].redirected = True
+        elif kind == "word" and awaited in ("", "source"):
+            (pipeline[-1].sources if awaited else pipeline[-1].words).append(_word(token))
+        awaited = kind if kind in ("here", "text", "source", "sink") else ""
+    yield pipeline
+
+
+def _tokens(script: str) -> Iterator[tuple[str, str]]:
+    """Kind and text of each token; the bodies of here documents are left out."""
+    at, kind, ends = 0, "", list[str]()
+    while at < len(script):
+        found = _TOKEN.match(script, at)
+        before = kind
+        if found is None:
+            return
+        at = found.end()
+        if found.lastgroup in ("blank", "odd", None):
+            continue
+        kind = found.lastgroup
+        if kind == "word" and before == "here":
+            ends.append(_word(found[0]).text)
+        elif found[0] == "\n" and ends:
+            at, ends = _behind_documents(script, at, ends), []
+        yield kind, found[0]
+
+
+def _behind_documents(script: str, at: int, ends: list[str]) -> int:
+    for end in ends:
+        while at < len(script):
+            line_end = script.find("\n", at)
+            line = script[at : line_end if line_end >= 0 else None]
+            at = line_end + 1 if line_end >= 0 else len(script)
+            if line.strip() == end:
+                break
+    return at
+
+
+def _word(token: str) -> _Word:
+    """A word without its quotes. A backslash stays before letters: in the paths of Windows it is no escape."""
+    text, fixed = "", True
+    for piece in _PIECE.finditer(token):
+        single, double, escaped, plain = piece.groups()
+        if single is not None:
+            text += single
+        elif escaped is not None:
+            text += {"\n": ""}.get(escaped, escaped if not (escaped.isalnum() or escaped in "._\\") else f"\\{escaped}")
+        else:
+            bare = plain if plain is not None else double
+            bare = bare if text else _HOME.sub("~", bare, count=1)
+            expanded = re.search(r"(?<!\\)[$`]" if plain is None else r"[$`*?\[]|\{[^{}]*,", bare)
+            fixed = fixed and not expanded
+            text += bare if plain is not None else _ESCAPED.sub(r"\1", bare)
+    return _Word(text, fixed)
