@@ -1,0 +1,263 @@
+"""Which files an agent read: the calls of known read tools and shells that gave a file's text back.
+
+Tools are known by name, from what Hermes (`read_file`, `terminal`), Claude Code (`Read`, `Bash`), Codex (`shell`,
+`exec_command`), OpenClaw (`read`, `exec`), Gemini CLI, Cursor, OpenHands, SWE-agent, Anthropic's text editor and MCP's
+filesystem servers call theirs. What a call gave back is judged by its structure: a file may well be about errors.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Any, Literal, NamedTuple
+
+from . import messages as m
+from .commands import Shown, files_shown
+from .lines import parsed
+from .messages import Call, Message
+from .pairs import OpenCalls, Place
+from .paths import is_absolute
+
+READ_TOOLS = (
+    *("read", "read_file", "readfile", "read_text_file", "file_read", "fs_read", "cat_file", "open", "open_file"),
+    *("view", "view_file", "notebookread", "read_notebook", "read_files", "read_many_files", "read_multiple_files"),
+)
+EDITORS = ("str_replace_based_edit_tool", "str_replace_editor", "text_editor")  # they read with the command "view"
+SHELL_TOOLS = (
+    *("bash", "shell", "sh", "zsh", "powershell", "pwsh", "cmd", "terminal", "exec", "exec_command", "unified_exec"),
+    *("shell_command", "shell_exec", "shell_tool", "local_shell", "local_shell_call", "bash_command", "bash_tool"),
+    *("run_command", "run_shell_command", "run_terminal_cmd", "run_terminal_command", "run_in_terminal"),
+    *("execute_command", "execute_bash", "execute_shell_command"),
+)
+_PATH_KEYS = (
+    *("path", "file_path", "filepath", "filename", "target_file", "targetfile", "absolute_path", "absolutepath"),
+    *("relative_path", "file", "paths", "files", "uri", "input"),
+)
+_COMMAND_KEYS = ("command", "cmd", "script", "commands", "input")
+_DIRECTORY_KEYS = ("workdir", "cwd", "working_directory", "working_dir", "workingdirectory")
+_INNER_KEYS = ("arguments", "args", "parameters", "params", "action", "input")  # under which other arguments may stand
+_LONGEST = 4_096  # characters of a path
+_DEEPEST = 4  # levels of arguments inside arguments
+
+# --- what a result says ----------------------------------------------------------------------------------------------
+_JSON = json.JSONDecoder()
+_TEXT_KEYS = ("output", "content", "stdout", "result", "text")  # under which the text stands where JSON wraps it
+_HEAD = 600  # characters in which a text says how its call ended
+_EXIT = re.compile(r"(?:\A\s*(?:Error: )?Exit code:? |^Process exited with code |^Exit code: )(-?\d{1,6})\b", re.M)
+_EXIT_LAST = re.compile(r"(?i)\bcommand (?:exited|completed|finished) with (?:exit )?code (-?\d{1,6})\.?[)\]]?\s*\Z")
+# Claude Code's words for a call that failed, one that its person did not let through, and a file it did not send again.
+_REFUSED = re.compile(
+    r"\s*(?:<tool_use_error>|The user doesn't want to (?:proceed|take this action)|\[Request interrupted by user"
+    r"|Permission to use \w+ .{0,80}has been denied|exec command rejected by user|aborted by user"
+    r"|File unchanged since last read)"
+)
+_REPORT = re.compile(
+    r"(?i)\s*(?:\[?Error\b|\[Errno|\w*(?:Error|Exception)\b|fatal\b|failed|cannot|can't|could not|unable|ENOENT|EACCES"
+    r"|EISDIR|(?:the )?(?:file|path|directory)\b|no such|access|permission|(?:[\w./-]+: ){1,3})"
+)
+_ABSENT = re.compile(
+    r"(?i)no such file|not found|(?:does not|doesn't) exist|cannot find|ENOENT|EACCES|EISDIR|permission denied"
+    r"|access (?:is )?denied|is a directory|outside (?:of )?(?:the |your )?(?:allowed|workspace|working)|not allowed"
+    r"|(?:failed|unable) to (?:read|open|access)|(?:could not|cannot|can't) (?:be )?(?:read|open|access)"
+)
+_COMPLAINT = re.compile(r"(?i): (?:error\b|.{0,40}(?:no such file|permission denied|is a directory|not found))")
+_BEHIND = re.compile(r"['\"`’]?(?: for reading)?: ")
+_MOST_COMPLAINTS = 50
+
+
+class Read(NamedTuple):
+    """A file that a call read: the index of the message with the call, the tool, and the path.
+
+    The path is as the call named it, behind the directory the call itself ran in or changed to, if it says so.
+    """
+
+    message: int
+    tool: str
+    path: str
+
+
+class _Result(NamedTuple):
+    text: str
+    values: dict[str, Any]  # of the JSON object that the text is
+    failed: bool  # as its message says
+
+
+def reads_of(messages: Sequence[Message]) -> list[Read]:
+    """The files read, in order of the calls. One that failed or got no result (yet) read nothing. Never raises."""
+    open_calls = OpenCalls()
+    found: list[tuple[Place, Read]] = []
+    for at, message in enumerate(map(in_chat_shape, messages)):
+        open_calls.see(at, message)
+        answered = zip(open_calls.answered, open_calls.places, _results(message), strict=True)
+        for call, place, result in answered:
+            if call and place:
+                found += ((place, Read(place[0], call.name, path)) for path in _paths_read(call, result))
+    return [read for _, read in sorted(found, key=lambda each: each[0])]
+
+
+def in_chat_shape(message: Message) -> Message:
+    """The message, or, of one as OpenClaw writes it (`toolCall` blocks, role `toolResult`), the same in chat shape."""
+    if message.get("role") == "toolResult":
+        return {**message, "role": "tool", "tool_call_id": message.get("toolCallId")}
+    content = message.get("content")
+    if not isinstance(content, list) or not any(_is_openclaw_call(block) for block in content):
+        return message
+    return {**message, "content": [{**b, "type": "tool_use"} if _is_openclaw_call(b) else b for b in content]}
+
+
+def _is_openclaw_call(block: Any) -> bool:
+    return isinstance(block, dict) and block.get("type") == "toolCall"
+
+
+# --- calls -----------------------------------------------------------------------------------------------------------
+def _paths_read(call: Call, result: _Result) -> Iterator[str]:
+    kind = _kind(call.name)
+    if not kind or _failed(result, shell=kind == "shell"):
+        return
+    arguments = _arguments(call.arguments)
+    if kind == "editor" and arguments.get("command") != "view":
+        return
+    directory = next((v for v in map(arguments.get, _DIRECTORY_KEYS) if isinstance(v, str) and v.strip()), "")
+    asked = _shown(arguments, directory) if kind == "shell" else list(_named(arguments, directory))
+    if kind != "shell" and len(asked) == 1 and _is_report(result.text):
+        return
+    complaints = _complaints(result.text)
+    for shown in asked:
+        if not any(_is_about(complaint, shown.named) for complaint in complaints):
+            yield shown.path
+
+
+def _kind(tool: str) -> Literal["read", "editor", "shell", ""]:
+    """What a tool does, by its name: `read_file` also as "mcp__files__read_file", "functions.read_file"."""
+    name = re.split(r"__|[.:/]", tool)[-1].lower().replace("-", "_")
+    for kind, names in _KINDS.items():
+        if name in names or (name.startswith("mcp_") and name.endswith(tuple(f"_{each}" for each in names))):
+            return kind
+    return ""
+
+
+_KINDS: dict[Literal["read", "editor", "shell"], tuple[str, ...]] = {
+    "read": READ_TOOLS,
+    "editor": EDITORS,
+    "shell": SHELL_TOOLS,
+}
+
+
+def _arguments(text: str) -> dict[str, Any]:
+    """The arguments by name in lower case, those standing inside others among them; a bare text as `input`."""
+    value = parsed(text) if text.lstrip()[:1] in ("{", "[", '"') else text.strip()
+    return _flat(value if isinstance(value, dict) else {"input": value}, _DEEPEST)
+
+
+def _flat(value: dict[str, Any], depth: int) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, item in value.items():
+        name = str(key).lower()
+        if name in _INNER_KEYS and depth:
+            inner = parsed(item) if isinstance(item, str) and item.lstrip()[:1] == "{" else item
+            if isinstance(inner, dict):
+                found = {**_flat(inner, depth - 1), **found}
+                continue
+        found[name] = item
+    return found
+
+
+def _shown(arguments: dict[str, Any], directory: str) -> list[Shown]:
+    key = next((key for key in _COMMAND_KEYS if arguments.get(key)), "")
+    command = arguments.get(key)
+    if isinstance(command, list):
+        words = [word for word in command if isinstance(word, str)]
+        command = "\n".join(words) if key == "commands" or len(words) == 1 else words
+    return files_shown(command, directory) if isinstance(command, (str, list)) else []
+
+
+def _named(arguments: dict[str, Any], directory: str) -> Iterator[Shown]:
+    value = next((arguments[key] for key in _PATH_KEYS if arguments.get(key)), None)
+    for named in _texts(value, _DEEPEST):
+        if 0 < len(named) <= _LONGEST and "\n" not in named and ("://" not in named or named[:5].lower() == "file:"):
+            yield Shown(named, named if is_absolute(named) or not directory else f"{directory}/{named}")
+
+
+def _texts(value: Any, depth: int) -> Iterator[str]:
+    """The paths in an argument: a text, a list of them, objects that name each."""
+    if isinstance(value, str):
+        yield value.strip()
+    elif isinstance(value, list) and depth:
+        for item in value:
+            yield from _texts(item, depth - 1)
+    elif isinstance(value, dict) and depth:
+        yield from _texts(next((value[key] for key in _PATH_KEYS if value.get(key)), None), depth - 1)
+
+
+# --- results ---------------------------------------------------------------------------------------------------------
+def _results(message: Message) -> list[_Result]:
+    answered = m.results(message)
+    if m.role(message) in m.RESULT_ROLES:
+        return [_result(answered[0][1], m.body(message), message)]
+    blocks = (b for b in m.blocks(message.get("content")) if isinstance(b, dict) and b.get("type") == "tool_result")
+    return [_result(text, b.get("content"), b) for (_, text), b in zip(answered, blocks, strict=False)]
+
+
+def _result(text: str, content: Any, flags: dict[str, Any]) -> _Result:
+    """A result; the text that a tool wrapped in JSON stands for the JSON."""
+    values = content if isinstance(content, dict) and not text else _object(text)
+    inner = next((values[key] for key in _TEXT_KEYS if isinstance(values.get(key), str)), text)
+    return _Result(inner, values, any(flags.get(key) in (True, 1) for key in ("is_error", "isError")))
+
+
+def _object(text: str) -> dict[str, Any]:
+    """The JSON object that a text begins with: some agents put a remark behind it."""
+    try:
+        value, _ = _JSON.raw_decode(text.lstrip()) if text.lstrip()[:1] == "{" else ({}, 0)
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _failed(result: _Result, shell: bool) -> bool:
+    """Whether nothing of a file came back."""
+    if result.failed or _REFUSED.match(result.text[:_HEAD]):
+        return True
+    if result.values and _says_failure(result.values):
+        return True
+    return shell and _exit_code(result.text) != 0
+
+
+def _says_failure(values: dict[str, Any]) -> bool:
+    inner = values.get("metadata")
+    code = next((values[key] for key in ("exit_code", "exitCode", "returncode") if key in values), None)
+    if code is None and isinstance(inner, dict):
+        code = inner.get("exit_code")
+    if code not in (None, 0, "0", "") or values.get("success") is False or values.get("content_returned") is False:
+        return True  # Hermes' `content_returned`: "unchanged since you read it" in place of the text
+    refused = values.get("error") and not values.get("content") and not values.get("output")
+    return bool(refused) or any(values.get(key) is True for key in ("is_error", "isError"))
+
+
+def _exit_code(text: str) -> int:
+    """The exit code a shell's output names: in a head of its own, first, or last; 0 if there is none."""
+    head, output, _ = text[:_HEAD].partition("\nOutput:")
+    found = (_EXIT.search(head) if output else _EXIT.match(head)) or _EXIT_LAST.search(text[-_HEAD:])
+    return int(found[1]) if found else 0
+
+
+def _is_report(text: str) -> bool:
+    """Whether a read tool's text is a short report that the file could not be read."""
+    if len(text) > _HEAD or text.strip().count("\n") > 4:
+        return False
+    first = text.strip().partition("\n")[0]
+    return bool(_REPORT.match(first) and _ABSENT.search(first))
+
+
+def _complaints(text: str) -> list[str]:
+    """The lines in which programs say that they could not read one of their files."""
+    lines = (line.strip() for line in text.split("\n") if ": " in line and len(line) < _HEAD)
+    return list(islice((line for line in lines if _COMPLAINT.search(line)), _MOST_COMPLAINTS))
+
+
+def _is_about(complaint: str, named: str) -> bool:
+    """Whether it is this file, as in "cat: a.md: No such file" and "head: cannot open 'a.md' for reading: …"."""
+    before, _, behind = complaint.partition(named)
+    return before.rstrip("'\"`‘")[-1:] in ("", " ") and bool(_BEHIND.match(behind))
