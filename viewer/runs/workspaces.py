@@ -1,0 +1,242 @@
+"""Whose rules a session follows: its workspace, the sections of the context file there, the files those name.
+
+The workspace is the session's working directory, which an agent wrote and which may be one of another machine or of a
+container, else the one set for the store. Only what lies inside `settings.WORKSPACES` is looked at, links resolved
+first. Nothing here raises for what lies on a disk: each refusal is a sentence that tells what is wrong.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import date, tzinfo
+from pathlib import PureWindowsPath
+from typing import Literal
+
+from django.conf import settings
+from django.utils import timezone
+
+from compaction import paths, protocol, rules
+from viewer import texts
+from viewer.store import agent_config
+from viewer.store.sessions import Session
+from viewer.store.stores import Store, all_stores
+
+from .context_files import SHOWN, ContextFile, Refused, is_inside, read_context_file
+from .models import StoreRules
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """A directory that exists here and may be read, as the session or the store names it, and where it really is."""
+
+    path: str
+    origin: Literal["session", "store"]
+    real: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What is carried over a compaction: `text`, made of `sections` of the file `source`, whose path begins at
+    `workspace`. `named` are the files its startup asks for, undated. `reason` says why nothing is carried, "" where
+    something is.
+    """
+
+    workspace: str = ""
+    source: str = ""
+    sections: tuple[str, ...] = ()
+    text: str = ""
+    named: tuple[str, ...] = ()
+    reason: str = ""
+
+
+def rules_of(store: Store, session: Session) -> Rules:
+    """The rules this session follows, read now; the context file is read once."""
+    typed = StoreRules.objects.filter(store=store.name).first() or StoreRules(store=store.name)
+    return rules_with(store, session.cwd, typed)
+
+
+def rules_with(store: Store, cwd: str, typed: StoreRules) -> Rules:
+    """What a session with this working directory, "" for none, carries by these settings of its store."""
+    titles = _titles(typed)
+    if not titles:
+        return Rules(reason=_switched_off())
+    try:
+        workspace = workspace_of(cwd, typed.workspace)
+    except Refused as problem:
+        return Rules(reason=str(problem))
+    try:
+        return _carried(workspace, _context_file(store, workspace), titles)
+    except Refused as problem:
+        return Rules(workspace=workspace.path, reason=str(problem))
+
+
+def existing(workspace: str, named: Sequence[str], day: date) -> list[str]:
+    """Those of the named files that are regular files inside the workspace now: their paths below it, dated, with "/".
+
+    In order, once each, at most `protocol.MOST_REQUIRED`.
+    """
+    real = _real(workspace)
+    found: dict[str, None] = {}
+    for name in named if real else ():
+        below = _below(workspace, real, rules.dated(name, day))
+        if below and len(found) < protocol.MOST_REQUIRED and _is_file_in(real, below):
+            found[below] = None
+    return list(found)
+
+
+def zone_of(store: Store) -> tzinfo:
+    """The zone in which the agent that owns this store tells the date; the site's own where it names none."""
+    return agent_config.zone(store) or timezone.get_current_timezone()
+
+
+# -- which workspace ---------------------------------------------------------------------------------------------------
+
+
+def workspace_of(cwd: str, typed: str) -> Workspace:
+    """A session's working directory, else the one typed for its store, `~` being this user's home.
+
+    Raises Refused: also for a working directory that is here but may not be read, where the store's would be another.
+    """
+    if cwd.strip() and _is_here(cwd):
+        return _allowed(cwd, "session")
+    if typed.strip():
+        path = os.path.expanduser(typed.strip())
+        if not _is_here(path):
+            raise Refused(f"The workspace set for this store, {_shown(path)}, does not exist on this machine.")
+        return _allowed(path, "store")
+    if cwd.strip():
+        raise Refused(
+            f"This session's working directory, {_shown(cwd)}, does not exist on this machine. "
+            "Set a workspace for the store in Settings."
+        )
+    raise Refused("No workspace is known: this session has no working directory. Set one for the store in Settings.")
+
+
+def _is_here(path: str) -> bool:
+    """Whether there is anything of this absolute path on this machine. Raises Refused for what is no such path."""
+    if PureWindowsPath(path).drive and not os.path.isabs(path):
+        return False
+    if not os.path.isabs(path):
+        raise Refused(f"The workspace {_shown(path)} is no absolute path, so nobody can tell where it is.")
+    try:
+        path.encode()
+        os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except ValueError:  # NUL or half a character, as a row may have them
+        raise Refused(f"The workspace {_shown(path)} is no path that can be looked up.") from None
+    except OSError as problem:
+        raise Refused(_not_looked_at(path, problem)) from None
+    return True
+
+
+def _allowed(path: str, origin: Literal["session", "store"]) -> Workspace:
+    try:
+        real = os.path.realpath(path, strict=True)
+        if not stat.S_ISDIR(os.stat(real).st_mode):
+            raise Refused(f"The workspace {_shown(path)} is no directory.")
+    except OSError as problem:
+        raise Refused(_not_looked_at(path, problem)) from None
+    if not _is_allowed(real):
+        allowed = os.pathsep.join(map(str, settings.WORKSPACES))
+        raise Refused(
+            f"The workspace {_shown(path)} is outside of the directories that rules are read from "
+            f"(PALIMPSEST_WORKSPACES: {_shown(allowed)})."
+        )
+    return Workspace(path.rstrip("/") or "/", origin, real)
+
+
+def _is_allowed(real: str) -> bool:
+    return any(is_inside(real, root) for root in _roots())
+
+
+def _roots() -> list[str]:
+    return [os.path.realpath(root) for root in settings.WORKSPACES]
+
+
+def _not_looked_at(path: str, problem: OSError) -> str:
+    return f"The workspace {_shown(path)} cannot be looked at: {(problem.strerror or 'unknown error').lower()}."
+
+
+def _shown(path: str) -> str:
+    return texts.line(path, SHOWN)
+
+
+# -- what is carried ---------------------------------------------------------------------------------------------------
+
+
+def _titles(typed: StoreRules) -> tuple[str, ...]:
+    """The environment's, else the store's, else the usual ones; () for none."""
+    for titles in (settings.RULE_SECTIONS, typed.sections):
+        if titles is not None:
+            return tuple(titles)
+    return protocol.RULE_SECTIONS
+
+
+def _switched_off() -> str:
+    where = "in Settings" if settings.RULE_SECTIONS is None else "in PALIMPSEST_RULE_SECTIONS"
+    return f"Carrying rules is switched off: the list of sections {where} is empty."
+
+
+def _context_file(store: Store, workspace: Workspace) -> ContextFile:
+    """Raises Refused."""
+    found = read_context_file(workspace.real, _roots(), _databases(store))
+    if found is None:
+        names = ", ".join(protocol.CONTEXT_FILES)
+        raise Refused(f"There is no context file with anything in it in {_shown(workspace.path)} (one of {names}).")
+    return found
+
+
+def _databases(store: Store) -> list[os.stat_result]:
+    found = []
+    for each in (store, *all_stores()):
+        with suppress(OSError, ValueError):
+            if each.is_file:
+                found.append(os.stat(each.path))
+    return found
+
+
+def _carried(workspace: Workspace, file: ContextFile, titles: tuple[str, ...]) -> Rules:
+    source = os.path.relpath(os.path.join(file.directory, file.name), workspace.real)
+    sections = tuple(rules.sections_of(file.text, titles))
+    if not sections:
+        reason = (
+            f"{source} in {_shown(workspace.path)} has no section called {_shown(' or '.join(titles))}. "
+            "Give one that heading, or name the sections to carry in Settings."
+        )
+        return Rules(workspace.path, source, reason=reason)
+    return Rules(workspace.path, source, sections, rules.carried(sections), rules.named_files(sections))
+
+
+# -- files that are named ----------------------------------------------------------------------------------------------
+
+
+def _real(workspace: str) -> str:
+    """Where a workspace that was found earlier is now; "" where it may not be read."""
+    with suppress(OSError, ValueError):
+        real = os.path.realpath(workspace)
+        if os.path.isabs(workspace) and _is_allowed(real):
+            return real
+    return ""
+
+
+def _below(workspace: str, real: str, name: str) -> str:
+    """The path of a named file below its workspace; "" for one that is elsewhere."""
+    path = paths.normal(name, workspace, os.path.expanduser("~"))
+    for base in (paths.normal(workspace, workspace), paths.normal(real, real)):
+        if path and paths.inside(path, base):
+            return os.path.relpath(path, base)
+    return ""
+
+
+def _is_file_in(real: str, below: str) -> bool:
+    path = os.path.join(real, below)
+    try:
+        found = os.path.realpath(path, strict=True)
+        return is_inside(found, real) and stat.S_ISREG(os.stat(found).st_mode)
+    except (OSError, ValueError):
+        return False
