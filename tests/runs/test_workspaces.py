@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from datetime import date
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -10,11 +11,13 @@ from zoneinfo import ZoneInfo
 import pytest
 from django.test import override_settings
 from django.utils import timezone
+from hypothesis import given
+from hypothesis import strategies as st
 from pytest_django import Settings
 
 from compaction import protocol
 from viewer.runs.models import StoreRules
-from viewer.runs.workspaces import Rules, existing, rules_of, zone_of
+from viewer.runs.workspaces import Rules, existing, rules_of, rules_with, zone_of
 from viewer.store.sessions import Session
 from viewer.store.stores import Store
 
@@ -156,6 +159,22 @@ def test_a_context_file_that_is_a_database_is_refused(
         settings.STORES["b"] = database.url
     found = read(database if owner == "this" else store, home / "mine")
     assert "is the database of a store" in found.reason and not found.text
+
+
+_PIECES = st.sampled_from(
+    ["## Session Startup\n", "## Red Lines\n", "`a.md`", "YYYY-MM-DD", "```", "\r", "\n", "~/", "../"]
+)
+
+
+@given(st.binary(max_size=100) | st.lists(_PIECES | st.text(max_size=10)).map("".join).map(str.encode), st.text())
+def test_whatever_stands_in_the_file_and_in_the_session_nothing_fails(octets: bytes, cwd: str) -> None:
+    store = Store("hermes", "sqlite:////nowhere/state.db", "configured")
+    with tempfile.TemporaryDirectory() as made, override_settings(WORKSPACES=[Path(made)]):
+        Path(made, "AGENTS.md").write_bytes(octets)
+        found = rules_with(store, made, StoreRules())
+        assert bool(found.text) == bool(found.sections) == (not found.reason)
+        assert existing(made, found.named, DAY) == []
+        assert not rules_with(store, cwd, StoreRules()).text
 
 
 # -- which workspace ---------------------------------------------------------------------------------------------------
