@@ -105,7 +105,7 @@ def test_it_works(open_desk: Callable[[int], Desk], version: int) -> None:
 def test_a_summariser_is_told_when_things_were_said(desk: Desk) -> None:
     with open_store(desk.store) as reader:
         basis = planning.read_basis(reader, desk.session_id)
-    plan = planning.plan_of(basis, Options())
+    plan = planning.plan_of(basis, Options(), "")
     digest = compaction.request_of(plan).digest
     times = [basis.sent[i].timestamp for i in plan.middle]
     days = {f"{datetime.fromtimestamp(time, UTC):%Y-%m-%d}" for time in times if time}

@@ -6,6 +6,7 @@ import logging
 import time
 
 import compaction
+from viewer.runs import aftermath
 from viewer.store import counting, reading
 from viewer.store.codec import message_of
 from viewer.store.errors import NotFound
@@ -63,6 +64,8 @@ def _count(reader: Reader, line: Line, seconds: float) -> bool:
         session = get_session(reader, line.session_id)
         done = histories.count_some(reader, session, seconds)
         outline = histories.outline(reader, session)
+        if outline.compactions:
+            aftermath.look(reader, session, outline, arm=True)
     except NotFound:
         return True  # the next comparison takes the line away
     line.messages, line.in_context = outline.messages, outline.in_context

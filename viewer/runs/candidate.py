@@ -21,7 +21,7 @@ LOST_KEPT = 500  # anchors that a run names; of more it keeps the number
 
 def options_of(run: Run) -> Options:
     """What the person chose for this run."""
-    return Options(run.strategy, run.focus, run.keep_last, run.summarizer, run.mode)
+    return Options(run.strategy, run.focus, run.keep_last, run.summarizer, run.mode, run.carry)
 
 
 def plan_fields(basis: Basis, plan: compaction.Plan) -> dict[str, Any]:
@@ -98,7 +98,7 @@ def edited(reader: Reader, run: Run, summary: str) -> dict[str, Any]:
         raise NothingToEdit("This run shortens tool output and has no summary to edit. Apply it as it is.")
     check_holds(reader, run)
     basis = planning.read_basis(reader, run.session_id, run.mode).up_to(snapshot(run).watermark)
-    plan = planning.plan_of(basis, options_of(run))
+    plan = planning.plan_of(basis, options_of(run), run.rules.get("text", ""))
     new = fields(basis, plan, summary)
     if any(new["plan"][part] != run.plan[part] for part in ("head", "middle", "tail", "lifted")):
         raise CompactionConflict("The rules would cut this session elsewhere now. Nothing was written. Plan again.")

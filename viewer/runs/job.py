@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import time
 from contextlib import suppress
+from dataclasses import asdict
 from datetime import UTC, datetime
 
 from django.conf import settings
@@ -21,13 +22,14 @@ from viewer.store import branching, guards, writing
 from viewer.store.errors import SessionBusy, StoreError
 from viewer.store.stores import open_store
 
-from . import candidate, outcomes, planning
+from . import aftermath, candidate, outcomes, planning
 from .errors import BadSummary
 from .hold import Hold, Lost, claim
 from .models import Run
 from .progress import Progress
 from .queues import queue_of
 from .summarizers import get_summarizer
+from .workspaces import rules_of
 
 DOING = {"summary": "Summarising", "mask": "Shortening the tool output of"}
 POLL_SECONDS = 1.0  # between two looks at whether the agent's turn has ended
@@ -68,9 +70,15 @@ def _make_candidate(hold: Hold) -> None:
     hold.tell(status="planning", progress={"sentence": "Reading the session and planning."})
     with open_store(hold.store) as reader:
         basis = planning.read_basis(reader, run.session_id, run.mode)
-    plan = planning.plan_of(basis, candidate.options_of(run))
+    rules = rules_of(hold.store, basis.session)
+    plan = planning.plan_of(basis, candidate.options_of(run), rules.text)
     doing = f"{DOING[run.strategy]} {len(plan.middle):,} messages."
-    hold.tell(status="summarizing", progress={"sentence": doing}, **candidate.plan_fields(basis, plan))
+    hold.tell(
+        status="summarizing",
+        progress={"sentence": doing},
+        rules=asdict(rules),
+        **candidate.plan_fields(basis, plan),
+    )
     summary = _summary(hold, plan, doing)
     try:
         made = candidate.fields(basis, plan, summary) | {"chunks": []}
@@ -110,6 +118,7 @@ def _commit(hold: Hold) -> None:
     with suppress(StoreError):  # tried again at the end; the agent's next turn need not wait for our notes
         guards.release_lease(hold.store, run.session_id, hold.holder)
     hold.tell(**outcomes.applied(done, timezone.now()))
+    aftermath.arm_run(run)
 
 
 def _wait_for_turn(hold: Hold) -> None:

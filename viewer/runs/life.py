@@ -92,6 +92,7 @@ def _create(store: Store, session_id: str, options: Options, apply: bool) -> Run
                 focus=plain(options.focus),
                 keep_last=options.keep_last,
                 mode=options.mode,
+                carry=options.carry,
                 apply=apply,
                 chunks=_finished_parts(store, session_id, options),
                 progress={"sentence": "Waiting for a worker."},

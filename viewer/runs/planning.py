@@ -21,6 +21,7 @@ from viewer.store.stores import Reader, Store, compact_reason, open_store, split
 from .errors import SessionEnded, UnknownChoice
 from .pickup import before_run
 from .summarizers import get_summarizer
+from .workspaces import Rules, rules_of
 
 MODES = ("in_place", "split")  # where the result goes: into the session itself, or into a new one that continues it
 STRATEGIES = {"summary": "Summarise", "mask": "Shorten old tool output (no summary)"}  # by name, as pages call them
@@ -32,7 +33,8 @@ READINGS = 5  # of a session that is being written to, before giving up on a con
 class Options:
     """What a person chooses for one compaction.
 
-    `keep_last` is a number of messages, None for the rules' own choice; `mode` is one of MODES.
+    `keep_last` is a number of messages, None for as many as fit; `mode` is one of MODES; `carry` has the rules of the
+    session's workspace stand behind the summary.
     """
 
     strategy: str = "summary"
@@ -40,6 +42,7 @@ class Options:
     keep_last: int | None = None
     summarizer: str = "offline"
     mode: str = "in_place"
+    carry: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +75,11 @@ class Draft:
 
     Ids are rows; `estimate` says that the model's own tokens are not known exactly; `lock` is somebody compacting the
     session now, `lease` somebody running a turn, which only some stores tell (`sees_turns`); `lock_seconds` how long
-    the commit would keep the agent from writing.
+    the commit would keep the agent from writing; `rules` what was found of the workspace's rules, carried or not.
     """
 
     plan: compaction.Plan
+    rules: Rules
     ids: tuple[int, ...]
     head_ids: tuple[int, ...]
     middle_ids: tuple[int, ...]
@@ -104,10 +108,12 @@ def draft(store: Store, session_id: str, options: Options) -> Draft:
         lock, lease = guards.lock_of(reader, session_id), guards.lease_of(reader, session_id)
         sees_turns = guards.has_leases(reader)
         columns = reader.columns
-    plan = plan_of(basis, options)
+    rules = rules_of(store, basis.session)
+    plan = plan_of(basis, options, rules.text)
     written = (*plan.head, *plan.tail, *(plan.middle if isinstance(plan, mask.MaskPlan) else ()))
     return Draft(
         plan=plan,
+        rules=rules,
         ids=tuple(row.id for row in basis.sent),
         head_ids=tuple(basis.ids(plan.head)),
         middle_ids=tuple(basis.ids(plan.middle)),
@@ -183,9 +189,17 @@ def slow_sentence(seconds: float) -> str:
     return f"Writing will hold up the agent for about {seconds:.0f} s: its search index is slow.{more}"
 
 
-def plan_of(basis: Basis, options: Options) -> compaction.Plan:
-    """The engine's plan of what was read. Raises compaction.NothingToCompact or BadTranscript."""
-    policy = compaction.Policy(context_window=basis.window, focus=options.focus, keep_last=options.keep_last)
+def plan_of(basis: Basis, options: Options, rules: str) -> compaction.Plan:
+    """The engine's plan of what was read, with these rules behind the summary unless they are to be left out.
+
+    Raises compaction.NothingToCompact or BadTranscript.
+    """
+    policy = compaction.Policy(
+        context_window=basis.window,
+        focus=options.focus,
+        keep_last=options.keep_last,
+        rules=rules if options.carry else "",
+    )
     plan = mask.plan if options.strategy == "mask" else compaction.plan
     return plan(map(_dated, basis.sent), policy, counting.counter_for(basis.session.model))
 

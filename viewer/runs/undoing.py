@@ -19,7 +19,7 @@ from viewer.store.sessions import get_session
 from viewer.store.stores import Reader, Store, get_store, open_store
 from viewer.store.undoing import SPLIT, Undoing, check_undo, undoing_from_history
 
-from . import candidate, outcomes, planning
+from . import aftermath, candidate, outcomes, planning
 from .models import Run
 from .ours import history_of
 from .steps import handoff_place
@@ -93,6 +93,7 @@ def undo(store: Store, session_id: str, handoff_id: int) -> None:
         ours.update(holder=holder, heartbeat_at=Now())  # by which recovery finds an undo that died before it was noted
         writing.undo(store, undoing, lock_holder=holder, lease_holder=holder)
         ours.update(**outcomes.undone())
+        aftermath.taken_back(store.name, session_id, handoff_id)
     except StoreError:
         ours.filter(holder=holder).update(holder="")
         raise

@@ -1,0 +1,304 @@
+"""What follows a compaction: its audit, the note, the warning. Real stores, real files, no agent but for its rows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from pytest_django import Settings
+
+from compaction import protocol
+from tests.catalog.shelves import settle
+from tests.runs.desk import Desk
+from tests.store.agent_sql import Agent
+from viewer.catalog import histories, working
+from viewer.runs import aftermath, events, life
+from viewer.runs.models import Audit, Event, Run, StoreRules
+from viewer.runs.planning import Options
+from viewer.store import appending, reading
+from viewer.store.sessions import get_session
+from viewer.store.stores import open_store
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
+RULES = """# Ours
+
+## Session Startup
+1. Read `SOUL.md` and `memory/YYYY-MM-DD.md`.
+2. Read `GONE.md`.
+
+## Red Lines
+Never push to main.
+"""
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, settings: Settings) -> Path:
+    """A workspace with rules that ask for two files that exist and for one that does not."""
+    place = tmp_path / "workspace"
+    (place / "memory").mkdir(parents=True)
+    (place / "AGENTS.md").write_text(RULES)
+    (place / "SOUL.md").write_text("Be kind.")
+    (place / "memory" / f"{time.strftime('%Y-%m-%d')}.md").write_text("Today.")
+    settings.WORKSPACES = [tmp_path]
+    StoreRules.objects.create(store="hermes", workspace=str(place))
+    return place
+
+
+def today() -> str:
+    return f"memory/{time.strftime('%Y-%m-%d')}.md"
+
+
+def compacted(desk: Desk, **options: bool) -> Run:
+    run = life.start(desk.store, desk.session_id, Options(**options), apply=True)
+    assert (run.status, run.error_message) == ("applied", "")
+    return run
+
+
+def say(desk: Desk, *messages: dict[str, object]) -> list[int]:
+    return appending.append(desk.store, desk.session_id, messages, now=time.time())
+
+
+def turn(desk: Desk, *reads: str, fails: Sequence[str] = (), ends: bool = True) -> list[int]:
+    """A turn that reads files in parallel; the ids of its rows."""
+    calls = [
+        {"id": f"c{n}", "type": "function", "function": {"name": "read_file", "arguments": f'{{"path": "{path}"}}'}}
+        for n, path in enumerate([*reads, *fails])
+    ]
+    outcomes = ["1|Be kind."] * len(reads) + ['{"error": "File not found"}'] * len(fails)
+    said: list[dict[str, object]] = [{"role": "user", "content": "And now?"}]
+    if calls:
+        said.append({"role": "assistant", "content": "", "tool_calls": calls})
+        said += [{"role": "tool", "tool_call_id": f"c{n}", "content": text} for n, text in enumerate(outcomes)]
+    return say(desk, *said, *([{"role": "assistant", "content": "Done."}] if ends else []))
+
+
+def look(desk: Desk, **options: bool) -> Audit:
+    """The newest audit, brought up to date."""
+    settle()
+    with open_store(desk.store) as reader:
+        session = get_session(reader, desk.session_id)
+        return aftermath.look(reader, session, histories.outline(reader, session), **options)[0]
+
+
+def left_out(audit: Audit) -> list[str]:
+    return [found["named"] for found in audit.findings if found["message"] is None]
+
+
+def statuses(desk: Desk) -> list[tuple[str, str]]:
+    return [(event.kind, event.status) for event in events.of_session(desk.store, desk.session_id)[::-1]]
+
+
+@pytest.mark.parametrize("version", [21, 31])
+def test_one_file_is_read_then_the_other(open_desk: Callable[[int], Desk], workspace: Path, version: int) -> None:
+    desk = open_desk(version)
+    run = compacted(desk)
+    handoff = desk.rows("SELECT content FROM messages WHERE id = ?", run.handoff_id)[0][0]
+    assert handoff.endswith(f"Never push to main.\n{protocol.RULES_CLOSE}\n\n{protocol.END_MARKER}")
+    audit = look(desk)
+    assert (audit.status, audit.settled, audit.run, audit.handoff_id) == ("not_yet", False, run.pk, run.handoff_id)
+    assert audit.required == [{"named": name, "path": path} for name, path in
+                              [("SOUL.md", "SOUL.md"), ("memory/YYYY-MM-DD.md", today())]]  # fmt: skip
+    assert statuses(desk) == [("note", "pending")]
+
+    ids = turn(desk, "./SOUL.md")
+    for _ in range(3):
+        audit = look(desk)
+        assert (audit.status, audit.settled, audit.turns) == ("missing", False, 1)
+        assert left_out(audit) == [today()]
+        assert statuses(desk) == [("note", "pending"), ("warning", "pending")]
+    assert audit.findings[0] | {"message": ids[1], "tool": "read_file"} == audit.findings[0]
+    assert today() in events.text_of(Event.objects.get(kind="warning"))
+    assert "SOUL.md" not in events.text_of(Event.objects.get(kind="warning"))
+
+    turn(desk, str(workspace / today()))
+    audit = look(desk)
+    assert (audit.status, audit.settled, audit.turns, left_out(audit)) == ("passed", True, 2, [])
+    assert statuses(desk) == [("note", "expired"), ("warning", "expired")]
+
+
+def test_both_at_once_pass_without_a_warning(desk: Desk, workspace: Path) -> None:
+    compacted(desk)
+    turn(desk, "SOUL.md", today())
+    audit = look(desk)
+    assert (audit.status, audit.settled, audit.turns) == ("passed", True, 1)
+    assert statuses(desk) == [("note", "expired")]
+
+
+def test_after_two_turns_the_result_stands(desk: Desk, workspace: Path) -> None:
+    compacted(desk)
+    turn(desk)
+    look(desk)
+    turn(desk, "SOUL.md", fails=[today()])
+    audit = look(desk)
+    assert (audit.status, audit.settled, audit.turns, left_out(audit)) == ("missing", True, 2, [today()])
+    turn(desk, "SOUL.md", today())
+    assert look(desk).status == "missing"
+    assert statuses(desk) == [("note", "expired"), ("warning", "expired")]
+
+
+def test_two_turns_seen_together_are_judged_one_by_one(desk: Desk, workspace: Path) -> None:
+    """The worker was away: there is nobody left to warn."""
+    compacted(desk)
+    turn(desk, "SOUL.md")
+    turn(desk, today())
+    audit = look(desk)
+    assert (audit.status, audit.turns, statuses(desk)) == ("passed", 2, [("note", "expired")])
+
+
+def test_a_turn_that_goes_on_is_not_judged(desk: Desk, workspace: Path) -> None:
+    compacted(desk)
+    turn(desk, ends=False)
+    assert look(desk).status == "not_yet"
+    say(desk, {"role": "assistant", "content": "I look first.", "tool_calls": [
+        {"id": "x", "type": "function", "function": {"name": "read_file", "arguments": '{"path": "SOUL.md"}'}}]})  # fmt: skip
+    assert look(desk).status == "not_yet"
+    say(desk, {"role": "tool", "tool_call_id": "x", "content": "1|Be kind."}, {"role": "assistant", "content": "So."})
+    audit = look(desk)
+    assert (audit.status, left_out(audit)) == ("missing", [today()])
+
+
+def test_reads_before_the_compaction_do_not_count(desk: Desk, workspace: Path) -> None:
+    turn(desk, "SOUL.md", today())
+    compacted(desk)
+    turn(desk)
+    assert left_out(look(desk)) == ["SOUL.md", today()]
+
+
+def test_a_turn_that_was_taken_back_does_not_count(desk: Desk, workspace: Path) -> None:
+    compacted(desk)
+    Agent(desk.path, desk.session_id).rewind(turn(desk, "SOUL.md", today())[0])
+    assert look(desk).status == "not_yet"
+
+
+def test_a_file_that_is_gone_by_then_is_not_missed(desk: Desk, workspace: Path) -> None:
+    compacted(desk)
+    turn(desk, "SOUL.md")
+    (workspace / today()).unlink()
+    assert look(desk).status == "passed"
+
+
+def test_nothing_to_read_nothing_to_audit(desk: Desk, workspace: Path) -> None:
+    (workspace / "AGENTS.md").write_text("## Red Lines\nNever push.")
+    compacted(desk)
+    audit = look(desk)
+    assert (audit.status, audit.settled) == ("nothing_required", False)
+    assert audit.reason == "The rules name no file to read at the start of a session."
+    assert statuses(desk) == [("note", "pending")], "there are rules to tell of all the same"
+    turn(desk)
+    assert look(desk).settled
+    assert statuses(desk) == [("note", "expired")]
+
+
+def test_a_file_that_does_not_exist_is_not_required(desk: Desk, workspace: Path) -> None:
+    (workspace / "AGENTS.md").write_text("## Session Startup\nRead `GONE.md`.")
+    compacted(desk)
+    audit = look(desk)
+    assert (audit.status, audit.required) == ("nothing_required", [])
+    assert audit.reason == "None of the files that the rules name exists: GONE.md."
+
+
+def test_without_rules_no_note(desk: Desk, workspace: Path) -> None:
+    (workspace / "AGENTS.md").unlink()
+    compacted(desk)
+    assert look(desk).status == "nothing_required"
+    assert "context file" in look(desk).reason
+    assert statuses(desk) == []
+
+
+def test_left_out_of_the_handoff_they_are_still_told_and_audited(desk: Desk, workspace: Path) -> None:
+    run = compacted(desk, carry=False)
+    assert protocol.RULES_OPEN not in desk.rows("SELECT content FROM messages WHERE id = ?", run.handoff_id)[0][0]
+    assert (look(desk).status, statuses(desk)) == ("not_yet", [("note", "pending")])
+
+
+def test_undone_it_asks_nothing_any_more(desk: Desk, workspace: Path) -> None:
+    run = compacted(desk)
+    life.undo_run(run)
+    assert statuses(desk) == [("note", "expired")]
+    assert look(desk).status == "undone"
+
+
+def test_a_later_compaction_takes_over(desk: Desk, workspace: Path) -> None:
+    first = compacted(desk)
+    turn(desk, "SOUL.md")
+    look(desk)
+    for _ in range(30):
+        say(desk, {"role": "user", "content": "more " * 400}, {"role": "assistant", "content": "yes " * 400})
+    again = compacted(desk)
+    assert look(desk).handoff_id == again.handoff_id
+    before = Audit.objects.get(handoff_id=first.handoff_id)
+    assert (before.settled, before.status) == (True, "missing")
+    live = "\n".join(str(row[1]) for row in desk.live())
+    assert live.count(protocol.RULES_OPEN) == 1
+    assert statuses(desk)[-1] == ("note", "pending")
+
+
+def test_the_agents_own_is_armed_when_the_worker_sees_it(desk: Desk, workspace: Path) -> None:
+    agent = Agent(desk.path, desk.session_id)
+    agent.compact()
+    assert not Audit.objects.filter(session_id=desk.session_id).exists()
+    settle()
+    working.keep_up()
+    audit = Audit.objects.get(session_id=desk.session_id)
+    assert (audit.status, audit.run) == ("not_yet", None)
+    assert statuses(desk) == [("note", "pending")]
+    turn(desk, "SOUL.md")
+    settle()
+    working.keep_up()
+    audit.refresh_from_db()
+    assert (audit.status, left_out(audit)) == ("missing", [today()])
+    assert statuses(desk) == [("note", "pending"), ("warning", "pending")]
+
+
+def test_long_over_when_it_is_seen_nobody_is_told(desk: Desk, workspace: Path) -> None:
+    """A store that is opened for the first time, years after."""
+    Agent(desk.path, desk.session_id).compact()
+    turn(desk, "SOUL.md")
+    desk.rows("UPDATE messages SET timestamp = timestamp - 4000 WHERE id > (SELECT MAX(id) - 4 FROM messages)")
+    audit = look(desk, arm=True)
+    assert (audit.status, audit.settled, audit.late, left_out(audit)) == ("missing", True, True, [today()])
+    assert statuses(desk) == [("note", "expired")]
+
+
+def test_each_event_is_delivered_to_one_caller(desk: Desk, workspace: Path) -> None:
+    compacted(desk)
+    seen_twice = [events.pending(desk.store, desk.session_id) for _ in range(2)]
+    delivered = [events.deliver(each) for each in seen_twice]
+    assert [len(each) for each in delivered] == [1, 0]
+    text = delivered[0][0].text
+    assert text.startswith(protocol.EVENT_START)
+    assert "SOUL.md" in text and today() in text and "GONE.md" not in text.partition("## Session Startup")[0]
+    assert "Never push to main." in text
+    assert statuses(desk) == [("note", "delivered")]
+    (workspace / "SOUL.md").unlink()
+    assert events.text_of(events.of_session(desk.store, desk.session_id)[0]) == text, "it stays as it was told"
+
+
+def test_the_note_names_the_files_of_the_day_it_is_asked_for(desk: Desk, workspace: Path) -> None:
+    compacted(desk)
+    (workspace / "GONE.md").write_text("Back.")
+    (workspace / "SOUL.md").unlink()
+    event = events.of_session(desk.store, desk.session_id)[0]
+    assert events.files_of(event) == [today(), "GONE.md"]
+
+
+def test_looking_again_costs_one_query_and_reads_no_row(
+    desk: Desk, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compacted(desk)
+    turn(desk, ends=False)
+    look(desk)
+    read: list[Sequence[int]] = []
+    whole = reading.read_rows
+    monkeypatch.setattr(reading, "read_rows", lambda reader, ids: read.append(ids) or whole(reader, ids))
+    with open_store(desk.store) as reader:
+        session = get_session(reader, desk.session_id)
+        outline = histories.outline(reader, session)
+        with CaptureQueriesContext(connection) as queries:
+            aftermath.look(reader, session, outline)
+    assert len(queries) == 1
+    assert sum(map(len, read)) <= 1, "the last row alone tells that the turn goes on"

@@ -1,0 +1,238 @@
+"""After a compaction: the audit of the agent's next turn, armed once a compaction and judged from the rows alone.
+
+A compaction made here arms its audit when it is written; one that the agent made, when a worker first sees its
+boundary. The first complete turn behind it is judged: has the agent read the files that its startup asks for? If not,
+one warning is stored and one more turn counts; then the result stands (`docs/enforcement.md`).
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from datetime import UTC, date, datetime
+from itertools import takewhile
+from pathlib import Path
+from typing import Any
+
+from django.db import Error as DatabaseProblem
+from django.utils import timezone
+
+from compaction import messages as m
+from compaction.paths import normal
+from compaction.reads import Read, reads_of
+from compaction.rules import Finding, Requirement, Turn, audit, dated, turns
+from viewer.store import reading
+from viewer.store.codec import StoredMessage, message_of
+from viewer.store.errors import StoreError
+from viewer.store.outline import Cut, Outline
+from viewer.store.sessions import Session, chain
+from viewer.store.stores import Reader, get_store
+
+from . import events
+from .models import Audit, Run
+from .plain import plain
+from .workspaces import existing, rules_of, zone_of
+
+JUDGED = 2  # turns
+LATE_SECONDS = 300.0  # since a turn ended: nobody would be told in time about what it left out
+MOST_ROWS = 5_000  # of two turns that are read
+AT_ONCE, AT_ONCE_OCTETS = 200, 2_000_000  # rows read at a time
+RESULT_CHARACTERS = 4_000  # of a text, enough to tell an error from a file
+
+logger = logging.getLogger(__name__)
+
+
+# -- arming ------------------------------------------------------------------------------------------------------------
+
+
+def arm_run(run: Run) -> None:
+    """Arm the audit of a compaction that was just written. A failure is left to the worker's next look."""
+    try:
+        _arm(
+            store=run.store,
+            session_id=run.new_session_id or run.session_id,
+            handoff_id=run.handoff_id or 0,
+            run=run.pk,
+            model=run.plan["model"],
+            compacted_at=run.applied_at.timestamp() if run.applied_at else time.time(),
+            after=max(run.block_ids),
+            rules=run.rules,
+        )
+    except (DatabaseProblem, StoreError):
+        logger.warning("The turn after %s is not audited yet.", run, exc_info=True)
+
+
+def _arm_seen(reader: Reader, session: Session, cut: Cut) -> Audit:
+    """Arm the audit of a boundary that nobody armed: the agent's own, or ours whose worker died too early."""
+    run = Run.objects.filter(pk=cut.run or 0).first()
+    return _arm(
+        store=session.store,
+        session_id=session.id,
+        handoff_id=cut.handoff_id,
+        run=cut.run,
+        model=session.model,
+        compacted_at=cut.time or time.time(),
+        after=max(cut.block_ids),
+        rules=run.rules if run and run.rules else asdict(rules_of(reader.store, session)),
+    )
+
+
+def _arm(*, rules: Mapping[str, Any], **fields: Any) -> Audit:
+    """Make the audit and its note, once. `rules` are `workspaces.Rules` as an object, {} for none."""
+    store = get_store(fields["store"])
+    today = timezone.now().astimezone(zone_of(store)).date()
+    workspace, named = rules.get("workspace", ""), rules.get("named", ())
+    required = [{"named": name, "path": path} for name in named for path in existing(workspace, [name], today)]
+    reason = "" if required else rules.get("reason") or _no_file(named)
+    found = {"workspace": workspace, "source": rules.get("source", ""), "required": required, "reason": reason}
+    status = "not_yet" if required else "nothing_required"
+    keys = {name: fields.pop(name) for name in ("store", "session_id", "handoff_id")}
+    armed, _ = Audit.objects.get_or_create(**keys, defaults=plain({**fields, **found, "status": status}))
+    events.note(armed, rules.get("sections", ()), named)
+    return armed
+
+
+def _no_file(named: Sequence[str]) -> str:
+    if not named:
+        return "The rules name no file to read at the start of a session."
+    return f"None of the files that the rules name exists: {', '.join(named)}."
+
+
+# -- looking -----------------------------------------------------------------------------------------------------------
+
+
+def look(reader: Reader, session: Session, outline: Outline, *, arm: bool = False) -> list[Audit]:
+    """The audits of a conversation, newest first, brought up to date with its rows.
+
+    With `arm` its newest compaction gets one if it has none. Raises StoreUnavailable.
+    """
+    parts = chain(reader, session.id) if session.parts > 1 else [session.id]
+    audits = list(Audit.objects.filter(store=session.store, session_id__in=parts).order_by("-handoff_id"))
+    newest = max(outline.compactions, key=lambda cut: cut.handoff_id, default=None)
+    if arm and newest is not None and all(each.handoff_id != newest.handoff_id for each in audits):
+        audits.insert(0, _arm_seen(reader, session, newest))
+    standing = {cut.handoff_id for cut in outline.compactions}
+    for each in audits:
+        if each.settled:
+            continue
+        if each.handoff_id not in standing:
+            _settle(each, "undone")
+        elif newest is not None and each.handoff_id != newest.handoff_id:
+            _settle(each, "superseded" if each.status == "not_yet" else each.status)
+        else:
+            _judge(reader, each, outline)
+    return audits
+
+
+def taken_back(store: str, session_id: str, handoff_id: int) -> None:
+    """The compaction with this handoff was undone: nothing is asked of the agent any more."""
+    for each in Audit.objects.filter(store=store, session_id=session_id, handoff_id=handoff_id, settled=False):
+        _settle(each, "undone")
+
+
+def _settle(each: Audit, status: str) -> None:
+    _note(each, status=status, settled=True)
+
+
+def _note(each: Audit, **fields: Any) -> None:
+    """Change an audit that is still open and was not judged further by somebody else."""
+    fields = plain({"audited_at": timezone.now(), **fields})
+    if Audit.objects.filter(pk=each.pk, settled=False, turns=each.turns).update(**fields):
+        for name, value in fields.items():
+            setattr(each, name, value)
+        if each.settled:
+            events.expire(each)
+    else:
+        each.refresh_from_db()
+
+
+# -- judging -----------------------------------------------------------------------------------------------------------
+
+
+def _judge(reader: Reader, each: Audit, outline: Outline) -> None:
+    """Judge the turns behind the compaction that are complete now and were not judged yet."""
+    ids = outline.live_ids[bisect_right(outline.live_ids, each.after) :].tolist()
+    if not ids or ids[-1] <= each.seen_to or not _may_be_complete(reader, each, outline, ids):
+        return
+    rows = list(_rows(reader, outline, ids[:MOST_ROWS]))
+    said = list(map(message_of, rows))
+    complete = turns(said)[:JUDGED]
+    if len(complete) <= each.turns:
+        return
+    reads = reads_of(said)
+    for turn in complete[each.turns :]:
+        findings = _findings(each, reads, rows, turn)
+        late = not each.turns and _ended_long_ago(each, rows[turn.end - 1])
+        _conclude(each, findings, seen_to=rows[turn.end - 1].id, late=late or each.late)
+        if each.settled:
+            return
+    if not each.late:
+        events.warn(each, [found["named"] for found in each.findings if found["message"] is None])
+
+
+def _conclude(each: Audit, findings: list[dict[str, Any]], *, seen_to: int, late: bool) -> None:
+    left_out = any(found["message"] is None for found in findings)
+    status = "nothing_required" if not findings else "missing" if left_out else "passed"
+    count = each.turns + 1
+    settled = not left_out or count >= JUDGED or late
+    _note(each, findings=findings, status=status, settled=settled, turns=count, seen_to=seen_to, late=late)
+
+
+def _may_be_complete(reader: Reader, each: Audit, outline: Outline, ids: Sequence[int]) -> bool:
+    """Whether another turn can be complete, which takes a further request, or a last row that answers it."""
+    asked = sum(1 for _ in takewhile(lambda place: outline.entry(place).id > each.after, reversed(outline.prompts)))
+    if asked != each.turns + 1:
+        return asked > each.turns
+    last = reading.read_rows(reader, ids[-1:]).get(ids[-1])
+    return last is not None and m.is_readable_reply(message_of(last)) and not last.tool_calls
+
+
+def _rows(reader: Reader, outline: Outline, ids: Sequence[int]) -> Iterator[StoredMessage]:
+    """The rows in order, a bounded part of their text at a time."""
+    part: list[int] = []
+    octets = 0
+    for row_id in [*ids, 0]:
+        number = outline.number(row_id)
+        octets += outline.sizes[number] if number is not None else 0
+        if part and (not row_id or len(part) >= AT_ONCE or octets > AT_ONCE_OCTETS):
+            found = reading.read_rows(reader, part)
+            yield from (_cut(found[each]) for each in part if each in found)
+            part, octets = [], 0
+        part.append(row_id)
+
+
+def _cut(row: StoredMessage) -> StoredMessage:
+    """The row without the rest of a long text."""
+    long = isinstance(row.content, str) and len(row.content) > RESULT_CHARACTERS
+    return replace(row, content=row.content[:RESULT_CHARACTERS]) if long else row
+
+
+def _findings(each: Audit, reads: Iterable[Read], rows: Sequence[StoredMessage], turn: Turn) -> list[dict[str, Any]]:
+    """What was read of the required files up to the end of a turn; files that are gone by now are left out."""
+    day = datetime.fromtimestamp(rows[turn.start].timestamp, UTC).astimezone(zone_of(get_store(each.store))).date()
+    home = str(Path.home())
+    required = [
+        Requirement(one["path"], tuple(normal(path, each.workspace, home) for path in _paths(one, day)))
+        for one in each.required
+    ]
+    found = audit([read for read in reads if read.message < turn.end], required, each.workspace, home)
+    return [_finding(one, rows) for one in found if one.read or existing(each.workspace, [one.named], day)]
+
+
+def _paths(one: Mapping[str, str], day: date) -> list[str]:
+    """A file whose name holds the date may be read under that of the day of the turn, too."""
+    return [one["path"], dated(one["named"], day)]
+
+
+def _finding(found: Finding, rows: Sequence[StoredMessage]) -> dict[str, Any]:
+    read = found.read
+    message = None if read is None else rows[read.message].id
+    return {"named": found.named, "path": found.path, "message": message, "tool": read.tool if read else ""}
+
+
+def _ended_long_ago(each: Audit, last: StoredMessage) -> bool:
+    """Whether a turn was over long before the compaction was seen here."""
+    return each.armed_at.timestamp() - last.timestamp > LATE_SECONDS

@@ -1,0 +1,127 @@
+"""What an agent is told at its next turn, once: the note after a compaction, and the audit's warning.
+
+Nothing is injected: an event waits until a program asks for the session's context, or takes the event and injects it
+itself. Until then its text is made for the moment of asking: the files that exist, and the time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, tzinfo
+
+from django.utils import timezone
+
+from compaction import rules
+from viewer.store.errors import NotFound
+from viewer.store.stores import Store, get_store
+
+from .models import Audit, Event
+from .plain import plain
+from .workspaces import existing, zone_of
+
+
+def of_session(
+    store: Store, session_id: str, *, status: str = "", before: int | None = None, limit: int | None = None
+) -> list[Event]:
+    """The events of a session, newest first, below the number `before`; with a status, those that have it."""
+    wanted = {"store": store.name, "session_id": plain(session_id)} | ({"status": status} if status else {})
+    found = Event.objects.filter(**wanted).select_related("audit").order_by("-pk")
+    return list((found if before is None else found.filter(pk__lt=before))[:limit])
+
+
+def pending(store: Store, session_id: str) -> list[Event]:
+    """What waits to be told, in order."""
+    return of_session(store, session_id, status="pending")[::-1]
+
+
+def warnings(audits: Iterable[Audit]) -> dict[int, int]:
+    """The numbers of the warnings that these audits led to, by those of the audits."""
+    return dict(Event.objects.filter(audit__in=audits, kind="warning").values_list("audit", "pk"))
+
+
+def get_event(event_id: int) -> Event:
+    """The event of this number. Raises NotFound."""
+    event = Event.objects.filter(pk=event_id).select_related("audit").first()
+    if event is None:
+        raise NotFound(f"There is no event {event_id}.")
+    return event
+
+
+def deliver(events: Iterable[Event]) -> list[Event]:
+    """Mark pending events as delivered, each for one caller alone; those that were this caller's, with their text."""
+    return [event for event in events if _delivered(event)]
+
+
+def acknowledge(event: Event) -> Event:
+    """Note that somebody told the agent; nothing changes where that is known, or too late."""
+    _delivered(event)
+    event.refresh_from_db()
+    return event
+
+
+def _delivered(event: Event) -> bool:
+    event.text, event.status, event.delivered_at = text_of(event), "delivered", timezone.now()
+    changed = {"text": event.text, "status": event.status, "delivered_at": event.delivered_at}
+    return bool(Event.objects.filter(pk=event.pk, status="pending").update(**changed))
+
+
+def note(audit: Audit, sections: Sequence[str], named: Sequence[str]) -> None:
+    """Store the note after a compaction, once; none where the rules say nothing."""
+    if sections:
+        _store(audit, "note", sections=list(sections), named=list(named))
+
+
+def warn(audit: Audit, missing: Sequence[str]) -> None:
+    """Store the warning of an audit, once."""
+    _store(audit, "warning", missing=list(missing))
+
+
+def _store(audit: Audit, kind: str, **fields: list[str]) -> None:
+    said = {"store": audit.store, "session_id": audit.session_id, **plain(fields)}
+    Event.objects.get_or_create(audit=audit, kind=kind, defaults=said)
+
+
+def expire(audit: Audit) -> None:
+    """Nobody needs to be told any more."""
+    Event.objects.filter(audit=audit, status="pending").update(status="expired")
+
+
+# -- text --------------------------------------------------------------------------------------------------------------
+
+
+def text_of(event: Event) -> str:
+    """What the agent is told: as it was delivered, or as it would be now."""
+    if event.status == "delivered":
+        return event.text
+    audit, zone = event.audit, _zone(event)
+    compacted = spoken_time(datetime.fromtimestamp(audit.compacted_at, UTC).astimezone(zone))
+    if event.kind == "warning":
+        return plain(rules.warning_text(source=audit.source, missing=event.missing, compacted_at=compacted))
+    text = rules.event_text(
+        source=audit.source,
+        sections=event.sections,
+        files=files_of(event),
+        compacted_at=compacted,
+        now=spoken_time(timezone.now().astimezone(zone)),
+    )
+    return plain(text)
+
+
+def files_of(event: Event) -> list[str]:
+    """The files that the event is about: those to read that exist, dated as when it is told, or those not read."""
+    if event.kind == "warning":
+        return list(event.missing)
+    told = event.delivered_at or timezone.now()
+    return existing(event.audit.workspace, event.named, told.astimezone(_zone(event)).date())
+
+
+def spoken_time(at: datetime) -> str:
+    """A time with its zone, as a model is told it."""
+    return f"{at:%A} {at.day} {at:%B %Y}, {at:%H:%M} ({at.tzinfo})"
+
+
+def _zone(event: Event) -> tzinfo:
+    try:
+        return zone_of(get_store(event.store))
+    except NotFound:  # a store that is not configured any more
+        return timezone.get_current_timezone()
