@@ -1,5 +1,7 @@
-"""Rules of the workspace: what of its context file is carried through a compaction, and how they stand in a summary.
+"""Rules of the workspace: what of its context file is carried through a compaction, and whether the next turn kept it.
 
+A summary carries the rules in a block of its own. The turn after a compaction is told of them and of the files to read
+again; `audit` says which of these it read.
 The context file is data that anyone who may write to the workspace wrote. What is carried of it is short, without
 credentials, and can end neither its own block nor the summary around it.
 """
@@ -8,10 +10,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from datetime import date
 from itertools import pairwise
 from typing import NamedTuple
+from urllib.parse import unquote
 
-from . import protocol
+from . import messages as m
+from . import paths, protocol
+from .messages import Message
+from .reads import Read, in_chat_shape
 from .secrets import redact
 
 # --- sections of a Markdown file --------------------------------------------------------------------------------------
@@ -182,3 +189,175 @@ def _blocks(lines: list[str]) -> list[tuple[int, int]]:
 def _without_blank_ends(lines: list[str]) -> str:
     said = [at for at, line in enumerate(lines) if line.strip()]
     return "\n".join(lines[said[0] : said[-1] + 1]) if said else ""
+
+
+# --- files that the rules name ----------------------------------------------------------------------------------------
+_DATE = re.compile(r"YYYY-MM-DD", re.IGNORECASE)
+_SPECIAL = re.compile(r"(`+[^`]+`+|\[[^\[\]]*\]\([^()]*\))")  # code and links
+_LINK = re.compile(r"\[[^\[\]]*\]\(\s*(?:<([^<>]*)>|([^<>\s]*))")
+_APART = re.compile(r"[\s\"'“”‘’«»()\[\]|,;=，。、：；！？（）「」『』《》【】]+")  # noqa: RUF001  (Chinese and Japanese)
+_NAMED = re.compile(r"(?:[A-Za-z]:)?[^:*?<>{}$&#%@]*[^:*?<>{}$&#%@/\\]\.[A-Za-z]\w{0,9}")
+_NO_FILE = re.compile(r"(?i)\w\.\w|[\w-]+(?:\.[\w-]+)*\.(?:com|org|net|io|ai|dev|app|co|gov|edu|eu|de|uk)(?:[/\\].*)?")
+_WITHOUT_SUFFIX = re.compile(r"[A-Z.~][\w./\\~-]*|[\w.~-]+[/\\][\w./\\~-]*\w")  # in backticks: `Makefile`, `docs/START`
+_FORBIDDEN = re.compile(
+    r"(?i)(?:\b(?:never|not|avoid)|n['’]t)\s+(?:ever\s+)?(?:re-?)?(?:read|open|load|view|print|cat)(?:ing)?\b[^.!?\n]*"
+    r"(?:\.(?=\S)[^.!?\n]*)*"
+)
+_LONGEST_LINE = 2_000  # characters of a line that are looked at
+
+
+def named_files(sections: Sequence[str]) -> tuple[str, ...]:
+    """The files that the startup sections name, as they are written there, in order, each once; 20 at most.
+
+    In backticks, as the target of a link, or bare with a suffix; "memory/YYYY-MM-DD.md" stays so. What is a file is for
+    the disk to say: this is liberal, but for what is certainly none and for what is not to be read.
+    """
+    startup = (section for section in sections if _title(section) in _STARTUP)
+    found: dict[str, str] = {}
+    for line in (line for section in startup for line in section.split("\n")[1:]):
+        for name in _names(_FORBIDDEN.sub(" ", line[:_LONGEST_LINE])):
+            found.setdefault(paths.normal(name, ""), name)
+            if len(found) == protocol.MOST_REQUIRED:
+                return tuple(found.values())
+    return tuple(found.values())
+
+
+def dated(named: str, day: date) -> str:
+    """The name with this day in place of YYYY-MM-DD."""
+    return _DATE.sub(day.isoformat(), named)
+
+
+_STARTUP = tuple(title.casefold() for title in protocol.STARTUP_SECTIONS)
+
+
+def _title(section: str) -> str:
+    heading = _heading(0, section.partition("\n")[0])
+    return heading.title if heading else ""
+
+
+def _names(line: str) -> Iterator[str]:
+    for piece in _SPECIAL.split(line):
+        link = _LINK.match(piece)
+        words = [_target(link)] if link else _APART.split(piece.strip("`").strip())
+        alone = piece.startswith("`") and len(words) == 1
+        for word in words if link else map(_bare, words):
+            named = _NAMED.fullmatch(word) or (alone and _WITHOUT_SUFFIX.fullmatch(word))
+            if named and not word.startswith("-") and not _NO_FILE.fullmatch(word):
+                yield word
+
+
+def _target(link: re.Match[str]) -> str:
+    """The file a link leads to; an address elsewhere is no name of a file."""
+    return unquote((link[1] or link[2] or "").partition("#")[0])
+
+
+def _bare(word: str) -> str:
+    """The word without the marks around it: punctuation, emphasis, the "@" of a mention."""
+    word = word.rstrip(".,:!?…*")
+    word = re.sub(r"^(?:\*+(?=\w)|@)", "", word)
+    return word[1:-1] if word[:1] == word[-1:] == "_" else word
+
+
+# --- texts for the next turn ------------------------------------------------------------------------------------------
+def event_text(*, source: str, sections: Sequence[str], files: Sequence[str], compacted_at: str, now: str) -> str:
+    """The note for the turn after a compaction: what happened, which files to read again, the rules, as quoted data.
+
+    Plain statements, labelled as a program's: content filters refuse orders, and scanners take them for injections.
+    """
+    quoted = block(carried(sections, protocol.EVENT_CHARS))
+    pieces = [
+        protocol.EVENT_START,
+        f"This note was made by Palimpsest; no person typed it. This session was compacted at {_line(compacted_at)}:"
+        " earlier messages are summed up. A summary is no replacement for the startup reading of the workspace.",
+        f"Current time: {_line(now)}",
+        f"Startup reading according to {_line(source)}. These files are named there and exist:\n{_listed(files)}"
+        if files
+        else "",
+        f"Quoted from {_line(source)} of the workspace:\n{quoted}" if quoted else "",
+    ]
+    return "\n\n".join(piece for piece in pieces if piece)
+
+
+def warning_text(*, source: str, missing: Sequence[str], compacted_at: str) -> str:
+    """The note that says which files the turn after a compaction did not read; said once, as plainly."""
+    return "\n\n".join(
+        (
+            protocol.WARNING_START,
+            f"This note was made by Palimpsest; no person typed it. This session was compacted at {_line(compacted_at)}."
+            f" The turn after that did not read these files, which {_line(source)} names for the startup reading:\n"
+            f"{_listed(missing)}",
+            "Reading them brings back what the summary left out. This note is not repeated.",
+        )
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    return "\n".join(f"- {_line(name)}" for name in names)
+
+
+def _line(text: str) -> str:
+    """A name or a time on one line that cannot be more than that."""
+    return carried([" ".join(text.split())[:_LONGEST_NAME]])
+
+
+_LONGEST_NAME = 300
+
+# --- the audit --------------------------------------------------------------------------------------------------------
+
+
+class Requirement(NamedTuple):
+    """A file to read: as it was named, and the normal absolute paths any of which it may be read under."""
+
+    named: str
+    paths: tuple[str, ...]
+
+
+class Finding(NamedTuple):
+    """What became of a requirement: its path, and the first call that read it, None if none did."""
+
+    named: str
+    path: str
+    read: Read | None
+
+
+class Turn(NamedTuple):
+    """Indices of messages: the one of a person that begins the turn, and one behind its last message."""
+
+    start: int
+    end: int
+
+
+def audit(
+    reads: Sequence[Read], required: Sequence[Requirement], workspace: str, home: str = ""
+) -> tuple[Finding, ...]:
+    """For each requirement, in order, whether and where it was read; `home` is what "~" stood for."""
+    done = [(paths.normal(read.path, workspace, home), read) for read in reads]
+    return tuple(_finding(requirement, done) for requirement in required)
+
+
+def _finding(requirement: Requirement, done: Sequence[tuple[str, Read]]) -> Finding:
+    for path, read in done:
+        for wanted in requirement.paths:
+            if paths.same(path, wanted):
+                return Finding(requirement.named, wanted, read)
+    return Finding(requirement.named, requirement.paths[0] if requirement.paths else "", None)
+
+
+def turns(messages: Sequence[Message]) -> list[Turn]:
+    """The complete turns, in order.
+
+    A turn begins with what a person typed; more of it before the agent says or does anything belongs to the same turn.
+    It is complete when the agent's last message is a reply without tool calls, or when the next turn begins.
+    """
+    found: list[Turn] = []
+    start, last, replied = -1, -1, False  # `last`: the last message of the agent or its tools in this turn
+    for at, message in enumerate(map(in_chat_shape, messages)):
+        if m.role(message) == "assistant" and not m.is_standalone_handoff(message):
+            last, replied = at, m.is_readable_reply(message) and not m.calls(message)
+        elif m.answers(message) and not m.is_typed(message):
+            last = at
+        elif m.is_typed(message):
+            if 0 <= start <= last:
+                found.append(Turn(start, last + 1))
+            start, replied = (at, False) if start < 0 or start < last else (start, replied)
+    return [*found, Turn(start, last + 1)] if 0 <= start < last and replied else found
