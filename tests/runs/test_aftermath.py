@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -20,8 +21,9 @@ from viewer.runs import aftermath, events, life
 from viewer.runs.models import Audit, Event, Run, StoreRules
 from viewer.runs.planning import Options
 from viewer.store import appending, reading
+from viewer.store.codec import StoredMessage
 from viewer.store.sessions import get_session
-from viewer.store.stores import open_store
+from viewer.store.stores import Reader, open_store
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
 RULES = """# Ours
@@ -52,8 +54,8 @@ def today() -> str:
     return f"memory/{time.strftime('%Y-%m-%d')}.md"
 
 
-def compacted(desk: Desk, **options: bool) -> Run:
-    run = life.start(desk.store, desk.session_id, Options(**options), apply=True)
+def compacted(desk: Desk, *, carry: bool = True) -> Run:
+    run = life.start(desk.store, desk.session_id, Options(carry=carry), apply=True)
     assert (run.status, run.error_message) == ("applied", "")
     return run
 
@@ -62,17 +64,22 @@ def say(desk: Desk, *messages: dict[str, object]) -> list[int]:
     return appending.append(desk.store, desk.session_id, messages, now=time.time())
 
 
+def read_call(call_id: str, path: str) -> dict[str, object]:
+    return {
+        "id": call_id,
+        "type": "function",
+        "function": {"name": "read_file", "arguments": json.dumps({"path": path})},
+    }
+
+
 def turn(desk: Desk, *reads: str, fails: Sequence[str] = (), ends: bool = True) -> list[int]:
     """A turn that reads files in parallel; the ids of its rows."""
-    calls = [
-        {"id": f"c{n}", "type": "function", "function": {"name": "read_file", "arguments": f'{{"path": "{path}"}}'}}
-        for n, path in enumerate([*reads, *fails])
-    ]
+    calls = [read_call(f"c{n}", path) for n, path in enumerate([*reads, *fails])]
     outcomes = ["1|Be kind."] * len(reads) + ['{"error": "File not found"}'] * len(fails)
     said: list[dict[str, object]] = [{"role": "user", "content": "And now?"}]
     if calls:
         said.append({"role": "assistant", "content": "", "tool_calls": calls})
-        said += [{"role": "tool", "tool_call_id": f"c{n}", "content": text} for n, text in enumerate(outcomes)]
+        said.extend({"role": "tool", "tool_call_id": f"c{n}", "content": text} for n, text in enumerate(outcomes))
     return say(desk, *said, *([{"role": "assistant", "content": "Done."}] if ends else []))
 
 
@@ -153,8 +160,7 @@ def test_a_turn_that_goes_on_is_not_judged(desk: Desk, workspace: Path) -> None:
     compacted(desk)
     turn(desk, ends=False)
     assert look(desk).status == "not_yet"
-    say(desk, {"role": "assistant", "content": "I look first.", "tool_calls": [
-        {"id": "x", "type": "function", "function": {"name": "read_file", "arguments": '{"path": "SOUL.md"}'}}]})  # fmt: skip
+    say(desk, {"role": "assistant", "content": "I look first.", "tool_calls": [read_call("x", "SOUL.md")]})
     assert look(desk).status == "not_yet"
     say(desk, {"role": "tool", "tool_call_id": "x", "content": "1|Be kind."}, {"role": "assistant", "content": "So."})
     audit = look(desk)
@@ -230,7 +236,7 @@ def test_a_later_compaction_takes_over(desk: Desk, workspace: Path) -> None:
         say(desk, {"role": "user", "content": "more " * 400}, {"role": "assistant", "content": "yes " * 400})
     again = compacted(desk)
     assert look(desk).handoff_id == again.handoff_id
-    before = Audit.objects.get(handoff_id=first.handoff_id)
+    before = Audit.objects.get(run=first.pk)
     assert (before.settled, before.status) == (True, "missing")
     live = "\n".join(str(row[1]) for row in desk.live())
     assert live.count(protocol.RULES_OPEN) == 1
@@ -292,13 +298,36 @@ def test_looking_again_costs_one_query_and_reads_no_row(
     compacted(desk)
     turn(desk, ends=False)
     look(desk)
-    read: list[Sequence[int]] = []
+    read: list[int] = []
     whole = reading.read_rows
-    monkeypatch.setattr(reading, "read_rows", lambda reader, ids: read.append(ids) or whole(reader, ids))
+
+    def noted(reader: Reader, ids: Sequence[int]) -> dict[int, StoredMessage]:
+        read.extend(ids)
+        return whole(reader, ids)
+
+    monkeypatch.setattr(reading, "read_rows", noted)
     with open_store(desk.store) as reader:
         session = get_session(reader, desk.session_id)
         outline = histories.outline(reader, session)
         with CaptureQueriesContext(connection) as queries:
             aftermath.look(reader, session, outline)
     assert len(queries) == 1
-    assert sum(map(len, read)) <= 1, "the last row alone tells that the turn goes on"
+    assert len(read) <= 1, "the last row alone tells that the turn goes on"
+
+
+def test_a_workspace_behind_a_link_is_one_workspace(desk: Desk, workspace: Path, tmp_path: Path) -> None:
+    """Named by its link in the store's setting, and by its own path in the calls."""
+    link = tmp_path / "link"
+    link.symlink_to(workspace)
+    StoreRules.objects.update(workspace=str(link))
+    compacted(desk)
+    turn(desk, str(workspace / "SOUL.md"), str(link / today()))
+    assert look(desk).status == "passed"
+
+
+def test_what_is_kept_of_the_rules_is_short_and_without_credentials(desk: Desk, workspace: Path) -> None:
+    key = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGH"
+    (workspace / "AGENTS.md").write_text(f"{RULES}\nKey: {key}\n{'x ' * 5_000}")
+    run = compacted(desk)
+    assert sum(map(len, run.rules["sections"])) <= 2 * protocol.EVENT_CHARS
+    assert key not in str(run.rules) + str(events.of_session(desk.store, desk.session_id)[0].sections)

@@ -8,6 +8,7 @@ one warning is stored and one more turn counts; then the result stands (`docs/en
 from __future__ import annotations
 
 import logging
+import os
 import time
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -214,8 +215,9 @@ def _findings(each: Audit, reads: Iterable[Read], rows: Sequence[StoredMessage],
     """What was read of the required files up to the end of a turn; files that are gone by now are left out."""
     day = datetime.fromtimestamp(rows[turn.start].timestamp, UTC).astimezone(zone_of(get_store(each.store))).date()
     home = str(Path.home())
+    bases = dict.fromkeys((each.workspace, os.path.realpath(each.workspace)))
     required = [
-        Requirement(one["path"], tuple(normal(path, each.workspace, home) for path in _paths(one, day)))
+        Requirement(one["path"], tuple(normal(path, base, home) for path in _paths(one, day) for base in bases))
         for one in each.required
     ]
     found = audit([read for read in reads if read.message < turn.end], required, each.workspace, home)

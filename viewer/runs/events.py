@@ -96,15 +96,14 @@ def text_of(event: Event) -> str:
     audit, zone = event.audit, _zone(event)
     compacted = spoken_time(datetime.fromtimestamp(audit.compacted_at, UTC).astimezone(zone))
     if event.kind == "warning":
-        return plain(rules.warning_text(source=audit.source, missing=event.missing, compacted_at=compacted))
-    text = rules.event_text(
+        return rules.warning_text(source=audit.source, missing=event.missing, compacted_at=compacted)
+    return rules.event_text(
         source=audit.source,
         sections=event.sections,
         files=files_of(event),
         compacted_at=compacted,
         now=spoken_time(timezone.now().astimezone(zone)),
     )
-    return plain(text)
 
 
 def files_of(event: Event) -> list[str]:

@@ -40,9 +40,9 @@ class Workspace:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What is carried over a compaction: `text`, made of `sections` of the file `source`, whose path begins at
-    `workspace`. `named` are the files its startup asks for, undated. `reason` says why nothing is carried, "" where
-    something is.
+    """What is carried over a compaction: `text`, made of `sections` (each cut to what a note may say) of the file
+    `source`, whose path begins at `workspace`. `named` are the files its startup asks for, undated. `reason` says why
+    nothing is carried, "" where something is.
     """
 
     workspace: str = ""
@@ -209,7 +209,9 @@ def _carried(workspace: Workspace, file: ContextFile, titles: tuple[str, ...]) -
             "Give one that heading, or name the sections to carry in Settings."
         )
         return Rules(workspace.path, source, reason=reason)
-    return Rules(workspace.path, source, sections, rules.carried(sections), rules.named_files(sections))
+    named = rules.named_files(sections)
+    short = tuple(rules.carried([section], protocol.EVENT_CHARS) for section in sections)
+    return Rules(workspace.path, source, short, rules.carried(sections), named)
 
 
 # -- files that are named ----------------------------------------------------------------------------------------------
