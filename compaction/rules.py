@@ -195,7 +195,7 @@ def _without_blank_ends(lines: list[str]) -> str:
 _DATE = re.compile(r"YYYY-MM-DD", re.IGNORECASE)
 _SPECIAL = re.compile(r"(`+[^`]+`+|\[[^\[\]]*\]\([^()]*\))")  # code and links
 _LINK = re.compile(r"\[[^\[\]]*\]\(\s*(?:<([^<>]*)>|([^<>\s]*))")
-_APART = re.compile(r"[\s\"'“”‘’«»()\[\]|,;=，。、：；！？（）「」『』《》【】]+")  # noqa: RUF001  (Chinese and Japanese)
+_APART = re.compile(r"[\s`\"'“”‘’«»()\[\]|,;=，。、：；！？（）「」『』《》【】]+")  # noqa: RUF001  (Chinese and Japanese)
 _NAMED = re.compile(r"(?:[A-Za-z]:)?[^:*?<>{}$&#%@]*[^:*?<>{}$&#%@/\\]\.[A-Za-z]\w{0,9}")
 _NO_FILE = re.compile(r"(?i)\w\.\w|[\w-]+(?:\.[\w-]+)*\.(?:com|org|net|io|ai|dev|app|co|gov|edu|eu|de|uk)(?:[/\\].*)?")
 _WITHOUT_SUFFIX = re.compile(r"[A-Z.~][\w./\\~-]*|[\w.~-]+[/\\][\w./\\~-]*\w")  # in backticks: `Makefile`, `docs/START`
@@ -203,7 +203,7 @@ _FORBIDDEN = re.compile(
     r"(?i)(?:\b(?:never|not|avoid)|n['’]t)\s+(?:ever\s+)?(?:re-?)?(?:read|open|load|view|print|cat)(?:ing)?\b[^.!?\n]*"
     r"(?:\.(?=\S)[^.!?\n]*)*"
 )
-_LONGEST_LINE = 2_000  # characters of a line that are looked at
+_LONGEST_LINE, _LONGEST_NAME = 2_000, 300  # characters of a line that are looked at, and of a name
 
 
 def named_files(sections: Sequence[str]) -> tuple[str, ...]:
@@ -242,7 +242,7 @@ def _names(line: str) -> Iterator[str]:
         alone = piece.startswith("`") and len(words) == 1
         for word in words if link else map(_bare, words):
             named = _NAMED.fullmatch(word) or (alone and _WITHOUT_SUFFIX.fullmatch(word))
-            if named and not word.startswith("-") and not _NO_FILE.fullmatch(word):
+            if named and len(word) <= _LONGEST_NAME and word[0] != "-" and not _NO_FILE.fullmatch(word):
                 yield word
 
 
@@ -265,14 +265,13 @@ def event_text(*, source: str, sections: Sequence[str], files: Sequence[str], co
     Plain statements, labelled as a program's: content filters refuse orders, and scanners take them for injections.
     """
     quoted = block(carried(sections, protocol.EVENT_CHARS))
+    named = f"Startup reading according to {_line(source)}. These files are named there and exist:\n{_listed(files)}"
     pieces = [
         protocol.EVENT_START,
         f"This note was made by Palimpsest; no person typed it. This session was compacted at {_line(compacted_at)}:"
         " earlier messages are summed up. A summary is no replacement for the startup reading of the workspace.",
         f"Current time: {_line(now)}",
-        f"Startup reading according to {_line(source)}. These files are named there and exist:\n{_listed(files)}"
-        if files
-        else "",
+        named if files else "",
         f"Quoted from {_line(source)} of the workspace:\n{quoted}" if quoted else "",
     ]
     return "\n\n".join(piece for piece in pieces if piece)
@@ -280,15 +279,14 @@ def event_text(*, source: str, sections: Sequence[str], files: Sequence[str], co
 
 def warning_text(*, source: str, missing: Sequence[str], compacted_at: str) -> str:
     """The note that says which files the turn after a compaction did not read; said once, as plainly."""
-    return "\n\n".join(
-        (
-            protocol.WARNING_START,
-            f"This note was made by Palimpsest; no person typed it. This session was compacted at {_line(compacted_at)}."
-            f" The turn after that did not read these files, which {_line(source)} names for the startup reading:\n"
-            f"{_listed(missing)}",
-            "Reading them brings back what the summary left out. This note is not repeated.",
-        )
-    )
+    pieces = [
+        protocol.WARNING_START,
+        f"This note was made by Palimpsest; no person typed it. This session was compacted at {_line(compacted_at)}."
+        f" The turn after that did not read these files, which {_line(source)} names for the startup reading:",
+        _listed(missing),
+        "Reading them brings back what the summary left out. This note is not repeated.",
+    ]
+    return "\n\n".join(pieces)
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -299,8 +297,6 @@ def _line(text: str) -> str:
     """A name or a time on one line that cannot be more than that."""
     return carried([" ".join(text.split())[:_LONGEST_NAME]])
 
-
-_LONGEST_NAME = 300
 
 # --- the audit --------------------------------------------------------------------------------------------------------
 
