@@ -22,6 +22,7 @@ from viewer.store.stores import get_store, open_store
 from . import formats
 from .addresses import Place
 from .report import Report, report_of
+from .rules import ShownRules, rules_of_run
 from .texts import clean
 
 # What a status is called on pages. Progress sentences come from the run itself.
@@ -63,7 +64,8 @@ class RunCard:
 
     `phase` changes with the phase and the part, `ticks` with every look. `place` is where the conversation goes on:
     `moved` says that this is a new session. `earlier` is the address of an older run whose summary could not be
-    written. `kept` is what somebody had typed into a summary that cannot be applied any more.
+    written. `rules` is what stands behind the summary. `kept` is what somebody had typed into a summary that cannot be
+    applied any more.
     """
 
     id: int
@@ -83,6 +85,7 @@ class RunCard:
     tokens_before: SafeString
     tokens_after: SafeString
     summary: str
+    rules: ShownRules | None
     report: Report
     error: str
     stalled: bool
@@ -110,7 +113,7 @@ class RunCard:
         return f"Run {self.id}: {self.label}. {self.error or self.part}"
 
 
-def run_card(run: Run) -> RunCard:
+def run_card(run: Run, *, masking: bool = False) -> RunCard:
     """The card's data."""
     place = Place(run.store, run.new_session_id or run.session_id)
     waiting, picked_up = _pick_up(run)
@@ -132,6 +135,7 @@ def run_card(run: Run) -> RunCard:
         tokens_before=formats.number(run.tokens_before or 0, "tokens"),
         tokens_after=formats.number(run.tokens_after or 0, "tokens"),
         summary=clean(run.summary),
+        rules=rules_of_run(run, masking=masking),
         report=report_of(run, Place(run.store, run.session_id)),
         error=clean(run.error_message),
         stalled=_is_stalled(run),
@@ -222,6 +226,7 @@ def _again(run: Run) -> Again | None:
         return None
     options = {
         "strategy": run.strategy, "focus": run.focus, "keep": str(run.keep_last or ""), "summarizer": run.summarizer,
+        "carry": str(int(run.carry)),
     }  # fmt: skip
     return Again(
         options=(*options.items(), ("apply", str(int(run.apply)))),

@@ -26,7 +26,8 @@ from . import formats
 from .addresses import Place
 from .answers import is_fragment, page, shows_refusals
 from .card import RunCard, matters, run_card
-from .masking import session_for
+from .masking import masks, session_for
+from .rules import ShownRules, found_rules
 from .texts import line
 
 FOCUS_LIMIT = 500  # characters
@@ -64,7 +65,7 @@ class PlanShown:
 
     `blocked` that somebody else compacts the session, so that nothing can be started; `turn` that a turn is running,
     whose end the commit waits for. `sends` is what a model would be sent, "" where none is asked; `too_small` why it
-    could not be.
+    could not be. `rules` are those of the workspace, carried or not; None where no summary is made.
     """
 
     parts: tuple[Part, ...]
@@ -82,6 +83,7 @@ class PlanShown:
     question: str
     blocked: bool = False
     turn: bool = False
+    rules: ShownRules | None = None
     sends: str | SafeString = ""
     too_small: str = ""
 
@@ -97,7 +99,7 @@ class Choice:
 class Panel:
     """The panel of one session. `reason` says why nothing can be compacted here at all, `nothing` why not just now;
     `later` that the plan is not made yet; `summarises` that the strategy asks a summariser, `local` that this one sends
-    nothing anywhere, `no_model` that there is no other.
+    nothing anywhere, `no_model` that there is no other; `carry` that the workspace's rules are to be carried.
     `run` is the session's newest run while it matters.
     """
 
@@ -110,6 +112,7 @@ class Panel:
     summarizer: str
     local: bool
     no_model: bool
+    carry: bool
     plan: PlanShown | None
     reason: str
     nothing: str
@@ -119,12 +122,14 @@ class Panel:
     name: str = ""
 
 
-def panel(store: Store, session: Session, options: Options | None = None, *, in_context: int = 0) -> Panel:
+def panel(
+    store: Store, session: Session, options: Options | None = None, *, in_context: int = 0, masking: bool = False
+) -> Panel:
     """The panel's data. A plan of so many messages `in_context` is left for later where they are many."""
     options = options or Options(summarizer=usual_summarizer(store))
     reason = _refusal(store, session)
     later = in_context > LIVE_LIMIT and not reason
-    plan, nothing = (None, "") if later or reason else _planned(store, session, options)
+    plan, nothing = (None, "") if later or reason else _planned(store, session, options, masking)
     newest = life.latest(store, session.id)
     usable = summarizers()
     return Panel(
@@ -137,11 +142,12 @@ def panel(store: Store, session: Session, options: Options | None = None, *, in_
         summarizer=options.summarizer,
         local=usable.get(options.summarizer, OFFLINE).local,
         no_model=all(each.local for each in usable.values()),
+        carry=options.carry,
         plan=plan,
         reason=reason,
         nothing=nothing,
         later=later,
-        run=run_card(newest) if newest is not None and matters(newest) else None,
+        run=run_card(newest, masking=masking) if newest is not None and matters(newest) else None,
         name=line(session.name, 120),
     )
 
@@ -165,19 +171,19 @@ def _refusal(store: Store, session: Session) -> str:
     return "" if refusal is None else refusal.message
 
 
-def _planned(store: Store, session: Session, options: Options) -> tuple[PlanShown | None, str]:
+def _planned(store: Store, session: Session, options: Options, masking: bool) -> tuple[PlanShown | None, str]:
     """The plan, or why there is none just now."""
     try:
-        return _with_sending(planning.draft(store, session.id, options), options), ""
+        return _with_sending(planning.draft(store, session.id, options), options, masking), ""
     except compaction.CompactionError as problem:
         return None, problem.reason
     except StoreError as problem:
         return None, problem.message
 
 
-def _with_sending(draft: Draft, options: Options) -> PlanShown:
+def _with_sending(draft: Draft, options: Options, masking: bool) -> PlanShown:
     """A draft in the words of the panel, with what a model would be sent where one would be."""
-    shown = shown_plan(draft)
+    shown = shown_plan(draft, masking)
     model = connection(options.summarizer) if options.summarizer in KINDS and options.strategy == "summary" else None
     if model is None:
         return shown
@@ -197,7 +203,7 @@ def _sends(found: Sending) -> SafeString:
     )  # fmt: skip
 
 
-def shown_plan(draft: Draft) -> PlanShown:
+def shown_plan(draft: Draft, masking: bool) -> PlanShown:
     """A draft in the words of the panel."""
     plan = draft.plan
     parts = _parts(draft)
@@ -217,6 +223,7 @@ def shown_plan(draft: Draft) -> PlanShown:
         question=_question(plan, draft.lease is not None),
         blocked=draft.lock is not None,
         turn=draft.lease is not None,
+        rules=None if isinstance(plan, mask.MaskPlan) else found_rules(draft.rules, masking=masking),
     )
 
 
@@ -282,7 +289,10 @@ def _busy(draft: Draft) -> tuple[str, ...]:
 
 
 def options_from(query: QueryDict, store: Store) -> Options:
-    """What the form says; what it cannot mean is left out. A model that is not set up any more is not replaced."""
+    """What the form says; what it cannot mean is left out. A model that is not set up any more is not replaced.
+
+    A tick sends "1" behind the "0" that a hidden field always sends, so that a link without either means the default.
+    """
     keep = query.get("keep", "")
     summarizer, strategy = query.get("summarizer", ""), query.get("strategy", "")
     return Options(
@@ -290,6 +300,7 @@ def options_from(query: QueryDict, store: Store) -> Options:
         focus=line(query.get("focus", ""), FOCUS_LIMIT),
         keep_last=int(keep) if keep.isascii() and keep.isdigit() and 0 < len(keep) < 7 and int(keep) else None,
         summarizer=summarizer if summarizer in (OFFLINE.name, *KINDS) else usual_summarizer(store),
+        carry=query.get("carry") != "0",
     )
 
 
@@ -304,7 +315,7 @@ def plan(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
     found = get_store(store)
     with open_store(found) as reader:
         session = get_session(reader, session_id)
-    data = panel(found, session_for(request, session), options_from(said, found))
+    data = panel(found, session_for(request, session), options_from(said, found), masking=masks(request))
     data = replace(data, confirming="confirm" in said)
     return page(request, "session/_plan.html" if is_fragment(request) else "session/plan.html", data)
 
@@ -319,5 +330,5 @@ def start(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
         options, apply = replace(options, summarizer=OFFLINE.name), False
     run = life.start(found, session_id, options, apply=apply)
     if is_fragment(request):
-        return page(request, "runs/_news.html", run_card(run))
+        return page(request, "runs/_news.html", run_card(run, masking=masks(request)))
     return redirect("pages:run", run.pk)

@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
 from compaction import secrets
 from viewer.runs.models import Run
 from viewer.runs.workspaces import Rules
@@ -14,6 +18,7 @@ from .texts import line, visible
 
 SHOWN = 300  # characters of a title, a file or a directory
 LEFT_OUT = "The workspace's rules were left out."
+ADVICE = "in Settings."  # how a reason ends that can be mended there
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +34,7 @@ class ShownRules:
     workspace: str = ""
     size: str = ""
     text: str = ""
-    reason: str = ""
+    reason: str | SafeString = ""
 
 
 def shown_rules(
@@ -54,15 +59,22 @@ def shown_rules(
         workspace=line(workspace, SHOWN),
         size=formats.counted(len(text), "character"),
         text=visible(text),
-        reason="" if text else visible(reason),
+        reason="" if text else _nothing(visible(reason)),
     )
+
+
+def _nothing(reason: str) -> str | SafeString:
+    """The reason as a sentence of its own, with a link to where it can be mended."""
+    said, mended, _ = reason.rpartition(ADVICE)
+    if not mended:
+        return f"No rules carried along. {reason}" if reason else ""
+    link = f"{reverse('pages:settings')}#rules"
+    return format_html('No rules carried along. {}in <a href="{}">Settings</a>.', said, link)
 
 
 def found_rules(rules: Rules, *, masking: bool = False) -> ShownRules:
     """What was found just now."""
-    return shown_rules(
-        rules.text, rules.sections, rules.source, rules.workspace, rules.reason, masking=masking
-    )  # fmt: skip
+    return shown_rules(rules.text, rules.sections, rules.source, rules.workspace, rules.reason, masking=masking)
 
 
 def rules_of_run(run: Run, *, masking: bool = False) -> ShownRules | None:

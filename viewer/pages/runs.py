@@ -17,7 +17,7 @@ from viewer.store.stores import get_store, open_store
 from .addresses import Place
 from .answers import is_fragment, on_page_of, page, refused, shows_refusals
 from .card import RunCard, mark_of, run_card, ticks
-from .masking import session_for
+from .masking import masks, session_for
 from .texts import clean, line
 
 SUMMARY_LIMIT = 400_000  # characters taken from the form
@@ -46,7 +46,7 @@ def run(request: HttpRequest, run_id: int) -> HttpResponse:
     if is_fragment(request) and (known := life.glance(run_id)) and request.GET.get("mark") == mark_of(known):
         return _ticks(request, known)
     found = life.get_run(run_id)
-    card = run_card(found)
+    card = run_card(found, masking=masks(request))
     if is_fragment(request):
         return page(request, "runs/_news.html", replace(card, just_applied=_just_applied(request, found)))
     return page(request, "runs/run.html", RunPage(card, _session_name(request, found)))
@@ -90,7 +90,8 @@ def apply(request: HttpRequest, run_id: int) -> HttpResponse:
         return _answer(request, life.apply(found, typed))
     except CompactionConflict as refusal:
         if is_fragment(request):
-            return page(request, "runs/_conflict.html", replace(run_card(found), kept=clean(typed or "")))
+            card = run_card(found, masking=masks(request))
+            return page(request, "runs/_conflict.html", replace(card, kept=clean(typed or "")))
         return refused(request, refusal, clean(typed or ""))
     except StoreError as refusal:
         return refused(request, refusal, clean(typed or ""))
@@ -110,5 +111,5 @@ def cancel(request: HttpRequest, run_id: int) -> HttpResponse:
 
 def _answer(request: HttpRequest, run: Run) -> HttpResponse:
     if is_fragment(request):
-        return page(request, "runs/_news.html", run_card(run))
+        return page(request, "runs/_news.html", run_card(run, masking=masks(request)))
     return redirect("pages:run", run.pk)
