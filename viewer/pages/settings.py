@@ -1,4 +1,5 @@
-"""The settings page: which models write summaries, where they are reached, and whether they answer.
+"""The settings page: which models write summaries, where they are reached, and whether they answer; whose rules a
+compaction carries.
 
 A key goes one way, from the form into our own database: no page, address, log line or error page repeats it.
 """
@@ -8,7 +9,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from dataclasses import dataclass, field, replace
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 from django.conf import settings as site
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
@@ -18,12 +19,16 @@ from django.views.debug import SafeExceptionReporterFilter
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 from django.views.decorators.http import require_POST, require_safe
 
+from viewer.runs.rule_settings import rules_settings, save_rules
 from viewer.runs.summarizers import connections, limits
 from viewer.runs.summarizers.connections import KINDS, Connection, Kind
 from viewer.runs.summarizers.trying import Tried, try_out
 from viewer.server_url import is_server_url
+from viewer.store.stores import get_store
 
-from .answers import is_fragment, page
+from . import rule_forms
+from .answers import is_fragment, page, shows_refusals
+from .rule_forms import RuleForms, StoreForm
 from .texts import clean
 
 MODEL_LIMIT, ADDRESS_LIMIT, KEY_LIMIT = 200, 500, 1_000  # characters, as wide as the columns
@@ -88,6 +93,7 @@ class SettingsPage:
     """`unknown_window` is taken for a model that nobody knows; `data` is where the keys and runs are kept."""
 
     sections: tuple[Section, ...]
+    rules: RuleForms
     unknown_window: str
     data: str
 
@@ -102,7 +108,8 @@ class _HidesKeys(SafeExceptionReporterFilter):
 @require_safe
 def settings(request: HttpRequest) -> HttpResponse:
     said = {kind: NEWS.get(request.GET.get(kind, ""), ("", "")) for kind in KINDS}
-    return _page(request, *(replace(_section(kind), tone=tone, news=news) for kind, (tone, news) in said.items()))
+    shown = (replace(_section(kind), tone=tone, news=news) for kind, (tone, news) in said.items())
+    return _page(request, *shown, saved=request.GET.get("rules", ""))
 
 
 @sensitive_post_parameters("key")
@@ -152,10 +159,28 @@ def _test(request: HttpRequest, kind: str) -> HttpResponse:
     return _page(request, replace(_section(kind), trial=trial) if fixed else _typed(kind, request.POST, {}, trial))
 
 
-def _page(request: HttpRequest, *shown: Section) -> HttpResponse:
+@require_POST
+@shows_refusals
+def change_rules(request: HttpRequest, store: str) -> HttpResponse:
+    """What the form of one store's rules asks by its buttons: save, or show what would be carried."""
+    found, typed = get_store(store), rule_forms.read(request.POST)
+    if request.POST.get("do") == "look":
+        now = rule_forms.looked_at(found, typed)
+        if is_fragment(request):
+            return page(request, "settings/_carried.html", now)
+        return _page(request, typed=rule_forms.typed_form(found, request.POST, typed.errors, now))
+    if errors := typed.errors:
+        return _page(request, typed=rule_forms.typed_form(found, request.POST, errors))
+    kept = rules_settings(found).sections
+    save_rules(found, typed.workspace, kept if typed.sections is None else typed.sections)
+    return redirect(f"{reverse('pages:settings')}?{urlencode({'rules': store})}#rules")
+
+
+def _page(request: HttpRequest, *shown: Section, saved: str = "", typed: StoreForm | None = None) -> HttpResponse:
     given = {section.kind.name: section for section in shown}
     sections = tuple(given.get(kind) or _section(kind) for kind in KINDS)
-    data = SettingsPage(sections, f"{limits.UNKNOWN_WINDOW:,}", _own_database())
+    rules = rule_forms.rule_forms(saved, typed)
+    data = SettingsPage(sections, rules, f"{limits.UNKNOWN_WINDOW:,}", _own_database())
     return page(request, "settings/settings.html", data)
 
 

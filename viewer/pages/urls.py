@@ -39,6 +39,7 @@ urlpatterns = [
     path("compactions", compactions.compactions, name="compactions"),
     path("settings", settings.settings, name="settings"),
     path("settings/<str:kind>", settings.change, name="change"),
+    path("settings/rules/<str:store>", settings.change_rules, name="change_rules"),
     path("mask", masking.switch, name="mask"),
     path("runs/<int:run_id>", runs.run, name="run"),
     path("runs/<int:run_id>/apply", runs.apply, name="apply"),
