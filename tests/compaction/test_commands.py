@@ -58,6 +58,7 @@ def paths(command: str | list[str], directory: str = "") -> list[str]:
         ("cat a.md >> b.md", []),
         ("cat a.md &> /dev/null", []),
         ("cat a.md | sort > b.md", []),
+        ("cat a.md > b.md | sort", []),
         ("cat > a.md <<EOF\ncat b.md\nEOF\ncat c.md", ["c.md"]),
         ("cat <<'EOF' > a.md\ncat b.md\nEOF", []),
         ("cat <<-EOF\n\tcat b.md\n\tEOF\ncat c.md", ["c.md"]),
