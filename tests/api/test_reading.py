@@ -24,7 +24,7 @@ SESSION_FIELDS = {
 }  # fmt: skip
 COMPACTION_FIELDS = {
     "at", "by", "messages_before", "messages_after", "tokens_before", "tokens_after", "summary", "boundary_message_id",
-    "handoff_id", "summarised_ids", "kept_ids", "shortened_ids", "run", "undoable",
+    "handoff_id", "summarised_ids", "kept_ids", "shortened_ids", "run", "undoable", "rules", "audit",
 }  # fmt: skip
 
 
@@ -112,6 +112,7 @@ def test_compactions(
     for item in answer["items"]:
         assert item["tokens_after"] < item["tokens_before"]
         assert item["summary"] and not item["summary"].startswith("[CONTEXT")
+        assert (item["rules"], item["audit"]) == ("", None)
 
 
 @pytest.mark.parametrize("version", [21, 31])
@@ -161,7 +162,7 @@ def test_live_and_raw(desk: Desk, tool: Tool) -> None:
 
 def test_context_is_what_a_model_should_be_sent(desk: Desk, tool: Tool) -> None:
     context = tool.get(f"{session_path(desk)}/context")
-    assert set(context) == {"session", "system", "messages", "tokens"}
+    assert set(context) == {"session", "system", "messages", "tokens", "events"}
     assert [(message["role"], message["content"]) for message in context["messages"]] == [
         (role, content) for role, content, _, _ in desk.live()
     ]

@@ -6,7 +6,7 @@ from django.http import Http404, HttpRequest
 from django.urls import URLPattern, URLResolver
 from ninja import NinjaAPI, Router
 
-from . import branches, errors, exports, lifetimes, runs, search, stores
+from . import branches, context, errors, events, exports, lifetimes, runs, search, stores
 
 METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 
@@ -40,5 +40,6 @@ def unknown(request: HttpRequest, path: str) -> None:
 
 
 # Tried in this order.
-for router in (stores.router, search.router, lifetimes.router, exports.router, branches.router, runs.router, rest):
-    api.add_router("", router)
+for part in (stores, search, lifetimes, context, events, exports, branches, runs):
+    api.add_router("", part.router)
+api.add_router("", rest)

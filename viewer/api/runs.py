@@ -27,7 +27,7 @@ router = Router(tags=["runs"])
 )
 def start(request: HttpRequest, store: str, session_id: str, body: RunIn) -> Status[RunOut]:
     """Hand a compaction to a worker: with `apply` it is written, without it stops as a candidate to look at."""
-    options = Options(body.strategy, body.focus, body.keep_last, body.summarizer, body.mode)
+    options = Options(body.strategy, body.focus, body.keep_last, body.summarizer, body.mode, body.rules)
     return Status(202, shapes.run(life.start(get_store(store), session_id, options, apply=body.apply)))
 
 

@@ -179,17 +179,12 @@ class MessagesOut(Schema):
     next: str | None
 
 
-class ContextOut(Schema):
-    """What a model should be sent now. `tokens` are those of the messages, without the system prompt."""
-
-    session: str
-    system: str | None
-    messages: list[dict[str, Any]]
-    tokens: int
-
-
 class CompactionOut(Schema):
-    """`boundary_message_id` is the first message that was kept: the boundary stands before it."""
+    """`boundary_message_id` is the first message that was kept: the boundary stands before it.
+
+    `rules` are those that stand at the end of `summary`, "" for none; `audit` is the status of the audit of the turn
+    after it, null where there is none.
+    """
 
     at: datetime | None
     by: str
@@ -198,6 +193,8 @@ class CompactionOut(Schema):
     tokens_before: int
     tokens_after: int
     summary: str
+    rules: str
+    audit: str | None
     boundary_message_id: int | None
     handoff_id: int
     summarised_ids: list[int]
@@ -216,12 +213,14 @@ class PlanIn(Body):
     """The choices for one compaction.
 
     `strategy` is `summary`, or `mask`: old tool output becomes one line each, without a summary or a summariser.
+    `rules` false leaves the rules of the workspace out of the handoff.
     """
 
     strategy: str = "summary"
     focus: Annotated[str, Field(max_length=2000)] = ""
     keep_last: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
     summarizer: str = "offline"
+    rules: bool = True
 
 
 class RunIn(PlanIn):
@@ -250,12 +249,25 @@ class BusyOut(Schema):
     turn: HeldOut | None
 
 
+class RulesOut(Schema):
+    """What was found of the workspace's rules: `sections` of the file `source`, and the `text` made of them, exactly as
+    it stands in the handoff where it is `carried`. `reason` says why there is nothing to carry.
+    """
+
+    workspace: str = ""
+    source: str = ""
+    sections: list[str] = []
+    text: str = ""
+    reason: str = ""
+    carried: bool = False
+
+
 class PlanOut(Schema):
     """A dry run: `head` and `tail` stay, `middle` would be summarised, earlier handoffs (`lifted`, and those merged
     into kept rows; `earlier_tokens` together) are folded into the new one.
 
     With the strategy `mask` the `middle` are the messages whose tool output or arguments would be shortened, the `head`
-    all others before the `tail`, and only earlier notes of this strategy are `lifted`.
+    all others before the `tail`, only earlier notes of this strategy are `lifted`, and no rules are carried.
     """
 
     head: PartOut
@@ -272,6 +284,7 @@ class PlanOut(Schema):
     tokens_are_estimates: bool
     pick_up: str
     busy: BusyOut | None
+    rules: RulesOut
 
 
 class UsageOut(Schema):
@@ -284,7 +297,10 @@ class UsageOut(Schema):
 
 
 class RunOut(Schema):
-    """`progress.sentence` says what is being done; `error` what stopped it last; `model` what wrote the summary."""
+    """`progress.sentence` says what is being done; `error` what stopped it last; `model` what wrote the summary.
+
+    `summary` is without the rules, which stand behind it where they are carried.
+    """
 
     id: int
     store: str
@@ -305,6 +321,7 @@ class RunOut(Schema):
     messages_before: int | None
     messages_after: int | None
     summary: str
+    rules: RulesOut
     error: ErrorOut | None
     undoable: bool
     created_at: datetime

@@ -1,4 +1,4 @@
-"""Sessions: list, one, rename and archive, messages, context, compactions, plan."""
+"""Sessions: list, one, rename and archive, messages, compactions, plan."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from ninja.responses import Status
 
 from viewer.catalog import histories, keeping
 from viewer.catalog.lines import Order, SessionFilter
-from viewer.runs import planning
+from viewer.runs import aftermath, planning
 from viewer.runs.planning import Options
-from viewer.store import appending, counting, reading, writing
-from viewer.store.sessions import get_session, system_prompt
+from viewer.store import appending, writing
+from viewer.store.sessions import get_session
 from viewer.store.stores import get_store, open_store
 
 from . import listed, messages, shapes
@@ -23,7 +23,6 @@ from .schemas import (
     AppendedOut,
     AppendIn,
     CompactionsOut,
-    ContextOut,
     Limit,
     MessagesOut,
     PlanIn,
@@ -106,31 +105,19 @@ def append_messages(request: HttpRequest, store: str, session_id: str, body: App
     return Status(201, AppendedOut(ids=appending.append(get_store(store), session_id, new, now=time.time())))
 
 
-@router.get(f"{SESSION}/context", auth=READ, response=answers(ContextOut), summary="What a model should be sent now")
-def context(request: HttpRequest, store: str, session_id: str) -> ContextOut:
-    """The live context in OpenAI's chat shape, handoff included; the system prompt kept beside it apart."""
-    with open_store(get_store(store)) as reader:
-        count = counting.counter_for(get_session(reader, session_id).model)
-        rows = reading.for_model(reading.live_context(reader, session_id))
-        prompt = system_prompt(reader, session_id)
-    return ContextOut(
-        session=session_id,
-        system=prompt or None,
-        messages=[messages.openai(row) for row in rows],
-        tokens=sum(counting.row_tokens(row, count) for row in rows),
-    )
-
-
 @router.get(f"{SESSION}/compactions", auth=READ, response=answers(CompactionsOut), summary="Compactions of a session")
 def compactions(request: HttpRequest, store: str, session_id: str) -> CompactionsOut:
     """Every compaction that stands, ours or the agent's, oldest first."""
     with open_store(get_store(store)) as reader:
         found = histories.compactions(reader, session_id)
-    return CompactionsOut(items=[shapes.compaction(view) for view in found])
+        session = get_session(reader, session_id)
+        audits = aftermath.look(reader, session, histories.outline(reader, session)) if found else []
+    judged = {audit.handoff_id: audit.status for audit in audits}
+    return CompactionsOut(items=[shapes.compaction(view, judged.get(view.handoff_id)) for view in found])
 
 
 @router.post(f"{SESSION}/plan", auth=READ[:1], response=answers(PlanOut), summary="A dry run")
 def plan(request: HttpRequest, store: str, session_id: str, body: PlanIn) -> PlanOut:
     """What a compaction would keep and summarise, and why; no model is asked and nothing is written."""
-    options = Options(body.strategy, body.focus, body.keep_last, body.summarizer)
+    options = Options(body.strategy, body.focus, body.keep_last, body.summarizer, carry=body.rules)
     return shapes.plan(planning.draft(get_store(store), session_id, options))

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
 
+from compaction.rules import rules_in
 from viewer.catalog import histories
 from viewer.runs import life, planning
 from viewer.runs.models import Run
@@ -21,6 +25,7 @@ from .schemas import (
     HeldOut,
     PartOut,
     PlanOut,
+    RulesOut,
     RunOut,
     SessionOut,
     UsageOut,
@@ -58,7 +63,8 @@ def session(reader: Reader, found: Session) -> SessionOut:
     )
 
 
-def compaction(view: CompactionView) -> CompactionOut:
+def compaction(view: CompactionView, audit: str | None) -> CompactionOut:
+    """A compaction with the status of its audit."""
     return CompactionOut(
         at=moment(view.at) if view.at else None,
         by=view.by,
@@ -67,6 +73,8 @@ def compaction(view: CompactionView) -> CompactionOut:
         tokens_before=view.tokens_before,
         tokens_after=view.tokens_after,
         summary=view.summary,
+        rules=rules_in(view.summary),
+        audit=audit,
         boundary_message_id=view.boundary_message_id,
         handoff_id=view.handoff_id,
         summarised_ids=list(view.summarised_ids),
@@ -95,7 +103,14 @@ def plan(draft: Draft) -> PlanOut:
         tokens_are_estimates=draft.estimate,
         pick_up=draft.pick_up,
         busy=busy,
+        rules=_rules(asdict(draft.rules), wanted=bool(made.policy.rules)),
     )
+
+
+def _rules(found: Mapping[str, Any], wanted: bool) -> RulesOut:
+    """`workspaces.Rules` as an object, {} of a run that has not looked for them."""
+    known = {name: found[name] for name in RulesOut.model_fields if name in found}
+    return RulesOut(**known, carried=wanted and bool(found.get("text")))
 
 
 def _part(ids: tuple[int, ...], tokens: int) -> PartOut:
@@ -128,6 +143,7 @@ def run(found: Run) -> RunOut:
         messages_before=found.messages_before,
         messages_after=found.messages_after,
         summary=found.summary,
+        rules=_rules(found.rules, wanted=found.carry and found.strategy == "summary"),
         error=error,
         undoable=life.is_undoable(found),
         created_at=found.created_at,

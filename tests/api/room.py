@@ -1,0 +1,78 @@
+"""A session that works in a workspace with rules, driven over the API alone."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.api.tool import Tool
+from tests.runs.desk import Desk
+
+RULES = (
+    "## Session Startup\n\nRead `WORKFLOW.md` and `STYLE.md`, then `memory/YYYY-MM-DD.md`.\n\n"
+    "## Red Lines\n\nNever push to main."
+)
+AGENTS = f"# Agents\n\n{RULES}\n\n## Tone\n\nFriendly.\n"
+READ_TOOL = "read_file"
+
+
+@dataclass(frozen=True)
+class Room:
+    """A session of the desk's store whose working directory is `workspace`: two of its three named files exist."""
+
+    desk: Desk
+    tool: Tool
+    session_id: str
+    workspace: Path
+
+    @property
+    def path(self) -> str:
+        return f"/stores/hermes/sessions/{self.session_id}"
+
+    def compact(self, **choices: Any) -> Any:
+        """A run that is carried out at once."""
+        status, run = self.tool.call("POST", f"{self.path}/runs", {"apply": True, **choices})
+        assert status == 202, run
+        assert run["status"] == ("applied" if choices.get("apply", True) else "ready"), run
+        return run
+
+    def append(self, *messages: dict[str, Any]) -> list[int]:
+        status, answer = self.tool.call("POST", f"{self.path}/messages", {"messages": messages})
+        assert status == 201, answer
+        return list(answer["ids"])
+
+    def turn(self, *files: str) -> list[int]:
+        """A complete turn in which the agent reads these files; the ids of its messages."""
+        said: list[dict[str, Any]] = [{"role": "user", "content": "And the next step?"}]
+        for at, file in enumerate(files):
+            function = {"name": READ_TOOL, "arguments": json.dumps({"path": file})}
+            said += [
+                {"role": "assistant", "tool_calls": [{"id": f"r{at}", "type": "function", "function": function}]},
+                {"role": "tool", "content": "1|Work in small steps.", "tool_call_id": f"r{at}", "name": READ_TOOL},
+            ]
+        return self.append(*said, {"role": "assistant", "content": "Done, the next step is taken."})
+
+    def events(self, **wanted: str) -> list[dict[str, Any]]:
+        return list(self.tool.get(f"{self.path}/events", **wanted)["items"])
+
+    def audit(self) -> dict[str, Any]:
+        """The newest one."""
+        return dict(self.tool.get(f"{self.path}/audits")["items"][0])
+
+
+def furnish(desk: Desk, tool: Tool, workspace: Path) -> Room:
+    """Make the workspace, and a session in it that is long enough for a compaction."""
+    workspace.mkdir()
+    (workspace / "AGENTS.md").write_text(AGENTS)
+    for name in ("WORKFLOW.md", "STYLE.md"):
+        (workspace / name).write_text("Work in small steps.\n")
+    said = [
+        {"role": ("user", "assistant")[at % 2], "content": f"Message {at}. " + f"Ticket {at} is about a refund. " * 40}
+        for at in range(40)
+    ]
+    body = {"cwd": str(workspace), "model": "gpt-5", "messages": said}
+    status, session = tool.call("POST", "/stores/hermes/sessions", body)
+    assert status == 201, session
+    return Room(desk, tool, session["id"], workspace)

@@ -1,0 +1,189 @@
+"""What a model should be sent now, and what the agent is told with it: each event once, to one caller."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from pytest_django import Settings
+
+from compaction import protocol
+from tests.api.room import AGENTS, Room
+from tests.api.tool import Tool, session_path
+from tests.runs.desk import Desk
+from viewer import access
+from viewer.catalog import histories
+from viewer.runs import aftermath
+from viewer.runs.models import Audit, Event, StoreRules
+from viewer.store.sessions import get_session
+from viewer.store.stores import open_store
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
+
+
+def told(room: Room) -> Any:
+    status, context = room.tool.call("POST", f"{room.path}/context")
+    assert status == 200, context
+    return context
+
+
+def notes(context: Any) -> list[str]:
+    return [message["content"] for message in context["messages"] if message["role"] == "system"]
+
+
+def test_an_event_is_shown_as_often_as_asked_and_told_once(room: Room) -> None:
+    handoff = room.compact()
+    room.append({"role": "user", "content": "Where were we?"})
+    shown = [room.tool.get(f"{room.path}/context") for _ in range(2)]
+    assert [[event["status"] for event in context["events"]] for context in shown] == [["pending"]] * 2
+    assert [notes(context) for context in shown] == [[], []]
+
+    context = told(room)
+    (event,) = context["events"]
+    assert (event["kind"], event["status"], event["run"]) == ("note", "delivered", handoff["id"])
+    assert event["text"].startswith(protocol.EVENT_START) and "Never push to main." in event["text"]
+    assert context["messages"][-2:] == [
+        {"role": "system", "content": event["text"]},
+        {"role": "user", "content": "Where were we?"},
+    ]
+    assert notes(context) == [event["text"]]
+    assert [each for each in context["messages"] if each["role"] != "system"] == shown[0]["messages"]
+    assert context["tokens"] > shown[0]["tokens"] + len(event["text"]) / 8
+
+    again = told(room)
+    assert (again["events"], again["messages"], again["tokens"]) == ([], shown[0]["messages"], shown[0]["tokens"])
+    assert room.tool.get(f"{room.path}/context") == again
+    assert room.events() == [event]
+
+
+def test_behind_the_messages_where_no_request_waits(room: Room) -> None:
+    room.compact()
+    context = told(room)
+    assert [message["role"] for message in context["messages"][-2:]] == ["assistant", "system"]
+
+
+def test_where_the_conversation_went_on_in_a_new_session(room: Room) -> None:
+    run = room.compact(mode="split")
+    assert told(room)["events"] == []
+    part = replace(room, session_id=run["new_session_id"])
+    assert [event["session_id"] for event in told(part)["events"]] == [part.session_id]
+    assert told(part)["events"] == []
+
+
+def test_a_warning_is_told_after_the_note_and_nothing_once_all_is_read(room: Room) -> None:
+    room.compact()
+    room.turn("WORKFLOW.md")
+    room.append({"role": "user", "content": "Go on."})
+    context = told(room)
+    assert [event["kind"] for event in context["events"]] == ["note", "warning"]
+    assert notes(context) == [event["text"] for event in context["events"]]
+    assert context["events"][1]["files"] == ["STYLE.md"] and "STYLE.md" in notes(context)[1]
+    room.compact()
+    room.turn("WORKFLOW.md", "STYLE.md")
+    assert [event["kind"] for event in room.tool.get(f"{room.path}/context")["events"]] == []
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_what_is_over_is_not_told(room: Room, method: str) -> None:
+    """Nobody looked between the turn that read everything and this call."""
+    room.compact()
+    room.turn("WORKFLOW.md", "STYLE.md")
+    assert Event.objects.get().status == "pending"
+    assert room.tool.call(method, f"{room.path}/context")[1]["events"] == []
+    assert Event.objects.get().status == "expired"
+
+
+def test_two_calls_at_the_same_time_share_the_events(room: Room) -> None:
+    """One call has read what waits and is about to mark it, when another one gets ahead of it."""
+    room.compact()
+    room.turn("WORKFLOW.md")
+    ahead: list[Any] = []
+
+    def overtake(execute: Callable[..., Any], sql: str, params: Any, many: bool, context: Any) -> Any:
+        # The note is marked by the call itself; before it marks the warning the other call runs from end to end.
+        if sql.startswith('UPDATE "runs_event"') and Event.objects.filter(status="delivered").exists() and not ahead:
+            ahead.append(None)
+            ahead[0] = told(room)
+        return execute(sql, params, many, context)
+
+    with connection.execute_wrapper(overtake):
+        late = told(room)
+    shares = [[event["kind"] for event in context["events"]] for context in (late, ahead[0])]
+    assert shares == [["note"], ["warning"]]
+    assert [len(notes(context)) for context in (late, ahead[0])] == [1, 1]
+    assert {notes(late)[0], notes(ahead[0])[0]} == {event["text"] for event in room.events()}
+
+
+def test_a_store_that_cannot_be_compacted_here_has_events_all_the_same(
+    open_desk: Callable[..., Desk], tool: Tool, tmp_path: Path, settings: Settings
+) -> None:
+    """Of a compaction that the agent made; nothing is written to the agent's database."""
+    desk = open_desk(16, "Airline desk, week 30 #4")
+    (tmp_path / "ws").mkdir()
+    (tmp_path / "ws" / "AGENTS.md").write_text(AGENTS)
+    (tmp_path / "ws" / "STYLE.md").write_text("Short.")
+    settings.WORKSPACES = [tmp_path]
+    StoreRules.objects.create(store="hermes", workspace=str(tmp_path / "ws"))
+    with open_store(desk.store) as reader:
+        cuts = histories.outline(reader, get_session(reader, desk.session_id)).compactions
+    newest = max(max(cut.block_ids) for cut in cuts)
+    desk.rows("DELETE FROM messages WHERE session_id = ? AND id > ?", desk.session_id, newest)  # it was just now
+    with open_store(desk.store) as reader:
+        session = get_session(reader, desk.session_id)
+        aftermath.look(reader, session, histories.outline(reader, session), arm=True)
+    octets = hashlib.sha256(desk.path.read_bytes()).digest()
+    path = f"{session_path(desk)}/context"
+    assert [event["kind"] for event in tool.get(path)["events"]] == ["note"]
+    assert [event["files"] for event in tool.call("POST", path)[1]["events"]] == [["STYLE.md"]]
+    assert tool.call("POST", path)[1]["events"] == []
+    assert hashlib.sha256(desk.path.read_bytes()).digest() == octets
+
+
+def test_refusals(desk: Desk, tool: Tool, signed_in: Client) -> None:
+    path = f"{session_path(desk)}/context"
+    reader, writer = (Tool(access.new_token(scope, [scope])) for scope in ("read", "write"))
+
+    def code(by: Tool, method: str, address: str) -> tuple[int, str]:
+        status, answer = by.call(method, address)
+        return status, answer["error"]["code"]
+
+    assert code(Tool("wrong"), "POST", path) == (401, "unauthorized")
+    assert code(reader, "POST", path) == (403, "forbidden")
+    assert code(writer, "GET", path) == (403, "forbidden")
+    assert (reader.call("GET", path)[0], writer.call("POST", path)[0]) == (200, 200)
+    assert signed_in.get(f"/api/v1{path}").status_code == 200
+    assert signed_in.post(f"/api/v1{path}").status_code == 401, "a cookie alone must not tell an event"
+    assert code(tool, "PUT", path) == (405, "method_not_allowed")
+    for method in ("GET", "POST"):
+        assert code(tool, method, "/stores/nowhere/sessions/nobody/context") == (404, "not_found")
+        assert code(tool, method, "/stores/hermes/sessions/nobody/context") == (404, "not_found")
+
+
+def test_more_events_mean_no_more_statements(room: Room) -> None:
+    room.compact()
+    told(room)
+    counts = []
+    for more in (2, 20):
+        for at in range(more):
+            audit = Audit.objects.create(
+                store="hermes",
+                session_id=room.session_id,
+                handoff_id=-(more + at),
+                compacted_at=1,
+                after=1,
+                settled=True,
+            )
+            Event.objects.create(audit=audit, store="hermes", session_id=room.session_id, kind="note", status="expired")
+        for method, path in [("GET", "context"), ("POST", "context"), ("GET", "events"), ("GET", "audits")]:
+            with CaptureQueriesContext(connection) as queries:
+                status, answer = room.tool.call(method, f"{room.path}/{path}")
+            assert status == 200 and (path == "context" or len(answer["items"]) > more)
+            counts.append((method, path, len(queries)))
+    assert counts[:4] == counts[4:]

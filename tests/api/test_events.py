@@ -1,0 +1,167 @@
+"""Events, audits and carried rules, as another program sees them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from compaction import protocol
+from tests.api.room import READ_TOOL, RULES, Room
+from tests.api.tool import Tool, session_path
+from tests.runs.desk import Desk
+from viewer import access
+from viewer.api import cursors
+from viewer.runs.models import Event
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
+
+EVENT_FIELDS = {
+    "id", "store", "session_id", "kind", "status", "text", "files", "source", "workspace", "handoff_id", "run",
+    "created_at", "delivered_at",
+}  # fmt: skip
+AUDIT_FIELDS = {
+    "id", "store", "session_id", "handoff_id", "run", "status", "settled", "late", "turns", "required", "missing",
+    "warned", "reason", "workspace", "source", "compacted_at", "armed_at", "audited_at",
+}  # fmt: skip
+
+
+def test_an_event_is_acknowledged_by_a_runtime_that_tells_it_itself(room: Room) -> None:
+    assert room.events() == []
+    run = room.compact()
+    (room.workspace / "memory").mkdir()
+    today = datetime.now(UTC).date()
+    (room.workspace / "memory" / f"{today}.md").write_text("Today.")
+    (event,) = room.events(status="pending")
+    assert set(event) == EVENT_FIELDS
+    assert (event["kind"], event["run"], event["session_id"]) == ("note", run["id"], room.session_id)
+    assert (event["source"], event["workspace"]) == ("AGENTS.md", str(room.workspace))
+    assert event["files"] == ["WORKFLOW.md", "STYLE.md", f"memory/{today}.md"]
+    assert event["text"].startswith(protocol.EVENT_START) and f"memory/{today}.md" in event["text"]
+    assert event["delivered_at"] is None
+
+    status, said = room.tool.call("POST", f"/events/{event['id']}/ack")
+    assert (status, said["status"], set(said)) == (200, "delivered", EVENT_FIELDS)
+    assert said["delivered_at"].endswith("Z")
+    (room.workspace / "STYLE.md").unlink()
+    assert room.tool.call("POST", f"/events/{event['id']}/ack") == (200, said | {"files": [
+        "WORKFLOW.md", f"memory/{today}.md"]})  # fmt: skip
+    assert room.events(status="pending") == []
+    assert room.tool.call("POST", f"{room.path}/context")[1]["events"] == []
+
+
+def test_one_that_expired_stays_so(room: Room) -> None:
+    run = room.compact()
+    (event,) = room.events()
+    assert room.tool.call("POST", f"/runs/{run['id']}/undo")[0] == 200
+    status, said = room.tool.call("POST", f"/events/{event['id']}/ack")
+    assert (status, said["status"], said["delivered_at"]) == (200, "expired", None)
+    assert room.events() == room.events(status="expired") == [said]
+
+
+def test_events_are_listed_newest_first_in_pages(room: Room) -> None:
+    room.compact()
+    room.turn()
+    everything = room.events()
+    assert [event["kind"] for event in everything] == ["warning", "note"]
+    first = room.tool.get(f"{room.path}/events", limit=1)
+    second = room.tool.get(f"{room.path}/events", limit=1, cursor=first["next"])
+    assert [*first["items"], *second["items"]] == everything
+    assert second["next"] is None
+
+
+def test_the_audit_names_what_is_missing_and_links_what_was_read(room: Room) -> None:
+    assert room.tool.get(f"{room.path}/audits") == {"items": [], "next": None}
+    run = room.compact()
+    audit = room.audit()
+    assert set(audit) == AUDIT_FIELDS
+    assert (audit["status"], audit["turns"], audit["missing"], audit["warned"]) == ("not_yet", 0, [], None)
+    assert (audit["run"], audit["source"], audit["workspace"]) == (run["id"], "AGENTS.md", str(room.workspace))
+    unread = [{"name": name, "read_by": None, "tool": ""} for name in ("WORKFLOW.md", "STYLE.md")]
+    assert audit["required"] == unread
+
+    _, call, *_ = room.turn("./WORKFLOW.md")
+    audit = room.audit()
+    read = {"name": "WORKFLOW.md", "read_by": call, "tool": READ_TOOL}
+    assert (audit["status"], audit["settled"], audit["turns"]) == ("missing", False, 1)
+    assert (audit["required"], audit["missing"]) == ([read, unread[1]], ["STYLE.md"])
+    warning = room.events()[0]
+    assert (warning["kind"], warning["id"], warning["files"]) == ("warning", audit["warned"], ["STYLE.md"])
+    assert warning["text"].startswith(protocol.WARNING_START) and "STYLE.md" in warning["text"]
+
+    _, call, *_ = room.turn(str(room.workspace / "STYLE.md"))
+    audit = room.audit()
+    assert (audit["status"], audit["settled"], audit["turns"], audit["late"]) == ("passed", True, 2, False)
+    assert (audit["required"][1]["read_by"], audit["missing"], audit["warned"]) == (call, [], warning["id"])
+    assert [event["status"] for event in room.events()] == ["expired", "expired"]
+    assert len(room.events()) == 2, "one warning, once"
+
+
+def test_compactions_say_which_rules_they_carry_and_what_became_of_the_audit(room: Room) -> None:
+    room.compact(rules=False)
+    room.turn("WORKFLOW.md", "STYLE.md")
+    assert room.audit()["status"] == "passed"
+    room.compact()
+    room.turn("WORKFLOW.md", "STYLE.md")  # which nobody looked at before this
+    without, carrying = room.tool.get(f"{room.path}/compactions")["items"]
+    assert (without["rules"], without["audit"]) == ("", "passed")
+    assert (carrying["rules"], carrying["audit"]) == (RULES, "passed")
+    assert carrying["summary"].endswith(f"{protocol.RULES_OPEN}\n{RULES}\n{protocol.RULES_CLOSE}")
+
+
+def test_a_plan_and_a_run_show_what_is_carried_and_from_where(room: Room) -> None:
+    found = {
+        "workspace": str(room.workspace),
+        "source": "AGENTS.md",
+        "sections": [RULES[: RULES.index("\n\n## Red")], RULES[RULES.index("## Red") :]],
+        "text": RULES,
+        "reason": "",
+    }
+    for choices, carried in [({}, True), ({"rules": False}, False)]:
+        plan = room.tool.call("POST", f"{room.path}/plan", choices)[1]
+        assert plan["rules"] == found | {"carried": carried}
+    run = room.compact(rules=False, apply=False)
+    assert run["rules"] == found | {"carried": False}
+    run = room.compact(apply=False)
+    assert run["rules"] == found | {"carried": True} and protocol.RULES_OPEN not in run["summary"]
+    (room.workspace / "AGENTS.md").write_text("Changed since: nothing of this is in the candidate.")
+    run = room.tool.call("POST", f"/runs/{run['id']}/apply")[1]
+    handoffs = [m["content"] for m in room.tool.get(f"{room.path}/context")["messages"] if RULES in str(m["content"])]
+    assert run["status"] == "applied" and len(handoffs) == 1
+
+    plan = room.tool.call("POST", f"{room.path}/plan")[1]
+    assert (plan["rules"]["text"], plan["rules"]["sections"], plan["rules"]["carried"]) == ("", [], False)
+    assert "no section called Session Startup or Red Lines" in plan["rules"]["reason"]
+    assert room.tool.call("POST", f"{room.path}/plan", {"rules": "perhaps"})[0] == 422
+
+
+def test_refusals(desk: Desk, tool: Tool, signed_in: Client) -> None:
+    events, audits = (f"{session_path(desk)}/{name}" for name in ("events", "audits"))
+    reader, writer = (Tool(access.new_token(scope, [scope])) for scope in ("read", "write"))
+
+    def code(by: Tool, method: str, path: str, **query: Any) -> tuple[int, str]:
+        status, answer = by.call(method, path, **query)
+        return status, answer["error"]["code"]
+
+    for path in (events, audits):
+        assert code(Tool("wrong"), "GET", path) == (401, "unauthorized")
+        assert code(writer, "GET", path) == (403, "forbidden")
+        assert (reader.get(path), signed_in.get(f"/api/v1{path}").status_code) == ({"items": [], "next": None}, 200)
+        assert code(tool, "POST", path) == (405, "method_not_allowed")
+        assert code(tool, "GET", path.replace("hermes", "nowhere")) == (404, "not_found")
+        assert code(tool, "GET", path.replace(desk.session_id, "nobody")) == (404, "not_found")
+    assert code(tool, "GET", events, status="read") == (422, "invalid")
+    assert code(tool, "GET", events, limit=0) == (422, "invalid")
+    for cursor in ("abc", cursors.written("runs", 7), cursors.written("events", "7")):
+        assert code(tool, "GET", events, cursor=cursor) == (422, "bad_cursor")
+    assert tool.get(events, cursor=cursors.written("events", 10**40))["items"] == []
+
+    assert code(Tool("wrong"), "POST", "/events/1/ack") == (401, "unauthorized")
+    assert signed_in.post("/api/v1/events/1/ack").status_code == 401
+    assert code(reader, "POST", "/events/1/ack") == (403, "forbidden")
+    assert code(tool, "GET", "/events/1/ack") == (405, "method_not_allowed")
+    for unknown in ("1", "0", str(2**63), str(10**40), "-1", "one"):
+        assert code(tool, "POST", f"/events/{unknown}/ack") == (404, "not_found")
+    assert not Event.objects.exists()

@@ -1,0 +1,80 @@
+"""What a model should be sent now; a call that is to be sent it also takes what the agent is to be told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest
+from ninja import Router, Schema
+
+from compaction.tokens import message_tokens
+from viewer.catalog import histories
+from viewer.runs import aftermath, events
+from viewer.store import counting, reading
+from viewer.store.sessions import get_session, system_prompt
+from viewer.store.stores import Store, get_store, open_store
+
+from . import messages
+from .answers import answers
+from .events import EventOut, event_out
+from .scopes import READ, WRITE
+from .sessions import SESSION
+
+router = Router(tags=["sessions"])
+CONTEXT = f"{SESSION}/context"
+
+
+class ContextOut(Schema):
+    """What a model should be sent now. `tokens` are those of the messages, without the system prompt.
+
+    `events` are notes and warnings for the agent: of a GET those that wait, which `messages` do not hold; of a POST
+    those that `messages` hold now and no other call will deliver.
+    """
+
+    session: str
+    system: str | None
+    messages: list[dict[str, Any]]
+    tokens: int
+    events: list[EventOut]
+
+
+@router.get(CONTEXT, auth=READ, response=answers(ContextOut), summary="What a model should be sent now")
+def context(request: HttpRequest, store: str, session_id: str) -> ContextOut:
+    """The live context in OpenAI's chat shape, handoff included; the system prompt kept beside it apart."""
+    return _context(get_store(store), session_id, deliver=False)
+
+
+@router.post(
+    CONTEXT, auth=WRITE, response=answers(ContextOut), summary="The same with what the agent is to be told, once"
+)
+def told_context(request: HttpRequest, store: str, session_id: str) -> ContextOut:
+    """For the next turn: each event that waits is a system message before the request that waits for its answer.
+
+    It is marked as delivered and never told again, so call this only for a turn that is run. Nothing is written to the
+    agent's own database.
+    """
+    return _context(get_store(store), session_id, deliver=True)
+
+
+def _context(store: Store, session_id: str, *, deliver: bool) -> ContextOut:
+    with open_store(store) as reader:
+        session = get_session(reader, session_id)
+        aftermath.look(reader, session, histories.outline(reader, session))
+        rows = reading.for_model(reading.live_context(reader, session_id))
+        prompt = system_prompt(reader, session_id)
+    count = counting.counter_for(session.model)
+    sent, tokens = [messages.openai(row) for row in rows], sum(counting.row_tokens(row, count) for row in rows)
+    found = events.pending(store, session_id)
+    if deliver:  # last: what fails before this has told nothing
+        found = events.deliver(found)
+        notes = [{"role": "system", "content": event.text} for event in found]
+        sent, tokens = _with_notes(sent, notes), tokens + sum(message_tokens(note, count) for note in notes)
+    return ContextOut(
+        session=session_id, system=prompt or None, messages=sent, tokens=tokens, events=list(map(event_out, found))
+    )
+
+
+def _with_notes(sent: list[dict[str, Any]], notes: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The messages with the notes before the request at their end, behind them where none is there."""
+    asked = len(sent) - 1 if sent and sent[-1]["role"] == "user" else len(sent)
+    return [*sent[:asked], *notes, *sent[asked:]]
