@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from io import StringIO
+from pathlib import Path
 
 import pytest
 from django.core.management import call_command
 from pytest_django import Settings
 
 from tests.runs.desk import QUEUED, Desk
-from viewer.runs.models import Run
+from viewer.runs.models import Run, StoreRules
 from viewer.store import lock_time
 
 pytestmark = pytest.mark.django_db(transaction=True)
+
+RED_LINES = "## Red Lines\n\nNever push to main. \x1b[31m"  # with a terminal's colour
 
 
 def run(*arguments: str) -> str:
@@ -46,6 +49,43 @@ def test_plan_compact_undo_without_a_worker(desk: Desk, settings: Settings) -> N
     assert desk.live() == before
     answer = json.loads(run("compact", "hermes", desk.session_id, "--keep-last", "100", "--json"))
     assert (answer["status"], answer["keep_last"], answer["undoable"]) == ("applied", 100, True)
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, settings: Settings) -> Path:
+    """Where the store's sessions work."""
+    settings.WORKSPACES = [tmp_path]
+    made = tmp_path / "ws"
+    made.mkdir()
+    (made / "AGENTS.md").write_text(f"# Agents\n\n{RED_LINES}\n\n## Tone\n\nFriendly.\n")
+    StoreRules.objects.create(store="hermes", workspace=str(made))
+    return made
+
+
+def test_the_plan_shows_the_rules_that_are_carried(desk: Desk, workspace: Path) -> None:
+    said = run("compact", "hermes", desk.session_id, "--plan")
+    place = f"AGENTS.md in {workspace}"
+    assert f"Behind the summary stand {len(RED_LINES):,} characters of rules from {place}:" in said
+    assert "    ## Red Lines\n\n    Never push to main." in said and "\x1b" not in said
+    plan = json.loads(run("compact", "hermes", desk.session_id, "--plan", "--json"))["rules"]
+    assert (plan["text"], plan["source"], plan["workspace"]) == (RED_LINES, "AGENTS.md", str(workspace))
+    assert plan["carried"]
+
+    said = run("compact", "hermes", desk.session_id, "--plan", "--no-rules")
+    assert f"No rules are carried, as you chose; there are some in {place}." in said and "Never push" not in said
+    masked = ("compact", "hermes", desk.session_id, "--plan", "--strategy", "mask")
+    assert "rules" not in run(*masked) and not json.loads(run(*masked, "--json"))["rules"]["carried"]
+    (workspace / "AGENTS.md").unlink()
+    said = run("compact", "hermes", desk.session_id, "--plan")
+    assert f"No rules are carried. There is no context file with anything in it in {workspace}" in said
+
+
+@pytest.mark.parametrize("carried", [True, False])
+def test_rules_stand_in_the_handoff_unless_left_out(desk: Desk, workspace: Path, carried: bool) -> None:
+    made = json.loads(run("compact", "hermes", desk.session_id, "--json", *([] if carried else ["--no-rules"])))
+    assert (made["rules"]["text"], made["rules"]["carried"]) == (RED_LINES, carried)
+    (handoff,) = [content for _, content, _, _ in desk.live() if str(content).startswith("[CONTEXT SUMMARY]")]
+    assert (RED_LINES in handoff) == carried
 
 
 def test_the_plan_says_when_the_commit_will_hold_up_the_agent(

@@ -2,12 +2,14 @@
 
 import sys
 from argparse import ArgumentParser
+from textwrap import indent
 from typing import Any
 
 from django.core.management.base import BaseCommand
 
 import compaction
 from compaction import mask
+from viewer import texts
 from viewer.api import shapes
 from viewer.api.schemas import ErrorOut, ProblemOut
 from viewer.runs import job, life, outcomes, planning
@@ -16,6 +18,7 @@ from viewer.runs.models import Run
 from viewer.runs.pickup import resume_command
 from viewer.runs.planning import MODES, STRATEGIES, Draft, Options
 from viewer.runs.summarizers import KINDS, OFFLINE
+from viewer.runs.workspaces import Rules
 from viewer.store.errors import StoreError
 from viewer.store.stores import Store, get_store
 
@@ -38,10 +41,14 @@ class Command(BaseCommand):
         parser.add_argument("--focus", default="", help="what the summary should not lose")
         parser.add_argument("--keep-last", type=int, metavar="N", help="keep at least the last N messages")
         parser.add_argument("--summarizer", default=OFFLINE.name, help=f"one of: {', '.join([OFFLINE.name, *KINDS])}")
+        parser.add_argument(
+            "--no-rules", dest="carry", action="store_false", help="leave the workspace's rules out of the handoff"
+        )
         parser.add_argument("--json", action="store_true", help="answer in the shapes of the JSON API")
 
     def handle(self, *args: Any, json: bool, plan: bool, **options: Any) -> None:
-        chosen = Options(*(options[name] for name in ("strategy", "focus", "keep_last", "summarizer", "mode")))
+        names = ("strategy", "focus", "keep_last", "summarizer", "mode", "carry")
+        chosen = Options(**{name: options[name] for name in names})
         try:
             store = get_store(options["store"])
             if plan:
@@ -68,6 +75,18 @@ class Command(BaseCommand):
         for sentence in (*made.reasons, planning.slow_sentence(draft.lock_seconds)):
             if sentence:
                 self.stdout.write(sentence)
+        if not masks:
+            self._show_rules(draft.rules, made.policy.rules)
+
+    def _show_rules(self, found: Rules, carried: str) -> None:
+        place = texts.clean(f"{found.source} in {found.workspace}")
+        if carried:
+            self.stdout.write(f"Behind the summary stand {len(carried):,} characters of rules from {place}:")
+            self.stdout.write(indent(texts.clean(carried), "    "))
+        elif found.text:
+            self.stdout.write(f"No rules are carried, as you chose; there are some in {place}.")
+        else:
+            self.stdout.write(f"No rules are carried. {found.reason}")
 
     def _show_run(self, run: Run, json: bool) -> None:
         if json:
