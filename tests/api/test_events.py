@@ -58,17 +58,16 @@ def test_one_that_expired_stays_so(room: Room) -> None:
     assert room.tool.call("POST", f"/runs/{run['id']}/undo")[0] == 200
     status, said = room.tool.call("POST", f"/events/{event['id']}/ack")
     assert (status, said["status"], said["delivered_at"]) == (200, "expired", None)
-    assert room.events() == room.events(status="expired") == [said]
+    assert [one["id"] for one in room.events()] == [one["id"] for one in room.events(status="expired")] == [said["id"]]
 
 
 def test_events_are_listed_newest_first_in_pages(room: Room) -> None:
     room.compact()
     room.turn()
-    everything = room.events()
-    assert [event["kind"] for event in everything] == ["warning", "note"]
+    assert [event["kind"] for event in room.events()] == ["warning", "note"]
     first = room.tool.get(f"{room.path}/events", limit=1)
     second = room.tool.get(f"{room.path}/events", limit=1, cursor=first["next"])
-    assert [*first["items"], *second["items"]] == everything
+    assert [event["kind"] for page in (first, second) for event in page["items"]] == ["warning", "note"]
     assert second["next"] is None
 
 
