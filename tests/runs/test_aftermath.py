@@ -80,7 +80,9 @@ def turn(desk: Desk, *reads: str, fails: Sequence[str] = (), ends: bool = True) 
     if calls:
         said.append({"role": "assistant", "content": "", "tool_calls": calls})
         said.extend({"role": "tool", "tool_call_id": f"c{n}", "content": text} for n, text in enumerate(outcomes))
-    return say(desk, *said, *([{"role": "assistant", "content": "Done."}] if ends else []))
+    if ends:
+        said.append({"role": "assistant", "content": "Done."})
+    return say(desk, *said)
 
 
 def look(desk: Desk, **options: bool) -> Audit:
@@ -281,7 +283,8 @@ def test_each_event_is_delivered_to_one_caller(desk: Desk, workspace: Path) -> N
     assert "Never push to main." in text
     assert statuses(desk) == [("note", "delivered")]
     (workspace / "SOUL.md").unlink()
-    assert events.text_of(events.of_session(desk.store, desk.session_id)[0]) == text, "it stays as it was told"
+    told = events.of_session(desk.store, desk.session_id)[0]
+    assert (events.text_of(told), events.files_of(told)) == (text, ["SOUL.md", today()]), "it stays as it was told"
 
 
 def test_the_note_names_the_files_of_the_day_it_is_asked_for(desk: Desk, workspace: Path) -> None:

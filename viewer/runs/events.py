@@ -60,9 +60,10 @@ def acknowledge(event: Event) -> Event:
 
 
 def _delivered(event: Event) -> bool:
-    event.text, event.status, event.delivered_at = text_of(event), "delivered", timezone.now()
-    changed = {"text": event.text, "status": event.status, "delivered_at": event.delivered_at}
-    return bool(Event.objects.filter(pk=event.pk, status="pending").update(**changed))
+    told = {"text": text_of(event), "files": files_of(event), "status": "delivered", "delivered_at": timezone.now()}
+    for name, value in told.items():
+        setattr(event, name, value)
+    return bool(Event.objects.filter(pk=event.pk, status="pending").update(**told))
 
 
 def note(audit: Audit, sections: Sequence[str], named: Sequence[str]) -> None:
@@ -107,11 +108,13 @@ def text_of(event: Event) -> str:
 
 
 def files_of(event: Event) -> list[str]:
-    """The files that the event is about: those to read that exist, dated as when it is told, or those not read."""
+    """The files that the event is about, as it was told: those to read that exist that day, or those not read."""
     if event.kind == "warning":
         return list(event.missing)
-    told = event.delivered_at or timezone.now()
-    return existing(event.audit.workspace, event.named, told.astimezone(_zone(event)).date())
+    if event.status == "delivered":
+        return list(event.files)
+    today = timezone.now().astimezone(_zone(event)).date()
+    return existing(event.audit.workspace, event.named, today)
 
 
 def spoken_time(at: datetime) -> str:

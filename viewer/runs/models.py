@@ -171,8 +171,9 @@ EVENT_STATUSES = ("pending", "delivered", "expired")
 class Event(models.Model):
     """Something to tell an agent at its next turn, once: the `note` after a compaction, or the audit's `warning`.
 
-    `sections` and `named` are what the rules said when it was stored, `missing` the files a warning is about. `text` is
-    what was delivered, "" before: until then the files that exist and the time are those of the moment of asking.
+    `sections` and `named` are what the rules said when it was stored, `missing` the files a warning is about. `text`
+    and `files` are what was delivered, empty before: until then the files that exist and the time are those of the
+    moment of asking.
     """
 
     audit = models.ForeignKey(Audit, on_delete=models.CASCADE, related_name="events")
@@ -183,6 +184,7 @@ class Event(models.Model):
     sections = models.JSONField(default=list)
     named = models.JSONField(default=list)
     missing = models.JSONField(default=list)
+    files = models.JSONField(default=list)
     text = models.TextField(blank=True, default="")
     created_at = models.DateTimeField(default=timezone.now)
     delivered_at = models.DateTimeField(null=True)
