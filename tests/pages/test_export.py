@@ -17,7 +17,7 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 
-from compaction import protocol
+from compaction import protocol, rules
 from tests.pages.conftest import Book
 from tests.pages.hostile import markdown_bombs
 from tests.pages.html import Element, message_ids, read
@@ -425,3 +425,41 @@ def _check_readable(format: Format, text: str, messages: int) -> None:
         assert len(tree(text).all("article")) == messages and tree(text).one("p", "incomplete")
     else:
         assert len(headings(text)) == messages
+
+
+# -- rules of the workspace behind a summary ---------------------------------------------------------------------------
+
+
+def test_rules_in_a_handoff_read_well(book: Book) -> None:
+    carried = "## Red Lines\n<b>Never</b> push."
+    book.session("s")
+    for number in range(6):
+        book.say("s", ("user", "assistant")[number % 2], f"message {number}", active=0, compacted=1)
+    body = rules.with_rules("## Goal\nTo go on.", f"{carried}\nThe key is {KEY}.")
+    book.say("s", "user", f"{protocol.LEGACY_HEADER}\n{body}\n\n{protocol.END_MARKER}", _compressed_summary=1)
+    book.say("s", "assistant", "Going on.")
+    for view in ("history", "live"):
+        markdown = comrak.render_markdown(text_of("own", "s", "md", view))
+        behind = markdown.partition("Rules of the workspace, carried along:")[2]
+        assert behind.split("</blockquote>")[0].count("Never") == 1  # in a quotation of its own
+        page = tree(text_of("own", "s", "html", view))
+        assert page.one("section", "boundary").one("blockquote").text == "Goal To go on."
+        assert "<b>Never</b> push." in page.one("section", "boundary").all("details")[0].one("pre").text
+        for text in (markdown, page.text):
+            assert protocol.RULES_CLOSE not in text and "workspace-critical" not in text.partition("Red Lines")[0]
+        found = json.loads(text_of("own", "s", "json", view, mask=False))["messages"]
+        assert [one["rules"] for one in found if one["kind"] == "handoff"] == [f"{carried}\nThe key is {KEY}."]
+        assert [one["summary"] for one in found if one["kind"] == "handoff"] == ["## Goal\nTo go on."]
+    for format in FORMATS:
+        for view in VIEWS:
+            assert "To go on." in text_of("own", "s", format, view) and KEY not in text_of("own", "s", format, view)
+    raw = json.loads(text_of("own", "s", "json", "raw"))["messages"]
+    assert protocol.RULES_CLOSE in raw[6]["content"] and raw[6]["rules"].startswith(carried)
+
+
+def test_a_handoff_without_rules_says_nothing_of_them(book: Book) -> None:
+    book.session("s")
+    book.say("s", "user", HANDOFF, _compressed_summary=1)
+    for format in ("md", "html"):
+        assert "Rules of the workspace" not in text_of("own", "s", format)
+    assert json.loads(text_of("own", "s", "json"))["messages"][0]["rules"] is None

@@ -81,7 +81,7 @@ def _message(piece: Piece) -> dict[str, Any]:
         "shortened": piece.shortened, "rows": piece.rows,
     }  # fmt: skip
     if piece.kind == "handoff":
-        said |= {"summary": piece.summary}
+        said |= {"summary": piece.summary, "rules": piece.rules or None}
     return said | ({"extra": piece.extra} if piece.extra else {})
 
 

@@ -58,6 +58,8 @@ def _handoff(piece: Piece) -> str:
     blocks += [prose.escaped(line) for line in words.of_boundary(piece)]
     blocks.append(words.NOBODYS)
     blocks.append(prose.quoted(piece.summary.strip()))
+    if piece.rules:
+        blocks += [f"{words.RULES}:", prose.quoted(piece.rules)]
     if piece.directive:
         blocks += ["The instructions to the model around it:", prose.quoted(piece.directive.strip())]
     blocks += [f"{prose.escaped(name)}:\n\n{_code(pretty(value))}" for name, value in piece.extra.items()]

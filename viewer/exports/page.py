@@ -64,11 +64,12 @@ def _message(piece: Piece) -> str:
 
 def _handoff(piece: Piece) -> str:
     lines = "".join(f"<p>{_text(line)}</p>\n" for line in words.of_boundary(piece))
+    rules = _folded(words.RULES, piece.rules) if piece.rules else ""
     directive = _folded("The instructions to the model around it", piece.directive.strip()) if piece.directive else ""
     return (
         f'<section class="boundary" id="b{piece.id}">\n{_heading(words.of_handoff(piece))}{lines}'
         f'<p class="note">{_text(words.NOBODYS)}</p>\n<blockquote dir="auto">{prose.as_html(piece.summary.strip())}'
-        f"</blockquote>\n{directive}{''.join(_columns(piece))}</section>\n"
+        f"</blockquote>\n{rules}{directive}{''.join(_columns(piece))}</section>\n"
     )
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
 import compaction
-from compaction import secrets
+from compaction import rules, secrets
 from compaction.secrets import Mask
 from viewer.catalog import histories
 from viewer.store import reading
@@ -31,7 +31,8 @@ NOT_EXPORTED = frozenset({"api_content"})
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """One message, or a compaction's handoff with its `summary` and the instructions to the model around it.
+    """One message, or a compaction's handoff with its `summary`, the workspace's `rules` that it carries along and the
+    instructions to the model around them.
 
     `rows` are the ids of all rows that carry it. In History `cut` is the boundary of a handoff. `extra` holds the other
     columns of a raw row.
@@ -51,6 +52,7 @@ class Piece:
     finish_reason: str = ""
     shortened: bool = False
     summary: str = ""
+    rules: str = ""
     directive: str = ""
     cut: Cut | None = None
     extra: dict[str, Any] = field(default_factory=dict)
@@ -190,15 +192,22 @@ def _of_live(row: StoredMessage) -> Iterator[Piece]:
 
 def _raw(row: StoredMessage) -> Piece:
     """The row as it is stored."""
-    found = [part.text for part in compaction.split(row.content, flagged=row.flagged) if part.kind == "summary"]
+    parts = [part.text for part in compaction.split(row.content, flagged=row.flagged) if part.kind == "summary"]
     extra = {name: value for name, value in row.extra.items() if name not in NOT_EXPORTED}
     stored = replace(_message(row, row.content, (row.id,)), extra=extra)
-    return replace(stored, kind="handoff", summary="\n\n".join(found)) if found else stored
+    return replace(stored, kind="handoff", **_summed_up("\n\n".join(parts))) if parts else stored
 
 
 def _handoff(row: StoredMessage, summary: str, directive: str) -> Piece:
     handoff = _message(row, row.content, (row.id,))
-    return replace(handoff, kind="handoff", summary=summary, directive=directive, tool_calls=[], reasoning="")
+    found = replace(handoff, kind="handoff", directive=directive, tool_calls=[], reasoning="")
+    return replace(found, **_summed_up(summary))
+
+
+def _summed_up(text: str) -> dict[str, Any]:
+    """The summary in a handoff, and the rules behind it."""
+    found = rules.rules_in(text)
+    return {"summary": rules.without_rules(text) if found else text, "rules": found}
 
 
 def _message(row: StoredMessage, content: Any, rows: tuple[int, ...]) -> Piece:
@@ -230,6 +239,7 @@ def _masked(piece: Piece, put: Mask) -> Piece:
         reasoning=secrets.mask(piece.reasoning, put),
         finish_reason=secrets.mask(piece.finish_reason, put),
         summary=secrets.mask(piece.summary),
+        rules=secrets.mask(piece.rules),
         directive=secrets.mask(piece.directive),
         extra={name: secrets.mask_value({name: value}, put)[name] for name, value in piece.extra.items()},
     )
