@@ -8,6 +8,7 @@ from typing import ClassVar
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
+from compaction.rules import without_rules
 from viewer.runs.losses import losses
 from viewer.store import reading
 from viewer.store.errors import NotFound
@@ -94,5 +95,6 @@ def _top(found: Opened, handoff_id: int) -> dict[str, str]:
 
 
 def _summary(reader: Reader, handoff_id: int) -> str:
+    """Without the rules it carries along: those are the file's words, and no summary changes them."""
     row = reading.read_rows(reader, [handoff_id]).get(handoff_id)
-    return reading.summary_of(row).strip() if row is not None else ""
+    return without_rules(reading.summary_of(row)) if row is not None else ""

@@ -11,8 +11,10 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_safe
 
+from compaction import rules
 from viewer.catalog import histories
 from viewer.runs.losses import counted
+from viewer.runs.models import Run
 from viewer.store import light
 from viewer.store.errors import NotFound
 from viewer.store.outline import Cut, Outline, Weight
@@ -22,9 +24,11 @@ from viewer.store.stores import get_store, open_store
 from . import formats, markup
 from .addresses import Place
 from .answers import is_fragment, page, shows_refusals
+from .audits import Standing, standing_of
 from .masking import masked_text, masks
 from .messages import who
 from .opened import Opened, opened
+from .rules import ShownRules, shown_rules
 from .texts import clean, line
 
 LISTED = 200  # messages of a list shown at once
@@ -38,11 +42,12 @@ SUMMARISED = "The summary stands for these. They stay in the database, in Histor
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The handoff of a compaction as text: never shown as somebody's words."""
+    """The handoff of a compaction as text: never shown as somebody's words. `rules` are those it carries along."""
 
     html: SafeString
     long: bool
     size: str
+    rules: ShownRules | None
     directive: str
     directive_size: str
 
@@ -52,7 +57,8 @@ class ShownBoundary:
     """One compaction, or an `inherited` handoff that the session began with.
 
     `undo` is the address that says what undoing would do, "" with the reason in `no_undo`; `update_href` that of what
-    this summary changed in the one before, "" for the first.
+    this summary changed in the one before, "" for the first. `reading` says how the startup reading after it stands,
+    None where nobody follows it.
     """
 
     template: ClassVar[str] = "session/_boundary.html"
@@ -75,6 +81,8 @@ class ShownBoundary:
     details: str
     details_href: str
     update_href: str
+    reading: Standing | None
+    reading_href: str
     undo: str
     no_undo: str
     branch: str
@@ -96,7 +104,7 @@ def shown_boundary(handoff: Handoff, found: Opened, marked: int | None) -> Shown
         messages_after=formats.exact(cut.messages_after),
         tokens_before=weighed(found.outline.weight(cut.before)),
         tokens_after=weighed(found.outline.weight(cut.block)),
-        summary=summary_text(handoff.summary, handoff.directive),
+        summary=summary_text(handoff.summary, handoff.directive, cut.run, masking=found.masking),
         summarised=formats.exact(cut.summarised),
         kept=formats.exact(cut.kept),
         shortened=cut.shortened,
@@ -105,6 +113,8 @@ def shown_boundary(handoff: Handoff, found: Opened, marked: int | None) -> Shown
         details=_details(cut),
         details_href=place.listed(cut.handoff_id, "details"),
         update_href=place.listed(cut.handoff_id, "update") if earlier_cut(found.outline, cut) else "",
+        reading=standing_of(found, cut),
+        reading_href=place.listed(cut.handoff_id, "reading"),
         undo="" if no_undo else place.listed(cut.handoff_id, "undo"),
         no_undo=no_undo,
         branch=place.listed(cut.handoff_id, "branch"),
@@ -139,16 +149,28 @@ def weighed(weight: Weight) -> SafeString:
     return format_html("about {}", number) if weight.about else number
 
 
-def summary_text(text: str, directive: str) -> Summary:
-    """A handoff's body as Markdown, its instructions to the model beside it."""
-    text, directive = text.strip(), directive.strip()
+def summary_text(text: str, directive: str, run: int | None = None, *, masking: bool = False) -> Summary:
+    """A handoff's body as Markdown; its instructions to the model and the rules it carries along beside it.
+
+    Where those rules come from only our own `run` knows, which is masked here as the text is already.
+    """
+    carried = rules.rules_in(text)
+    text, directive = rules.without_rules(text), directive.strip()
     return Summary(
         html=markup.markdown(text),
         long=len(text) > CLAMP or text.count("\n") > CLAMP_LINES,
         size=formats.counted(len(text), "character"),
+        rules=_rules(carried, run, masking=masking) if carried else None,
         directive=clean(directive),
         directive_size=formats.counted(len(directive), "character"),
     )
+
+
+def _rules(text: str, run: int | None, *, masking: bool) -> ShownRules:
+    """The rules that stand in a handoff, with their source if that is known."""
+    noted = Run.objects.filter(pk=run).values_list("rules", flat=True).first() if run else None
+    known = {name: (noted or {}).get(name, "") for name in ("source", "workspace")}
+    return shown_rules(text, (noted or {}).get("sections", ()), **known, masking=masking)
 
 
 # -- the lists behind the tabs ---------------------------------------------------------------------------------------

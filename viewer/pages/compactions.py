@@ -14,6 +14,7 @@ from viewer.runs import life
 from viewer.runs.models import Run
 from viewer.runs.past import CompactionView
 from viewer.runs.past import compactions as compactions_of
+from viewer.runs.reading_habits import Habit, habits
 from viewer.store.errors import NotFound, StoreError
 from viewer.store.sessions import get_session
 from viewer.store.stores import Reader, Store, all_stores, open_store
@@ -73,6 +74,19 @@ class BoundaryLine:
 
 
 @dataclass(frozen=True, slots=True)
+class HabitLine:
+    """How often agents of a store and model read again what their startup asks for; `share` of them did not."""
+
+    store: str
+    model: str
+    audited: str
+    at_once: str
+    after_warning: str
+    not_read: str
+    share: str
+
+
+@dataclass(frozen=True, slots=True)
 class CompactionsPage:
     """`near` are sessions close to where their agent compacts by itself, `more_near` says that there are others;
     `problems` are (store, sentence) of unreadable ones; `cut` that a store has more compacted sessions.
@@ -81,6 +95,7 @@ class CompactionsPage:
     runs: tuple[RunLine, ...]
     boundaries: tuple[BoundaryLine, ...]
     chart: Chart | None
+    habits: tuple[HabitLine, ...]
     near: tuple[SessionLine, ...]
     more_near: bool
     problems: tuple[tuple[str, str], ...]
@@ -111,6 +126,7 @@ def compactions(request: HttpRequest) -> HttpResponse:
         runs=tuple(_run(each, names) for each in runs),
         boundaries=tuple(boundaries),
         chart=drawn((each.at, each.tokens) for each in boundaries),
+        habits=tuple(map(_habit, habits())),
         near=shown_lines(near, masking=masks(request)),
         more_near=near.more,
         problems=tuple(problems),
@@ -145,6 +161,18 @@ def _boundary(each: CompactionView, place: Place, name: str) -> BoundaryLine:
         tokens_before=formats.number(each.tokens_before, "tokens"),
         tokens_after=formats.number(each.tokens_after, "tokens"),
         reclaimed=formats.number(each.tokens_before - each.tokens_after, "tokens"),
+    )
+
+
+def _habit(each: Habit) -> HabitLine:
+    return HabitLine(
+        store=line(each.store, 80),
+        model=line(each.model, 80) or "not known",
+        audited=formats.exact(each.audited),
+        at_once=formats.exact(each.at_once),
+        after_warning=formats.exact(each.after_warning),
+        not_read=formats.exact(each.not_read),
+        share=f"{each.share:.1f} %",
     )
 
 

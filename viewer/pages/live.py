@@ -15,6 +15,7 @@ from viewer.store.stores import get_store, open_store
 
 from .addresses import Place
 from .answers import page, shows_refusals
+from .audits import Card, audited, card
 from .contents import Item, new_items
 from .header import Header, header
 from .masking import masks
@@ -39,11 +40,14 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """What came: messages, lines of the table of contents, the numbers of the header."""
+    """What came: messages, lines of the table of contents, the numbers of the header, what the last compaction's audit
+    says now.
+    """
 
     header: Header
     stretch: Stretch
     items: tuple[Item, ...]
+    aftermath: Card | None
 
 
 @require_safe
@@ -62,10 +66,15 @@ def live(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
             return page(request, "session/_changed.html", found.place)
         if found.outline.messages == look.seen:
             return HttpResponse(status=204)
+        found = audited(found)
         window = whole_groups(found.outline, look.start, min(found.outline.messages, look.seen + WINDOW))
         stretch = read_stretch(found, window, None, masking=found.masking)
-        data = News(header(found), stretch, new_items(found, look.seen, masking=found.masking))
-    return page(request, "session/_news.html", data)
+        listed = new_items(found, look.seen, masking=found.masking)
+        data = News(header(found), stretch, listed, card(found))
+    response = page(request, "session/_news.html", data)
+    if found.audits:
+        response["HX-Trigger"] = "audited"  # for the label of a boundary's tab, if that is on the page
+    return response
 
 
 def _look(request: HttpRequest) -> Look:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from viewer.catalog import histories
+from viewer.runs.models import Audit
 from viewer.store import counting
 from viewer.store.outline import Outline
 from viewer.store.sessions import Session, get_session
@@ -16,13 +17,17 @@ from .masking import masked_session
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A session that is read just now; with `masking`, without what looks like a secret in what people call it."""
+    """A session that is read just now; with `masking`, without what looks like a secret in what people call it.
+
+    `audits` are those of its compactions, newest first, where a page asked for them (`audits.audited`).
+    """
 
     reader: Reader
     session: Session
     outline: Outline
     place: Place
     masking: bool = False
+    audits: tuple[Audit, ...] = ()
 
     @property
     def window(self) -> int:

@@ -16,6 +16,7 @@ from viewer.store.stores import get_store, open_store
 from . import compact
 from .addresses import Place
 from .answers import is_fragment, page, shows_refusals
+from .audits import Card, audited, card
 from .contents import Contents, contents
 from .header import Header, header
 from .masking import masks
@@ -25,12 +26,15 @@ from .stretch import WINDOW, Stretch, read_stretch, whole_groups
 
 @dataclass(frozen=True, slots=True)
 class SessionPage:
-    """The whole page. `newest` is the address of the newest message, "" where History is short."""
+    """The whole page. `newest` is the address of the newest message, "" where History is short; `aftermath` tells of
+    the turn after the last compaction.
+    """
 
     header: Header
     contents: Contents
     stretch: Stretch
     panel: compact.Panel | None
+    aftermath: Card | None
     newest: str
 
 
@@ -51,7 +55,7 @@ def session(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
         newest = tip(reader, session_id)
         if newest != session_id:
             return redirect(_elsewhere(Place(store, newest), wanted))
-        found = opened(reader, session_id, masking=masking)
+        found = audited(opened(reader, session_id, masking=masking))
         moved = _canonical(found.outline, wanted.around)
         if moved is not None and moved != wanted.around:
             return redirect(found.place.message(moved))
@@ -63,7 +67,7 @@ def session(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
         top = header(found)
         listed = contents(found, window, masking=masking)
     panel = compact.panel(get_store(store), found.session, in_context=len(found.outline.live), masking=masking)
-    data = SessionPage(top, listed, stretch, panel, _newest(found.outline, window, found.place))
+    data = SessionPage(top, listed, stretch, panel, card(found), _newest(found.outline, window, found.place))
     return page(request, "session/session.html", data)
 
 

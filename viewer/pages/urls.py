@@ -17,6 +17,7 @@ from . import (
     masking,
     naming,
     practice,
+    reading,
     rows,
     runs,
     search,
@@ -64,6 +65,7 @@ urlpatterns = [
     path(f"{_SESSION}/boundaries/<int:handoff_id>/kept", boundary.kept, name="kept"),
     path(f"{_SESSION}/boundaries/<int:handoff_id>/details", afterwards.details, name="details"),
     path(f"{_SESSION}/boundaries/<int:handoff_id>/update", afterwards.update, name="update"),
+    path(f"{_SESSION}/boundaries/<int:handoff_id>/reading", reading.reading, name="reading"),
     path(f"{_SESSION}/boundaries/<int:handoff_id>/undo", undo.undo, name="undo"),
     path(f"{_SESSION}/boundaries/<int:handoff_id>/branch", branch.branch, name="branch_before"),
 ]

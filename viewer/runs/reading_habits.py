@@ -1,0 +1,51 @@
+"""How often agents read again what their startup asks for, after a compaction; and whether one asks what to be told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.db.models import Count, Q
+
+from .models import Audit, Event
+
+
+@dataclass(frozen=True, slots=True)
+class Habit:
+    """The settled audits of one store's sessions with one model: all, and how each ended."""
+
+    store: str
+    model: str
+    audited: int
+    at_once: int
+    after_warning: int
+    not_read: int
+
+    @property
+    def share(self) -> float:
+        """Of the audits, how many in a hundred ended with a file not read."""
+        return 100 * self.not_read / self.audited
+
+
+def habits() -> list[Habit]:
+    """By store and model, those with most files left out first.
+
+    Only results that stand count, and none of a turn that was over before anybody saw the compaction.
+    """
+    passed = Q(status="passed")
+    rows = (
+        Audit.objects.filter(passed | Q(status="missing"), settled=True, late=False)
+        .values("store", "model")
+        .annotate(
+            audited=Count("pk"),
+            at_once=Count("pk", filter=passed & Q(turns=1)),
+            after_warning=Count("pk", filter=passed & Q(turns__gt=1)),
+            not_read=Count("pk", filter=Q(status="missing")),
+        )
+        .order_by("-not_read", "-audited", "store", "model")
+    )
+    return [Habit(**row) for row in rows]
+
+
+def asks_for_events(store: str) -> bool:
+    """Whether any program was ever given what is to be told the agent of a store's session."""
+    return Event.objects.filter(store=store, status="delivered").exists()
