@@ -16,7 +16,8 @@ from viewer.store.stores import Store, open_store
 from viewer.store.undoing import Outlook, Undoing
 
 SUMMARY = "## Goal\nFinish every step, says the marmalade note.\n\n## Completed Actions\n1. RAN the earlier steps."
-POLICY = compaction.Policy(context_window=32_000)  # a tail of some 3,200 tokens
+RULES = "## Session Startup\nRead SOUL.md.\n\n## Red Lines\nNever touch the apricot ledger."
+POLICY = compaction.Policy(context_window=32_000, rules=RULES)  # a tail of some 3,200 tokens
 
 
 @dataclass(frozen=True)
