@@ -14,7 +14,7 @@ from . import formats
 from .opened import Opened
 from .texts import line
 
-NAMED = 160  # characters of a file's name
+NAMED = 400  # characters of a file's name, whose end tells most
 FEW = 3  # files that the card names
 LABELS = {
     "not_yet": "not yet",
