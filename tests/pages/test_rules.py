@@ -123,25 +123,33 @@ def test_the_choice_comes_back_after_a_failure(signed_in: Client, chat: Callable
 
 def test_the_tick_keeps_the_focus_and_its_state(visit: Visit, chat: Callable[..., str], workspace: Path) -> None:
     screen = visit(*PHONE)
+    tick = screen.locator("#carry")
+
+    def rest() -> None:
+        expect(screen.locator(".htmx-request, .htmx-settling, .htmx-swapping")).to_have_count(0)
+
+    def toggle(said: str) -> None:
+        tick.focus()
+        screen.keyboard.press("Space")
+        screen.get_by_text(said).wait_for()
+        rest()
+        expect(tick).to_be_focused()
+
     screen.goto(f"{chat(workspace)}/plan")
-    screen.locator("#carry").focus()
-    screen.keyboard.press("Space")
-    screen.get_by_text("Rules left out").click()
-    assert screen.evaluate("document.activeElement.matches('.rules summary')")
-    require_accessible(screen, "the panel with rules")
+    toggle("Rules left out")
     screen.locator("#strategy-mask").check()
     screen.get_by_text("No model is asked.").wait_for()
+    rest()
     screen.locator("#strategy-summary").check()
     screen.get_by_text("Rules left out").wait_for()
-    screen.locator("#carry").focus()
-    screen.keyboard.press("Space")
-    screen.get_by_text("Rules carried along").wait_for()
-    expect(screen.locator("#carry")).to_be_focused()
-    screen.keyboard.press("Space")
-    screen.get_by_text("Rules left out").wait_for()
+    rest()
+    toggle("Rules carried along")
+    screen.get_by_text("Rules carried along").click()
+    require_accessible(screen, "the panel with rules")
+    toggle("Rules left out")
     screen.get_by_role("button", name="Compact now…").click()
     screen.locator(".confirm").wait_for()
-    expect(screen.locator("#carry")).not_to_be_checked()
+    expect(tick).not_to_be_checked()
 
 
 def test_nothing_to_carry_is_a_note_with_the_reason(
@@ -166,8 +174,16 @@ def test_a_link_is_not_followed_and_that_is_said(
     assert "a symbolic link" in shown.one("p", "rules").text and "Never push" not in shown.text
 
 
-def test_shortening_tool_output_carries_none(signed_in: Client, chat: Callable[..., str], workspace: Path) -> None:
-    shown = panel(signed_in, f"{chat(workspace)}/plan?strategy=mask&carry=0")
+def test_shortening_tool_output_carries_none(
+    signed_in: Client, chat: Callable[..., str], book: Book, workspace: Path
+) -> None:
+    href = chat(workspace)
+    for at in range(20):
+        book.say("s", "assistant", "", tool_calls=[book.call("terminal", f"c{at}", command="ls")])
+        book.say("s", "tool", f"file {at} " * 500, tool_call_id=f"c{at}")
+    book.say("s", "user", "And now?")
+    shown = panel(signed_in, f"{href}/plan?strategy=mask&carry=0")
+    assert "To shorten, " in shown.text
     assert not shown.all(cls="rules")
     assert shown.one("input", name="carry").attributes == {"name": "carry", "type": "hidden", "value": "0"}
 
@@ -246,7 +262,8 @@ def test_a_run_that_knows_nothing_of_rules_says_nothing(
     signed_in: Client, chat: Callable[..., str], workspace: Path, at_once: None
 ) -> None:
     signed_in.post(f"{chat(workspace)}/compact", {"apply": "0"})
-    none: list[dict[str, Any]] = [{"rules": {}}, {"carry": False}, {"rules": {"text": "Never."}, "strategy": "mask"}]
+    shortened = {"rules": {"text": "Never."}, "carry": True, "strategy": "mask", "status": "applied"}
+    none: list[dict[str, Any]] = [{"rules": {}}, {"carry": False}, shortened]
     for changed in none:
         Run.objects.update(**changed)
         page = read(signed_in.get(f"/runs/{Run.objects.get().pk}"))
