@@ -132,10 +132,24 @@ def signed_in(db: None) -> "Client":
     return client
 
 
+# What Playwright switches off (this replaces its own list), and what Chromium would start for every window beside the
+# page: two pages under its address bar, and a process held ready. They cost more than most of our pages.
+_OFF = (
+    "AimEnabled AvoidCorsURLLoaderRestartOnRedirect AvoidUnnecessaryBeforeUnloadCheckSync DestroyProfileOnBrowserClose "
+    "HttpsFirstBalancedModeAutoEnable HttpsUpgrades LensOverlay MediaRouter NetworkTimeServiceQuerying "
+    "OptimizationHints PaintHolding PreconnectToSearch TcpPortRandomizationWin ThirdPartyStoragePartitioning "
+    "WebUIOmniboxPopup WebUIOmniboxAimPopup WebUIOmniboxFullPopup SpareRendererForSitePerProcess"
+)
+
+
 @pytest.fixture(scope="session")
 def browser_type_launch_args(browser_type_launch_args: dict[str, object]) -> dict[str, object]:
     """The system's Chromium instead of Playwright's own download; root needs --no-sandbox."""
+    from playwright.sync_api import expect
+
+    expect.set_options(timeout=30_000)  # as long as its actions wait; 5 s are too few beside other work
     found = next(filter(None, map(shutil.which, ["chromium", "chromium-browser", "google-chrome"])), None)
     if found is None:
         pytest.fail("No Chromium: `make test` installs it.")
-    return {**browser_type_launch_args, "executable_path": found, "args": ["--no-sandbox", "--disable-gpu"]}
+    off = f"--disable-features={','.join(_OFF.split())}"
+    return {**browser_type_launch_args, "executable_path": found, "args": ["--no-sandbox", "--disable-gpu", off]}

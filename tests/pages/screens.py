@@ -8,15 +8,26 @@ from typing import Any
 import pytest
 from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]  # it brings no types
 from django.test import Client
-from playwright.sync_api import Browser, BrowserContext, Page
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 WIDE, PHONE = (1500, 900, "light"), (360, 760, "dark")
+_AXE = Axe().axe_script
 _LEVELS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 
 # The elements that make the page wider than its window.
 _BEYOND = """() => document.documentElement.scrollWidth <= innerWidth ? [] : [...document.body.querySelectorAll("*")]
     .filter(one => one.getBoundingClientRect().right > innerWidth + 1).map(one => one.outerHTML.slice(0, 100))"""
+
+# What had the focus is shown still.
+HELD = "document.activeElement !== document.body && document.activeElement.checkVisibility()"
+TOP = "element => element.getBoundingClientRect().top"
+
+# The place that is read is the one kept with the history entry.
+_KEPT = """() => {
+    const kept = history.state, at = kept && document.getElementById(kept.id);
+    return kept && Math.abs((at ? at.getBoundingClientRect().top : scrollY) - kept.y) < 1;
+}"""
 
 Visit = Callable[..., Page]
 
@@ -63,14 +74,48 @@ def screen(request: pytest.FixtureRequest, visit: Visit) -> Page:
     return visit(*request.param)
 
 
-def require_accessible(screen: Page, what: str) -> None:
-    """axe finds nothing, and nothing stands beyond the edge."""
+def at_rest(page: Page) -> None:
+    """No request is under way, and what came is settled."""
+    expect(page.locator(".htmx-request, .htmx-settling, .htmx-swapping")).to_have_count(0)
+
+
+def until_kept(page: Page) -> None:
+    """Nothing loads, and going back would lead to the place that is read now."""
+    at_rest(page)
+    page.wait_for_function(_KEPT)
+
+
+def require_top(place: Locator, top: float) -> None:
+    """It comes to stand so far below the window's edge."""
+    at_rest(place.page)
+    stands = f"([place, top]) => Math.abs(({TOP})(place) - top) < 2"
+    place.page.wait_for_function(stands, arg=[place.element_handle(), top])
+
+
+def require_accessible(screen: Page, what: str, news: str = "") -> None:
+    """axe finds nothing, and nothing stands beyond the edge.
+
+    Contrast is most of its work: where the rest of the page was looked at just before, in this width and scheme, it is
+    looked for in `news` alone, a selector of what has changed.
+    """
     # It stands over other things wherever the page is; those are reached by scrolling on.
     screen.evaluate("() => { const it = document.querySelector('.sheet-open'); if (it) it.style.position = 'static'; }")
-    options = {"resultTypes": ["violations"], "runOnly": {"type": "tag", "values": _LEVELS}}
-    found = Axe().run(screen, options=options).response["violations"]
-    assert not found, (what, [(each["id"], each["nodes"][0]["html"]) for each in found])
+    levels: dict[str, Any] = {"runOnly": {"type": "tag", "values": _LEVELS}}
+    if news:
+        _require(screen, what, levels | {"rules": {"color-contrast": {"enabled": False}}})
+        _require(screen, what, {"runOnly": ["color-contrast"]}, news)
+    else:
+        _require(screen, what, levels)
     require_narrow(screen, what)
+
+
+def _require(screen: Page, what: str, options: dict[str, Any], within: str = "html") -> None:
+    assert screen.locator(within).count(), f"{what}: no {within}"
+    if screen.evaluate("typeof axe") == "undefined":
+        screen.evaluate(_AXE)
+    run = "([within, options]) => axe.run(within, { resultTypes: ['violations'], ...options })"
+    found = screen.evaluate(run, [within, options])["violations"]
+    assert not found, (what, [(each["id"], each["nodes"][0]["html"]) for each in found])
 
 
 def require_narrow(screen: Page, what: str) -> None:

@@ -10,22 +10,12 @@ from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-unt
 from playwright.sync_api import Page, expect
 
 from tests.pages.conftest import Book
-from tests.pages.screens import require_accessible
+from tests.pages.screens import TOP, at_rest, require_accessible, require_top
 from tests.runs.desk import Desk
 from tests.runs.misbehaving import KEY, Service
 from viewer.runs import life
 from viewer.runs.models import Run
 from viewer.runs.planning import Options
-
-
-def test_accessible_and_within_its_width(screen: Page, open_desk: Callable[..., Desk]) -> None:
-    session = f"/stores/hermes/sessions/{open_desk(21, 'Merged carrier 92').session_id}"
-    for href in ("/?compacted=yes", session, f"{session}/context", "/compactions"):
-        screen.goto(href)
-        if href == session:
-            screen.wait_for_selector(".timeline svg")
-        screen.evaluate("document.querySelectorAll('details').forEach(fold => fold.open = true)")
-        require_accessible(screen, href)
 
 
 def test_settings_and_runs_are_accessible(screen: Page, open_desk: Callable[..., Desk], at_once: None) -> None:
@@ -69,13 +59,14 @@ def test_a_model_is_set_up_and_tried_with_the_keyboard(screen: Page, service: Se
     screen.keyboard.press("Tab")
     screen.keyboard.press("Enter")
     screen.locator("#openai-tried .ok").wait_for()
-    assert "Works: some-model at " in screen.get_by_role("status").get_by_text("Works").inner_text()
+    expect(screen.get_by_role("status").get_by_text("Works")).to_contain_text("Works: some-model at ")
+    at_rest(screen)
     assert screen.evaluate("document.activeElement.value") == "test", "the focus stays on the button"
     assert screen.locator("#openai-key").input_value() == KEY, "what was typed stays"
     screen.keyboard.press("Shift+Tab")
     screen.keyboard.press("Enter")
     screen.get_by_text("Saved.").wait_for()
-    assert screen.locator("#openai-key").input_value() == ""
+    expect(screen.locator("#openai-key")).to_have_value("")
     assert not [url for url in asked if KEY[8:24] in url] and KEY[8:24] not in screen.content()
 
 
@@ -105,6 +96,7 @@ def test_a_screen_reader_hears_of_parts_and_not_of_seconds(screen: Page, open_de
     assert screen.evaluate("heard") == []
     tell(2, 6)
     screen.get_by_text("Part 2 of 4.", exact=True).wait_for()
+    screen.wait_for_function("heard.some(said => said)")
     assert screen.evaluate("heard.filter(said => said)") == [f"Run {run.pk}: Summarising. Part 2 of 4."]
     assert screen.evaluate("document.activeElement.textContent") == "Cancel", "the focus stays"
     assert not screen.locator("[aria-live], [role=alert]").count()
@@ -124,7 +116,7 @@ def test_no_address_carries_the_token(screen: Page, open_desk: Callable[..., Des
     screen.get_by_role("button", name="Compact now…").click()
     screen.get_by_role("button", name="Cancel").click()
     screen.locator(".confirm").wait_for(state="detached")
-    assert screen.locator("#keep").input_value() == "50"
+    expect(screen.locator("#keep")).to_have_value("50")
     assert [method for method, url in asked if "/plan" in url] == ["GET", "POST", "GET"]
     assert not [url for _, url in asked if "csrf" in url]
 
@@ -149,22 +141,23 @@ def test_keys_and_neighbours(screen: Page, open_desk: Callable[..., Desk]) -> No
     session = f"/stores/hermes/sessions/{open_desk(21).session_id}"
     screen.goto(f"{session}?around=500#m500", wait_until="load")
     place = screen.locator("#m500")
-    before = place.evaluate("element => element.getBoundingClientRect().top")
+    at_rest(screen)
+    before = place.evaluate(TOP)
     assert 0 <= before < 200
     screen.locator(".neighbour.earlier").evaluate("link => link.click()")
     screen.wait_for_function("document.querySelector('[data-turn]').id !== 'm470'")
     screen.wait_for_selector("#m440", state="attached")
-    assert abs(place.evaluate("element => element.getBoundingClientRect().top") - before) < 2
+    require_top(place, before)
     screen.keyboard.press("j")
     screen.keyboard.press("j")
     assert screen.locator(".focus").get_attribute("id") not in (None, "m500")
     screen.keyboard.press("]")
     screen.wait_for_url("**?around=1948#b1948")
     screen.keyboard.press("?")
-    assert screen.locator("dialog#keys").is_visible()
+    expect(screen.locator("dialog#keys")).to_be_visible()
     screen.keyboard.press("Escape")
     screen.keyboard.press("/")
-    assert screen.locator("#search").evaluate("field => field === document.activeElement")
+    expect(screen.locator("#search")).to_be_focused()
 
 
 def test_a_branch_by_keyboard(screen: Page, open_desk: Callable[..., Desk]) -> None:
@@ -174,11 +167,13 @@ def test_a_branch_by_keyboard(screen: Page, open_desk: Callable[..., Desk]) -> N
     button.focus()
     screen.keyboard.press("Enter")
     screen.locator(".undo form").wait_for()
+    at_rest(screen)
     assert screen.evaluate("document.activeElement.textContent") == "Branch"
     assert screen.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert Axe().run(screen, context=".undo").response["violations"] == []
     screen.keyboard.press("Enter")
     screen.get_by_role("heading", name="Merged carrier 92 (branch)").wait_for()
+    screen.wait_for_load_state()
     assert screen.locator(".kin code").inner_text() == f"hermes --resume {screen.url.rsplit('/', 1)[1]}"
     assert screen.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert Axe().run(screen, context="header.about").response["violations"] == []
@@ -192,5 +187,6 @@ def test_a_refusal_that_names_a_holder_stays_in_its_card(screen: Page, open_desk
     desk.rows("INSERT INTO compression_locks VALUES (?, ?, unixepoch(), unixepoch() + 300)", desk.session_id, holder)
     screen.get_by_role("button", name="Preview").click()
     refusal = screen.locator(".refusal")
-    assert holder in refusal.inner_text()
+    expect(refusal).to_contain_text(holder)
+    at_rest(screen)
     assert refusal.evaluate("card => card.scrollWidth <= card.clientWidth")

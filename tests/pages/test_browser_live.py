@@ -8,8 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.pages.conftest import Book
-from tests.pages.screens import Visit
-from tests.pages.test_browser_steps import HELD, at_rest
+from tests.pages.screens import HELD, Visit, at_rest
 from tests.runs.desk import Desk
 
 HIDE = """hidden => {
@@ -17,6 +16,14 @@ HIDE = """hidden => {
     document.dispatchEvent(new Event("visibilitychange"));
 }"""
 AT_END = "Math.abs(document.documentElement.scrollHeight - innerHeight - scrollY) < 3"
+
+
+def copied(page: Page, press: Callable[[], None]) -> str:
+    """What the clipboard holds once a button says that it was copied."""
+    page.evaluate("document.getElementById('said').replaceChildren()")
+    press()
+    expect(page.get_by_role("status").filter(has_text="Copied.")).to_be_visible()
+    return str(page.evaluate("navigator.clipboard?.readText()"))
 
 
 def looks(page: Page) -> list[str]:
@@ -114,16 +121,12 @@ def test_copying(visit: Visit, book: Book) -> None:
     screen.goto(href)
     message = screen.locator(f"#m{row}")
     message.hover()
-    message.get_by_role("button", name="Copy text").click()
-    expect(screen.get_by_role("status").filter(has_text="Copied.")).to_be_visible()
-    assert screen.evaluate("navigator.clipboard.readText()") == text
-    message.get_by_role("button", name="Copy link").press("Enter")
-    screen.wait_for_timeout(100)
-    assert screen.evaluate("navigator.clipboard.readText()").endswith(f"{href}?around={row}#m{row}")
+    words, link = (message.get_by_role("button", name=f"Copy {what}") for what in ("text", "link"))
+    assert copied(screen, words.click) == text
+    assert copied(screen, lambda: link.press("Enter")).endswith(f"{href}?around={row}#m{row}")
     assert screen.evaluate("document.activeElement.textContent") == "Copy link"
     screen.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
-    message.get_by_role("button", name="Copy text").press("Enter")
-    expect(screen.locator("#said")).to_have_text("Copied.")
+    copied(screen, lambda: words.press("Enter"))
     assert screen.evaluate(HELD)
 
 
@@ -146,6 +149,7 @@ def test_reading_needs_no_script(visit: Visit, book: Book, place: str) -> None:
     book.chat("s", 200)
     screen.goto("/")
     screen.get_by_role("link", name="Long", exact=True).click()
+    screen.wait_for_url(f"**{href}")
     screen.goto(href + place)
     seen = set(screen.locator("[data-turn], details.raw").all_inner_texts())
     sides = {"": ("earlier", "later"), "/context": ("later", "earlier"), "/rows": ("earlier",)}[place]
@@ -155,6 +159,7 @@ def test_reading_needs_no_script(visit: Visit, book: Book, place: str) -> None:
             before = screen.url
             link.click()
             expect(screen).not_to_have_url(before)
+            screen.wait_for_load_state()
             expect(screen.locator("header.top"), "a whole page").to_have_count(1)
             addresses.add(screen.url)
             seen |= set(screen.locator("[data-turn], details.raw").all_inner_texts())

@@ -4,19 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from tests.pages.conftest import Book
-from tests.pages.screens import PHONE, Visit
+from tests.pages.screens import HELD, PHONE, TOP, Visit, at_rest, require_top, until_kept
 from tests.runs.desk import Desk
-
-HELD = "document.activeElement !== document.body && document.activeElement.checkVisibility()"
-TOP = "element => element.getBoundingClientRect().top"
-
-
-def at_rest(page: Page) -> None:
-    """No request is under way, and what came is settled."""
-    expect(page.locator(".htmx-request, .htmx-settling, .htmx-swapping")).to_have_count(0)
 
 
 def test_the_focus_never_falls_out_of_the_page(visit: Visit, open_desk: Callable[..., Desk]) -> None:
@@ -31,6 +23,7 @@ def test_the_focus_never_falls_out_of_the_page(visit: Visit, open_desk: Callable
 
     press("summarised")
     boundary.locator(".listed").wait_for()
+    at_rest(screen)
     assert "summarised" in screen.evaluate("document.activeElement.textContent"), "the tab keeps it"
     boundary.locator(".listed a").first.focus()
     boundary.get_by_role("link", name="Summary", exact=True).evaluate("tab => tab.click()")
@@ -39,6 +32,7 @@ def test_the_focus_never_falls_out_of_the_page(visit: Visit, open_desk: Callable
     assert screen.evaluate("document.activeElement.classList.contains('tabbed')"), "the panel gets what its list had"
     press("Undo this compaction…", "button")
     boundary.locator(".undo form").wait_for()
+    at_rest(screen)
     assert screen.evaluate("document.activeElement.textContent") == "Undo"
 
     screen.get_by_role("button", name="Compact now…").press("Enter")
@@ -54,6 +48,7 @@ def test_the_focus_never_falls_out_of_the_page(visit: Visit, open_desk: Callable
     keep.focus()
     keep.select_option("50")
     screen.locator("#keep option[selected][value='50']").wait_for(state="attached")
+    at_rest(screen)
     assert screen.evaluate("document.activeElement.id") == "keep"
 
 
@@ -85,31 +80,29 @@ def test_going_back_leads_to_where_one_was(visit: Visit, book: Book) -> None:
         screen.locator("li.session").nth(40 * (more + 1)).wait_for()
     line = screen.locator("li.session a").nth(90)
     line.scroll_into_view_if_needed()
-    screen.wait_for_timeout(300)
+    until_kept(screen)
     at, name = line.evaluate(TOP), line.inner_text()
     line.click()
     screen.locator("#reading, .refusal").first.wait_for()
     screen.go_back()
     again = screen.get_by_role("link", name=name, exact=True)
     expect(again).to_be_in_viewport()
-    at_rest(screen)
-    assert abs(again.evaluate(TOP) - at) < 2
+    require_top(again, at)
 
     screen.goto(f"{href}?around={ids[150]}#m{ids[150]}")
     screen.mouse.wheel(0, -40)
     screen.locator(".neighbour.earlier").scroll_into_view_if_needed()
     screen.locator(f"#m{ids[100]}").wait_for(state="attached")
     screen.locator(f"#m{ids[100]}").scroll_into_view_if_needed()
-    screen.wait_for_timeout(300)
+    until_kept(screen)
     place = screen.locator(f"#m{ids[100]}")
     at, address = place.evaluate(TOP), screen.url
     screen.get_by_role("link", name="What the model sees").evaluate("link => link.click()")
     screen.wait_for_url("**/context")
     screen.go_back()
-    assert screen.url == address
+    expect(screen).to_have_url(address)
     expect(place).to_be_in_viewport()
-    at_rest(screen)
-    assert abs(place.evaluate(TOP) - at) < 2
+    require_top(place, at)
     screen.go_forward()
     screen.wait_for_url("**/context")
     expect(screen.get_by_role("link", name="What the model sees")).to_have_attribute("aria-current", "page")
@@ -136,7 +129,7 @@ def test_after_every_step_back_shows_whole_pages(visit: Visit, open_desk: Callab
         screen.go_back()
         screen.get_by_role("heading", name="Merged carrier 92").wait_for()
         assert screen.url.endswith(session)
-        assert screen.locator("header.top, main, #side, #plan").count() == 4
+        expect(screen.locator("header.top, main, #side, #plan")).to_have_count(4)
         screen.go_back()
         screen.get_by_role("heading", name="Sessions", level=1).wait_for()
 

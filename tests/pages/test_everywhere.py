@@ -14,7 +14,7 @@ from pytest_django import Settings
 
 from tests.pages import hostile
 from tests.pages.conftest import Book
-from tests.pages.screens import Visit, require_accessible, require_narrow
+from tests.pages.screens import Visit, at_rest, require_accessible, require_narrow
 from tests.runs.desk import Desk
 from viewer.runs import life
 from viewer.runs.planning import Options
@@ -22,37 +22,56 @@ from viewer.runs.planning import Options
 SCREENS = ((1500, "light"), (768, "light"), (360, "dark"))
 
 
-def require_good(page: Page, what: str) -> None:
-    """The page as it is now, all its folds open, on a desk, on a tablet (its width alone) and on a phone."""
-    expect(page.locator(".htmx-request")).to_have_count(0)
+def open_folds(page: Page) -> None:
     page.evaluate("document.querySelectorAll('details:not(.menu)').forEach(fold => fold.open = true)")
+
+
+def require_good(page: Page, what: str, news: str = "") -> None:
+    """The page as it is now, all its folds open, on a desk, on a tablet (its width alone) and on a phone.
+
+    `news` selects what has changed since it was called for the rest of this page.
+    """
+    at_rest(page)
+    open_folds(page)
     for width, scheme in SCREENS:
         page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]  # light or dark
         page.set_viewport_size({"width": width, "height": 900})
         where = f"{what} at {width} px, {scheme}"
-        (require_narrow if width == 768 else require_accessible)(page, where)
+        if width == 768:
+            require_narrow(page, where)
+        else:
+            require_accessible(page, where, news)
 
 
 def test_every_page_of_a_session(visit: Visit, open_desk: Callable[..., Desk]) -> None:
     screen = visit()
     session = f"/stores/hermes/sessions/{open_desk(21, 'Merged carrier 92').session_id}"
-    for path in ("", "/context", "/rows", "/timeline", "/plan", "/branch", "/export", "/find?q=the", "/rename"):
+    for path in ("/?compacted=yes", "/compactions"):
+        screen.goto(path)
+        require_good(screen, path)
+    for path in ("/context", "/rows", "/timeline", "/plan", "/branch", "/export", "/find?q=the", "/rename", ""):
         screen.goto(session + path)
+        if not path:
+            screen.wait_for_selector(".timeline svg")
         require_good(screen, path or "the session")
-    screen.goto(session)
+    screen.evaluate("document.querySelectorAll('details.menu').forEach(menu => menu.open = true)")
+    require_good(screen, "an open menu", "details.menu")
+    screen.evaluate("document.querySelectorAll('details.menu').forEach(menu => menu.open = false)")
     boundary = screen.locator("[data-boundary]").last
     for number in range(1, boundary.locator(".tabs a").count()):
-        boundary.locator(".tabs a").nth(number).click()
+        tab = boundary.locator(".tabs a").nth(number)
+        tab.click()
+        expect(tab).to_have_attribute("aria-current", "true")
         expect(boundary.locator(".handoff")).to_have_count(0)
-        require_good(screen, f"tab {number} of a boundary")
+        require_good(screen, f"tab {number} of a boundary", "[data-boundary]")
     boundary.get_by_role("button", name="Undo this compaction…").click()
     boundary.locator(".undo form").wait_for()
     screen.get_by_role("button", name="Compact now…").click()
     screen.locator(".confirm").wait_for()
-    require_good(screen, "the questions before undo and before a compaction")
+    require_good(screen, "the questions before undo and before a compaction", ".undo, #plan")
     screen.locator("#find").fill("the")
     screen.locator("#found .hits li").first.wait_for()
-    require_good(screen, "found in the session")
+    require_good(screen, "found in the session", "#found, #find")
 
 
 def test_every_page_of_the_site(visit: Visit, open_desk: Callable[..., Desk], at_once: None) -> None:
@@ -65,22 +84,17 @@ def test_every_page_of_the_site(visit: Visit, open_desk: Callable[..., Desk], at
         require_good(screen, path)
 
 
-def test_every_block(visit: Visit, demo: Callable[[str], str], book: Book) -> None:
-    screen = visit()
-    for title in ("Lisbon in October, five people and a dog",):
-        screen.goto(demo(title))
-        require_good(screen, title)
-
-
 def test_the_pages_people_live_on_at_every_width_in_both_schemes(visit: Visit, demo: Callable[[str], str]) -> None:
+    """A session of every block as it comes, then with all its folds open."""
     screen = visit()
-    for path in (demo("Lisbon in October, five people and a dog"), "/", "/search?q=flight"):
+    for path in ("/", "/search?q=flight", demo("Lisbon in October, five people and a dog")):
         screen.goto(path)
-        expect(screen.locator(".htmx-request")).to_have_count(0)
+        at_rest(screen)
         for width, scheme in product((1500, 768, 360), ("light", "dark")):
             screen.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]  # light or dark
             screen.set_viewport_size({"width": width, "height": 900})
             require_accessible(screen, f"{path} at {width} px, {scheme}")
+    require_good(screen, "every block, folds open", "details")
 
 
 def test_nothing_there(visit: Visit, settings: Settings, tmp_path: Path, book: Book) -> None:
