@@ -235,11 +235,11 @@ def test_any_text_has_anchors_that_stand_in_it(text: str) -> None:
 
 def test_looking_grows_with_the_text() -> None:
     """No expression may take more than linear time on text made to hurt it: a whole minute stands for "never"."""
-    started = time.monotonic()
+    started = time.process_time()
     for piece in ("a/", "_1", "A1", "1,", "a.", "-", ":", "=", "http://", "x@x.", "\\a", "1 ", "'", "\n", " ", "Error"):
         Tally(anchor.kind for anchor in anchors_of(piece * 100_000))
         Tally(anchor.kind for anchor in anchors_of(json.dumps([piece * 50] * 2_000)))
-    assert time.monotonic() - started < 60
+    assert time.process_time() - started < 60
 
 
 def test_a_compaction_reports_what_survived_and_what_is_lost() -> None:

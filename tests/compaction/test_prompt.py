@@ -252,6 +252,6 @@ def test_what_the_call_raises_passes_through() -> None:
 
 
 def test_looking_for_tags_grows_with_the_text() -> None:
-    started = time.monotonic()
+    started = time.process_time()
     prompt_of(request("<" + " " * 200_000))
-    assert time.monotonic() - started < 2
+    assert time.process_time() - started < 2

@@ -64,7 +64,7 @@ def beside(hermes: Hermes, tmp_path: Path, do: str, **arguments: Any) -> Iterato
         answer.append(hermes.receive())
 
 
-def until(happened: Callable[[], bool], seconds: float = 30) -> None:
+def until(happened: Callable[[], bool], seconds: float = 60) -> None:
     end = time.monotonic() + seconds
     while not happened():
         assert time.monotonic() < end, f"not within {seconds} s"
@@ -327,7 +327,7 @@ def test_a_run_waits_for_its_turn_to_end_and_says_so(
         until(lambda: _shown(run).get("holder") == holder)
         assert query(database, "SELECT holder FROM session_turn_leases") == [(holder,)]
     hermes.receive()
-    worker.join(30)
+    worker.join(60)
     run.refresh_from_db()
     assert (run.status, run.error_message) == ("applied", "")
     assert texts(hermes, "waited", ("A long one.",)) == ["A long one."]

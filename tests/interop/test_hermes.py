@@ -330,7 +330,7 @@ def test_a_turn_that_runs_without_a_lease_lands_behind_our_commit(hermes: Hermes
     ]
 
 
-def _until(happened: Callable[[], bool], seconds: float = 10) -> None:
+def _until(happened: Callable[[], bool], seconds: float = 60) -> None:
     end = time.monotonic() + seconds
     while not happened():
         assert time.monotonic() < end, f"not within {seconds} s"

@@ -236,7 +236,7 @@ def test_a_test_ends_when_it_takes_too_long(
     monkeypatch.setattr(trying, "PATIENCE", 0.3)
     service.behaviours = [stalls("## Active task")]
     assert "did not finish two short messages" in tried(signed_in, service).text
-    assert service.left.wait(5)
+    assert service.left.wait(60)
 
 
 # --- who may, and what is told to nobody -----------------------------------------------------------------------------

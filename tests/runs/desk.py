@@ -1,16 +1,20 @@
 """Real databases as stores, and ways to look at them and to be the agent that writes to them."""
 
 import sqlite3
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from pytest_django import Settings
 
 from viewer.store.stores import Store, get_store
+
+if TYPE_CHECKING:
+    from viewer.runs.models import Run
 
 WEEK_29 = "Airline desk, week 29"
 IMMEDIATE = {"default": {"BACKEND": "django_tasks.backends.immediate.ImmediateBackend", "QUEUES": []}}
@@ -70,6 +74,16 @@ class Desk:
 
     def end_turn(self) -> None:
         self.rows("DELETE FROM session_turn_leases WHERE holder LIKE '%platform=telegram'")
+
+
+def until(run: "Run", *statuses: str) -> "Run":
+    """Wait for a status."""
+    end = time.monotonic() + 60
+    while run.status not in statuses:
+        assert time.monotonic() < end, f"still {run.status}: {run.progress} {run.error_message}"
+        time.sleep(0.02)
+        run.refresh_from_db()
+    return run
 
 
 @pytest.fixture

@@ -164,8 +164,7 @@ def test_a_worker_killed_between_parts_is_followed_by_one_that_goes_on(
     finally:
         worker.send_signal(signal.SIGKILL)
         worker.wait()
-    assert parts.left.wait(5)
-    time.sleep(0.2)
+    assert parts.left.wait(PATIENCE)
 
     parts.requests.clear()
     parts.behaviours = in_parts()[2:]

@@ -14,7 +14,7 @@ from django.db import connection
 from pytest_django import Settings
 
 import compaction
-from tests.runs.desk import QUEUED, Desk
+from tests.runs.desk import QUEUED, Desk, until
 from viewer.catalog import histories
 from viewer.runs import job, life, outcomes, planning, summarizers
 from viewer.runs.errors import BadSummary, NothingToDo, SessionEnded, UnknownChoice, WrongStatus
@@ -56,19 +56,9 @@ def in_worker(run: Run) -> Iterator[threading.Thread]:
     thread = threading.Thread(target=work)
     thread.start()
     yield thread
-    thread.join(20)
+    thread.join(60)
     assert not thread.is_alive()
     run.refresh_from_db()
-
-
-def until(run: Run, *statuses: str) -> Run:
-    """Wait for a status."""
-    for _ in range(200):
-        run.refresh_from_db()
-        if run.status in statuses:
-            return run
-        time.sleep(0.05)
-    raise AssertionError(f"still {run.status}: {run.progress}")
 
 
 @pytest.mark.parametrize("version", [21, 31])

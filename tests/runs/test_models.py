@@ -197,7 +197,7 @@ def test_a_complete_answer_does_not_wait_long_for_what_it_took(
     service.behaviours = [misbehaving.stalls(NOTES, finish="stop")]
     run = started(desk, "openai")
     assert (run.status, run.usage["cost"]) == ("applied", None)
-    assert service.left.wait(5)
+    assert service.left.wait(misbehaving.PATIENCE)
 
 
 def test_sdks_are_imported_only_to_talk_to_a_model() -> None:
@@ -340,7 +340,7 @@ def test_an_answer_without_end_is_cut_off(kind: str, desk: Desk, service: Servic
     service.behaviours = [misbehaving.never_ends]
     run = started(desk, kind)
     assert (run.status, run.error_code) == ("failed", "summary_cut_off")
-    assert service.left.wait(5)
+    assert service.left.wait(misbehaving.PATIENCE)
 
 
 @pytest.mark.parametrize("line", [b": still working\n\n", b": still working\n", b"data: "], ids=["many", "one", "line"])
@@ -353,7 +353,7 @@ def test_a_flood_of_nothing_is_left(
     service.behaviours = [misbehaving.floods(line)]
     run = started(desk, "openai")
     assert (run.status, run.error_code, len(service.requests)) == ("failed", "model_bad_answer", 1)
-    assert service.left.wait(5)
+    assert service.left.wait(misbehaving.PATIENCE)
 
 
 @pytest.mark.parametrize(("after", "waits"), [(60.0, True), (60.5, False)])
@@ -454,7 +454,7 @@ def test_a_cancelled_run_hangs_up(behaviour: str, kind: str, desk: Desk, service
     service.behaviours = [HANGING[behaviour]]
     run = life.prepare(desk.store, desk.session_id, Options(summarizer=kind), apply=True)
     cancelled_in(run, lambda: len(service.requests) == 1)
-    assert service.left.wait(5), "the connection was left open"
+    assert service.left.wait(misbehaving.PATIENCE), "the connection was left open"
     assert len(service.requests) == 1
 
 
@@ -462,7 +462,7 @@ def test_an_exchange_that_was_left_sends_nothing_any_more(service: Service, monk
     may_send, done = threading.Event(), threading.Event()
 
     def ask(client: httpx2.Client) -> Iterator[Piece]:
-        may_send.wait(20)
+        may_send.wait(misbehaving.PATIENCE)
         try:
             client.post(f"{service.url}/v1/chat/completions", json={})
         finally:
@@ -473,7 +473,7 @@ def test_an_exchange_that_was_left_sends_nothing_any_more(service: Service, monk
     with exchange.Exchange(ask, 5):
         pass
     may_send.set()
-    assert done.wait(5) and service.requests == []
+    assert done.wait(misbehaving.PATIENCE) and service.requests == []
 
 
 def test_a_cancelled_run_stops_waiting_for_its_next_attempt(desk: Desk, service: Service, use: Use) -> None:
@@ -489,7 +489,7 @@ def cancelled_in(run: Run, reached: Callable[[], bool]) -> None:
 
     def cancel() -> None:
         try:
-            until = time.monotonic() + 20
+            until = time.monotonic() + misbehaving.PATIENCE
             while not reached() and time.monotonic() < until:
                 time.sleep(0.02)
             life.cancel(life.get_run(run.pk))
@@ -500,7 +500,7 @@ def cancelled_in(run: Run, reached: Callable[[], bool]) -> None:
     thread.start()
     began = time.monotonic()
     job.compact.call(run.pk)
-    thread.join(20)
+    thread.join(misbehaving.PATIENCE)
     run.refresh_from_db()
     assert (run.status, run.error_code) == ("cancelled", "")
-    assert time.monotonic() - began < 15, "the wait went on"
+    assert time.monotonic() - began < 45, "the wait went on"

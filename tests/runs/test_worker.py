@@ -15,7 +15,7 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from tests.runs.desk import Desk
+from tests.runs.desk import Desk, until
 from viewer.runs import life, recovery, workers
 from viewer.runs.models import Run, Worker
 from viewer.runs.planning import Options
@@ -44,15 +44,6 @@ def worker(desk: Desk) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
     for process in started:
         process.kill()
         process.wait()
-
-
-def until(run: Run, *statuses: str) -> None:
-    """Wait for a status."""
-    deadline = time.monotonic() + PATIENCE
-    while run.status not in statuses:
-        assert time.monotonic() < deadline, f"still {run.status}: {run.progress} {run.error_message}"
-        time.sleep(0.1)
-        run.refresh_from_db()
 
 
 def test_killed_while_it_waited_it_is_written_once(desk: Desk, worker: Callable[..., subprocess.Popen[bytes]]) -> None:

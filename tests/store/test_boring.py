@@ -162,7 +162,7 @@ def test_waiting_does_not_starve_the_agent(small: Path) -> None:
         for thread in ours:
             thread.start()
     for thread in ours:
-        thread.join(30)
+        thread.join(60)
     assert len(taken) == 20
     assert query(small, "SELECT rewind_count FROM sessions") == [(20,)]
     assert query(small, "SELECT COUNT(*) FROM messages") == [(8 + 3 * 5,)]
