@@ -164,10 +164,9 @@ def without_rules(body: str) -> str:
 
 
 def rules_in(body: str) -> str:
-    """The rules in a body, those of the last block; "" for none."""
+    """The rules in a body, of all its blocks; "" for none."""
     lines = body.split("\n")
-    found = _blocks(lines)
-    return "\n".join(lines[found[-1][0] + 1 : found[-1][1]]) if found else ""
+    return "\n\n".join("\n".join(lines[first + 1 : last]) for first, last in _blocks(lines))
 
 
 def _blocks(lines: list[str]) -> list[tuple[int, int]]:

@@ -167,7 +167,7 @@ def test_rules_cannot_end_their_block_or_the_summary(marker: str) -> None:
         (f"{OPEN}\nr\n{CLOSE}", "", "r"),
         (f"a\n\n\n{OPEN}\nr\n{CLOSE}\n \n\nb\n\nc", "a\n\nb\n\nc", "r"),
         (f"a\n  {OPEN} \r\nr\n\t{CLOSE}\n  b", "a\n\n  b", "r"),
-        (f"a\n{OPEN}\nr\n{CLOSE}\nb\n{OPEN}\ns\nt\n{CLOSE}", "a\n\nb", "s\nt"),
+        (f"a\n{OPEN}\nr\n{CLOSE}\nb\n{OPEN}\ns\nt\n{CLOSE}", "a\n\nb", "r\n\ns\nt"),
         (f"a\n{OPEN}\nr\n{OPEN}\ns\n{CLOSE}\nt\n{CLOSE}\nb", "a\n\nb", f"r\n{OPEN}\ns\n{CLOSE}\nt"),
         (f"a\n{OPEN}\nr", f"a\n{OPEN}\nr", ""),
         (f"a\n{CLOSE}\nr", f"a\n{CLOSE}\nr", ""),

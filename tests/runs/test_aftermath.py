@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -269,7 +270,29 @@ def test_long_over_when_it_is_seen_nobody_is_told(desk: Desk, workspace: Path) -
     desk.rows("UPDATE messages SET timestamp = timestamp - 4000 WHERE id > (SELECT MAX(id) - 4 FROM messages)")
     audit = look(desk, arm=True)
     assert (audit.status, audit.settled, audit.late, left_out(audit)) == ("missing", True, True, [today()])
-    assert statuses(desk) == [("note", "expired")]
+    assert statuses(desk) == []
+
+
+def test_a_file_of_the_day_is_that_of_the_compaction(desk: Desk, workspace: Path) -> None:
+    """Seen days later, the file of today was not what the agent should have read."""
+    (workspace / "memory" / "2001-02-03.md").write_text("Then.")
+    Agent(desk.path, desk.session_id).compact()
+    then = datetime(2001, 2, 3, 12, tzinfo=UTC).timestamp()
+    desk.rows("UPDATE messages SET timestamp = ? WHERE content LIKE '%own%Go on.%'", then)
+    assert [each["path"] for each in look(desk, arm=True).required] == ["SOUL.md", "memory/2001-02-03.md"]
+
+
+def test_what_cannot_be_noted_is_shown_as_it_was(desk: Desk, workspace: Path) -> None:
+    """Our own database refuses to be written: a page shows what is known, and the next look notes it."""
+    compacted(desk)
+    turn(desk, "SOUL.md", today())
+    with connection.cursor() as cursor:
+        cursor.execute("PRAGMA query_only = ON")
+        try:
+            assert look(desk).status == "not_yet"
+        finally:
+            cursor.execute("PRAGMA query_only = OFF")
+    assert look(desk).status == "passed"
 
 
 def test_each_event_is_delivered_to_one_caller(desk: Desk, workspace: Path) -> None:

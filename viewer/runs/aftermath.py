@@ -83,10 +83,9 @@ def _arm_seen(reader: Reader, session: Session, cut: Cut) -> Audit:
 
 def _arm(*, rules: Mapping[str, Any], **fields: Any) -> Audit:
     """Make the audit and its note, once. `rules` are `workspaces.Rules` as an object, {} for none."""
-    store = get_store(fields["store"])
-    today = timezone.now().astimezone(zone_of(store)).date()
+    day = _day(min(fields["compacted_at"], time.time()), fields["store"])  # an agent's clock may be ahead
     workspace, named = rules.get("workspace", ""), rules.get("named", ())
-    required = [{"named": name, "path": path} for name in named for path in existing(workspace, [name], today)]
+    required = [{"named": name, "path": path} for name in named for path in existing(workspace, [name], day)]
     reason = "" if required else rules.get("reason") or _no_file(named)
     found = {"workspace": workspace, "source": rules.get("source", ""), "required": required, "reason": reason}
     status = "not_yet" if required else "nothing_required"
@@ -117,14 +116,17 @@ def look(reader: Reader, session: Session, outline: Outline, *, arm: bool = Fals
         audits.insert(0, _arm_seen(reader, session, newest))
     standing = {cut.handoff_id for cut in outline.compactions}
     for each in audits:
-        if each.settled:
-            continue
-        if each.handoff_id not in standing:
-            _settle(each, "undone")
-        elif newest is not None and each.handoff_id != newest.handoff_id:
-            _settle(each, "superseded" if each.status == "not_yet" else each.status)
-        else:
-            _judge(reader, each, outline)
+        try:
+            if each.settled:
+                continue
+            if each.handoff_id not in standing:
+                _settle(each, "undone")
+            elif newest is not None and each.handoff_id != newest.handoff_id:
+                _settle(each, "superseded" if each.status == "not_yet" else each.status)
+            else:
+                _judge(reader, each, outline)
+        except DatabaseProblem:  # a page shows what was known; the worker looks again
+            logger.warning("What became of %s cannot be noted.", each, exc_info=True)
     return audits
 
 
@@ -144,7 +146,9 @@ def _note(each: Audit, **fields: Any) -> None:
     if Audit.objects.filter(pk=each.pk, settled=False, turns=each.turns).update(**fields):
         for name, value in fields.items():
             setattr(each, name, value)
-        if each.settled:
+        if each.late:
+            events.withdraw(each)
+        elif each.settled:
             events.expire(each)
     else:
         each.refresh_from_db()
@@ -213,7 +217,7 @@ def _cut(row: StoredMessage) -> StoredMessage:
 
 def _findings(each: Audit, reads: Iterable[Read], rows: Sequence[StoredMessage], turn: Turn) -> list[dict[str, Any]]:
     """What was read of the required files up to the end of a turn; files that are gone by now are left out."""
-    day = datetime.fromtimestamp(rows[turn.start].timestamp, UTC).astimezone(zone_of(get_store(each.store))).date()
+    day = _day(rows[turn.start].timestamp, each.store)
     home = str(Path.home())
     bases = dict.fromkeys((each.workspace, os.path.realpath(each.workspace)))
     required = [
@@ -222,6 +226,11 @@ def _findings(each: Audit, reads: Iterable[Read], rows: Sequence[StoredMessage],
     ]
     found = audit([read for read in reads if read.message < turn.end], required, each.workspace, home)
     return [_finding(one, rows) for one in found if one.read or existing(each.workspace, [one.named], day)]
+
+
+def _day(at: float, store: str) -> date:
+    """The day of a time (epoch seconds) where the agent is."""
+    return datetime.fromtimestamp(at, UTC).astimezone(zone_of(get_store(store))).date()
 
 
 def _paths(one: Mapping[str, str], day: date) -> list[str]:

@@ -82,6 +82,11 @@ def _store(audit: Audit, kind: str, **fields: list[str]) -> None:
     Event.objects.get_or_create(audit=audit, kind=kind, defaults=said)
 
 
+def withdraw(audit: Audit) -> None:
+    """There never was anybody to tell."""
+    Event.objects.filter(audit=audit, status="pending").delete()
+
+
 def expire(audit: Audit) -> None:
     """Nobody needs to be told any more."""
     Event.objects.filter(audit=audit, status="pending").update(status="expired")
