@@ -161,7 +161,7 @@ def test_one_file_is_read_then_the_other(signed_in: Client, book: Book, workspac
     assert label(signed_in, at) == "passed"
     assert card(signed_in).text == "After the last compaction 2 files read again Startup reading"
     page = tab(signed_in, at)
-    assert "The agent read 2 files by the end of the second turn after the compaction, after a warning" in page.text
+    assert "The agent read 2 files by the end of the second turn after the compaction." in page.text
     assert f"read in message {ids[1]}" in files(page)[1]
     assert told(page) == ["expired: nobody asked for it in time"] * 2
 

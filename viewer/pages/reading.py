@@ -156,7 +156,7 @@ def _judged(audit: Audit) -> str:
     turn = "the first complete turn after the compaction" if audit.turns < 2 else "the second turn after the compaction"
     if audit.status == "passed":
         count = formats.counted(len(audit.findings), "file")
-        return f"The agent read {count} by the end of {turn}{', after a warning was stored' * (audit.turns > 1)}."
+        return f"The agent read {count} by the end of {turn}."
     said = f"By the end of {turn}, {unread(audit)} had not been read."
     if not audit.settled:
         return f"{said} A warning was stored; one more turn counts."
