@@ -3,6 +3,7 @@
 import atexit
 import os
 import shutil
+import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
@@ -25,6 +26,10 @@ hypothesis.settings.load_profile("steady")
 
 _SURROUNDINGS = Path(tempfile.mkdtemp(prefix="palimpsest-tests-"))
 atexit.register(shutil.rmtree, _SURROUNDINGS, ignore_errors=True)
+
+# The tests start a process every few seconds: none of them compiles our modules again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # Before Django reads its settings, which is why the settings module is named here and not in pyproject.toml:
 # pytest-django would load it before this file.
@@ -49,6 +54,37 @@ def pytest_configure() -> None:
     plain = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
     settings.STORAGES = {**settings.STORAGES, "staticfiles": plain}
     settings.WHITENOISE_USE_FINDERS = True
+
+
+# What takes long begins first, so that no process is left with it when the others are done.
+_LONG = ("faults/", "interop/", "test_up.py", "e2e/", "pages/test_everywhere.py", "pages/test_browser", "runs/")
+# One process runs the whole directory: its tests share running sites, or running agents.
+_TOGETHER = ("tests/faults/", "tests/interop/", "tests/e2e/")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    def rank(item: pytest.Item) -> int:
+        place = item.nodeid.removeprefix("tests/")
+        return next((at for at, start in enumerate(_LONG) if place.startswith(start)), len(_LONG))
+
+    items.sort(key=rank)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """`--dist loadfile`, but in this order, and some directories go as one file."""
+    from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]  # it brings no types
+
+    class InOrder(LoadFileScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            own = str(super()._split_scope(nodeid))
+            return next((place for place in _TOGETHER if nodeid.startswith(place)), own)
+
+    if config.getoption("dist") != "loadfile":
+        return None
+    config.option.loadscopereorder = False  # by number of tests, which says nothing of their length
+    return InOrder(config, log)
 
 
 @pytest.fixture(scope="session")

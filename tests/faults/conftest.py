@@ -83,9 +83,9 @@ def own_database(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def grounds() -> Iterator[dict[str, Ground]]:
-    """The sites there are, by their own database; all files of a process share them."""
+    """The sites there are, by their own database; all files here share them."""
     made: dict[str, Ground] = {}
     yield made
     for ground in made.values():

@@ -39,7 +39,7 @@ def model() -> Iterator[Model]:
         server.shutdown()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def process(
     schema: int, request: pytest.FixtureRequest, model: Model, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Hermes]:
