@@ -7,6 +7,7 @@ import re
 import shutil
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -14,7 +15,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -26,10 +27,11 @@ PATIENCE = 90.0  # seconds; a start takes 3 on an idle machine, and 30 beside ot
 
 
 @task()
-def scratch(begun: str, done: str, seconds: float) -> None:
-    """A task to be interrupted: it runs in the worker that `up` started."""
+def scratch(begun: str, may_end: str, done: str) -> None:
+    """A task to be interrupted: it runs in the worker that `up` started, until it may end."""
     Path(begun).touch()
-    time.sleep(seconds)
+    while not Path(may_end).exists():
+        time.sleep(0.02)
     Path(done).touch()
 
 
@@ -58,6 +60,7 @@ class Site:
 
     def __init__(self, data: Path, command: list[str] | None = None, **environment: str) -> None:
         self.data, self.port = data, free_port()
+        self.begun, self.may_end, self.done = (data / name for name in ("begun", "may-end", "done"))  # of a task
         self.environment = {**os.environ, "PALIMPSEST_DATA_DIR": str(data), "PORT": str(self.port)} | environment
         self.output = ""
         ignored = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # as it is for tests started with nohup
@@ -111,19 +114,11 @@ class Site:
         done = subprocess.run(command, cwd=ROOT, env=self.environment, check=True, capture_output=True, text=True)
         return done.stdout.strip()
 
-    def enqueue(self, seconds: float) -> None:
+    def enqueue(self) -> None:
         """Give the worker a task and wait until it has begun."""
-        call = f"scratch.enqueue({str(self.begun)!r}, {str(self.done)!r}, {seconds})"
+        call = f"scratch.enqueue({str(self.begun)!r}, {str(self.may_end)!r}, {str(self.done)!r})"
         self.own(f"from tests.test_up import scratch; {call}")
         until(self.begun.exists, "the task's begin")
-
-    @property
-    def begun(self) -> Path:
-        return self.data / "begun"
-
-    @property
-    def done(self) -> Path:
-        return self.data / "done"
 
     def is_gone(self) -> bool:
         return not set(self.pids) & set(processes())
@@ -258,7 +253,8 @@ def _fetch_static(site: Site) -> None:
 
 def test_own_database_on_postgres(start: Callable[..., Site], postgres: str) -> None:
     site = start(PALIMPSEST_DATABASE_URL=postgres).ready()
-    site.enqueue(seconds=0)
+    site.enqueue()
+    site.may_end.touch()
     until(site.done.exists, "the task's end")
     _sign_in(site)
 
@@ -285,30 +281,35 @@ def test_stores_command_says_what_works_and_why_not(
 
 def test_ctrl_c_ends_everything_after_the_running_task(start: Callable[..., Site]) -> None:
     site = start().ready()
-    site.enqueue(seconds=2.5)
+    site.enqueue()
     site.process.send_signal(signal.SIGINT)
     site.process.send_signal(signal.SIGTERM)  # a service manager signals make too, which passes it on: still one
+    until(lambda: "Waiting for the running task" in site.output, "the notice")
+    site.may_end.touch()
     assert site.process.wait(PATIENCE) == 0
     assert site.done.exists()
-    assert "Waiting for the running task" in site.output
     assert site.is_gone()
 
 
 def test_a_second_ctrl_c_ends_it_at_once(start: Callable[..., Site]) -> None:
     site = start().ready()
-    site.enqueue(seconds=60)
+    site.enqueue()
     site.process.send_signal(signal.SIGINT)
     until(lambda: "Waiting for the running task" in site.output, "the notice")
     site.process.send_signal(signal.SIGINT)
-    assert site.process.wait(5) == 1
+    assert site.process.wait(PATIENCE) == 1
     assert not site.done.exists()
     assert site.is_gone()
 
 
 def test_sigkill_of_the_parent_ends_everything_after_the_running_task(start: Callable[..., Site]) -> None:
     site = start().ready()
-    site.enqueue(seconds=2)
+    site.enqueue()
+    server, worker = site.child("viewer.up.server"), site.child("manage.py worker")
     site.process.kill()
+    until(lambda: server not in processes(), "the end of the server")
+    assert worker in processes()
+    site.may_end.touch()
     until(site.is_gone, "the end of all processes")
     assert site.done.exists()
 
@@ -326,9 +327,8 @@ def test_a_dead_worker_is_started_again_and_a_dead_server_ends_it(start: Callabl
     site.own(LOST_RUN)
     os.kill(first, signal.SIGKILL)
     until(lambda: "The worker ended unexpectedly (exit code -9)" in site.output, "the notice")
-    until(
-        lambda: site.own("from viewer.runs.models import Run; print(Run.objects.get().status)") == "failed", "recovery"
-    )
+    with closing(sqlite3.connect(site.data / "palimpsest.sqlite3", timeout=20)) as own:
+        until(lambda: own.execute("SELECT status FROM runs_run").fetchall() == [("failed",)], "recovery")
     assert site.child("manage.py worker") != first
     site.pids = site.family()
     os.kill(site.child("viewer.up.server"), signal.SIGKILL)
@@ -388,7 +388,7 @@ def test_an_asked_child_may_take_its_time_until_its_parent_is_gone(stubborn: sub
     time.sleep(1)
     assert stubborn.poll() is None
     stubborn.stdin.close()
-    assert stubborn.wait(5) == -signal.SIGKILL
+    assert stubborn.wait(PATIENCE) == -signal.SIGKILL
     assert stubborn.stdout.read() == "", "asked once only"
 
 
@@ -397,4 +397,4 @@ def test_a_child_left_alone_is_asked_then_ended(stubborn: subprocess.Popen[str])
     assert stubborn.stdout
     stubborn.stdin.close()
     assert stubborn.stdout.readline() == "asked\n"
-    assert stubborn.wait(5) == -signal.SIGKILL
+    assert stubborn.wait(PATIENCE) == -signal.SIGKILL

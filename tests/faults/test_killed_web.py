@@ -76,12 +76,13 @@ def test_while_it_takes_a_compaction_back(ground: Ground) -> None:
     assert ground.site.closed(run_id)["status"] == "applied"
     held = f"SELECT 1 FROM runs_run WHERE id = {run_id} AND holder <> ''"
     locks = "SELECT 1 FROM compression_locks WHERE session_id = ?"
+    leases = "SELECT 1 FROM session_turn_leases WHERE conversation_id = ?"
     until(lambda: not query(ground.path(), locks, session_id), ground.site.logs)
     with ThreadPoolExecutor(1) as pool, ExitStack() as store:
         with ground.site.noting_held_up(run_id):  # it takes the lock, and cannot say what it is about to do
             asked = pool.submit(ground.site.ask, "POST", f"/runs/{run_id}/undo")
             until(lambda: query(ground.path(), locks, session_id), ground.site.logs)
-            time.sleep(0.3)  # and the lease
+            until(lambda: query(ground.path(), leases, session_id), ground.site.logs)
             store.enter_context(locked(ground.path()))
         until(lambda: ground.site.rows(held), ground.site.logs)
         with ground.site.noting_held_up(run_id) as drop:

@@ -37,6 +37,8 @@ def reach(ground: Ground, run_id: int, status: str) -> None:
     )
 
 
+OURS = "SELECT 1 FROM session_turn_leases WHERE conversation_id = ? AND holder LIKE '%agent=palimpsest%'"
+
 # Each kills the worker that has the run at one point, and returns the status it left. All doors are open afterwards.
 
 
@@ -81,6 +83,7 @@ def before_it_lets_go(ground: Ground, session_id: str) -> tuple[int, str]:
     with ground.site.noting_held_up(run_id):
         store.close()
         until(lambda: live(ground.path(), session_id) != before, ground.site.logs)
+        until(lambda: not query(ground.path(), OURS, session_id), "the end of its lease")  # the lock it keeps
         again = Door(ground)
     with again:
         reach(ground, run_id, "applied")
@@ -115,18 +118,28 @@ def until_it_has_to_write(ground: Ground, session_id: str) -> tuple[int, Process
     run_id = ground.site.start_run(session_id, "small")
     reach(ground, run_id, "waiting")
     process = holder_of(ground, run_id)
-    ours = "SELECT 1 FROM session_turn_leases WHERE conversation_id = ? AND holder LIKE '%agent=palimpsest%'"
+    until(lambda: "Waiting for the agent" in str(told(ground, run_id)), ground.site.logs)
     while True:
         end_turn(ground, session_id)
         with ground.site.noting_held_up(run_id):  # it takes the lease, and cannot say that it goes on
+            said = told(ground, run_id)
             try:
-                until(lambda: query(ground.path(), ours, session_id), "the lease", patience=1.5)
+                until(lambda: query(ground.path(), OURS, session_id), "the lease", patience=3)
             except AssertionError:  # it was about to say that it waits
                 begin_turn(ground, session_id)
-                continue
-            door = Door(ground)
-        reach(ground, run_id, "applying")
-        return run_id, process, door
+                door = None
+            else:
+                door = Door(ground)
+        if door:
+            reach(ground, run_id, "applying")
+            return run_id, process, door
+        until(lambda: told(ground, run_id) != said, ground.site.logs)  # noqa: B023  # waits within this round
+
+
+def told(ground: Ground, run_id: int) -> tuple[object, ...]:
+    """What a run's worker noted last."""
+    [row] = ground.site.rows(f"SELECT heartbeat_at, progress FROM runs_run WHERE id = {run_id}")
+    return row
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from pathlib import Path
 from tests.faults import agent
 from tests.faults.conftest import KILLS, RUNS, Ground
 from tests.faults.ledger import live
-from tests.faults.site import until
+from tests.faults.site import PATIENCE, until
 
 WRITTEN_BESIDE = 50
 WRITERS = 8
@@ -38,7 +38,7 @@ def test_workers_race_for_runs_and_requests_for_sessions(ground: Ground) -> None
     assert set(same) == {(409, "session_busy")}
     numbers = ",".join(str(number) for number in runs.values())
     all_done = f"SELECT COUNT(*) FROM runs_run WHERE id IN ({numbers}) AND status = 'applied'"
-    until(lambda: ground.site.rows(all_done) == [(count,)], ground.site.logs, every=0.2)
+    until(lambda: ground.site.rows(all_done) == [(count,)], ground.site.logs, 3 * PATIENCE, every=0.2)
     assert ground.site.rows(f"SELECT MAX(attempts), COUNT(*) FROM runs_run WHERE id IN ({numbers})") == [(1, count)]
     assert all(ground.check_session(session_id, [int(number)]) for session_id, number in runs.items())
     ground.check()
