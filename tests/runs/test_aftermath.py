@@ -267,7 +267,7 @@ def test_long_over_when_it_is_seen_nobody_is_told(desk: Desk, workspace: Path) -
     """A store that is opened for the first time, years after."""
     Agent(desk.path, desk.session_id).compact()
     turn(desk, "SOUL.md")
-    desk.rows("UPDATE messages SET timestamp = timestamp - 4000 WHERE id > (SELECT MAX(id) - 4 FROM messages)")
+    desk.rows("UPDATE messages SET timestamp = MIN(timestamp, unixepoch()) - 400 WHERE session_id = ?", desk.session_id)
     audit = look(desk, arm=True)
     assert (audit.status, audit.settled, audit.late, left_out(audit)) == ("missing", True, True, [today()])
     assert statuses(desk) == []
@@ -357,3 +357,70 @@ def test_what_is_kept_of_the_rules_is_short_and_without_credentials(desk: Desk, 
     run = compacted(desk)
     assert sum(map(len, run.rules["sections"])) <= 2 * protocol.EVENT_CHARS
     assert key not in str(run.rules) + str(events.of_session(desk.store, desk.session_id)[0].sections)
+
+
+def test_a_file_that_is_named_twice_is_required_once(desk: Desk, workspace: Path) -> None:
+    (workspace / "AGENTS.md").write_text(f"## Session Startup\nRead `SOUL.md`, then `{workspace}/SOUL.md` again.")
+    compacted(desk)
+    turn(desk)
+    assert left_out(look(desk)) == ["SOUL.md"]
+
+
+@pytest.mark.parametrize("cwd", ["/box/agent", "C:\\Users\\ana\\ws"])
+def test_an_agent_elsewhere_calls_its_workspace_otherwise(desk: Desk, workspace: Path, cwd: str) -> None:
+    """In a container or under Windows: its own directory is not here, the files are those of the store's workspace."""
+    desk.rows("UPDATE sessions SET cwd = ? WHERE id = ?", cwd, desk.session_id)
+    compacted(desk)
+    turn(desk, cwd + cwd[0].replace("C", "\\") + "SOUL.md", today())
+    assert look(desk).status == "passed"
+
+
+@pytest.mark.parametrize("time", ["0", "1.7e12", "-1e15", "9e999", "'then'"])
+def test_any_time_that_a_row_may_hold_is_looked_at(desk: Desk, workspace: Path, time: str) -> None:
+    """None, milliseconds, what no calendar has: the file of today counts then."""
+    Agent(desk.path, desk.session_id).compact()
+    desk.rows(f"UPDATE messages SET timestamp = {time} WHERE session_id = ?", desk.session_id)
+    look(desk, arm=True)
+    for row_id in turn(desk, "SOUL.md"):
+        desk.rows(f"UPDATE messages SET timestamp = {time} WHERE id = ?", row_id)
+    audit = look(desk)
+    assert (audit.status, audit.late, left_out(audit)) == ("missing", False, [today()])
+    assert all(events.text_of(event) for event in events.of_session(desk.store, desk.session_id))
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+@pytest.mark.parametrize("moment", ["note", "warn"])
+def test_killed_in_between_nothing_is_half_done(
+    desk: Desk, workspace: Path, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    """Armed without its note, or judged without its warning, neither would ever be made up for."""
+
+    def killed(*_: object) -> None:
+        raise Killed
+
+    Agent(desk.path, desk.session_id).compact()
+    if moment == "warn":
+        look(desk, arm=True)
+        turn(desk, "SOUL.md")
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(events, moment, killed)
+        look(desk, arm=True)
+    look(desk, arm=True)
+    assert statuses(desk) == [("note", "pending"), ("warning", "pending")][: 1 + (moment == "warn")]
+
+
+def test_in_a_restored_file_a_handoff_may_have_an_earlier_ones_number(desk: Desk, workspace: Path) -> None:
+    before = desk.path.read_bytes()
+    first = compacted(desk)
+    turn(desk, "SOUL.md", today())
+    assert look(desk).status == "passed"
+    for rest in desk.path.parent.glob(f"{desk.path.name}-*"):
+        rest.unlink()
+    desk.path.write_bytes(before)
+    again = compacted(desk)
+    assert again.handoff_id == first.handoff_id
+    audit = Audit.objects.get()
+    assert (audit.run, audit.status, statuses(desk)) == (again.pk, "not_yet", [("note", "pending")])

@@ -17,7 +17,7 @@ from pytest_django import Settings
 from tests.runs.desk import QUEUED, Desk, until
 from viewer.runs import job, life, recovery
 from viewer.runs.hold import Hold, claim
-from viewer.runs.models import Run
+from viewer.runs.models import Audit, Run
 from viewer.runs.planning import Options
 from viewer.store import guards
 from viewer.store.errors import SessionBusy
@@ -74,6 +74,7 @@ def test_a_commit_that_was_not_noted_is_found(open_desk: Callable[[int], Desk], 
     noted = {"handoff_id": run.handoff_id, "block_ids": run.block_ids, "copies": run.copies}
     live, applied_at = desk.live(), run.applied_at
     assert applied_at
+    Audit.objects.update(run=None)  # armed by a worker that saw the boundary before anybody knew whose it is
 
     died(run, desk, status="applying", handoff_id=None, block_ids=[], copies={}, applied_at=None)
     recovery.sweep()
@@ -84,6 +85,7 @@ def test_a_commit_that_was_not_noted_is_found(open_desk: Callable[[int], Desk], 
     assert run.applied_at and abs(run.applied_at - applied_at) < timedelta(seconds=2)
     assert desk.live() == live
     assert desk.holders("compression_locks") == []
+    assert Audit.objects.get().run == run.pk
 
 
 def test_a_compaction_of_somebody_else_is_not_taken_for_the_one_that_was_not_noted(

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from django.db import Error as DatabaseProblem
+from django.db import transaction
 from django.utils import timezone
 
 from compaction import messages as m
@@ -52,6 +53,7 @@ logger = logging.getLogger(__name__)
 def arm_run(run: Run) -> None:
     """Arm the audit of a compaction that was just written. A failure is left to the worker's next look."""
     try:
+        _forget_another_files(run)
         _arm(
             store=run.store,
             session_id=run.new_session_id or run.session_id,
@@ -66,6 +68,12 @@ def arm_run(run: Run) -> None:
         logger.warning("The turn after %s is not audited yet.", run, exc_info=True)
 
 
+def _forget_another_files(run: Run) -> None:
+    """Forget what was armed for this handoff before its run began: in a restored file its number was free again."""
+    found = Audit.objects.filter(store=run.store, session_id=run.new_session_id or run.session_id)
+    found.filter(handoff_id=run.handoff_id or 0, armed_at__lt=run.created_at).delete()
+
+
 def _arm_seen(reader: Reader, session: Session, cut: Cut) -> Audit:
     """Arm the audit of a boundary that nobody armed: the agent's own, or ours whose worker died too early."""
     run = Run.objects.filter(pk=cut.run or 0).first()
@@ -75,7 +83,7 @@ def _arm_seen(reader: Reader, session: Session, cut: Cut) -> Audit:
         handoff_id=cut.handoff_id,
         run=cut.run,
         model=session.model,
-        compacted_at=cut.time or time.time(),
+        compacted_at=_past(cut.time or 0.0),
         after=max(cut.block_ids),
         rules=run.rules if run and run.rules else asdict(rules_of(reader.store, session)),
     )
@@ -83,15 +91,23 @@ def _arm_seen(reader: Reader, session: Session, cut: Cut) -> Audit:
 
 def _arm(*, rules: Mapping[str, Any], **fields: Any) -> Audit:
     """Make the audit and its note, once. `rules` are `workspaces.Rules` as an object, {} for none."""
-    day = _day(min(fields["compacted_at"], time.time()), fields["store"])  # an agent's clock may be ahead
+    day = _day(fields["compacted_at"], fields["store"])
     workspace, named = rules.get("workspace", ""), rules.get("named", ())
-    required = [{"named": name, "path": path} for name in named for path in existing(workspace, [name], day)]
+    names: dict[str, str] = {}  # a file may be named twice
+    for name in named:
+        for path in existing(workspace, [name], day):
+            names.setdefault(path, name)
+    required = [{"named": name, "path": path} for path, name in names.items()]
     reason = "" if required else rules.get("reason") or _no_file(named)
     found = {"workspace": workspace, "source": rules.get("source", ""), "required": required, "reason": reason}
     status = "not_yet" if required else "nothing_required"
     keys = {name: fields.pop(name) for name in ("store", "session_id", "handoff_id")}
-    armed, _ = Audit.objects.get_or_create(**keys, defaults=plain({**fields, **found, "status": status}))
-    events.note(armed, rules.get("sections", ()), named)
+    with transaction.atomic():  # an audit without its note would never get one
+        armed, made = Audit.objects.get_or_create(**keys, defaults=plain({**fields, **found, "status": status}))
+        if not made and armed.run is None and fields["run"]:  # a worker saw our boundary before its run was noted
+            armed.run = fields["run"]
+            armed.save(update_fields=["run"])
+        events.note(armed, rules.get("sections", ()), named)
     return armed
 
 
@@ -124,7 +140,7 @@ def look(reader: Reader, session: Session, outline: Outline, *, arm: bool = Fals
             elif newest is not None and each.handoff_id != newest.handoff_id:
                 _settle(each, "superseded" if each.status == "not_yet" else each.status)
             else:
-                _judge(reader, each, outline)
+                _judge(reader, session, each, outline)
         except DatabaseProblem:  # a page shows what was known; the worker looks again
             logger.warning("What became of %s cannot be noted.", each, exc_info=True)
     return audits
@@ -140,6 +156,7 @@ def _settle(each: Audit, status: str) -> None:
     _note(each, status=status, settled=True)
 
 
+@transaction.atomic
 def _note(each: Audit, **fields: Any) -> None:
     """Change an audit that is still open and was not judged further by somebody else."""
     fields = plain({"audited_at": timezone.now(), **fields})
@@ -157,7 +174,7 @@ def _note(each: Audit, **fields: Any) -> None:
 # -- judging -----------------------------------------------------------------------------------------------------------
 
 
-def _judge(reader: Reader, each: Audit, outline: Outline) -> None:
+def _judge(reader: Reader, session: Session, each: Audit, outline: Outline) -> None:
     """Judge the turns behind the compaction that are complete now and were not judged yet."""
     ids = outline.live_ids[bisect_right(outline.live_ids, each.after) :].tolist()
     if not ids or ids[-1] <= each.seen_to or not _may_be_complete(reader, each, outline, ids):
@@ -167,14 +184,14 @@ def _judge(reader: Reader, each: Audit, outline: Outline) -> None:
     complete = turns(said)[:JUDGED]
     if len(complete) <= each.turns:
         return
-    reads = reads_of(said)
-    for turn in complete[each.turns :]:
-        findings = _findings(each, reads, rows, turn)
-        late = not each.turns and _ended_long_ago(each, rows[turn.end - 1])
-        _conclude(each, findings, seen_to=rows[turn.end - 1].id, late=late or each.late)
-        if each.settled:
-            return
-    if not each.late:
+    reads, cwd = reads_of(said), _cwd_elsewhere(session)
+    judged = [(rows[turn.end - 1], _findings(each, reads, rows, turn, cwd)) for turn in complete[each.turns :]]
+    with transaction.atomic():  # a turn that was judged without its warning would never get one
+        for last, findings in judged:
+            late = not each.turns and _ended_long_ago(each, last)
+            _conclude(each, findings, seen_to=last.id, late=late or each.late)
+            if each.settled:
+                return
         events.warn(each, [found["named"] for found in each.findings if found["message"] is None])
 
 
@@ -215,17 +232,33 @@ def _cut(row: StoredMessage) -> StoredMessage:
     return replace(row, content=row.content[:RESULT_CHARACTERS]) if long else row
 
 
-def _findings(each: Audit, reads: Iterable[Read], rows: Sequence[StoredMessage], turn: Turn) -> list[dict[str, Any]]:
-    """What was read of the required files up to the end of a turn; files that are gone by now are left out."""
-    day = _day(rows[turn.start].timestamp, each.store)
+def _findings(
+    each: Audit, reads: Iterable[Read], rows: Sequence[StoredMessage], turn: Turn, cwd: str
+) -> list[dict[str, Any]]:
+    """What was read of the required files up to the end of a turn; files that are gone by now are left out.
+
+    `cwd` is what the agent calls the workspace where it runs on another machine, "" where it runs on this one.
+    """
+    day = _day(_past(rows[turn.start].timestamp), each.store)
     home = str(Path.home())
-    bases = dict.fromkeys((each.workspace, os.path.realpath(each.workspace)))
+    bases = dict.fromkeys(filter(None, (each.workspace, os.path.realpath(each.workspace), cwd)))
     required = [
         Requirement(one["path"], tuple(normal(path, base, home) for path in _paths(one, day) for base in bases))
         for one in each.required
     ]
-    found = audit([read for read in reads if read.message < turn.end], required, each.workspace, home)
+    found = audit([read for read in reads if read.message < turn.end], required, cwd or each.workspace, home)
     return [_finding(one, rows) for one in found if one.read or existing(each.workspace, [one.named], day)]
+
+
+def _cwd_elsewhere(session: Session) -> str:
+    """The session's working directory if it is not on this machine: that of a container, or under another system."""
+    return "" if os.path.exists(session.cwd) else session.cwd.strip()
+
+
+def _past(at: float) -> float:
+    """A time that an agent wrote; now for one that is none, or ahead: columns hold anything, and clocks differ."""
+    now = time.time()
+    return at if 0 < at < now else now
 
 
 def _day(at: float, store: str) -> date:
@@ -245,5 +278,5 @@ def _finding(found: Finding, rows: Sequence[StoredMessage]) -> dict[str, Any]:
 
 
 def _ended_long_ago(each: Audit, last: StoredMessage) -> bool:
-    """Whether a turn was over long before the compaction was seen here."""
-    return each.armed_at.timestamp() - last.timestamp > LATE_SECONDS
+    """Whether a turn was over long before the compaction was seen here, which one that was armed at once never is."""
+    return each.armed_at.timestamp() - max(each.compacted_at, last.timestamp) > LATE_SECONDS

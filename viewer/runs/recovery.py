@@ -26,7 +26,7 @@ from viewer.store import guards
 from viewer.store.errors import NotFound, StoreError
 from viewer.store.stores import all_stores, get_store, identity
 
-from . import job, leftovers, outcomes, workers
+from . import aftermath, job, leftovers, outcomes, workers
 from .models import OPEN_STATUSES, Run
 from .queues import stores_here
 
@@ -122,6 +122,8 @@ def recover(run: Run) -> bool:
             guards.release_lease(store, run.session_id, run.holder)
         if run.status == "applying" and outcomes.finish_if_committed(run):
             logger.warning("Run %s was written although its worker died.", run.pk)
+            run.refresh_from_db()
+            aftermath.arm_run(run)
             return True
         identity(get_store(run.store))
     except StoreError as problem:
