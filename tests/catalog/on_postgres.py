@@ -31,6 +31,7 @@ def _found() -> dict[str, Any]:
     from tests.catalog.test_lines import FILTERS, ORDERS, walk
     from viewer.catalog import working
     from viewer.catalog.models import Line
+    from viewer.runs.models import Audit
 
     first = ids(order="recent")
     working.keep_up()
@@ -44,6 +45,7 @@ def _found() -> dict[str, Any]:
         "first": first,
         "lists": lists,
         "numbers": sorted(Line.objects.values_list("session_id", "messages", "compactions", "tokens", "parts")),
+        "audits": sorted(Audit.objects.values_list("session_id", "handoff_id", "status")),
         "plans": _plans() if connection.vendor == "postgresql" else [],
     }
 

@@ -136,10 +136,10 @@ class Audit(models.Model):
     """
 
     store = models.CharField(max_length=200)
-    session_id = models.CharField(max_length=255)
+    session_id = models.TextField()
     handoff_id = models.BigIntegerField()
     run = models.BigIntegerField(null=True)
-    model = models.CharField(max_length=200, blank=True, default="")
+    model = models.TextField(blank=True, default="")
     compacted_at = models.FloatField()
     armed_at = models.DateTimeField(default=timezone.now)
     after = models.BigIntegerField()
@@ -178,7 +178,7 @@ class Event(models.Model):
 
     audit = models.ForeignKey(Audit, on_delete=models.CASCADE, related_name="events")
     store = models.CharField(max_length=200)
-    session_id = models.CharField(max_length=255)
+    session_id = models.TextField()
     kind = models.CharField(max_length=20, choices=[(kind, kind) for kind in EVENT_KINDS])
     status = models.CharField(max_length=20, default="pending", choices=[(each, each) for each in EVENT_STATUSES])
     sections = models.JSONField(default=list)

@@ -36,10 +36,10 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('store', models.CharField(max_length=200)),
-                ('session_id', models.CharField(max_length=255)),
+                ('session_id', models.TextField()),
                 ('handoff_id', models.BigIntegerField()),
                 ('run', models.BigIntegerField(null=True)),
-                ('model', models.CharField(blank=True, default='', max_length=200)),
+                ('model', models.TextField(blank=True, default='')),
                 ('compacted_at', models.FloatField()),
                 ('armed_at', models.DateTimeField(default=django.utils.timezone.now)),
                 ('after', models.BigIntegerField()),
@@ -64,7 +64,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('store', models.CharField(max_length=200)),
-                ('session_id', models.CharField(max_length=255)),
+                ('session_id', models.TextField()),
                 ('kind', models.CharField(choices=[('note', 'note'), ('warning', 'warning')], max_length=20)),
                 ('status', models.CharField(choices=[('pending', 'pending'), ('delivered', 'delivered'), ('expired', 'expired')], default='pending', max_length=20)),
                 ('sections', models.JSONField(default=list)),
