@@ -157,9 +157,9 @@ class Hermes:
         found: dict[str, Any] = self.ask("previous_summary", messages=messages)
         return found
 
-    def resume(self, session_id: str) -> list[dict[str, Any]]:
-        """Open the session in an agent; the transcript it now holds in memory."""
-        history: list[dict[str, Any]] = self.ask("resume", session_id=session_id)
+    def resume(self, session_id: str, *toolsets: str) -> list[dict[str, Any]]:
+        """Open the session in an agent with these of its tools; the transcript it now holds in memory."""
+        history: list[dict[str, Any]] = self.ask("resume", session_id=session_id, toolsets=toolsets)
         return history
 
     def reload(self) -> list[dict[str, Any]]:

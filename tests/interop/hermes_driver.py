@@ -52,13 +52,18 @@ class Driver:
         index, body = self._compressor()._find_latest_context_summary(messages, 0, len(messages))
         return {"index": index, "body": body}
 
-    def resume(self, session_id: str) -> list[dict[str, Any]]:
-        """Open the session as `hermes --resume` does: a new agent, its transcript read once from the database."""
+    def threats(self, text: str) -> list[str]:
+        """What its scanner for injected orders finds, by the rules for what goes into memory: its strictest."""
+        found: list[str] = importlib.import_module("tools.threat_patterns").scan_for_threats(text, scope="strict")
+        return found
+
+    def resume(self, session_id: str, toolsets: list[str]) -> list[dict[str, Any]]:
+        """Open the session as `hermes --resume` does: a new agent with these of its tools, its transcript read once."""
         config = json.loads(os.environ["HERMES_DRIVER_MODEL"])
         agent_class: Any = importlib.import_module("run_agent").AIAgent
         self.agent = agent_class(
             **config, provider="custom", session_id=session_id, session_db=self.db, platform="cli", max_iterations=3,
-            quiet_mode=True, enabled_toolsets=[], skip_context_files=True, skip_memory=True,
+            quiet_mode=True, enabled_toolsets=toolsets, skip_context_files=True, skip_memory=True,
         )  # fmt: skip
         return self.reload()
 

@@ -13,13 +13,17 @@ WAIT = 20.0  # seconds a held reply or an awaited request may take before the te
 
 
 class Model(ThreadingHTTPServer):
-    """Answers every chat completion with `reply`; `requests` are the bodies it was sent, oldest first."""
+    """Answers every chat completion with `reply`; `requests` are the bodies it was sent, oldest first.
+
+    While there are `calls`, it answers who offers tools with the first of these lists: (name, arguments) of each.
+    """
 
     daemon_threads = True
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Completions)
         self.reply = "Noted."
+        self.calls: list[list[tuple[str, dict[str, Any]]]] = []
         self.requests: list[dict[str, Any]] = []
         self._asked = threading.Condition()
         self._may_reply = threading.Event()
@@ -30,14 +34,17 @@ class Model(ThreadingHTTPServer):
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server_port}/v1"
 
-    def take(self, body: dict[str, Any]) -> str:
+    def take(self, body: dict[str, Any]) -> dict[str, Any]:
         """Keep a request and, unless replies are held back, say what to answer."""
         with self._asked:
             self.requests.append(body)
             self._asked.notify_all()
         if not self._may_reply.wait(WAIT):
-            return "Held back for too long."
-        return self.reply
+            return {"role": "assistant", "content": "Held back for too long."}
+        if not self.calls or not body.get("tools"):
+            return {"role": "assistant", "content": self.reply}
+        called = [_call(len(self.requests), at, *call) for at, call in enumerate(self.calls.pop(0))]
+        return {"role": "assistant", "content": "", "tool_calls": called}
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -66,11 +73,11 @@ class _Completions(BaseHTTPRequestHandler):
         if not self.path.endswith("/chat/completions"):
             self.send_error(404)
             return
-        text = self.server.take(body)
+        message = self.server.take(body)
         if body.get("stream"):
-            self._send("text/event-stream", b"".join(_events(body["model"], text)))
+            self._send("text/event-stream", b"".join(_events(body["model"], message)))
         else:
-            choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+            choice = {"index": 0, "message": message, "finish_reason": _finish(message)}
             self._send("application/json", json.dumps(_completion("chat.completion", body["model"], [choice])).encode())
 
     def log_message(self, format: str, *args: object) -> None:
@@ -89,9 +96,18 @@ def _completion(kind: str, model: str, choices: list[dict[str, Any]]) -> dict[st
     return {"id": "completion", "object": kind, "created": 1, "model": model, "choices": choices, "usage": usage}
 
 
-def _events(model: str, text: str) -> Iterator[bytes]:
-    said = {"index": 0, "delta": {"role": "assistant", "content": text}, "finish_reason": None}
-    done: dict[str, Any] = {"index": 0, "delta": {}, "finish_reason": "stop"}
+def _call(request: int, at: int, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    function = {"name": name, "arguments": json.dumps(arguments)}
+    return {"index": at, "id": f"call_{request}_{at}", "type": "function", "function": function}
+
+
+def _finish(message: dict[str, Any]) -> str:
+    return "tool_calls" if "tool_calls" in message else "stop"
+
+
+def _events(model: str, message: dict[str, Any]) -> Iterator[bytes]:
+    said = {"index": 0, "delta": message, "finish_reason": None}
+    done: dict[str, Any] = {"index": 0, "delta": {}, "finish_reason": _finish(message)}
     for choice in (said, done):
         yield b"data: " + json.dumps(_completion("chat.completion.chunk", model, [choice])).encode() + b"\n\n"
     yield b"data: [DONE]\n\n"
