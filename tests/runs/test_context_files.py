@@ -136,9 +136,9 @@ UNFIT: list[tuple[str, Callable[[Path], object], str]] = [
     ("socket", _socket, "is a socket"),
     ("device", _device, "is a device"),
     ("hard link", _hard_link, "a hard link"),
-    ("huge", _huge, "has 50,000,000 octets; at most 1,000,000 are read"),
-    ("too long", lambda path: path.write_bytes(b"x" * (LARGEST + 1)), "has 1,000,001 octets"),
-    ("NUL", lambda path: path.write_bytes(b"## Red Lines\n\0"), "is no text: it holds NUL octets"),
+    ("huge", _huge, "has 50,000,000 bytes; at most 1,000,000 are read"),
+    ("too long", lambda path: path.write_bytes(b"x" * (LARGEST + 1)), "has 1,000,001 bytes"),
+    ("NUL", lambda path: path.write_bytes(b"## Red Lines\n\0"), "is no text: it holds NUL bytes"),
     ("image", lambda path: path.write_bytes(b"\x89PNG\r\n\x1a\n\x00\x00"), "is no text"),
     ("UTF-16", lambda path: path.write_bytes("## Red Lines".encode("utf-16")), "is no text"),
     ("Latin", lambda path: path.write_bytes("## Résumé".encode("latin-1")), "is no text in UTF-8"),
@@ -207,7 +207,7 @@ def _instead(make: Callable[[Path], object]) -> Callable[[Path], None]:
         (_instead(lambda path: None), "cannot be read: no such file or directory"),
         (_instead(Path.mkdir), "was exchanged for another file"),
         (_instead(os.mkfifo), "was exchanged for another file"),
-        (lambda path: path.write_bytes(b"x" * (LARGEST + 1)), "octets"),
+        (lambda path: path.write_bytes(b"x" * (LARGEST + 1)), "bytes"),
         (lambda path: path.with_name("other").hardlink_to(path), "a hard link"),
     ],
     ids=["link", "other file", "gone", "directory", "pipe", "grown", "hard link"],
@@ -238,7 +238,7 @@ def test_a_file_that_grows_while_it_is_read_is_not_read_on(workspace: Path, monk
         return really(handle, mode, closefd=closefd)
 
     monkeypatch.setattr(os, "fdopen", late)
-    assert "grew beyond 1,000,000 octets" in refusal(workspace)
+    assert "grew beyond 1,000,000 bytes" in refusal(workspace)
 
 
 def test_a_directory_exchanged_for_a_link_is_not_followed(workspace: Path, tmp_path: Path) -> None:

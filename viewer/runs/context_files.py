@@ -154,7 +154,7 @@ def _octets(opened: int, name: str, seen: os.stat_result, databases: Sequence[os
     finally:
         os.close(handle)
     if len(octets) > LARGEST:
-        raise _Unfit(f"grew beyond {LARGEST:,} octets while it was read")
+        raise _Unfit(f"grew beyond {LARGEST:,} bytes while it was read")
     return octets
 
 
@@ -169,13 +169,13 @@ def _check(found: os.stat_result, databases: Sequence[os.stat_result]) -> None:
             "has a second name elsewhere (a hard link); rules are read only from a file of the workspace alone"
         )
     if found.st_size > LARGEST:
-        raise _Unfit(f"has {found.st_size:,} octets; at most {LARGEST:,} are read")
+        raise _Unfit(f"has {found.st_size:,} bytes; at most {LARGEST:,} are read")
 
 
 def _text(octets: bytes) -> str:
     """Raises _Unfit for what is no text, or text of another kind."""
     if b"\0" in octets:
-        raise _Unfit("is no text: it holds NUL octets")
+        raise _Unfit("is no text: it holds NUL bytes")
     try:
         text = octets.decode("utf-8-sig")
     except UnicodeDecodeError:
