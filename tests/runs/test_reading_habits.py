@@ -42,7 +42,6 @@ def test_results_are_counted_by_store_and_model_in_one_query(
         Habit("hermes", "gpt-4o", audited=6, at_once=3, after_warning=1, not_read=2),
         Habit("another", "gpt-4o", audited=1, at_once=1, after_warning=0, not_read=0),
     ]
-    assert [round(each.share, 1) for each in found] == [100.0, 33.3, 0.0]
 
 
 @pytest.mark.parametrize(

@@ -75,15 +75,13 @@ class BoundaryLine:
 
 @dataclass(frozen=True, slots=True)
 class HabitLine:
-    """How often agents of a store and model read again what their startup asks for; `share` of them did not."""
+    """How often agents of a store and model read again what their startup asks for, each as "1 of 3"."""
 
     store: str
     model: str
-    audited: str
     at_once: str
     after_warning: str
     not_read: str
-    share: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,11 +166,9 @@ def _habit(each: Habit) -> HabitLine:
     return HabitLine(
         store=line(each.store, 80),
         model=line(each.model, 80) or "not known",
-        audited=formats.exact(each.audited),
-        at_once=formats.exact(each.at_once),
-        after_warning=formats.exact(each.after_warning),
-        not_read=formats.exact(each.not_read),
-        share=f"{each.share:.1f} %",
+        at_once=f"{each.at_once:,} of {each.audited:,}",
+        after_warning=f"{each.after_warning:,} of {each.audited:,}",
+        not_read=f"{each.not_read:,} of {each.audited:,}",
     )
 
 

@@ -20,11 +20,6 @@ class Habit:
     after_warning: int
     not_read: int
 
-    @property
-    def share(self) -> float:
-        """Of the audits, how many in a hundred ended with a file not read."""
-        return 100 * self.not_read / self.audited
-
 
 def habits() -> list[Habit]:
     """By store and model, those with most files left out first.
