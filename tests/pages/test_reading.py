@@ -176,10 +176,12 @@ def test_the_tab_is_a_fragment_that_brings_its_label_up_to_date(signed_in: Clien
     assert fragment.one(id=f"b{at}-reading").text == "1 of 2 files not read"
     assert fragment.one(id=f"b{at}-reading").attributes["hx-swap-oob"] == "true"
     assert fragment.one(id=f"b{at}-reading").attributes["hx-trigger"] == "audited from:body"  # one more turn counts
+    assert fragment.one("div", "reading").attributes["hx-get"] == href  # what stands open follows its label
     assert not tab(signed_in, at).all(id=f"b{at}-reading")
     turn(book, "SOUL.md", today())
     fragment = read(signed_in.get(href, headers=FRAGMENT))
     assert "hx-trigger" not in fragment.one(id=f"b{at}-reading").attributes
+    assert "hx-get" not in fragment.one("div", "reading").attributes
 
 
 def test_a_turn_that_comes_in_moves_the_card(signed_in: Client, book: Book, workspace: Path) -> None:
@@ -226,13 +228,13 @@ STATES: dict[str, tuple[dict[str, Any], str, str, str]] = {
     ),
     "nothing": (
         {"status": "nothing_required", "required": [], "reason": "There is no context file."},
-        "nothing required",
-        "Nothing has to be read. There is no context file.",
+        "nothing to check",
+        "Nothing to check. There is no context file.",
         "",
     ),
     "gone": (
         {"status": "nothing_required", "turns": 1},
-        "nothing required",
+        "nothing to check",
         "The files that were named do not exist any more.",
         "SOUL.md does not exist any more",
     ),
@@ -303,7 +305,7 @@ def test_without_rules_nothing_is_told(signed_in: Client, book: Book) -> None:
     at = compacted(book)
     assert armed(book).status == "nothing_required"
     page = tab(signed_in, at)
-    assert "Nothing has to be read. No workspace is known" in page.text
+    assert "Nothing to check. No workspace is known" in page.text
     assert "there are no rules to remind it of" in page.text
     assert OFFERED not in page.text
 
@@ -413,7 +415,7 @@ def test_the_compactions_page_counts_who_reads_again(signed_in: Client, book: Bo
     table = read(signed_in.get("/compactions")).one(
         "div", "scroll", **{"aria-label": "Startup reading after compactions"}
     )
-    assert [row.text for row in table.one("tbody").all("tr")] == ["own <b>m</b> 3 1 1 1 33.3 %"]
+    assert [row.text for row in table.one("tbody").all("tr")] == ["own <b>m</b> 1 of 3 1 of 3 1 of 3"]
 
 
 @pytest.mark.usefixtures("at_once")

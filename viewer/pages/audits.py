@@ -19,7 +19,7 @@ FEW = 3  # files that the card names
 LABELS = {
     "not_yet": "not yet",
     "passed": "passed",
-    "nothing_required": "nothing required",
+    "nothing_required": "nothing to check",
     "undone": "undone before it was looked at",
     "superseded": "overtaken by a later compaction",
 }

@@ -37,10 +37,10 @@ LATE = (
 )
 GONE = "The files that were named do not exist any more."
 OFFERED = (
-    "Offered, not injected: Hermes does not ask for this note. Programs that fetch the context by POST, or the events, "
-    "are given it once."
+    "Offered, not injected: Hermes does not ask for this, and nobody has yet in this store. A program that fetches "
+    "the context by POST, or takes the events, is given it once."
 )
-GIVEN = "Each is given once: to a program that fetches this session's context by POST, or its events."
+GIVEN = "Each is given once: to a program that fetches this session's context by POST, or takes its events."
 STATES = {"pending": "pending: nobody asked for it yet", "expired": "expired: nobody asked for it in time"}
 KINDS = {"note": "Note for the next turn", "warning": "Warning about what was not read"}
 
@@ -63,6 +63,7 @@ class File:
 class Told:
     """A note or warning: its `state` in words, its text as it was given or as it would be now."""
 
+    id: int
     name: str
     state: SafeString
     text: str
@@ -84,7 +85,7 @@ class ReadingPage:
     standing: Standing
     source: str
     workspace: str
-    explained: str
+    explained: str | SafeString
     late: str
     seen: str
     seen_to: int | None
@@ -108,7 +109,7 @@ def reading(request: HttpRequest, store: str, session_id: str, handoff_id: int) 
 
 def _page(found: Opened, handoff_id: int, standing: Standing, audit: Audit | None) -> ReadingPage:
     told = tuple(_told(found, audit)) if audit else ()
-    at = found.outline.message_of(audit.seen_to) if audit and audit.turns else None
+    at = found.outline.message_of(audit.seen_to) if audit and audit.findings else None
     return ReadingPage(
         name=line(found.session.name, 120),
         back=found.place.boundary(handoff_id),
@@ -136,7 +137,7 @@ def _masked(text: str, found: Opened) -> str:
 # -- the turn ----------------------------------------------------------------------------------------------------------
 
 
-def _explained(audit: Audit, found: Opened) -> str:
+def _explained(audit: Audit, found: Opened) -> str | SafeString:
     """How it stands, in full sentences."""
     if audit.status == "not_yet":
         return (
@@ -144,7 +145,8 @@ def _explained(audit: Audit, found: Opened) -> str:
             "at: from what somebody writes to the end of the agent's answer."
         )
     if audit.status == "nothing_required":
-        return f"Nothing has to be read. {visible(_masked(audit.reason, found)) or GONE}"
+        said = visible(_masked(audit.reason, found)) or GONE
+        return format_html("Nothing to check. {} (As of {}.)", said, formats.clock(audit.audited_at or audit.armed_at))
     if audit.status == "undone":
         return "This compaction was taken back before it could be told whether the agent reads its files again."
     if audit.status == "superseded":
@@ -194,7 +196,7 @@ def _told(found: Opened, audit: Audit) -> Iterator[Told]:
     listed = events.of_session(get_store(audit.store), audit.session_id)
     for event in sorted((each for each in listed if each.audit_id == audit.pk), key=lambda each: each.pk):
         text = clean(_masked(events.text_of(event), found))
-        yield Told(KINDS[event.kind], _state(event), text, formats.counted(len(text), "character"))
+        yield Told(event.pk, KINDS[event.kind], _state(event), text, formats.counted(len(text), "character"))
 
 
 def _state(event: Event) -> SafeString:
