@@ -160,10 +160,11 @@
   on("focusin", () => { held = null; });
   on("htmx:beforeRequest", () => hold());
 
-  // What is put in above, or anew, must not move what is being read.
-  let reading = null;
+  // What is put in above, or anew, must not move what is being read, nor close it: an open fold with an id stays open.
+  let reading = null, unfolded = [];
   on("htmx:beforeSwap", ({ detail: { target, shouldSwap } }) => {
     if (!shouldSwap) return;
+    unfolded = all("details[id][open]", target).map((fold) => fold.id);
     const side = sides.find((side) => target.matches(`.neighbour.${side}, :has(> .neighbour.${side}):is(li)`));
     const [before, after] = [target.previousElementSibling, target.nextElementSibling];
     hold(side && (() => (side === "later" ? before?.nextElementSibling : after?.previousElementSibling)));
@@ -177,6 +178,7 @@
     const at = reading && (reading.at.isConnected ? reading.at : byId(reading.at.id));
     if (at) scrollBy({ top: at.getBoundingClientRect().top - reading.y, behavior: "instant" });
     reading = null;
+    for (const fold of unfolded.map(byId)) if (fold) fold.open = true;
     refocus();
     if (arriving) arrived();
   });

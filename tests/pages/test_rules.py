@@ -147,6 +147,7 @@ def test_the_tick_keeps_the_focus_and_its_state(visit: Visit, chat: Callable[...
     screen.get_by_text("Rules carried along").click()
     require_accessible(screen, "the panel with rules")
     toggle("Rules left out")
+    expect(screen.locator("#plan-rules pre")).to_be_visible()
     screen.get_by_role("button", name="Compact now…").click()
     screen.locator(".confirm").wait_for()
     expect(tick).not_to_be_checked()
