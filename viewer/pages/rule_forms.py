@@ -30,18 +30,18 @@ TYPED = 10_000  # characters of a field that are looked at
 @dataclass(frozen=True, slots=True)
 class Carried:
     """What a session without a working directory would carry now by what a form says, None where there is no workspace
-    for it; `saved` when that is what is kept, `wrong` why it cannot be.
+    for it; `saved` when that is what is kept, `wrong` that it cannot be.
     """
 
     rules: ShownRules | None
     saved: bool = True
-    wrong: str = ""
+    wrong: bool = False
 
     @property
     def state(self) -> str:
         """The same in a few words."""
         if self.rules is None:
-            return "no workspace set"
+            return "" if self.wrong else "no workspace set"
         if not self.rules.text:
             return "nothing is carried"
         return f"{self.rules.titles or self.rules.source} in {self.rules.workspace}"
@@ -153,8 +153,8 @@ def typed_form(store: Store, said: QueryDict, errors: dict[str, str], now: Carri
 
 def looked_at(store: Store, typed: Typed) -> Carried:
     """What would be carried now by what was typed."""
-    if errors := typed.errors:
-        return Carried(None, saved=False, wrong=" ".join(errors.values()))
+    if typed.errors:
+        return Carried(None, saved=False, wrong=True)
     kept = rules_settings(store)
     row = drafted(store, typed.workspace, kept.sections if typed.sections is None else typed.sections)
     same = (row.workspace, row.sections) == (kept.workspace, kept.sections)

@@ -166,8 +166,6 @@ def change_rules(request: HttpRequest, store: str) -> HttpResponse:
     found, typed = get_store(store), rule_forms.read(request.POST)
     if request.POST.get("do") == "look":
         now = rule_forms.looked_at(found, typed)
-        if is_fragment(request):
-            return page(request, "settings/_carried.html", now)
         return _page(request, typed=rule_forms.typed_form(found, request.POST, typed.errors, now))
     if errors := typed.errors:
         return _page(request, typed=rule_forms.typed_form(found, request.POST, errors))
