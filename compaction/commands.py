@@ -1,8 +1,9 @@
 """Which files a command line shows: `cat a.md`, `cd memory && head -n 5 b.md`, `sed -n 1,20p c.md | less`.
 
 A rough reading of what shells have in common, POSIX and PowerShell alike: quotes, separators, redirections, here
-documents. Nothing is expanded but the home directory and the words of a `for` loop: a word with a glob, a variable or a
-substitution names no file. Any text is read; broken quoting costs words, nothing else.
+documents. Expanded are the home and the working directory, variables that the script itself sets or loops over, and
+today's date, which comes out as "YYYY-MM-DD"; a word with another variable or substitution, or a glob, names no file.
+Any text is read; broken quoting costs words, nothing else.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ _READERS = (
     *("cat", "head", "tail", "less", "more", "bat", "batcat", "nl", "tac", "sed"),
     *("type", "get-content", "gc"),  # cmd, PowerShell
 )
-_CHANGE = ("cd", "chdir", "pushd", "set-location", "sl")
+_CHANGE = ("cd", "chdir", "pushd", "set-location", "sl", "push-location")
+_ENTER, _LEAVE = ("(", "pushd", "push-location"), (")", "popd", "pop-location")
 _CHANGE_OPTION = re.compile(r"-|/[dD]$")
 _BEFORE = ("sudo", "command", "builtin", "env", "nohup", "time", "exec", "then", "do", "else", "if", "while", "!", "{")
 _PAGER = "-p -t -x -b -h -j -y -z --pattern --tabs"
@@ -37,8 +39,10 @@ _POWERSHELL = (
     *("-filter", "-include", "-exclude"),
 )
 _SCRIPT = re.compile(r"-\w*[ef]|--(?:expression|file)(?:=.*)?", re.DOTALL)  # of sed; without one its first word is it
+_IN_PLACE = re.compile(r"-[nErsuz]*i|--in-place")
 _DEEPEST = 3  # shells inside shells
 _MOST_TURNS = 50  # of a loop
+_MOST_NAMES, _LONGEST = 4, 4_096  # variables in a word, and characters of what they make of it
 
 _TOKEN = re.compile(
     r"""(?P<blank>(?:[^\S\n]|\\\r?\n)++|\#[^\n]*+)
@@ -54,7 +58,13 @@ _PIECE = re.compile(r"""'([^']*)'|"((?:[^"\\]|\\.)*)"|\\(.)|([^'"\\]+)""", re.DO
 _ESCAPED = re.compile(r"""\\(["$`])""")
 _HOME = re.compile(r"\$(?:HOME\b|\{HOME\}|env:USERPROFILE\b)(?=[/\\]|$)")
 _VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
-_ASSIGNMENT = re.compile(r"\w+=")
+_ASSIGNMENT = re.compile(r"(\w+)=(.*)", re.DOTALL)
+_HERE = re.compile(r"\$(?:PWD\b|\{PWD\}|\(pwd\))")
+_TODAY = re.compile(
+    r"""\$\(date \+(["']?)(?:%F|%Y-%m-%d)\1\)|`date \+(["']?)(?:%F|%Y-%m-%d)\2`"""
+    r"""|\$\(Get-Date -Format (["']?)yyyy-MM-dd\3\)"""
+)
+_OPEN = re.compile(r"[$`*?\[]|\{[^{}]*,")  # what a shell would put something in place of
 
 
 class Shown(NamedTuple):
@@ -82,7 +92,7 @@ def files_shown(command: str | Sequence[str], directory: str | None = "", depth:
     `directory` is where it runs, "" for the workspace; a relative path is behind it, or left out where it is None.
     """
     if isinstance(command, str):
-        pipelines = list(_pipelines(command))
+        pipelines = list(_pipelines(_TODAY.sub("YYYY-MM-DD", _HERE.sub(".", command))))
     else:
         pipelines = [[_Command([_Word(word, True) for word in command])]]
     running = _Running(directory, depth)
@@ -91,39 +101,72 @@ def files_shown(command: str | Sequence[str], directory: str | None = "", depth:
 
 @dataclass(slots=True)
 class _Running:
-    """Where a script is: its directory (None where it cannot be told) and the words its loops go through."""
+    """Where a script is: its directory (None where it cannot be told), those it goes back to at the end of a subshell
+    or with `popd`, and the words that each of its variables stands for.
+    """
 
     directory: str | None
     depth: int
-    loops: dict[str, list[_Word]] = field(default_factory=dict)
+    left: list[str | None] = field(default_factory=list)
+    values: dict[str, list[_Word]] = field(default_factory=dict)
 
     def shown(self, pipeline: list[_Command]) -> Iterator[Shown]:
         for command in pipeline:
             words = _without_prefix(command.words)
             name = _name(words[0].text) if words else ""
-            if name == "for" and len(words) > 3 and words[2].text == "in":
-                self.loops[words[1].text] = words[3 : 3 + _MOST_TURNS]
-            elif name in _CHANGE:
-                self._change(words[1:])
-            elif name in SHELLS and self.depth < _DEEPEST:
+            if not self._went_on(name, words or command.words):
+                continue
+            if name in SHELLS and self.depth < _DEEPEST:
                 yield from files_shown(_inner_script(name, words), self.directory, self.depth + 1)
             elif name in _READERS and not command.redirected and not pipeline[-1].redirected:
                 for word in (*_operands(name, words[1:]), *command.sources):
                     yield from self._files(word)
 
+    def _went_on(self, name: str, words: list[_Word]) -> bool:
+        """Take in what a command changes for those behind it; False for one that does nothing else."""
+        if name in _ENTER:
+            self.left.append(self.directory)
+        if name in _CHANGE:
+            self._change(words[1:])
+        elif name in _LEAVE:
+            self.directory = self.left.pop() if self.left else self.directory
+        elif name in ("", "export"):
+            self._assign(words)
+        elif name == "for" and len(words) > 3 and words[2].text == "in":
+            self.values[words[1].text] = words[3 : 3 + _MOST_TURNS]
+        else:
+            return True
+        return False
+
+    def _assign(self, words: list[_Word]) -> None:
+        for word in words:
+            if found := _ASSIGNMENT.match(word.text):
+                self.values[found[1]] = self._expanded(_Word(found[2], word.fixed))
+
     def _change(self, words: list[_Word]) -> None:
         target = next((word for word in words if word.text == "-" or not _CHANGE_OPTION.match(word.text)), None)
         if target is None:
             self.directory = "~"
-        elif not target.fixed or target.text == "-":
-            self.directory = None
         else:
-            self.directory = self._behind(target.text)
+            known = self._expanded(target) if target.text != "-" else []
+            self.directory = self._behind(known[0].text) if len(known) == 1 else None
+
+    def _expanded(self, word: _Word) -> list[_Word]:
+        """The words a word stands for: itself, or those its variables make of it; none where that cannot be told."""
+        if word.fixed:
+            return [word]
+        names = dict.fromkeys(plain or braced for plain, braced in _VARIABLE.findall(word.text[:_LONGEST]))
+        texts = [word.text] if len(names) <= _MOST_NAMES else []
+        for name in names:
+            marks = re.compile(rf"\$(?:{name}\b|\{{{name}\}})")
+            values = [value.text for value in self.values.get(name, ()) if value.fixed]
+            pairs = [(text, value) for text in texts for value in values][:_MOST_TURNS]
+            fitting = (pair for pair in pairs if len(pair[0]) + len(pair[1]) * pair[0].count("$") <= _LONGEST)
+            texts = [marks.sub(value.replace("\\", r"\\"), text) for text, value in fitting]
+        return [_Word(text, True) for text in texts if not _OPEN.search(text)]
 
     def _files(self, word: _Word) -> Iterator[Shown]:
-        variable = None if word.fixed else _VARIABLE.fullmatch(word.text)
-        words = self.loops.get(variable[1] or variable[2], []) if variable else [word]
-        for named in (each.text for each in words if each.fixed and each.text not in ("", "-")):
+        for named in (each.text for each in self._expanded(word) if each.text not in ("", "-")):
             path = self._behind(named)
             if path is not None:
                 yield Shown(named, path)
@@ -168,7 +211,7 @@ def _operands(name: str, words: list[_Word]) -> list[_Word]:
         if word.text == "--":
             found += left
         elif len(word.text) > 1 and (word.text[0] == "-" or (word.text[0] == "+" and name in ("less", "more", "tail"))):
-            if name == "sed" and word.text.startswith(("-i", "--in-place")):
+            if name == "sed" and _IN_PLACE.match(word.text):
                 return []
             scripted = scripted or bool(_SCRIPT.fullmatch(word.text))
             if _takes_value(word.text, valued):
@@ -193,6 +236,8 @@ def _pipelines(script: str) -> Iterator[list[_Command]]:
     for kind, token in _tokens(script):
         if kind == "stop":
             yield pipeline
+            if token in "()":
+                yield [_Command([_Word(token, True)])]
             pipeline = [_Command()]
         elif kind == "pipe":
             pipeline.append(_Command())
@@ -248,7 +293,6 @@ def _word(token: str) -> _Word:
         else:
             bare = plain if plain is not None else double
             bare = bare if text else _HOME.sub("~", bare, count=1)
-            expanded = re.search(r"(?<!\\)[$`]" if plain is None else r"[$`*?\[]|\{[^{}]*,", bare)
-            fixed = fixed and not expanded
+            fixed = fixed and not (re.search(r"(?<!\\)[$`]", bare) if plain is None else _OPEN.search(bare))
             text += bare if plain is not None else _ESCAPED.sub(r"\1", bare)
     return _Word(text, fixed)

@@ -63,6 +63,7 @@ _ABSENT = re.compile(
     r"|(?:failed|unable) to (?:read|open|access)|(?:could not|cannot|can't) (?:be )?(?:read|open|access)"
 )
 _COMPLAINT = re.compile(r"(?i): (?:error\b|.{0,40}(?:no such file|permission denied|is a directory|not found))")
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _BEHIND = re.compile(r"['\"`’]?(?: for reading)?: ")
 _MOST_COMPLAINTS = 50
 
@@ -259,5 +260,7 @@ def _complaints(text: str) -> list[str]:
 
 def _is_about(complaint: str, named: str) -> bool:
     """Whether it is this file, as in "cat: a.md: No such file" and "head: cannot open 'a.md' for reading: …"."""
+    if "YYYY-MM-DD" in named:  # as `files_shown` writes today's date
+        complaint = _DAY.sub("YYYY-MM-DD", complaint)
     before, _, behind = complaint.partition(named)
     return before.rstrip("'\"`‘")[-1:] in ("", " ") and bool(_BEHIND.match(behind))

@@ -221,9 +221,9 @@ def named_files(sections: Sequence[str]) -> tuple[str, ...]:
     return tuple(found.values())
 
 
-def dated(named: str, day: date) -> str:
-    """The name with this day in place of YYYY-MM-DD."""
-    return _DATE.sub(day.isoformat(), named)
+def dated(named: str, day: date | None) -> str:
+    """The name with this day in place of YYYY-MM-DD; None for one that only the shell knew (`commands`)."""
+    return _DATE.sub(day.isoformat() if day else "YYYY-MM-DD", named)
 
 
 _STARTUP = tuple(title.casefold() for title in protocol.STARTUP_SECTIONS)

@@ -39,6 +39,7 @@ def paths(command: str | list[str], directory: str = "") -> list[str]:
         ("sed -ne 1,5p -e 9p a.md b.md", ["a.md", "b.md"]),
         ("sed -f script.sed a.md", ["a.md"]),
         ("sed -i s/x/y/ a.md", []),
+        ("sed -Ei s/x/y/ a.md", []),
         ("sed 's/x/y/'", []),
         ("type C:\\ws\\memory\\a.md", ["C:\\ws\\memory\\a.md"]),
         ("Get-Content -Path .\\a.md -TotalCount 20", [".\\a.md"]),
@@ -78,6 +79,14 @@ def paths(command: str | list[str], directory: str = "") -> list[str]:
         ("cat", []),
         ("grep x a.md; wc -l b.md; cp c.md d.md; rm e.md", []),
         ('for f in a.md b.md; do echo $f; cat "$f"; done', ["a.md", "b.md"]),
+        ('for f in a.md b.md; do cat "m/$f" $f.bak; done', ["m/a.md", "m/b.md", "a.md.bak", "b.md.bak"]),
+        ("for f in *.md a.md; do cat $f; done", ["a.md"]),
+        ('W=/srv; export D="$W/m"; cat $W/a.md ${D}/b.md "$D/$X"', ["/srv/a.md", "/srv/m/b.md"]),
+        ("W=/srv cat $W/a.md; X=$(pwd -P); cat $X/b.md '$W'/c.md", ["$W/c.md"]),
+        ('cat $PWD/a.md "$(pwd)/b.md"', ["./a.md", "./b.md"]),
+        ("cat \"m/$(date +%F).md\" m/`date +'%Y-%m-%d'`.md", ["m/YYYY-MM-DD.md"] * 2),
+        ("d=$(date +%F); cat m/$d.md m/$(date -d yesterday +%F).md", ["m/YYYY-MM-DD.md"]),
+        ("gc m/$(Get-Date -Format yyyy-MM-dd).md", ["m/YYYY-MM-DD.md"]),
         ("if [ -f a.md ]; then cat a.md; fi", ["a.md"]),
         ("sudo -n env X=1 LANG=C cat a.md", ["a.md"]),
         ("(cat a.md)", ["a.md"]),
@@ -109,6 +118,13 @@ def test_files_shown(command: str, expected: list[str]) -> None:
         ("cd - && cat a.md /b.md", "/srv", ["/b.md"]),
         ('cd "$DIR" && cat a.md; bash -c "cat b.md"', "/srv", []),
         ("cat a.md; cd memory; cat b.md", "", ["a.md", "memory/b.md"]),
+        ("(cd memory && cat a.md); cat b.md", "", ["memory/a.md", "b.md"]),
+        (
+            "pushd memory; cat a.md; popd; cat b.md; popd; cat c.md",
+            "/srv",
+            ["/srv/memory/a.md", "/srv/b.md", "/srv/c.md"],
+        ),
+        ("D='C:\\ws'; cd $D && cat a.md", "", ["C:\\ws/a.md"]),
     ],
 )
 def test_the_directory_it_runs_in(command: str, directory: str, expected: list[str]) -> None:
@@ -141,7 +157,20 @@ def test_any_text_is_read(command: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "piece", ["'\"", "\\", "cat <<A\n", "for a in b; do cat $a;", "bash -c ", '"\\"', "a=b ", "$("]
+    "piece",
+    [
+        "'\"",
+        "\\",
+        "cat <<A\n",
+        "for a in b; do cat $a;",
+        "bash -c ",
+        '"\\"',
+        "a=b ",
+        "$(",
+        "(",
+        "a=x$a$a;",
+        "cat $a$b$c;",
+    ],
 )
 def test_long_scripts_are_read_in_time(piece: str) -> None:
     assert isinstance(files_shown(piece * 5_000), list)

@@ -181,6 +181,12 @@ def test_a_shell_says_how_it_ended(answer: Any, expected: list[str]) -> None:
     assert paths("terminal", {"command": "cat a.md; cat b.md"}, answer) == expected
 
 
+def test_a_date_that_the_shell_made_is_told_in_its_complaint() -> None:
+    command = {"command": "cat m/$(date +%F).md; cat a.md"}
+    assert paths("bash", command) == ["m/YYYY-MM-DD.md", "a.md"]
+    assert paths("bash", command, "cat: m/2026-11-22.md: No such file or directory\ntext") == ["a.md"]
+
+
 def test_one_of_many_files_may_be_missing() -> None:
     answer = "a.md: Error - ENOENT: no such file or directory\n---\nb.md:\ntext of b\n"
     assert paths("read_multiple_files", {"paths": ["a.md", "b.md"]}, answer) == ["b.md"]

@@ -359,6 +359,20 @@ def test_what_is_kept_of_the_rules_is_short_and_without_credentials(desk: Desk, 
     assert key not in str(run.rules) + str(events.of_session(desk.store, desk.session_id)[0].sections)
 
 
+def test_a_date_may_be_left_to_the_shell(desk: Desk, workspace: Path) -> None:
+    compacted(desk)
+    function = {"name": "terminal", "arguments": json.dumps({"command": "cat SOUL.md memory/$(date +%F).md"})}
+    call = {"id": "c", "type": "function", "function": function}
+    say(
+        desk,
+        {"role": "user", "content": "Go."},
+        {"role": "assistant", "content": "", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c", "content": "Be kind."},
+        {"role": "assistant", "content": "Read."},
+    )
+    assert look(desk).status == "passed"
+
+
 def test_a_file_that_is_named_twice_is_required_once(desk: Desk, workspace: Path) -> None:
     (workspace / "AGENTS.md").write_text(f"## Session Startup\nRead `SOUL.md`, then `{workspace}/SOUL.md` again.")
     compacted(desk)

@@ -267,8 +267,8 @@ def _day(at: float, store: str) -> date:
 
 
 def _paths(one: Mapping[str, str], day: date) -> list[str]:
-    """A file whose name holds the date may be read under that of the day of the turn, too."""
-    return [one["path"], dated(one["named"], day)]
+    """A file whose name holds the date may be read under that of the day of the turn, too, or as a shell made it."""
+    return [one["path"], dated(one["named"], day), dated(one["named"], None)]
 
 
 def _finding(found: Finding, rows: Sequence[StoredMessage]) -> dict[str, Any]:
