@@ -23,6 +23,9 @@ from .secrets import redact
 
 # --- sections of a Markdown file --------------------------------------------------------------------------------------
 _FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})[ \t]*(.*)")  # the line that opens or closes a block of code
+_COMMENT = re.compile(r" {0,3}<!--")
+
+_EMPHASISED = re.compile(r"([*_]{1,3}|`+)([^*_`]+)\1")
 
 
 class _Heading(NamedTuple):
@@ -34,8 +37,9 @@ class _Heading(NamedTuple):
 def extract_sections(content: str, names: Sequence[str]) -> list[str]:
     """The first section of each name, in the order of the names, heading and sub-headings included.
 
-    A section is an H2 or H3 whose whole title is the name, in any case, up to the next heading of its level or above.
-    A heading inside a block of code is none (CommonMark 0.31, 4.2 and 4.5); a fence that is never closed is no fence.
+    A section is an H2 or H3 whose whole title is the name, up to the next heading of its level or above: in any case,
+    emphasised as a whole or with a colon behind it. A heading inside a block of code or a comment is none (CommonMark
+    0.31, 4.2, 4.5 and 4.6); a fence or a comment that is never closed is none either.
     """
     lines = content.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")
     headings = list(_headings(lines))
@@ -43,7 +47,7 @@ def extract_sections(content: str, names: Sequence[str]) -> list[str]:
     for at, heading in enumerate(headings):
         if heading.level in (2, 3):
             places.setdefault(heading.title, at)
-    wanted = dict.fromkeys(name.strip().casefold() for name in names)
+    wanted = dict.fromkeys(map(_folded, names))
     return [_section(lines, headings, places[name]) for name in wanted if name in places]
 
 
@@ -62,8 +66,8 @@ def _section(lines: list[str], headings: list[_Heading], at: int) -> str:
 
 
 def _headings(lines: list[str]) -> Iterator[_Heading]:
-    for at, (line, fenced) in enumerate(zip(lines, _fenced(lines), strict=True)):
-        heading = _heading(at, line) if "#" in line and not fenced else None
+    for at, (line, hidden) in enumerate(zip(lines, _hidden(lines), strict=True)):
+        heading = _heading(at, line) if "#" in line and not hidden else None
         if heading:
             yield heading
 
@@ -79,11 +83,18 @@ def _heading(at: int, line: str) -> _Heading | None:
     open_end = title.rstrip("#")
     if not open_end or open_end[-1] in " \t":  # "## Red Lines ##"
         title = open_end.strip()
-    return _Heading(at, level, title.casefold())
+    return _Heading(at, level, _folded(title))
 
 
-def _fenced(lines: list[str]) -> list[bool]:
-    """For each line whether it stands in a block of code, fences included."""
+def _folded(title: str) -> str:
+    """A title for comparison: one case, single blanks, no emphasis around it, no colon behind it."""
+    title = " ".join(title.split()).casefold().removesuffix(":").rstrip()
+    found = _EMPHASISED.fullmatch(title)
+    return found[2].strip().removesuffix(":").rstrip() if found else title
+
+
+def _hidden(lines: list[str]) -> list[bool]:
+    """For each line whether it stands in a block of code, fences included, or in a comment."""
     fences = [_fence(line) for line in lines]
     longest = {"`": 0, "~": 0}  # of the fences further down that may close one
     closable = [False] * len(lines)
@@ -92,15 +103,18 @@ def _fenced(lines: list[str]) -> list[bool]:
         if mark:
             closable[at] = length <= longest[mark]
             longest[mark] = max(longest[mark], length if bare else 0)
-    fenced, opened = [], ("", 0)
-    for (mark, length, bare), closes in zip(fences, closable, strict=True):
+    last = max((at for at, line in enumerate(lines) if "-->" in line), default=-1)
+    hidden, opened, comment = [], ("", 0), False
+    for at, ((mark, length, bare), closes) in enumerate(zip(fences, closable, strict=True)):
         inside = bool(opened[0])
         if inside and bare and mark == opened[0] and length >= opened[1]:
             opened = ("", 0)
-        elif not inside and mark and closes:
+        elif not inside and not comment and mark and closes:
             opened, inside = (mark, length), True
-        fenced.append(inside)
-    return fenced
+        comment = comment or (not inside and at < last and bool(_COMMENT.match(lines[at])))
+        hidden.append(inside or comment)
+        comment = comment and "-->" not in lines[at]
+    return hidden
 
 
 def _fence(line: str) -> tuple[str, int, bool]:

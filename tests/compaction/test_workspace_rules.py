@@ -32,6 +32,13 @@ OPEN, CLOSE = protocol.RULES_OPEN, protocol.RULES_CLOSE
         ("##   Red Lines ##\nNo.", ["##   Red Lines ##\nNo."]),
         ("## Red Lines #####  \nNo.", ["## Red Lines #####  \nNo."]),
         ("## Red Lines##\nNo.", []),
+        ("## **Red Lines**\nNo.", ["## **Red Lines**\nNo."]),
+        ("## _Red  Lines:_\nNo.", ["## _Red  Lines:_\nNo."]),
+        ("## Red Lines: ##\nNo.", ["## Red Lines: ##\nNo."]),
+        ("## `Red Lines`:\nNo.", ["## `Red Lines`:\nNo."]),
+        ("## **Red** Lines\nNo.", []),
+        ("## Red Lines: none\nNo.", []),
+        ("## **Red Lines*\nNo.", []),
         ("   ## Red Lines\nNo.", ["## Red Lines\nNo."]),
         ("    ## Red Lines\nNo.", []),
         ("\t## Red Lines\nNo.", []),
@@ -72,6 +79,12 @@ def test_sections(content: str, expected: list[str]) -> None:
         ("## Red Lines\n``` `x`\n## B\n```\n## C\n```", ["## Red Lines\n``` `x`"]),
         ("## Red Lines\n   ```\n## B\n  ```\n## C", ["## Red Lines\n   ```\n## B\n  ```"]),
         ("## Red Lines\n    ```\n## B\n    ```", ["## Red Lines\n    ```"]),
+        ("<!--\n## Red Lines\nold\n-->\n## Red Lines\nNo.", ["## Red Lines\nNo."]),
+        ("<!-- ## Red Lines -->\n## Red Lines\nNo.", ["## Red Lines\nNo."]),
+        ("## Red Lines\n<!--\n## B\n```\n--> x\nNo.\n```\n## C", ["## Red Lines\n<!--\n## B\n```\n--> x\nNo.\n```"]),
+        ("```\n<!--\n```\n## Red Lines\n-->\nNo.", ["## Red Lines\n-->\nNo."]),
+        ("<!-- never closed\n## Red Lines\nNo.", ["## Red Lines\nNo."]),
+        ("a <!-- b\n## Red Lines\n-->", ["## Red Lines\n-->"]),
         ("```\nnever closed\n## Red Lines\nNo.", ["## Red Lines\nNo."]),
         ("## Red Lines\n```\nNo.\n## B", ["## Red Lines\n```\nNo."]),
         ("````\n```\n## Red Lines\nNo.", ["## Red Lines\nNo."]),
@@ -79,8 +92,13 @@ def test_sections(content: str, expected: list[str]) -> None:
         ("````\nx\n## Red Lines\nNo.\n```", ["## Red Lines\nNo.\n```"]),
     ],
 )
-def test_code_is_kept_and_not_read(content: str, expected: list[str]) -> None:
+def test_code_and_comments_are_kept_and_not_read(content: str, expected: list[str]) -> None:
     assert rules.extract_sections(content, ["Red Lines"]) == expected
+
+
+def test_a_name_may_be_written_as_its_heading_is() -> None:
+    assert rules.extract_sections("## Red Lines\nNo.", ["**Red Lines:**"]) == ["## Red Lines\nNo."]
+    assert rules.named_files(rules.sections_of("## **Session Startup**:\nRead `a.md`.")) == ("a.md",)
 
 
 def test_sections_come_in_the_order_of_the_names() -> None:
