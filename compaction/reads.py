@@ -115,7 +115,8 @@ def _is_openclaw_call(block: Any) -> bool:
 # --- calls -----------------------------------------------------------------------------------------------------------
 def _paths_read(call: Call, result: _Result) -> Iterator[str]:
     kind = _kind(call.name)
-    if not kind or _failed(result, shell=kind == "shell"):
+    failed = bool(kind) and _failed(result, shell=kind == "shell")
+    if not kind or (failed and kind != "shell"):
         return
     arguments = _arguments(call.arguments)
     if kind == "editor" and arguments.get("command") != "view":
@@ -125,9 +126,10 @@ def _paths_read(call: Call, result: _Result) -> Iterator[str]:
     if kind != "shell" and len(asked) == 1 and _is_report(result.text):
         return
     complaints = _complaints(result.text)
-    for shown in asked:
-        if not any(_is_about(complaint, shown.named) for complaint in complaints):
-            yield shown.path
+    blamed = [at for at, shown in enumerate(asked) if any(_is_about(each, shown.named) for each in complaints)]
+    for at in range(max(blamed, default=0) if failed else len(asked)):  # it got as far as the last file it names
+        if at not in blamed:
+            yield asked[at].path
 
 
 def _kind(tool: str) -> Literal["read", "editor", "shell", ""]:

@@ -181,6 +181,18 @@ def test_a_shell_says_how_it_ended(answer: Any, expected: list[str]) -> None:
     assert paths("terminal", {"command": "cat a.md; cat b.md"}, answer) == expected
 
 
+@pytest.mark.parametrize("flagged", [False, True])
+def test_a_shell_that_failed_at_a_file_read_those_before_it(flagged: bool) -> None:
+    answer = "Exit code 1\ntext\ncat: b.md: No such file or directory"
+    for command, expected in {
+        "cat a.md b.md": ["a.md"],
+        "cat a.md && cat b.md && cat c.md": ["a.md"],
+        "cat c.md": [],
+        "cat b.md a.md": [],
+    }.items():
+        assert paths("bash", {"command": command}, answer, is_error=flagged) == expected
+
+
 def test_a_date_that_the_shell_made_is_told_in_its_complaint() -> None:
     command = {"command": "cat m/$(date +%F).md; cat a.md"}
     assert paths("bash", command) == ["m/YYYY-MM-DD.md", "a.md"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -357,6 +358,32 @@ def test_what_is_kept_of_the_rules_is_short_and_without_credentials(desk: Desk, 
     run = compacted(desk)
     assert sum(map(len, run.rules["sections"])) <= 2 * protocol.EVENT_CHARS
     assert key not in str(run.rules) + str(events.of_session(desk.store, desk.session_id)[0].sections)
+
+
+def test_of_a_very_long_turn_the_beginning_is_judged(
+    desk: Desk, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compacted(desk)
+    monkeypatch.setattr(aftermath, "MOST_ROWS", 3)
+    turn(desk, "SOUL.md", today())
+    audit = look(desk)
+    assert (audit.status, audit.turns, left_out(audit)) == ("missing", 1, [today()])
+
+
+def test_of_long_texts_beginning_and_end_are_kept(desk: Desk) -> None:
+    """Not an image between blocks, but how a program ended."""
+    image = {"type": "image", "source": {"type": "base64", "data": "A" * 100_000}}
+    call = {"type": "tool_use", "id": "t", "name": "Read", "input": {"file_path": "SOUL.md", "why": "x" * 5_000}}
+    result = {"type": "tool_result", "tool_use_id": "t", "content": [{"type": "text", "text": "Be kind."}, image]}
+    with open_store(desk.store) as reader:
+        row = next(iter(reading.read_rows(reader, [turn(desk)[0]]).values()))
+    content = json.dumps({"output": "x" * 50_000, "exit_code": 1, "error": None}) + "\n\n[a remark]"
+    cut = str(aftermath._cut(replace(row, content=content)).content)
+    assert len(cut) < 5_000 and json.loads(cut)["exit_code"] == 1
+    assert str(aftermath._cut(replace(row, content="x" * 50_000 + "code 1")).content).endswith("code 1")
+    kept = aftermath._cut(replace(row, content=[call, result])).content
+    assert len(str(kept)) < 15_000
+    assert kept[0] == call and kept[1]["content"][0]["text"] == "Be kind."
 
 
 def test_a_date_may_be_left_to_the_shell(desk: Desk, workspace: Path) -> None:

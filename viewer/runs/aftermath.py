@@ -7,11 +7,13 @@ one warning is stored and one more turn counts; then the result stands (`docs/en
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import time
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, replace
 from datetime import UTC, date, datetime
 from itertools import takewhile
@@ -42,7 +44,10 @@ JUDGED = 2  # turns
 LATE_SECONDS = 300.0  # since a turn ended: nobody would be told in time about what it left out
 MOST_ROWS = 5_000  # of two turns that are read
 AT_ONCE, AT_ONCE_OCTETS = 200, 2_000_000  # rows read at a time
-RESULT_CHARACTERS = 4_000  # of a text, enough to tell an error from a file
+RESULT_CHARACTERS = 4_000  # of a text, its first ones: enough to tell an error from a file
+ENDING = 500  # of its last ones
+LEVELS = 6  # of blocks inside blocks: an image inside a tool's result has five
+CALL_BLOCKS = ("tool_use", "toolCall")  # kept as they are
 
 logger = logging.getLogger(__name__)
 
@@ -181,6 +186,8 @@ def _judge(reader: Reader, session: Session, each: Audit, outline: Outline) -> N
         return
     rows = list(_rows(reader, outline, ids[:MOST_ROWS]))
     said = list(map(message_of, rows))
+    if len(ids) > MOST_ROWS:  # a turn that is longer is judged by its beginning, or it would be read again for ever
+        said.append({"role": "user", "content": "What came after is not read."})
     complete = turns(said)[:JUDGED]
     if len(complete) <= each.turns:
         return
@@ -227,9 +234,23 @@ def _rows(reader: Reader, outline: Outline, ids: Sequence[int]) -> Iterator[Stor
 
 
 def _cut(row: StoredMessage) -> StoredMessage:
-    """The row without the rest of a long text."""
-    long = isinstance(row.content, str) and len(row.content) > RESULT_CHARACTERS
-    return replace(row, content=row.content[:RESULT_CHARACTERS]) if long else row
+    """The row without most of its long texts, those of images among them."""
+    content = row.content
+    if isinstance(content, str) and len(content) > RESULT_CHARACTERS and content.startswith("{"):
+        with suppress(ValueError, RecursionError):  # behind the output of a program stands how it ended
+            return replace(row, content=json.dumps(_short(json.JSONDecoder().raw_decode(content)[0], LEVELS)))
+    return replace(row, content=_short(content, LEVELS))
+
+
+def _short(content: Any, levels: int) -> Any:
+    if isinstance(content, str):
+        long = len(content) > RESULT_CHARACTERS
+        return f"{content[:RESULT_CHARACTERS]}\n{content[-ENDING:]}" if long else content
+    if isinstance(content, list) and levels:
+        return [_short(each, levels - 1) for each in content]
+    if isinstance(content, dict) and levels and content.get("type") not in CALL_BLOCKS:
+        return {name: _short(each, levels - 1) for name, each in content.items()}
+    return content
 
 
 def _findings(
