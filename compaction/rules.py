@@ -297,7 +297,7 @@ def warning_text(*, source: str, missing: Sequence[str], compacted_at: str) -> s
         f"This note was made by Palimpsest; no person typed it. This session was compacted at {_line(compacted_at)}."
         f" The turn after that did not read these files, which {_line(source)} names for the startup reading:",
         _listed(missing),
-        "Reading them brings back what the summary left out. This note is not repeated.",
+        "Reading them puts their text back into context. This note is not repeated.",
     ]
     return "\n\n".join(pieces)
 

@@ -41,7 +41,7 @@ OFFERED = (
     "the context by POST, or takes the events, is given it once."
 )
 GIVEN = "Each is given once: to a program that fetches this session's context by POST, or takes its events."
-STATES = {"pending": "pending: nobody asked for it yet", "expired": "expired: nobody asked for it in time"}
+WHY = {"pending": "nobody asked for it yet", "expired": "nobody asked for it in time"}
 KINDS = {"note": "Note for the next turn", "warning": "Warning about what was not read"}
 
 
@@ -61,11 +61,12 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A note or warning: its `state` in words, its text as it was given or as it would be now."""
+    """A note or warning: its `state` and `why`, its text as it was given or as it would be now."""
 
     id: int
     name: str
-    state: SafeString
+    state: str | SafeString
+    why: str
     text: str
     size: str
 
@@ -196,10 +197,11 @@ def _told(found: Opened, audit: Audit) -> Iterator[Told]:
     listed = events.of_session(get_store(audit.store), audit.session_id)
     for event in sorted((each for each in listed if each.audit_id == audit.pk), key=lambda each: each.pk):
         text = clean(_masked(events.text_of(event), found))
-        yield Told(event.pk, KINDS[event.kind], _state(event), text, formats.counted(len(text), "character"))
+        size = formats.counted(len(text), "character")
+        yield Told(event.pk, KINDS[event.kind], _state(event), WHY.get(event.status, ""), text, size)
 
 
-def _state(event: Event) -> SafeString:
+def _state(event: Event) -> str | SafeString:
     if event.status == "delivered" and event.delivered_at:
         return format_html("delivered {}", formats.clock(event.delivered_at))
-    return format_html("{}", STATES.get(event.status, event.status))
+    return event.status
