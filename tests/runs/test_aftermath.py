@@ -196,7 +196,7 @@ def test_nothing_to_read_nothing_to_audit(desk: Desk, workspace: Path) -> None:
     compacted(desk)
     audit = look(desk)
     assert (audit.status, audit.settled) == ("nothing_required", False)
-    assert audit.reason == "The rules name no file to read at the start of a session."
+    assert audit.reason == "No file to read is named in a section called Session Startup or Every Session."
     assert statuses(desk) == [("note", "pending")], "there are rules to tell of all the same"
     turn(desk)
     assert look(desk).settled

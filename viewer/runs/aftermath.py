@@ -25,6 +25,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from compaction import messages as m
+from compaction import protocol
 from compaction.paths import normal
 from compaction.reads import Read, reads_of
 from compaction.rules import Finding, Requirement, Turn, audit, dated, turns
@@ -118,7 +119,7 @@ def _arm(*, rules: Mapping[str, Any], **fields: Any) -> Audit:
 
 def _no_file(named: Sequence[str]) -> str:
     if not named:
-        return "The rules name no file to read at the start of a session."
+        return f"No file to read is named in a section called {' or '.join(protocol.STARTUP_SECTIONS)}."
     return f"None of the files that the rules name exists: {', '.join(named)}."
 
 
