@@ -141,7 +141,7 @@ def test_one_file_is_read_then_the_other(signed_in: Client, book: Book, workspac
     assert f"AGENTS.md in {workspace} asks the agent" in page.text
     assert "The agent is to read 2 files. The next complete turn is looked at" in page.text
     assert files(page) == ["SOUL.md not yet", f"{today()} asked for as memory/YYYY-MM-DD.md not yet"]
-    assert told(page) == ["pending"] and "nobody asked for it yet" in page.text
+    assert told(page) == ["pending"] and "Nobody asked for it yet." in page.text
 
     ids = turn(book, "./SOUL.md")
     assert label(signed_in, at) == "1 of 2 files not read"
@@ -163,7 +163,7 @@ def test_one_file_is_read_then_the_other(signed_in: Client, book: Book, workspac
     page = tab(signed_in, at)
     assert "The agent read 2 files by the end of the second turn after the compaction." in page.text
     assert f"read in message {ids[1]}" in files(page)[1]
-    assert told(page) == ["expired"] * 2 and "nobody asked for it in time" in page.text
+    assert told(page) == ["expired"] * 2 and "Nobody asked for it in time." in page.text
 
 
 def test_the_tab_is_a_fragment_that_brings_its_label_up_to_date(signed_in: Client, book: Book, workspace: Path) -> None:

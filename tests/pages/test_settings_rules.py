@@ -67,7 +67,7 @@ def test_what_is_saved_shows_at_once_what_is_carried(signed_in: Client, workspac
     assert (row.store, row.workspace, row.sections) == ("own", str(workspace), ["Red Lines", "Style"])
     assert shown.one("p", "ok").text == "Saved." and "open" in shown.attributes
     assert heading(shown) == f"own Red Lines, Style in {workspace}"
-    fold = shown.one("details", "rules")
+    fold = shown.one("details", "rules", id="rules-1-text")
     assert (
         fold.one("summary").text
         == f"Carried from there now: Red Lines, Style from AGENTS.md in {workspace} (50 characters)"

@@ -41,7 +41,7 @@ OFFERED = (
     "the context by POST, or takes the events, is given it once."
 )
 GIVEN = "Each is given once: to a program that fetches this session's context by POST, or takes its events."
-WHY = {"pending": "nobody asked for it yet", "expired": "nobody asked for it in time"}
+WHY = {"pending": "Nobody asked for it yet.", "expired": "Nobody asked for it in time."}
 KINDS = {"note": "Note for the next turn", "warning": "Warning about what was not read"}
 
 
