@@ -90,7 +90,8 @@ def test_no_titles_switch_it_off(signed_in: Client, workspace: Path) -> None:
     shown = form(save(signed_in, workspace=str(workspace), sections=" \n##\n"))
     assert StoreRules.objects.get().sections == []
     assert heading(shown) == "own nothing is carried"
-    assert "Carrying rules is switched off" in shown.one("p", "rules").text
+    reason = shown.one("p", "rules")
+    assert "Carrying rules is switched off" in reason.text and reason.one("a").text == "Settings"
     assert shown.one("textarea").inside == ["\n"]
 
 

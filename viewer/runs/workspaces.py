@@ -179,7 +179,7 @@ def _titles(typed: StoreRules) -> tuple[str, ...]:
 
 def _switched_off() -> str:
     where = "in Settings" if settings.RULE_SECTIONS is None else "in PALIMPSEST_RULE_SECTIONS"
-    return f"Carrying rules is switched off: the list of sections {where} is empty."
+    return f"Carrying rules is switched off: no section is named {where}."
 
 
 def _context_file(store: Store, workspace: Workspace) -> ContextFile:
