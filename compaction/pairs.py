@@ -1,11 +1,13 @@
 """Which result answers which call.
 
-Ids may repeat within a session, so a result belongs to the nearest call of that id still open; a result that names no
-id answers a call of the row directly before its run of results. Every function walks its rows once.
+Ids may repeat within a session, so a result belongs to the nearest row with a call of that id still open, and there to
+the first such call; a result that names no id answers a call of the row directly before its run of results. Every
+function walks its rows once.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -44,7 +46,9 @@ class OpenCalls:
     def _close(self, id_: str) -> tuple[Place, Call] | None:
         places = self._by_id.get(id_, []) if id_ else self._near
         while places:
-            place = places.pop() if id_ else self._near.popleft()
+            first = bisect_left(places, (places[-1][0], 0)) if id_ else 0
+            place = places[first]
+            del places[first]
             call = self.waiting.pop(place, None)
             if call:
                 return place, call

@@ -47,11 +47,12 @@ _TEXT_KEYS = ("output", "content", "stdout", "result", "text")  # under which th
 _HEAD = 600  # characters in which a text says how its call ended
 _EXIT = re.compile(r"(?:\A\s*(?:Error: )?Exit code:? |^Process exited with code |^Exit code: )(-?\d{1,6})\b", re.M)
 _EXIT_LAST = re.compile(r"(?i)\bcommand (?:exited|completed|finished) with (?:exit )?code (-?\d{1,6})\.?[)\]]?\s*\Z")
-# Claude Code's words for a call that failed, one that its person did not let through, and a file it did not send again.
+# Claude Code's words for a call that failed, one that its person did not let through, and a file it did not send again;
+# Hermes' for a call that an interrupt left out, or that ended in its own program.
 _REFUSED = re.compile(
     r"\s*(?:<tool_use_error>|The user doesn't want to (?:proceed|take this action)|\[Request interrupted by user"
     r"|Permission to use \w+ .{0,80}has been denied|exec command rejected by user|aborted by user"
-    r"|File unchanged since last read)"
+    r"|File unchanged since last read|\[Tool execution (?:cancelled|skipped)|Error executing tool\b)"
 )
 _REPORT = re.compile(
     r"(?i)\s*(?:\[?Error\b|\[Errno|\w*(?:Error|Exception)\b|fatal\b|failed|cannot|can't|could not|unable|ENOENT|EACCES"
@@ -121,6 +122,8 @@ def _paths_read(call: Call, result: _Result) -> Iterator[str]:
     arguments = _arguments(call.arguments)
     if kind == "editor" and arguments.get("command") != "view":
         return
+    if any(arguments.get(key) is True for key in ("background", "run_in_background")):
+        return  # what it prints comes with another call
     directory = next((v for v in map(arguments.get, _DIRECTORY_KEYS) if isinstance(v, str) and v.strip()), "")
     asked = _shown(arguments, directory) if kind == "shell" else list(_named(arguments, directory))
     if kind != "shell" and len(asked) == 1 and _is_report(result.text):

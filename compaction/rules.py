@@ -282,7 +282,8 @@ def event_text(*, source: str, sections: Sequence[str], files: Sequence[str], co
     pieces = [
         protocol.EVENT_START,
         f"This note was made by Palimpsest; no person typed it. This session was compacted at {_line(compacted_at)}:"
-        " earlier messages are summed up. A summary is no replacement for the startup reading of the workspace.",
+        " earlier messages are summed up or cut short. What is left is no replacement for the startup reading of the"
+        " workspace.",
         f"Current time: {_line(now)}",
         named if files else "",
         f"Quoted from {_line(source)} of the workspace:\n{quoted}" if quoted else "",

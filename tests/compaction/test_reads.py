@@ -95,6 +95,9 @@ def test_read_tools(tool: str, arguments: Any, expected: list[str]) -> None:
         ("bash", {"input": "cat SOUL.md"}, ["SOUL.md"]),
         ("bash", {"command": "echo hi > SOUL.md"}, []),
         ("bash", {"command": None}, []),
+        ("terminal", {"command": "cat SOUL.md", "background": True}, []),
+        ("Bash", {"command": "cat SOUL.md", "run_in_background": True}, []),
+        ("terminal", {"command": "cat SOUL.md", "background": False}, ["SOUL.md"]),
         ("execute_code", {"code": "cat SOUL.md"}, []),
     ],
 )
@@ -140,6 +143,9 @@ def test_what_came_back_was_read(answer: Any) -> None:
         "Access denied - path outside allowed directories: /srv/SOUL.md",
         "EISDIR: illegal operation on a directory, read (is a directory)",
         "The user doesn't want to proceed with this tool use.",
+        "[Tool execution cancelled — read_file was skipped due to user interrupt]",
+        "Error executing tool 'read_file': timed out after 60.0s",
+        "[Tool execution skipped — read_file was not started. User sent a new message]",
         "File unchanged since last read. The content from the earlier Read is still current.",
     ],
 )
@@ -220,6 +226,14 @@ def test_reads_stand_in_the_order_of_their_calls() -> None:
 def test_ids_may_repeat_in_a_session() -> None:
     rows = [call("read_file", {"path": "a.md"}), result(), call("read_file", {"path": "b.md"}), result({"error": "no"})]
     assert reads_of(rows) == [Read(0, "read_file", "a.md")]
+
+
+def test_ids_may_repeat_in_a_message() -> None:
+    both = call("read_file", {"path": "a.md"})
+    both["tool_calls"] += call("read_file", {"path": "b.md"})["tool_calls"]
+    assert reads_of([call("read_file", {"path": "c.md"}), both, result(), result({"error": "no"})]) == [
+        Read(1, "read_file", "a.md")
+    ]
 
 
 def test_blocks_of_claude_code() -> None:
