@@ -360,6 +360,19 @@ def test_what_is_kept_of_the_rules_is_short_and_without_credentials(desk: Desk, 
     assert key not in str(run.rules) + str(events.of_session(desk.store, desk.session_id)[0].sections)
 
 
+def test_past_midnight_the_file_of_the_new_day_is_asked_for(desk: Desk, workspace: Path) -> None:
+    """Armed on the day before: that day's file is there, but the startup asks for today's, if there is one."""
+    yesterday = "memory/2001-02-03.md"
+    (workspace / yesterday).write_text("Then.")
+    compacted(desk)
+    Audit.objects.update(required=[{"named": "memory/YYYY-MM-DD.md", "path": yesterday}])
+    turn(desk)
+    assert left_out(look(desk)) == [today()]
+    (workspace / today()).unlink()
+    turn(desk)
+    assert look(desk).findings == []
+
+
 def test_of_a_very_long_turn_the_beginning_is_judged(
     desk: Desk, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

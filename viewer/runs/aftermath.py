@@ -269,7 +269,11 @@ def _findings(
         for one in each.required
     ]
     found = audit([read for read in reads if read.message < turn.end], required, cwd or each.workspace, home)
-    return [_finding(one, rows) for one in found if one.read or existing(each.workspace, [one.named], day)]
+    here = [existing(each.workspace, [one["named"]], day) for one in each.required]  # of the day of the turn
+    told = [
+        one if one.read else one._replace(named=now[0]) for one, now in zip(found, here, strict=True) if one.read or now
+    ]
+    return [_finding(one, rows) for one in told]
 
 
 def _cwd_elsewhere(session: Session) -> str:
