@@ -213,8 +213,8 @@ _NAMED = re.compile(r"(?:[A-Za-z]:)?[^:*?<>{}$&#%@]*[^:*?<>{}$&#%@/\\]\.[A-Za-z]
 _NO_FILE = re.compile(r"(?i)\w\.\w|[\w-]+(?:\.[\w-]+)*\.(?:com|org|net|io|ai|dev|app|co|gov|edu|eu|de|uk)(?:[/\\].*)?")
 _WITHOUT_SUFFIX = re.compile(r"[A-Z.~][\w./\\~-]*|[\w.~-]+[/\\][\w./\\~-]*\w")  # in backticks: `Makefile`, `docs/START`
 _FORBIDDEN = re.compile(
-    r"(?i)(?:\b(?:never|not|avoid)|n['’]t)\s+(?:ever\s+)?(?:re-?)?(?:read|open|load|view|print|cat)(?:ing)?\b[^.!?\n]*"
-    r"(?:\.(?=\S)[^.!?\n]*)*"
+    r"(?i)(?<!\bhave )(?<!\bhas )(?:\b(?:never|not|avoid)|(?<!\bhave)(?<!\bhas)n['’]t)\s+(?:ever\s+)?(?:re-?)?"
+    r"(?:read|open|load|view|print|cat)(?:ing)?\b[^.!?;\n]*(?:\.(?=\S)[^.!?;\n]*)*"
 )
 _LONGEST_LINE, _LONGEST_NAME = 2_000, 300  # characters of a line that are looked at, and of a name
 

@@ -270,6 +270,8 @@ def test_what_is_put_in_can_be_read_and_taken_out(body: str, sections: list[str]
         ("Never read `secrets.md` here. Read SOUL.md", ["SOUL.md"]),
         ("Don't open .ssh/config.md, b.md! SOUL.md", ["SOUL.md"]),
         ("Do not answer before you have read SOUL.md.", ["SOUL.md"]),
+        ("If you have not read `SOUL.md` yet, or haven't read b.md, do.", ["SOUL.md", "b.md"]),
+        ("Do not read a.md; read SOUL.md", ["SOUL.md"]),
         ("x" * 3_000 + " SOUL.md", []),
     ],
 )
