@@ -194,8 +194,7 @@ def _file(path: str, names: dict[str, str], found: Opened, message: int | None =
 
 
 def _told(found: Opened, audit: Audit) -> Iterator[Told]:
-    listed = events.of_session(get_store(audit.store), audit.session_id)
-    for event in sorted((each for each in listed if each.audit_id == audit.pk), key=lambda each: each.pk):
+    for event in events.of_audit(audit):
         text = clean(_masked(events.text_of(event), found))
         size = formats.counted(len(text), "character")
         yield Told(event.pk, KINDS[event.kind], _state(event), WHY.get(event.status, ""), text, size)

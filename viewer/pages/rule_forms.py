@@ -14,11 +14,11 @@ from viewer.runs.models import StoreRules
 from viewer.runs.rule_settings import (
     carried_now,
     drafted,
-    rules_settings,
     typed_rules,
     wrong_sections,
     wrong_workspace,
 )
+from viewer.runs.workspaces import kept_rules
 from viewer.store.stores import Store, all_stores
 
 from .rules import ShownRules, found_rules
@@ -155,7 +155,7 @@ def looked_at(store: Store, typed: Typed) -> Carried:
     """What would be carried now by what was typed."""
     if typed.errors:
         return Carried(None, saved=False, wrong=True)
-    kept = rules_settings(store)
+    kept = kept_rules(store)
     row = drafted(store, typed.workspace, kept.sections if typed.sections is None else typed.sections)
     same = (row.workspace, row.sections) == (kept.workspace, kept.sections)
     return Carried(_found(store, row), saved=same)

@@ -19,10 +19,11 @@ from django.views.debug import SafeExceptionReporterFilter
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 from django.views.decorators.http import require_POST, require_safe
 
-from viewer.runs.rule_settings import rules_settings, save_rules
+from viewer.runs.rule_settings import save_rules
 from viewer.runs.summarizers import connections, limits
 from viewer.runs.summarizers.connections import KINDS, Connection, Kind
 from viewer.runs.summarizers.trying import Tried, try_out
+from viewer.runs.workspaces import kept_rules
 from viewer.server_url import is_server_url
 from viewer.store.stores import get_store
 
@@ -169,7 +170,7 @@ def change_rules(request: HttpRequest, store: str) -> HttpResponse:
         return _page(request, typed=rule_forms.typed_form(found, request.POST, typed.errors, now))
     if errors := typed.errors:
         return _page(request, typed=rule_forms.typed_form(found, request.POST, errors))
-    kept = rules_settings(found).sections
+    kept = kept_rules(found).sections
     save_rules(found, typed.workspace, kept if typed.sections is None else typed.sections)
     return redirect(f"{reverse('pages:settings')}?{urlencode({'rules': store})}#rules")
 

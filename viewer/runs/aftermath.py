@@ -159,11 +159,11 @@ def taken_back(store: str, session_id: str, handoff_id: int) -> None:
 
 
 def _settle(each: Audit, status: str) -> None:
-    _note(each, status=status, settled=True)
+    _record(each, status=status, settled=True)
 
 
 @transaction.atomic
-def _note(each: Audit, **fields: Any) -> None:
+def _record(each: Audit, **fields: Any) -> None:
     """Change an audit that is still open and was not judged further by somebody else."""
     fields = plain({"audited_at": timezone.now(), **fields})
     if Audit.objects.filter(pk=each.pk, settled=False, turns=each.turns).update(**fields):
@@ -208,7 +208,7 @@ def _conclude(each: Audit, findings: list[dict[str, Any]], *, seen_to: int, late
     status = "nothing_required" if not findings else "missing" if left_out else "passed"
     count = each.turns + 1
     settled = not left_out or count >= JUDGED or late
-    _note(each, findings=findings, status=status, settled=settled, turns=count, seen_to=seen_to, late=late)
+    _record(each, findings=findings, status=status, settled=settled, turns=count, seen_to=seen_to, late=late)
 
 
 def _may_be_complete(reader: Reader, each: Audit, outline: Outline, ids: Sequence[int]) -> bool:

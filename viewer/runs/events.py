@@ -34,6 +34,11 @@ def pending(store: Store, session_id: str) -> list[Event]:
     return of_session(store, session_id, status="pending")[::-1]
 
 
+def of_audit(audit: Audit) -> list[Event]:
+    """What one audit has to tell, the note first."""
+    return list(Event.objects.filter(audit=audit).select_related("audit").order_by("pk"))
+
+
 def warnings(audits: Iterable[Audit]) -> dict[int, int]:
     """The numbers of the warnings that these audits led to, by those of the audits."""
     return dict(Event.objects.filter(audit__in=audits, kind="warning").values_list("audit", "pk"))

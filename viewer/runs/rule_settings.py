@@ -19,11 +19,6 @@ def typed_rules() -> dict[str, StoreRules]:
     return {row.store: row for row in StoreRules.objects.all()}
 
 
-def rules_settings(store: Store) -> StoreRules:
-    """What is kept for this store; where nothing is, an unsaved row that means the usual."""
-    return StoreRules.objects.filter(store=store.name).first() or StoreRules(store=store.name)
-
-
 def drafted(store: Store, workspace: str, sections: Sequence[str] | None) -> StoreRules:
     """The unsaved row that says this; the usual titles as None: then those of older files count as well."""
     usual = sections is None or _folded(sections) == _folded(protocol.RULE_SECTIONS)

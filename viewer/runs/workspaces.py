@@ -55,8 +55,12 @@ class Rules:
 
 def rules_of(store: Store, session: Session) -> Rules:
     """The rules this session follows, read now; the context file is read once."""
-    typed = StoreRules.objects.filter(store=store.name).first() or StoreRules(store=store.name)
-    return rules_with(store, session.cwd, typed)
+    return rules_with(store, session.cwd, kept_rules(store))
+
+
+def kept_rules(store: Store) -> StoreRules:
+    """What is kept for this store; where nothing is, an unsaved row that means the usual."""
+    return StoreRules.objects.filter(store=store.name).first() or StoreRules(store=store.name)
 
 
 def rules_with(store: Store, cwd: str, typed: StoreRules) -> Rules:
