@@ -116,10 +116,11 @@ def test_another_file_of_the_same_name_has_another(path: Path, tmp_path: Path) -
 def test_the_files_are_not_opened(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Closing an ordinary handle would drop the locks of a connection in this process."""
     opened: list[str] = []
-    monkeypatch.setattr("builtins.open", lambda name, *rest, **more: opened.append(str(name)))
-    monkeypatch.setattr(os, "open", lambda name, *rest, **more: opened.append(str(name)))
-    monkeypatch.setattr(sqlite3, "connect", lambda name, *rest, **more: opened.append(str(name)))
-    signature(store_at(path))
+    with monkeypatch.context() as noted:
+        noted.setattr("builtins.open", lambda name, *rest, **more: opened.append(str(name)))
+        noted.setattr(os, "open", lambda name, *rest, **more: opened.append(str(name)))
+        noted.setattr(sqlite3, "connect", lambda name, *rest, **more: opened.append(str(name)))
+        signature(store_at(path))
     assert opened == []
 
 
