@@ -30,8 +30,8 @@ def test_a_worker_leaves_runs_of_stores_it_has_not(ground: Ground, tmp_path: Pat
     ground.site.worker()
     assert ground.site.closed(run_id)["status"] == "applied"
     assert ground.check_session(session_id, [run_id])
-    ground.workers(0)
     ground.check()
+    ground.workers(0)
 
 
 @POSTGRES
@@ -54,8 +54,8 @@ def test_a_lost_run_waits_for_a_worker_that_has_its_store(ground: Ground) -> Non
     ground.site.worker(PALIMPSEST_LOST_AFTER="2")
     assert ground.site.closed(run_id)["status"] == "applied"
     assert ground.check_session(session_id, [run_id])
-    ground.workers(0)
     ground.check()
+    ground.workers(0)
     assert len(live(ground.path(), session_id)) < 24
 
 
