@@ -145,7 +145,7 @@ class Driver:
     def _compact_once(self, session_id: str, holder: str, number: int) -> None:
         live = self.db.get_messages_as_conversation(session_id, repair_alternation=False)
         summary = {"role": "user", "content": f"[CONTEXT SUMMARY]: by Hermes, {number}", "_compressed_summary": True}
-        tail = live[next(at for at in range(len(live) - 20, len(live)) if live[at]["role"] == "assistant") :]
+        tail = live[next(at for at in range(max(len(live) - 20, 0), len(live)) if live[at]["role"] == "assistant") :]
         newer = {}
         if hasattr(self.db, "get_active_message_watermark"):
             newer = {"watermark": self.db.get_active_message_watermark(session_id), "lock_holder": holder}
