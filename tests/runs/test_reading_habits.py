@@ -38,9 +38,9 @@ def test_results_are_counted_by_store_and_model_in_one_query(
     with django_assert_num_queries(1):
         found = habits()
     assert found == [
-        Habit("hermes", "other", audited=3, at_once=0, after_warning=0, not_read=3),
-        Habit("hermes", "gpt-4o", audited=6, at_once=3, after_warning=1, not_read=2),
-        Habit("another", "gpt-4o", audited=1, at_once=1, after_warning=0, not_read=0),
+        Habit("hermes", "other", audited=3, at_once=0, a_turn_later=0, not_read=3),
+        Habit("hermes", "gpt-4o", audited=6, at_once=3, a_turn_later=1, not_read=2),
+        Habit("another", "gpt-4o", audited=1, at_once=1, a_turn_later=0, not_read=0),
     ]
 
 

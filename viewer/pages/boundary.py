@@ -13,8 +13,8 @@ from django.views.decorators.http import require_safe
 
 from compaction import rules
 from viewer.catalog import histories
+from viewer.runs import life
 from viewer.runs.losses import counted
-from viewer.runs.models import Run
 from viewer.store import light
 from viewer.store.errors import NotFound
 from viewer.store.outline import Cut, Outline, Weight
@@ -168,9 +168,9 @@ def summary_text(text: str, directive: str, run: int | None = None, *, masking: 
 
 def _rules(text: str, run: int | None, *, masking: bool) -> ShownRules:
     """The rules that stand in a handoff, with their source if that is known."""
-    noted = Run.objects.filter(pk=run).values_list("rules", flat=True).first() if run else None
-    known = {name: (noted or {}).get(name, "") for name in ("source", "workspace")}
-    return shown_rules(text, (noted or {}).get("sections", ()), **known, masking=masking)
+    noted = life.rules_of(run) if run else {}
+    known = {name: noted.get(name, "") for name in ("source", "workspace")}
+    return shown_rules(text, noted.get("sections", ()), **known, masking=masking)
 
 
 # -- the lists behind the tabs ---------------------------------------------------------------------------------------

@@ -80,7 +80,7 @@ class HabitLine:
     store: str
     model: str
     at_once: str
-    after_warning: str
+    a_turn_later: str
     not_read: str
 
 
@@ -167,7 +167,7 @@ def _habit(each: Habit) -> HabitLine:
         store=line(each.store, 80),
         model=line(each.model, 80) or "not known",
         at_once=f"{each.at_once:,} of {each.audited:,}",
-        after_warning=f"{each.after_warning:,} of {each.audited:,}",
+        a_turn_later=f"{each.a_turn_later:,} of {each.audited:,}",
         not_read=f"{each.not_read:,} of {each.audited:,}",
     )
 

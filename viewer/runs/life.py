@@ -42,6 +42,7 @@ __all__ = [
     "pick_up",
     "plan_of",
     "prepare",
+    "rules_of",
     "run_before",
     "runs_of",
     "start",
@@ -189,6 +190,11 @@ def glance(run_id: int) -> Run | None:
 def plan_of(run_id: int) -> dict[str, Any]:
     """The plan of a run as it was recorded, {} before there is one. Of a long session it is long."""
     return Run.objects.filter(pk=run_id).values_list("plan", flat=True).first() or {}
+
+
+def rules_of(run_id: int) -> dict[str, Any]:
+    """What a run found of the workspace's rules (`workspaces.Rules` as an object), {} where it knows of none."""
+    return Run.objects.filter(pk=run_id).values_list("rules", flat=True).first() or {}
 
 
 def listed(limit: int, *, before: int | None = None, **wanted: str) -> list[Run]:

@@ -17,7 +17,7 @@ class Habit:
     model: str
     audited: int
     at_once: int
-    after_warning: int
+    a_turn_later: int
     not_read: int
 
 
@@ -33,7 +33,7 @@ def habits() -> list[Habit]:
         .annotate(
             audited=Count("pk"),
             at_once=Count("pk", filter=passed & Q(turns=1)),
-            after_warning=Count("pk", filter=passed & Q(turns__gt=1)),
+            a_turn_later=Count("pk", filter=passed & Q(turns__gt=1)),
             not_read=Count("pk", filter=Q(status="missing")),
         )
         .order_by("-not_read", "-audited", "store", "model")
