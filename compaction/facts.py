@@ -17,23 +17,11 @@ from itertools import chain
 from typing import NamedTuple
 
 from . import messages as m
-from .anchors import (
-    BINDING_SIGNS,
-    DECIDING_SIGNS,
-    WORD_BREAKS,
-    Kind,
-    error_line,
-    holding,
-    is_binding,
-    is_decision,
-    is_wish,
-    measures,
-    names_of,
-    sentences,
-)
 from .lines import arguments_of, clip, legible_name, line_count, outcome, unwrapped
 from .messages import Call, Message
+from .names import WORD_BREAKS, Kind, measures, names_of
 from .secrets import redact_all
+from .sentences import BINDING_SIGNS, DECIDING_SIGNS, error_line, holding, is_binding, is_decision, is_wish, sentences
 
 SCANNED = 8_000  # characters of one message that are read: its start and its end
 TURNS = 3_000  # messages that are read, the newest; of older ones only what people typed

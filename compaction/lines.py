@@ -8,8 +8,8 @@ from itertools import chain
 from typing import Any
 
 from . import messages as m
-from .anchors import error_line
 from .secrets import CUT, redact
+from .sentences import error_line
 
 NAME = 160  # characters of a tool's name or a role
 _WRAPPED = 160  # characters in which an output that is wrapped in JSON says so

@@ -13,13 +13,26 @@ from itertools import chain, islice
 
 from . import facts as f
 from . import protocol
-from .anchors import Kind, names_of, words_of
 from .answer import OPEN_ENDS
 from .digest import SummaryRequest
 from .facts import Facts, Name
 from .lines import clip, distinct, legible_name
+from .names import Kind, names_of, words_of
 from .secrets import redact
-from .sections import LISTS, NOTHING, QUANTITIES, SECTIONS, TALLY, TITLES, Lines, Names, fitting, listed, read_back
+from .sections import (
+    LISTS,
+    NOTHING,
+    QUANTITIES,
+    SECTIONS,
+    TALLY,
+    TASK,
+    TITLES,
+    Lines,
+    Names,
+    fitting,
+    listed,
+    read_back,
+)
 
 CONSTRAINTS_SHARE = 0.5  # of the budget: the most they take, whatever else there is
 MOST_HEADINGS = 0.6  # of the budget: where empty sections alone would take more, only task and constraints are written
@@ -72,17 +85,17 @@ class _Draft:
     def _task(self) -> str:
         """The newest request, "" if there is none; one that is kept in full beside the summary is only named."""
         if not self.requests:
-            return clip(" ".join(self.earlier["Active task"]), f.QUOTE)
+            return clip(" ".join(self.earlier[TASK]), f.QUOTE)
         return clip(self.requests[-1], f.LINE if self.kept.requests() else f.QUOTE)
 
     def _offers(self) -> dict[str, Iterable[str]]:
         found, earlier = self.found, {title: lines[::-1] for title, lines in self.earlier.items()}
         asked = (clip(request, f.LINE) for request in reversed(self.requests[:-1]) if not _is_short(request))
         states = earlier["Current state"][: EARLIER_STATES if any(True for _ in found.replies()) else None]
-        before = chain(earlier["Active task"] if self.requests else (), earlier["Goal"])
+        before = chain(earlier[TASK] if self.requests else (), earlier["Goal"])
         goal = chain(asked, islice(before, EARLIER_REQUESTS))  # not all: what was asked first is not asked for ever
         return {
-            "Active task": [f"> {self.task}"] * bool(self.task),
+            TASK: [f"> {self.task}"] * bool(self.task),
             "Goal": _bullets(line for line in goal if line != clip(self.task, f.LINE)),
             "Constraints": _bullets(chain(reversed(self.binding), earlier["Constraints"])),
             "Actions done": _bullets(
@@ -174,7 +187,7 @@ class _Draft:
 
     def _take_task(self, total: int) -> int:
         """The newest request is always there, cut if need be."""
-        section, count = self.lines["Active task"], self.request.count
+        section, count = self.lines[TASK], self.request.count
         section.taken = [fitting(line, total // 2, count) for line in section.offered]
         return sum(count(line) + 1 for line in section.taken)
 
@@ -198,7 +211,7 @@ class _Draft:
     def brief(self) -> str:
         """The task and the constraints alone, for a budget that holds little more than headings."""
         count, budget = self.request.count, self.request.budget_tokens
-        heading = "## Active task\n" if budget >= protocol.SMALLEST_BODY_TOKENS else ""
+        heading = f"## {TASK}\n" if budget >= protocol.SMALLEST_BODY_TOKENS else ""
         text = fitting(f"{heading}> {self.task or NOTHING}", budget, count)
         for n, line in enumerate(self.lines["Constraints"].offered):
             longer = text + ("\n" if n else "\n\n## Constraints\n") + line

@@ -15,7 +15,7 @@ from . import protocol
 from .answer import SHORT, breaks_off, breaks_off_inside, is_refusal
 from .digest import Ask, SummaryRequest, too_long
 from .errors import SummaryRejected
-from .sections import NOTHING, TITLES
+from .sections import NOTHING, TASK, TITLES
 
 SYSTEM = f"""\
 You keep the notes of a long conversation between a user and an assistant that works with tools. The older part of the \
@@ -41,7 +41,7 @@ labels of the messages carry dates where they are known.
 
 # What belongs under each heading.
 GUIDES = {
-    "Active task": "the newest request of the user that is not finished, in the user's own words",
+    TASK: "the newest request of the user that is not finished, in the user's own words",
     "Goal": "what the user wants in the end, and the earlier requests that led here",
     "Constraints": "rules and preferences of the user, quoted",
     "Actions done": "what was done, oldest first: tool, target, outcome, date",

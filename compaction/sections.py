@@ -13,14 +13,16 @@ from itertools import chain
 
 from . import facts as f
 from . import protocol
-from .anchors import measures, names_of, words_of
 from .lines import clip
+from .names import measures, names_of, words_of
 from .tokens import Counter
 
+# A heading that reads as an order makes models start the task again (hermes-agent #41607, #38364, #42812).
+TASK = "Latest request (already being worked on)"
 # Title, share of what task, constraints and names leave, and words by which the headings of other summarisers
 # (Hermes', models') are recognised.
 SECTIONS = (
-    ("Active task", 0.0, ("active task", "task snapshot", "in progress", "in-progress")),
+    (TASK, 0.0, ("latest request", "active task", "task snapshot", "in progress", "in-progress")),
     ("Goal", 0.16, ("goal", "request", "user messages")),
     ("Constraints", 0.0, ("constraint", "preference", "rule")),
     ("Actions done", 0.30, ("action", "completed", "session log", "done", "dropped turns")),

@@ -12,17 +12,9 @@ from hypothesis import strategies as st
 
 import compaction
 from compaction import Message, Policy
-from compaction.anchors import (
-    anchors_in,
-    anchors_of,
-    commands_of,
-    error_line,
-    hindsight,
-    is_binding,
-    names_of,
-    survival,
-    visible_text,
-)
+from compaction.anchors import anchors_in, anchors_of, commands_of, hindsight, survival, visible_text
+from compaction.names import names_of
+from compaction.sentences import error_line, is_binding
 from tests.compaction.transcripts import (
     SMALL,
     call,

@@ -12,6 +12,7 @@ import compaction
 from compaction import Message, NothingToCompact, Plan, Policy, Result, Rewrite, offline, protocol
 from compaction import messages as m
 from compaction.pairs import loose_ends
+from compaction.sections import TASK
 from tests.compaction.transcripts import (
     count,
     exchange,
@@ -193,7 +194,7 @@ def test_ten_compactions_in_a_row_carry_the_newest_task(turns: int, prompt: bool
         compacted += 1
         newest = f"Task {step}-{turns + 5}"
         assert any(newest in m.text(m.live_content(row)) for row in messages if m.role(row) == "user")
-        section = result.summary.partition("## Active task")[2].partition("## Goal")[0]
+        section = result.summary.partition(f"## {TASK}")[2].partition("## Goal")[0]
         assert f"Task {step}-" in section and ("Task 0-0:" not in section)
         assert count(result.summary) <= max(policy.summary_limit(10**9), 1)
     assert compacted == 10

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 import compaction
 from compaction import BadTranscript, Insert, Message, NothingToCompact, Policy, SummaryRejected, offline, protocol
+from compaction.sections import TASK
 from tests.compaction.transcripts import call, image, policies, reply, result, system, transcripts, user
 
 POLICY = Policy(context_window=16_000)  # tail budget 1,600 tokens, soft ceiling 2,400, summaries up to 800
@@ -29,7 +30,7 @@ def count(text: str) -> int:
 
 def plain_ask(request: compaction.SummaryRequest) -> str:
     """A summariser that says nothing of what it read."""
-    return "## Active task\nSee the messages below.\n\n## Goal\nGo on."
+    return f"## {TASK}\nSee the messages below.\n\n## Goal\nGo on."
 
 
 # --- shapes of a turn ------------------------------------------------------------------------------------------------
@@ -151,7 +152,7 @@ def test_ten_compactions_carry_the_newest_task_and_never_the_first(
         assert unpaired(made.messages) == 0 and not made.report.repairs
         assert f"TASK {round_}/17/" in live_users(made.messages)
         assert sum(compaction.is_handoff(row) for row in made.messages) == 1
-        active = made.summary.partition("## Active task")[2].partition("\n## ")[0]
+        active = made.summary.partition(f"## {TASK}")[2].partition("\n## ")[0]
         assert "TASK 0/0/" not in active
         if round_:
             assert "TASK 0/0/" not in "\n".join(map(live_text, made.messages))
