@@ -61,6 +61,17 @@ def test_filters(desk: Desk, tool: Tool) -> None:
     assert tool.get(PATH, q="done", source="nobody")["items"] == []
 
 
+def test_the_last_word_is_a_prefix_and_parts_of_words_are_found_where_no_word_is(desk: Desk, tool: Tool) -> None:
+    whole = {hit["id"] for hit in walk(tool, PATH, q="reservation", limit=500)}
+    begun = walk(tool, PATH, q="reserv", limit=500)
+    assert whole <= {hit["id"] for hit in begun}
+    answer = tool.get(PATH, q="eservati", limit=7)
+    assert "inside_words" in [note["code"] for note in answer["notes"]]
+    inside = walk(tool, PATH, q="eservati", limit=7)
+    assert len({hit["id"] for hit in inside}) == len(inside) > 7
+    assert walk(tool, PATH, q='"eservatio"', limit=500) == walk(tool, PATH, q='"eservatio"', limit=9) != []
+
+
 def test_a_page_that_ends_at_its_limits_says_so(desk: Desk, tool: Tool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(candidates, "SCANNED", 100)
     answer = tool.get(PATH, q="☃☃")
@@ -93,7 +104,10 @@ def test_cursors_of_other_lists_and_orders_are_refused(desk: Desk, tool: Tool) -
         assert tool.call("GET", PATH, q="done", cursor=other)[1]["error"]["code"] == "bad_cursor"
 
 
-@pytest.mark.parametrize("key", [[0.0, 2**70], [float("nan"), 1], [float("inf"), 1]])
+@pytest.mark.parametrize(
+    "key",
+    [[0.0, 2**70, "words"], [float("nan"), 1, "words"], [float("inf"), 1, "words"], [0.0, 1, "no stage"], [0.0, 1]],
+)
 def test_forged_cursors_are_refused(desk: Desk, tool: Tool, key: list[Any]) -> None:
     from viewer.api import cursors
 

@@ -18,6 +18,7 @@ from tests.pages.conftest import PRESENT, Book
 from tests.pages.html import Element, read
 from viewer.pages import find, hits, masking, search
 from viewer.store import candidates, schema, stores
+from viewer.store.search import Stage
 
 FRAGMENT = {"HX-Request": "true"}
 SUMMARY = (
@@ -80,14 +81,84 @@ def test_nothing_typed_says_what_can_be_searched_and_how(signed_in: Client, book
     assert how.one("form").attributes["action"] == "/search"
 
 
-def test_nothing_found_says_what_was_looked_through_and_what_to_try(signed_in: Client, book: Book) -> None:
-    empty = read(signed_in.get("/search?q=nothing+like+it&role=tool")).one(cls="empty")
-    assert "No message holds “nothing like it ”." in empty.text
+def test_nothing_found_says_what_was_looked_through_and_what_to_try(
+    signed_in: Client, book: Book, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(candidates, "SCANNED", 1)  # as for a store too large to look through
+    book.session("a")
+    book.chat("a", 2)
+    empty = read(signed_in.get("/search?q=nothing+like+it&role=tool&store=own")).one(cls="empty")
+    assert "No messages match “nothing like it ”." in empty.text
     assert "Looked through: own" in empty.text
     assert "8,192 characters" in empty.text
     links = [link.attributes["href"] for link in empty.all("a")]
     assert "?q=nothing+like+it" in links
     assert any("scan=1" in href for href in links)
+
+
+@pytest.mark.parametrize(
+    ("q", "found", "note"),
+    [
+        ("needle", 1, False),
+        ("needl", 1, False),  # the last word may go on
+        ("needl the", 0, False),  # only the last one: as the sentence says, no message matches
+        ('"needl"', 0, True),  # found inside of words
+        ("eedl", 1, True),
+        ("EEDL hay", 1, True),
+        ("zzzz", 0, False),
+    ],
+)
+def test_no_message_matches_is_never_said_beside_hits(
+    signed_in: Client, book: Book, q: str, found: int, note: bool
+) -> None:
+    book.session("a", title="needl zzzz the eedl")
+    book.say("a", "user", "a needle in hay")
+    main = read(signed_in.get("/search", {"q": q})).one("main").text
+    shown_hits = len(shown(read(signed_in.get("/search", {"q": q}))))
+    assert shown_hits == (found or int(note)), q
+    assert ("No messages match" in main) == (shown_hits == 0)
+    assert ("inside of words" in main) == note
+    assert "No message holds" not in main
+    assert "reserv" not in main
+
+
+def test_what_to_try_fits_what_was_typed(signed_in: Client, book: Book) -> None:
+    book.session("a")
+    for q, said, unsaid in (
+        ("zzzz", "shorter part of it", "fewer words"),
+        ("zzzz yyyy", "fewer words", "quotation"),
+        ('"zzzz yyyy"', "without quotation marks", "fewer words"),
+        ("zzzz -hotel", "without -hotel", "fewer words"),
+    ):
+        empty = read(signed_in.get("/search", {"q": q})).one(cls="empty").text
+        assert said in empty, q
+        assert unsaid not in empty, q
+
+
+def test_a_store_that_could_not_be_searched_is_named_and_not_called_looked_through(
+    signed_in: Client, book: Book, settings: Settings
+) -> None:
+    settings.STORES = {**settings.STORES, "gone": "sqlite:////nowhere/state.db"}
+    empty = read(signed_in.get("/search?q=zzzz")).one(cls="empty").text
+    assert "No messages match “zzzz ” in the stores that could be searched." in empty
+    looked, _, left = empty.partition("Not searched: ")
+    assert "own" in looked
+    assert "gone" not in looked
+    assert left.startswith("gone")
+    alone = read(signed_in.get("/search?q=zzzz&store=gone"))
+    assert "No store could be searched" in alone.one("main").text
+    assert "No messages match" not in alone.one("main").text
+
+
+def test_pages_of_what_stands_inside_words_go_on_as_they_began(
+    signed_in: Client, book: Book, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search, "PAGE", 4)
+    book.session("a")
+    rows = [book.say("a", role, "haystack") for role in ("user", "assistant") * 5]
+    book.say("a", "user", "hay")
+    found = [int(href.split("#m")[1]) for href in walk(signed_in, "?q=ystack")]
+    assert found == rows[::-1]
 
 
 def test_a_summary_is_nobodys_words(signed_in: Client, book: Book) -> None:
@@ -254,8 +325,11 @@ def test_more_matches_mean_no_more_queries(
     assert counts[0] == counts[1] > 0
 
 
+STAGES: dict[str, Stage] = {"a": "inside", "b,:~": "words", "c": "none", "d": "through"}
+
+
 def test_positions_are_read_as_they_were_written() -> None:
-    places = hits.Positions({"a": (0.0, 5), "b,:~": (-1.25e-6, 7), "c": None})
+    places = hits.Positions({"a": (0.0, 5), "b,:~": (-1.25e-6, 7), "c": None, "d": (0.0, 9)}, STAGES)
     assert hits.positions(places.text) == places
     assert hits.positions("") == hits.Positions()
 
@@ -316,7 +390,7 @@ def test_find_is_bounded(signed_in: Client, book: Book, monkeypatch: pytest.Monk
     monkeypatch.setattr(find, "MOST", 10)
     monkeypatch.setattr(candidates, "SCANNED", 50)
     address = book.session("a")
-    old = book.say("a", "user", "thimble")
+    old = book.say("a", "tool", "thimble")  # tools' results are in no index of letters
     book.chat("a", 120)
     for _ in range(12):
         book.say("a", "user", "needle")

@@ -18,7 +18,7 @@ from compaction import protocol
 from viewer.store import candidates, reading, schema, search, stores
 from viewer.store.errors import StoreUnavailable
 from viewer.store.query import fold, parse, trigram_expression, word_expression
-from viewer.store.search import Found, Hit, Key, SearchFilter
+from viewer.store.search import Found, Hit, Key, SearchFilter, Stage
 from viewer.store.sessions import tip
 
 Copies = Callable[[int], Path]
@@ -30,22 +30,25 @@ def reader_of(path: Path) -> Iterator[stores.Reader]:
         yield reader
 
 
-def find(path: Path, q: str, *, limit: int = 25, after: Key | None = None, **wanted: Any) -> Found:
+def find(
+    path: Path, q: str, *, limit: int = 25, after: Key | None = None, stage: Stage = "none", **wanted: Any
+) -> Found:
     with reader_of(path) as reader:
-        return search.search(reader, parse(q), SearchFilter(**wanted), limit, after)
+        return search.search(reader, parse(q), SearchFilter(**wanted), limit, after, stage=stage)
 
 
 def walk(path: Path, q: str, *, limit: int = 25, **wanted: Any) -> list[Hit]:
     """The hits of all pages."""
     hits: list[Hit] = []
     after: Key | None = None
+    stage: Stage = "none"
     while True:
-        found = find(path, q, limit=limit, after=after, **wanted)
+        found = find(path, q, limit=limit, after=after, stage=stage, **wanted)
         hits += found.hits
         if found.next is None:
             return hits
-        assert found.next != after
-        after = found.next
+        assert (found.next, found.stage) != (after, stage)
+        after, stage = found.next, found.stage
 
 
 def ids(found: Found) -> list[int]:
@@ -159,6 +162,71 @@ def test_how_a_text_is_read(q: str, wanted: list[str], excluded: list[str]) -> N
     query = parse(q)
     assert [term.typed for term in query.wanted] == wanted
     assert [term.typed for term in query.excluded] == excluded
+
+
+def test_the_last_word_may_go_on_unless_it_is_quoted(empty: Path) -> None:
+    whole, longer, before = say(empty, "seat on a flight", "seats on flights", "flights and a seat")
+    for indexed in (True, False):
+        assert ids(find(empty, "seat", indexed=indexed)) == [before, longer, whole]
+        assert ids(find(empty, '"seat"', indexed=indexed)) == [before, whole]
+        assert ids(find(empty, "seat flight", indexed=indexed)) == [before, whole]
+        assert ids(find(empty, "flight seat", indexed=indexed)) == [whole]
+        assert ids(find(empty, "flight -seats", indexed=indexed)) == [before, whole]
+        assert ids(find(empty, "flight -seat", indexed=indexed)) == [longer]  # what is left out is a whole word
+
+
+@pytest.mark.parametrize("drop", [[], ["messages_fts_trigram"], ["messages_fts_trigram", "messages_fts"]])
+@pytest.mark.parametrize("order", ["newest", "best"])
+def test_what_no_message_has_as_words_is_found_inside_them(empty: Path, drop: list[str], order: str) -> None:
+    user, tool = say(empty, "the haystack of Mr O'Brien"), say(empty, "HAYSTACK;", role="tool")
+    say(empty, "hay stack")
+    change(
+        empty,
+        *[f"DROP TRIGGER {name}_{what}" for name in drop for what in ("insert", "delete", "update")],
+        *[f"DROP TABLE {name}" for name in drop],
+    )
+    for q, expected in (("ystac", [*tool, *user]), ("aysta the", user), ('"ack of Mr"', user), ("zzz", []), ("-", [])):
+        found = find(empty, q, order=order)
+        assert sorted(ids(found)) == sorted(expected) or (q == "ystac" and ids(found) == user), q
+        assert ("inside_words" in codes(found)) == bool(expected), q
+        assert found.next is None
+
+
+def test_inside_words_the_messages_themselves_are_looked_through_where_the_index_has_gaps(empty: Path) -> None:
+    (tool,) = say(empty, "haystack", role="tool")
+    found = find(empty, "ystac")
+    assert (ids(found), codes(found), found.scanned) == ([tool], ["inside_words"], True)
+    assert codes(find(empty, "zzz")) == []  # nothing was left out
+
+
+def test_a_large_store_is_not_looked_through_for_parts_of_words_and_its_gaps_are_said(
+    empty: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(candidates, "SCANNED", 20)
+    say(empty, "haystack", role="tool")
+    say(empty, *["nothing"] * 30)
+    found = find(empty, "ystac")
+    assert (found.hits, found.next) == ((), None)
+    assert codes(found) == ["tools_cut", "tools_not_indexed"]
+    assert codes(find(empty, "ystac", role="user")) == ["parts_not_indexed"]
+
+
+def test_pages_inside_words_meet_and_do_not_start_over(empty: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = say(empty, *["haystack"] * 30)
+    assert [hit.id for hit in walk(empty, "ystac", limit=7)] == rows[::-1]
+    change(empty, "UPDATE messages SET role = 'tool'")
+    monkeypatch.setattr(candidates, "SCANNED", 20)
+    assert [hit.id for hit in walk(empty, "ystac", limit=7)] == rows[::-1]
+
+
+def test_words_that_are_sought_in_steps_are_sought_inside_words_only_when_none_was_found(
+    empty: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(candidates, "SCANNED", 20)
+    (word,) = say(empty, "stack")
+    say(empty, *["haystack"] * 50)
+    assert [hit.id for hit in walk(empty, "stack", indexed=False)] == [word]
+    assert len(walk(empty, "ystack", indexed=False)) == 50
 
 
 def test_nothing_typed_finds_nothing(empty: Path) -> None:
@@ -492,12 +560,16 @@ def test_an_index_whose_tokenizer_is_not_here_is_never_touched(empty: Path) -> N
         assert not any("cjk" in statement for statement in seen)
 
 
-def test_only_the_first_characters_of_a_tools_result_are_indexed_and_it_says_so(empty: Path) -> None:
+def test_only_the_first_characters_of_a_tools_result_are_indexed_and_it_says_so(
+    empty: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(candidates, "SCANNED", 1)  # as in a store too large to look through
     (row_id,) = say(empty, "x " * 5_000 + "needle", role="tool")
+    say(empty, "x")
     found = find(empty, "needle")
-    assert (ids(found), codes(found)) == ([], ["tools_cut"])
-    assert ids(find(empty, "needle", indexed=False)) == [row_id]
-    assert codes(find(empty, "needle", role="user")) == []
+    assert (ids(found), codes(found)) == ([], ["tools_cut", "tools_not_indexed"])
+    assert [hit.id for hit in walk(empty, "needle", indexed=False)] == [row_id]
+    assert codes(find(empty, "needle", role="user")) == ["parts_not_indexed"]
 
 
 def test_a_locked_store_says_so(empty: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from django.http import HttpRequest
 from ninja import Router, Schema
 
 from viewer.store.passages import Piece
 from viewer.store.query import parse
-from viewer.store.search import Hit, Key, SearchFilter, search
+from viewer.store.search import Hit, Key, SearchFilter, Stage, search
 from viewer.store.sessions import chain, get_session
 from viewer.store.stores import get_store, open_store
 
@@ -22,6 +22,8 @@ from .schemas import Limit, moment
 from .scopes import READ
 
 router = Router(tags=["search"])
+
+FIRST: Stage = "none"
 
 
 class PieceOut(Schema):
@@ -79,12 +81,13 @@ def find(
     limit: Limit = 50,
     cursor: str = "",
 ) -> HitsOut:
-    """Words, "exact phrases", prefix* and -excluded; what was summarised away is found too.
+    """Words, "exact phrases", prefix* and -excluded; what was summarised away is found too. The last word is a prefix
+    unless it is quoted. Where a store holds nothing so, the text is sought inside words too: note `inside_words`.
 
     `session` takes the parts before it along. Times without a zone are UTC; `until` is excluded.
     """
     kind = f"search by {order}"
-    after = _key(cursors.read(cursor, kind, float, int)) if cursor else None
+    after, stage = _place(cursors.read(cursor, kind, float, int, str)) if cursor else (None, FIRST)
     with open_store(get_store(store)) as reader:
         if session:
             get_session(reader, session)
@@ -97,21 +100,21 @@ def find(
             order=order,
             indexed=indexed,
         )
-        found = search(reader, parse(q), wanted, limit, after)
+        found = search(reader, parse(q), wanted, limit, after, stage=stage)
     return HitsOut(
         items=[_hit(hit) for hit in found.hits],
-        next=cursors.written(kind, *found.next) if found.next else None,
+        next=cursors.written(kind, *found.next, found.stage) if found.next else None,
         complete=not found.stopped,
         looked=found.looked,
         notes=[NoteOut(code=note.code, message=note.message) for note in found.notes],
     )
 
 
-def _key(values: list[Any]) -> Key:
-    rank, row_id = values
-    if not math.isfinite(rank) or abs(row_id) >= 2**63:
+def _place(values: list[Any]) -> tuple[Key, Stage]:
+    rank, row_id, stage = values
+    if not math.isfinite(rank) or abs(row_id) >= 2**63 or stage not in get_args(Stage):
         raise BadCursor("This cursor is not from the list it was given to; begin again without one.")
-    return rank, row_id
+    return (rank, row_id), stage
 
 
 def _seconds(at: datetime | None) -> float | None:

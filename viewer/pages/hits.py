@@ -11,7 +11,7 @@ from urllib.parse import quote, unquote
 from django.utils.safestring import SafeString
 
 from viewer.store.passages import Piece
-from viewer.store.search import Found, Hit, Key
+from viewer.store.search import Found, Hit, Key, Stage
 
 from . import formats
 from .addresses import Place
@@ -60,9 +60,10 @@ def shown(hit: Hit, place: Place) -> ShownHit:
 
 @dataclass(frozen=True, slots=True)
 class Positions:
-    """Where each store goes on: behind a key, from the start (absent), or not at all (None)."""
+    """Where each store goes on: behind a key, from the start (absent), or not at all (None); and at which stage."""
 
     keys: dict[str, Key | None] = field(default_factory=dict)
+    stages: dict[str, Stage] = field(default_factory=dict)
 
     def done(self, store: str) -> bool:
         return store in self.keys and self.keys[store] is None
@@ -70,34 +71,48 @@ class Positions:
     def after(self, store: str) -> Key | None:
         return self.keys.get(store)
 
+    def stage(self, store: str) -> Stage:
+        return self.stages.get(store, "none")
+
     @property
     def text(self) -> str:
         """As an address says it; `positions` reads it."""
-        return ",".join(f"{quote(name, safe='')}:{_written(key)}" for name, key in sorted(self.keys.items()))
+        return ",".join(
+            f"{quote(name, safe='')}:{_written(key, self.stage(name))}" for name, key in sorted(self.keys.items())
+        )
 
 
 def positions(text: str) -> Positions:
     """The positions in an address; what means nothing is left out."""
     keys: dict[str, Key | None] = {}
+    stages: dict[str, Stage] = {}
     for part in text.split(",") if text else ():
-        name, _, key = part.partition(":")
-        read = _read(key)
-        if name and (read is not None or not key):
-            keys[unquote(name)] = read
-    return Positions(keys)
+        name, _, written = part.partition(":")
+        key, stage = _read(written)
+        if name and (key is not None or not written):
+            keys[unquote(name)] = key
+            stages[unquote(name)] = stage
+    return Positions(keys, stages)
 
 
-def _written(key: Key | None) -> str:
-    return "" if key is None else f"{key[1]}~{key[0]!r}" if key[0] else str(key[1])
+_STAGES: dict[str, Stage] = {"": "none", "w": "words", "i": "inside", "t": "through"}
+_LETTERS = {stage: letter for letter, stage in _STAGES.items()}
 
 
-def _read(text: str) -> Key | None:
-    row_id, _, rank = text.partition("~")
+def _written(key: Key | None, stage: Stage) -> str:
+    if key is None:
+        return ""
+    return "~".join([str(key[1]), repr(key[0]) if key[0] else "", _LETTERS[stage]]).rstrip("~")
+
+
+def _read(text: str) -> tuple[Key | None, Stage]:
+    row_id, rank, stage = (*text.split("~", 2), "", "")[:3]
     try:
         key = (float(rank or 0), int(row_id))
     except ValueError:
-        return None
-    return key if math.isfinite(key[0]) and abs(key[1]) < 2**63 else None
+        return None, "none"
+    known = math.isfinite(key[0]) and abs(key[1]) < 2**63
+    return (key if known else None), _STAGES.get(stage, "none")
 
 
 def merged(
@@ -116,7 +131,7 @@ def merged(
             keys[name] = each.next
         elif mine:
             keys[name] = mine[-1].key
-    return taken, Positions(keys)
+    return taken, Positions(keys, before.stages | {name: each.stage for name, each in found})
 
 
 def _place(hit: Hit) -> tuple[float, float]:

@@ -78,7 +78,8 @@ class NamedSession:
 class SearchPage:
     """`more` is the address of the next hits, "" at the end; `limits` say where a page ended before it was full,
     `notes` how it was searched, and `gaps`, behind the last hits, what no index holds. `scan` is the address of the
-    same search without the indexes, `indexed` with them, `cleared` without filters.
+    same search without the indexes, `indexed` with them, `cleared` without filters. `stores` are those that were
+    searched, `unsearched` those that could not be; `tips` are what else to try for what was typed.
     """
 
     asked: Asked
@@ -93,6 +94,8 @@ class SearchPage:
     problems: tuple[str, ...]
     scan: str
     stores: tuple[str, ...]
+    unsearched: tuple[str, ...]
+    tips: tuple[str, ...]
     cleared: str
     indexed: str
 
@@ -115,7 +118,7 @@ def messages(request: HttpRequest) -> HttpResponse:
     searched = [_searched(store, query, asked, places, masked) for store in chosen if not places.done(store.name)]
     further = is_fragment(request) and bool(asked.after)
     listed = Listed((), (), (), more=False) if further else _named(query, chosen, asked)
-    data = _page(asked, stores, listed, searched, places, masked)
+    data = _page(asked, query, stores, listed, searched, places, masked)
     return page(request, "search/_hits.html" if further else "search/search.html", data)
 
 
@@ -179,7 +182,8 @@ def _searched(store: Store, query: Query, asked: Asked, places: Positions, maske
                 order="best" if asked.order == "best" else "newest",
                 indexed=not asked.scan,
             )
-            return Searched(store, search(reader, query, wanted, PAGE, places.after(store.name), masking=masked))
+            after, stage = places.after(store.name), places.stage(store.name)
+            return Searched(store, search(reader, query, wanted, PAGE, after, stage=stage, masking=masked))
     except StoreError as problem:
         return Searched(store, None, problem.message)
 
@@ -194,6 +198,7 @@ def _named(query: Query, stores: Sequence[Store], asked: Asked) -> Listed:
 
 def _page(
     asked: Asked,
+    query: Query,
     stores: Sequence[Store],
     listed: Listed,
     searched: Sequence[Searched],
@@ -216,7 +221,9 @@ def _page(
         gaps=() if further else tuple(_notes(found, gaps=True)),
         problems=tuple(each.problem for each in searched if each.problem),
         scan=address(asked, scan="1"),
-        stores=tuple(each.store.name for each in searched),
+        stores=tuple(each.store.name for each in searched if not each.problem),
+        unsearched=tuple(each.store.name for each in searched if each.problem),
+        tips=tuple(_tips(query)),
         cleared=address(Asked(q=asked.q)),
         indexed=address(asked, scan=""),
     )
@@ -239,6 +246,15 @@ def _notes(found: Sequence[tuple[str, Found]], *, gaps: bool) -> Iterator[str]:
                 said.setdefault(note.message, []).append(name)
     for message, names in said.items():
         yield f"{', '.join(names)}: {message}" if len(names) < len(found) else message
+
+
+def _tips(query: Query) -> Iterator[str]:
+    """What else to try where nothing matches; `search` tried beginnings and parts of words by itself."""
+    if any(term.quoted for term in query.wanted):
+        yield "the words without quotation marks"
+    if query.excluded:
+        yield f"without {' '.join(f'-{term.typed}' for term in query.excluded)}"
+    yield "fewer words" if len(query.wanted) > 1 else "another spelling, or a shorter part of it"
 
 
 def _named_sessions(listed: Listed, masked: bool) -> Iterator[NamedSession]:

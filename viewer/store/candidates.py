@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from . import postgres_search
@@ -65,7 +65,8 @@ class Batch:
     notes: tuple[Note, ...] = ()
 
 
-NO_INDEX = Note("no_index", "This store has no index for such words: its messages are looked through one by one.")
+INSIDE = Note("inside_words", "Not found as words: these messages hold the text itself, also inside of words.")
+NO_INDEX = Note("no_index", "This store has no index for such a search: its messages are looked through one by one.")
 BROKEN = Note("index_broken", "This store's search index cannot be read: its messages are looked through one by one.")
 REBUILDING = Note(
     "index_rebuilding", "Its agent is rebuilding this store's search index: messages are looked through one by one."
@@ -75,15 +76,16 @@ SHORT = Note(
     "No index finds one or two characters of a script without spaces, or signs alone: messages are looked through one "
     "by one.",
 )
-NOT_RANKED = Note("not_ranked", "Without an index there is no order by best match: these are the newest.")
+NOT_RANKED = Note("not_ranked", "No index ranks these: the newest come first.")
 RANKED_FEW = Note("ranked_newest", f"The best among the newest {RANKED:,} that match.")
 WITHOUT_TOOLS = Note(
-    "tools_not_indexed", "The index for this script leaves out tools' results, and messages of several parts."
+    "tools_not_indexed", "The index of letters leaves out calls and results of tools, and messages of several parts."
 )
-WITHOUT_PARTS = Note("parts_not_indexed", "The index for this script leaves out messages of several parts.")
+WITHOUT_AGENTS = Note("agents_not_indexed", "The index of letters leaves out sessions of cron jobs and sub-agents.")
+WITHOUT_PARTS = Note("parts_not_indexed", "The index of letters leaves out messages of several parts.")
 TOOLS_CUT = Note("tools_cut", "Of a tool's result the index holds the first 8,192 characters.")
 LONG_CUT = Note("long_cut", "Of a message the index holds the first 100,000 characters, of a tool's result 8,192.")
-GAPS = (WITHOUT_TOOLS, WITHOUT_PARTS, TOOLS_CUT, LONG_CUT)
+GAPS = (WITHOUT_TOOLS, WITHOUT_AGENTS, WITHOUT_PARTS, TOOLS_CUT, LONG_CUT)
 
 
 def candidates(reader: Reader, query: Query, wanted: SearchFilter, after: Key | None) -> Iterator[Batch]:
@@ -92,7 +94,9 @@ def candidates(reader: Reader, query: Query, wanted: SearchFilter, after: Key | 
     narrowing = narrowing_of(reader, query, wanted)
     reached = after
     if match:
-        named = _best if wanted.order == "best" else _newest
+        if wanted.order == "best" and not match.rank:  # PostgreSQL's index of letters
+            match = replace(match, notes=(*match.notes, NOT_RANKED))
+        named = _best if wanted.order == "best" and match.rank else _newest
         try:
             for batch in named(reader, match, wanted, narrowing, after):
                 reached = batch.reached
@@ -155,7 +159,9 @@ def _gaps(reader: Reader, index: str, wanted: SearchFilter) -> Iterator[Note]:
     """What the index does not hold. SQLite's trigrams end at a NUL, with which content of several parts begins."""
     insert = _trigger(reader, index)
     if index == "messages_fts_trigram":
-        yield WITHOUT_TOOLS if "'tool'" in insert and wanted.role in ("", "tool") else WITHOUT_PARTS
+        yield WITHOUT_TOOLS if "'tool'" in insert and wanted.role != "user" else WITHOUT_PARTS
+        if "'subagent'" in insert:
+            yield WITHOUT_AGENTS
     elif "8192" in insert and wanted.role in ("", "tool"):
         yield TOOLS_CUT
 

@@ -5,12 +5,9 @@ The functions that make the index make the questions too, in the database: both 
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
-from .query import TRIGRAM, Query, Term, spellings
-
-_LETTERS = re.compile(rf"[^\W_]{{{TRIGRAM}}}")
+from .query import Query, Term, spellings
 
 INDEXED = 100_000  # characters of a message that are indexed, and
 CALLS_INDEXED = 20_000  # of its calls
@@ -43,7 +40,7 @@ def words(query: Query) -> Asked | None:
 
 def letters(query: Query) -> Asked | None:
     """The literal terms that the index of letters, three in a row, serves; None for none. It knows no signs."""
-    found = [_spelled(term) for term in query.wanted if term.literal and _LETTERS.search(term.typed)]
+    found = [_spelled(term) for term in query.wanted if term.literal and term.has_letters]
     if not found:
         return None
     where = " AND ".join(f"({' OR '.join(f'{place} ILIKE ?' for _ in each for place in LETTERS)})" for each in found)

@@ -1,5 +1,8 @@
 """What somebody looks for, as a query: words, "exact phrases", prefix*, -excluded. Anything else is text.
 
+The last word may go on, as if it ended with a star: people type the beginning of a word, and `"reserv"` is there for
+the word itself.
+
 Nothing that is typed can be an error. A term that an index of words can serve is folded as that index does (FTS5's
 `unicode61`: letters and digits, lower case, accents off). One with letters of a script that has no spaces, and one
 without any letter, is *literal*: sought as it stands, inside words too.
@@ -9,7 +12,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 LONGEST = 400  # characters of a query that are read
@@ -23,6 +26,7 @@ _UNSPACED = re.compile(
     "\uff66-\uffdc\U00020000-\U0003ffff]"
 )
 _WORD = re.compile(r"[^\W_]+")
+_LETTERS = re.compile(rf"[^\W_]{{{TRIGRAM}}}")
 # A term, "-" before what is excluded; "--force" and "->" are text.
 _TERMS = re.compile(r'(-(?=["\w]))?(?:"([^"]*)"?|(\S+?)(?=["\s]|$))', re.DOTALL)
 _NO_TEXT = re.compile("[\x00\ud800-\udfff]")
@@ -36,10 +40,16 @@ class Term:
     text: str
     words: tuple[str, ...] = ()
     prefix: bool = False
+    quoted: bool = False
 
     @property
     def literal(self) -> bool:
         return not self.words
+
+    @property
+    def has_letters(self) -> bool:
+        """Whether an index of three letters in a row can serve it."""
+        return _LETTERS.search(self.typed) is not None
 
     @property
     def pattern(self) -> str:
@@ -65,6 +75,13 @@ class Query:
     def has_words(self) -> bool:
         """Whether there is something that an index of words serves."""
         return any(term.words for term in self.wanted)
+
+    @property
+    def inside(self) -> Query | None:
+        """The same with every word sought inside of words too; None where that finds no more, or no index serves it."""
+        if not self.has_words or not any(term.has_letters for term in self.wanted):
+            return None
+        return replace(self, wanted=tuple(_literal(term.typed.strip("*")) for term in self.wanted))
 
     @cached_property
     def marks(self) -> re.Pattern[str]:
@@ -98,6 +115,8 @@ def parse(text: str, *, whole: bool = False) -> Query:
     excluded = [term for excluded, term in found if term and excluded]
     if not wanted:  # nothing to leave out of: the text as it stands
         wanted, excluded = excluded, []
+    if wanted:
+        wanted[-1] = _open(wanted[-1])
     return Query(text, tuple(dict.fromkeys(wanted))[:MOST_TERMS], tuple(dict.fromkeys(excluded))[:MOST_TERMS])
 
 
@@ -107,9 +126,14 @@ def _term(match: re.Match[str]) -> Term | None:
         return _literal(typed.rstrip("*"))
     words = tuple(_WORD.findall(fold(typed)))
     if words:
-        prefix = match[2] is None and typed.endswith("*") and len(words[-1]) >= PREFIX_LEAST
-        return Term(typed, fold(typed), words, prefix)
+        term = Term(typed, fold(typed), words, quoted=match[2] is not None)
+        return _open(term) if typed.endswith("*") else term
     return _literal(typed) if typed.strip('*"') else None
+
+
+def _open(term: Term) -> Term:
+    """The term, whose last word may go on."""
+    return replace(term, prefix=bool(term.words) and not term.quoted and len(term.words[-1]) >= PREFIX_LEAST)
 
 
 def _literal(typed: str) -> Term:

@@ -6,16 +6,20 @@ message that several rows carry.
 
 The work of one page is bounded, however many rows match: it stops at its limits, says so, and goes on from there on
 request. The cursor is a key: the row's id, with its rank where the order is by rank.
+
+Words are sought first, the last one as a beginning. Only where the whole store holds none is the text sought inside
+words too: by the index of letters, and where that has gaps through the newest messages themselves. So a cursor has a
+stage as well, which says how to go on.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from .candidates import Key, Note, SearchFilter, SearchOrder, candidates, narrowed, narrowing_of
+from .candidates import GAPS, INSIDE, Key, Note, SearchFilter, SearchOrder, candidates, narrowed, narrowing_of
 from .codec import State, number, state_of
 from .columns import chunks, marks, selection
 from .copies import call_ids, copies_of, older_of
@@ -25,7 +29,10 @@ from .passages import OCTETS, Piece, Readable, passage, readable
 from .query import Query, fold, parse
 from .stores import Reader
 
-__all__ = ["Found", "Hit", "HitSession", "Key", "Note", "SearchFilter", "SearchOrder", "parse", "search"]
+__all__ = ["Found", "Hit", "HitSession", "Key", "Note", "SearchFilter", "SearchOrder", "Stage", "parse", "search"]
+
+# As words with nothing found yet, as words, inside words, and that without an index.
+Stage = Literal["none", "words", "inside", "through"]
 
 TEXTS = 2_000  # rows whose words one page reads to fill itself
 SLICE = 50  # rows whose words are read at a time
@@ -70,6 +77,7 @@ class Hit:
 class Found:
     """One page of hits. `next` is the key to go on behind, None at the end. `stopped` says that the page ended at its
     limits and not because it was full; `looked` counts the rows that were looked at, `scanned` that no index was used.
+    `stage` is what goes on behind `next`.
     """
 
     hits: tuple[Hit, ...]
@@ -78,6 +86,7 @@ class Found:
     looked: int
     scanned: bool
     notes: tuple[Note, ...] = ()
+    stage: Stage = "none"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,16 +113,53 @@ def search(
     limit: int,
     after: Key | None = None,
     *,
+    stage: Stage = "none",
     masking: bool = False,
 ) -> Found:
-    """At most `limit` hits behind the key `after` of an earlier page; with `masking`, without what looks like a secret
-    in what is shown of them.
+    """At most `limit` hits behind the key `after` and the `stage` of an earlier page; with `masking`, without what
+    looks like a secret in what is shown of them.
     """
     if query.empty:
         return Found((), None, stopped=False, looked=0, scanned=False)
+    sought = query.inside or query
+    if stage == "inside" or stage == "through":
+        return _inside(_page(reader, sought, _by(wanted, stage), limit, after, masking=masking), stage)
+    found = _page(reader, query, wanted, limit, after, masking=masking)
+    if stage == "words" or found.hits:
+        return replace(found, stage="words")
+    if found.next or not query.inside:
+        return found
+    return _first_inside(reader, sought, wanted, limit, found.notes, masking=masking)
+
+
+def _first_inside(
+    reader: Reader, query: Query, wanted: SearchFilter, limit: int, notes: tuple[Note, ...], *, masking: bool
+) -> Found:
+    """The first page of what stands inside words. Nothing found is said with the gaps of all indexes that were asked,
+    if not the messages themselves could be looked through in one step.
+    """
+    found = _inside(_page(reader, query, wanted, limit, None, masking=masking), "inside")
+    if found.hits or found.next or not set(GAPS) & set(found.notes):
+        return found if found.hits else replace(found, notes=tuple(dict.fromkeys(notes + found.notes)))
+    through = _inside(_page(reader, query, _by(wanted, "through"), limit, None, masking=masking), "through")
+    if through.hits or not through.next:
+        return through
+    return replace(found, notes=tuple(dict.fromkeys(notes + found.notes)))
+
+
+def _by(wanted: SearchFilter, stage: Stage) -> SearchFilter:
+    return replace(wanted, indexed=False) if stage == "through" else wanted
+
+
+def _page(reader: Reader, query: Query, wanted: SearchFilter, limit: int, after: Key | None, *, masking: bool) -> Found:
     gathering = _Gathering(reader, query, wanted, limit, time.monotonic() + SECONDS)
     gathering.gather(after)
     return gathering.found(masking=masking)
+
+
+def _inside(found: Found, stage: Stage) -> Found:
+    notes = (INSIDE, *found.notes) if found.hits else found.notes
+    return replace(found, stage=stage, notes=notes)
 
 
 @dataclass(slots=True)
