@@ -14,7 +14,10 @@ import os
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+
+_now = time.time
 
 
 class Driver:
@@ -26,6 +29,7 @@ class Driver:
         self.agent: Any = None
         self.history: list[dict[str, Any]] = []
         self.gateway: Any = None
+        self.ahead = 0.0  # seconds that this process's clock is ahead
 
     def open(self, path: str) -> dict[str, Any]:
         self.close()
@@ -85,6 +89,76 @@ class Driver:
         """`/compress`: Hermes' own compaction of the transcript the agent holds; the transcript after it."""
         self.history, _ = self.agent._compress_context(self.history, "", force=True)
         return self.history
+
+    # A told story: the agent without its loop. What it says goes through its own memory and persistence.
+
+    def clock(self, ahead: float) -> float:
+        """Set this process's clock so many seconds ahead (or, negative, behind); the time it then shows."""
+        self.ahead = ahead
+        time.time = lambda: _now() + self.ahead
+        return time.time()
+
+    def hold(self, session_id: str, tail_tokens: int, protect_last: int) -> list[dict[str, Any]]:
+        """Resume the session with a compressor that keeps a tail of this size, so that small sessions compact."""
+        history = self.resume(session_id, [])
+        self.agent.context_compressor.tail_token_budget = tail_tokens
+        self.agent.context_compressor.protect_last_n = protect_last
+        return history
+
+    def say(self, messages: list[dict[str, Any]]) -> None:
+        """The agent takes these into its memory and persists them as a turn does."""
+        held = list(self.history)
+        for message in messages:
+            held.append(message)
+            self.agent._flush_messages_to_session_db(held, self.history)
+        self.history = held
+
+    def say_elsewhere(self, messages: list[dict[str, Any]]) -> None:
+        """Another program appends these; the agent does not know of them until it reads again."""
+        for message in messages:
+            self.db.append_message(self.agent.session_id, **message)
+
+    def repair(self) -> None:
+        """What the agent does to the transcript it holds before each request."""
+        self.agent._repair_message_sequence(self.history)
+
+    def compact_with(self, summary: str | None, late: list[dict[str, Any]]) -> list[int]:
+        """Compact with a model that answers `summary`, or fails; `late` arrives while it thinks.
+
+        The ids of the rows that were live when the summary came.
+        """
+        live = self._live_ids()
+
+        def call_llm(**_: Any) -> Any:
+            self.say_elsewhere(late)
+            late.clear()
+            live[:] = self._live_ids()
+            if summary is None:
+                raise ValueError("the summary model has nothing to say")
+            message = SimpleNamespace(content=summary, tool_calls=None, reasoning=None, reasoning_content=None)
+            return SimpleNamespace(choices=[SimpleNamespace(message=message, finish_reason="stop")], usage=None)
+
+        compressor: Any = importlib.import_module("agent.context_compressor")
+        compressor.call_llm = call_llm
+        self.history, _ = self.agent._compress_context(self.history, "", force=True)
+        return live
+
+    def rewind(self, turns: int) -> list[dict[str, Any]]:
+        """`/undo` of so many turns; the transcript read anew."""
+        session_id = self.agent.session_id
+        if hasattr(self.db, "rewind_user_turn"):
+            self.db.rewind_user_turn(session_id, -turns)
+        else:
+            users = [row["id"] for row in self.db.get_messages(session_id) if row["role"] == "user"]
+            self.db.rewind_to_message(session_id, users[-turns])
+        return self.reload()
+
+    def rewrite(self) -> None:
+        """Write the live transcript anew from memory, as the editors' adapter does when it saves."""
+        self.db.replace_messages(self.agent.session_id, self.history, active_only=True)
+
+    def _live_ids(self) -> list[int]:
+        return [row["id"] for row in self.db.get_messages(self.agent.session_id)]
 
     def threshold(self, window: int, share: float) -> int:
         """Tokens at which a compressor with this `compression.threshold` starts by itself."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import compaction
+from compaction import mask
 from tests.store.leases import turn_lease
 from viewer.runs import planning, steps
 from viewer.store import guards, reading, writing
@@ -48,14 +49,22 @@ def store_of(database: Path) -> Store:
     return Store("hermes", f"sqlite:///{database}", "configured")
 
 
-def plan(database: Path, session_id: str, mode: str = "in_place") -> Planned:
-    """Take the lock and plan. Raises SessionBusy when somebody else has it."""
+def plan(
+    database: Path, session_id: str, mode: str = "in_place", strategy: str = "summary", window: int = 0
+) -> Planned:
+    """Take the lock and plan, for a model with this context window. Raises SessionBusy when somebody else has it."""
     store, holder = store_of(database), guards.new_holder()
     guards.take_lock(store, session_id, holder)
     with open_store(store) as reader:
         basis = planning.read_basis(reader, session_id, mode)
     messages = [message_of(row) for row in basis.sent]
-    return Planned(store, basis, compaction.plan(messages, POLICY, compaction.counter_for("gpt-5")), holder)
+    policy = replace(POLICY, context_window=window) if window else POLICY
+    make = mask.plan if strategy == "mask" else compaction.plan
+    try:
+        return Planned(store, basis, make(messages, policy, compaction.counter_for("gpt-5")), holder)
+    except compaction.NothingToCompact:
+        guards.release_lock(store, session_id, holder)
+        raise
 
 
 def commit(planned: Planned) -> Done:
@@ -67,12 +76,13 @@ def commit(planned: Planned) -> Done:
         guards.release_lock(planned.store, planned.session_id, planned.holder)
 
 
-def commit_leased(planned: Planned, lease: str) -> Done:
+def commit_leased(planned: Planned, lease: str, now: float = 0.0) -> Done:
     """Commit while `lease` holds the turn lease."""
-    result = compaction.apply(planned.plan, SUMMARY)
+    plan = planned.plan
+    result = mask.apply(plan) if isinstance(plan, mask.MaskPlan) else compaction.apply(plan, SUMMARY)
     done = writing.commit(
         planned.store, planned.basis.snapshot, steps.steps_of(planned.basis, result),
-        lock_holder=planned.holder, lease_holder=lease, now=time.time(),
+        lock_holder=planned.holder, lease_holder=lease, now=now or time.time(),
     )  # fmt: skip
     originals = {row_id: done.copies.get(row_id) for row_id, *_ in planned.basis.snapshot.rows} | done.copies
     undoing = Undoing(planned.session_id, done.handoff_id, done.block_ids, originals)
@@ -81,6 +91,16 @@ def commit_leased(planned: Planned, lease: str) -> Done:
 
 def compact(database: Path, session_id: str) -> Done:
     return commit(plan(database, session_id))
+
+
+def compact_at(database: Path, session_id: str, now: float, strategy: str, window: int) -> Done:
+    """Compact with a handoff of this time. Raises compaction.NothingToCompact and what a commit raises."""
+    planned = plan(database, session_id, strategy=strategy, window=window)
+    try:
+        with turn_lease(planned.store, session_id) as lease:
+            return commit_leased(planned, lease, now)
+    finally:
+        guards.release_lock(planned.store, session_id, planned.holder)
 
 
 def undo(store: Store, undoing: Undoing) -> Outlook:
