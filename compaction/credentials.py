@@ -24,7 +24,9 @@ def _rule(kind: str, starts: str, pattern: str, flags: re.RegexFlag = re.NOFLAG)
 
 
 # The groups that hold a secret; without one of them it is the whole match.
-VALUES = ("value", "bare", "double", "single", "inner", "setting", "line", "part", "element")
+QUOTED = ("single", "inner")  # may be too short for one
+SAID = ("asked", "set", "written", "told", "used", "quoted")  # may be words that only describe one
+VALUES = ("value", "bare", "double", "single", "inner", "setting", "line", "part", "element", "padded", "forty", *SAID)
 
 # -- values with a name beside them ----------------------------------------------------------------------------------
 
@@ -42,12 +44,15 @@ _KEY = rf"(?:{'|'.join(f'(?<={word})|(?<={word}[ _-])' for word in _OF_KEYS)})ke
 _BARE = r"(?:[^\s\"',;()\[\]{}<>$\\]|\\(?![nrt\"']))"
 _CLEAR = r"(?=[^\s\"',;]{0,80}\d)(?![\w.]{1,80}[(\[])"  # a digit in it, and no call or index of a program
 _MARKUP = r"[*_`]{0,3}"  # of Markdown: **Password:** `value`
+_PIECE = r"(?:[^'\\\n]|\\.)"  # of a text in single quotes
+_INNER = r"(?:(?!(?P=escape)(?P=quote))[^\"'\n])"
 _LABELLED = (
     rf"(?P<label>(?i:{_WORDS}|{_KEY}))(?i:{_AGAIN})(?:"
     # "password": "value", password='value', environ['PASSWORD'] = 'value', also inside JSON text, with escaped quotes
     r"(?:\\{0,7}[\"'])?\]?\s{0,8}(?:[:=]|=>)\s{0,8}(?:\"(?P<double>(?:[^\"\\\n]|\\.){4,4000}+)\""
-    r"|'(?P<single>(?:[^'\\\n]|\\.){4,4000}+)'"
-    r"|(?P<escape>\\{1,7})(?P<quote>[\"'])(?P<inner>(?:(?!(?P=escape)(?P=quote))[^\"'\n]){4,4000}?)"
+    # an apostrophe inside of them has a letter behind it, or is doubled
+    rf"|'(?P<single>{_PIECE}{{1,4000}}+(?:(?:''|'(?=\w)){_PIECE}{{0,200}}+){{0,3}})'"
+    rf"|(?P<escape>\\{{1,7}})(?P<quote>[\"'])(?P<inner>{_INNER}{{1,4000}}?(?:'(?=\w){_INNER}{{0,200}}?){{0,3}})"
     r"(?P=escape)(?P=quote))"
     # PASSWORD=value, DB_PASSWORD: value: a setting in capitals needs no digit
     r"|(?:(?<=[A-Z])=|(?<=_PASSWORD):\s|(?<=--password)=)(?![\w.]{1,80}[(\[])"
@@ -57,25 +62,77 @@ _LABELLED = (
     rf"|(?:=|{_MARKUP}(?:\\{{0,7}}[\"'])?\s?[:：]{_MARKUP}\s{{0,2}}{_MARKUP}"
     r"|(?<=-password)\s|(?<=-passphrase)\s|(?<=-token)\s|(?<=-key)\s|(?<=-secret)\s"
     # the password is value
-    rf"|\sis:?\s{_MARKUP}(?!(?i:(?:base|sha|md|aes|utf|argon|oauth|[a-z]s)-?\d)))"
+    rf"|(?:\s(?:is|was|ist|lautet|est|es|è|é):?\s|\s?(?:是|为|為|は)\s?){_MARKUP}(?!(?i:(?:base|sha|md|aes|utf|argon|oauth|[a-z]s)-?\d)))"
     rf"{_CLEAR}(?P<bare>{_BARE}{{6,4000}}+)"
     # name = value to the end of a line, as in ini files
     rf"|\s{{1,8}}=\s{{1,8}}{_CLEAR}(?P<line>{_BARE}{{8,4000}}+)(?=\s{{0,8}}(?:[\n#;]|\\n|\Z))"
     # <password>value</password>
     r"|>(?P<element>[^\s<>{}$]{4,256}+)</"
+    # AccountKey=value: Base64 up to its padding needs no digit, nor do the 40 characters of AWS
+    r"|\s?[:=]\s?(?P<padded>[A-Za-z0-9+/]{24,200}={1,2}(?![\w=]))"
+    r"|(?:(?<=ccess_key)|(?<=ccess-key)|(?<=ccessKey)|(?<=CCESS_KEY))(?:\\{0,7}[\"'])?(?:\s{0,8}[:=]\s{0,8}|\s{1,4})"
+    r"(?:\\{0,7}[\"'])?(?P<forty>[A-Za-z0-9/+]{40}(?![\w/+]))"
     # ;Password=value; of a connection string
     r"|=(?P<part>[^\s\"';<>{}$()\[\]]{4,256}+)(?=;\s?[A-Za-z][\w ]{1,30}=)"
     r")"
 )
+# A password as people say it, without the marks that programs need. `secrets` leaves out words that only describe one.
+_SIGN = r"[!#%&*+./0-9:?@A-Z^_a-z~-]"
+_PHRASE_END = r"(?=[.,;!?)*_`]{0,3}(?:\s|\\n|[\"']|\Z))"
+_NAME_OF_CODE = r"(?![a-z]{1,30}[A-Z_]|\w{1,60}\.[a-z])"
+_SPOKEN = r"(?i:passw(?:or)?d|passphrase|passwort|kennwort|contraseña|пароль)"
+_SAID = (
+    rf"(?:(?<=[?&])(?i:password)=(?P<asked>[\w!%*+.@~-]{{4,256}}+)"  # in an address
+    # password=value alone on a line of settings; code is indented, or goes on
+    rf"|(?<![^\n._-]){_SPOKEN}[ ]?=[ ]?{_NAME_OF_CODE}(?P<set>{_SIGN}{{3,63}}[\w!?#@])(?=[ \t]{{0,8}}(?:\n|\\n|\Z))"
+    rf"|{_SPOKEN}(?:"
+    # password: value, alone on its line
+    rf"{_MARKUP}\s?(?::[*_`]{{0,3}}[ \t]{{1,2}}|：){_MARKUP}{_NAME_OF_CODE}"
+    rf"(?P<written>{_SIGN}{{3,63}}?[\w!?#@])(?=[.!*_`]{{0,3}}[ \t]{{0,8}}(?:\n|\\n|[\"']|\Z))"
+    # the password is value, at the end of what is said, which no line goes on with
+    rf"|\s(?:is|was):?[ ]{_MARKUP}(?P<told>{_SIGN}{{3,63}}?[\w!?#@]){_PHRASE_END}(?!\s{{1,40}}[a-z])"
+    # use password value7 here, set the password to value7
+    r"|(?:\s(?:to|of|as|with|→|->|=>|-|–))?\s"
+    r"(?!(?i:(?:base|sha|md|aes|utf|argon|oauth|pbkdf|bcrypt|rfc|iso|tls|ssl|step|web|v)-?\d))"
+    r"(?=[!-~]{0,30}[A-Za-z])(?=[!-~]{0,30}\d)"
+    rf"(?P<used>[A-Za-z0-9][!#%&*+.0-9?@A-Z^_a-z~-]{{4,62}}?[\w!?#@]){_PHRASE_END}"
+    # PASSWORD 'value' of SQL; the password "value", (`value`)
+    rf"|\s(?:(?:to|is|was|of)\s)?\(?(?P<mark>[\"'`])(?P<quoted>{_SIGN}{{4,64}}?)(?P=mark)"
+    r"))"
+)
+# What stands there, in code, on forms and in talk, and is no password: a type, a state, the name once more.
+_TYPES = (
+    "str string char text varchar bytes byte blob boolean bool integer number float none null nil true false undefined"
+    " value values input output field object array dict list tuple record default bcrypt scrypt argon2 argon2id pbkdf2"
+    " sha256 plain plaintext plain-text cleartext clear todo n/a"
+)
+_STATES = (
+    "wrong incorrect correct right invalid valid missing empty blank weak strong short long longer shorter stronger"
+    " weaker enough safe unsafe secure insecure random unique optional mandatory necessary unnecessary set unset reset"
+    " lost gone known unknown public private fine okay good better best same different identical sent kept hidden"
+    " shown written forgotten broken stolen chosen taken given read-only write-only case-sensitive one-time single-use"
+    " temporary permanent important sensitive personal local remote global internal external simple easy hard difficult"
+    " ready current there here this that these those below above again already always never often only also then later"
+    " soon still today tomorrow yesterday mine yours ours theirs something anything nothing everything whatever else"
+    " falsch richtig erforderlich vergessen leer incorrecta incorrecto requerida olvidada oublié requis incorrecte"
+)
+DESCRIPTIONS = frozenset((*_TYPES.split(), *_STATES.split()))
+ENDINGS = ("ed", "ing", "ly", "able", "ible", "ful", "less", "tion", "ment", "ous", "ical")
+NAMED_AGAIN = re.compile(r"pass|pwd|secret|token|credential|kennwort")
+# Up to the next mark, or, where the text was cut off, its lines of Base64, quoted or not, behind the headers of PGP.
 _PRIVATE_KEY = (
     r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?:"
-    r"(?:(?!-----(?:BEGIN|END))[\s\S]){0,20000}-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
-    r"|(?:(?:\s|\\{1,7}[nr]){0,8}[A-Za-z0-9+/=]{6,}){0,400})"  # its start alone, where the text was cut off
+    r"(?:[^-]|-(?!----(?:BEGIN|END))){0,400000}+-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
+    r"|(?:(?:\s|[>|]|\\{1,7}[nr]){0,8}(?:Version|Comment|Charset|Hash|MessageID|Proc-Type|DEK-Info):[^\n\\]{0,200}+){0,9}+"
+    r"(?:(?:\s|[>|]|\\{1,7}[nr]){0,8}[A-Za-z0-9+/=]{6,}+){0,6000}+)"
 )
-# All pairs of a cookie header, one of which is long enough to be a secret and has a digit in it.
+# All pairs of a cookie header, one of which is long enough to be more than a choice.
 _COOKIES = (
-    r"(?=(?:[^\s=;\"'\\]{1,64}=[^\s;\"'\\]{0,400}+;\s?){0,20}?[^\s=;\"'\\]{1,64}=(?=[^\s;\"']{0,80}\d)[^\s;\"'\\]{12})"
+    r"(?=(?:[^\s=;\"'\\]{1,64}=[^\s;\"'\\]{0,400}+;\s?){0,20}?[^\s=;\"'\\]{1,64}=[^\s;,\"'\\<>{}$()]{6})"
     r"(?P<value>[^\s=;\"'\\]{1,64}=[^\s;\"'\\]{0,4000}+(?:;\s?[^\s;\"'\\]{1,4000}+){0,100})"
+)
+_TOKEN_AT = (  # https://token@host; a name is shorter, or of one kind of letters
+    r":\\?/\\?/(?P<value>(?=[\w%~-]{32}|[\w%~-]{0,60}\d|[a-z_-]{0,60}[A-Z]\w{0,60}[a-z])[\w%~-]{20,400})@(?=[\w-]{1,63}[.:/])"
 )
 _OPAQUE = r"(?P<value>(?=[^\s\"']{0,80}\d)[\w+/.-]{20,}={0,2})"
 
@@ -126,8 +183,11 @@ RULES = (
     ),
     _rule("JSON web token", "eyj", r"(?<![\w-])eyJ[\w-]{8,2000}+\.(?:eyJ[\w-]{8,}\.[\w-]*|[\w-]*(?:\.[\w-]{8,}){3})"),
     _rule("password in an address", "://", r"://[^\s:/@'\"]{0,64}:(?P<value>[^\s/'\"<>]{1,256})@"),
+    _rule("token in an address", r":// :\/\/", _TOKEN_AT),
     _rule("password in an address", r":\/\/", r":\\/\\/[^\s:/@'\"]{0,64}:(?P<value>[^\s/@'\"]{1,256})@"),  # escaped
-    _rule("signature", "x-amz-signature= sig=", r"(?i)(?:x-amz-signature|(?<=[?&])sig)=(?P<value>[\w%+/=-]{20,})"),
+    _rule("signature", "signature=", r"(?i)(?:(?<=x-amz-)|(?<=x-goog-)|(?<=[?&]))signature=(?P<value>[\w%+/=~-]{20,})"),
+    # Of a shared access signature, whose address may be escaped, or cut off before it
+    _rule("signature", "sig=", r"(?i)(?:(?<=[?&;\s])|(?<=u0026))sig=(?P<value>[\w%+/=-]{10,}+)(?![(.\[])"),
     _rule(
         "bearer token",
         "bearer",
@@ -163,4 +223,5 @@ RULES = (
         "pass pwd secret token credential key kennwort contraseña senha mot пароль 密码 密碼 パスワード 비밀번호",
         _LABELLED,
     ),
+    _rule("password", "passw passphrase kennwort contraseña пароль", _SAID),
 )

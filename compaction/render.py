@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from . import messages as m
 from . import protocol
 from .messages import Call, Message
-from .secrets import redact
+from .secrets import redact, redact_value
 
 _LABEL = re.compile(r"(?m)^\[(?=(?:message|call) \d|result of |tool result|earlier summary|same output as )")
 _OWN_SECTIONS = ("tool_use", "tool_result")  # blocks that get a section of their own
@@ -103,7 +103,7 @@ class _State:
         first = self.outputs.setdefault(text, number)
         if first != number and len(text) >= protocol.REPEATED_CHARS:
             return f"[same output as message {first}]"
-        return _set_off(cut(redact(text), protocol.OUTPUT_CHARS)) or "(no output)"
+        return _set_off(cut(redact_value(text), protocol.OUTPUT_CHARS)) or "(no output)"
 
     def _called(self, number: int, calls: list[Call], results: bool) -> None:
         if not results:
@@ -168,7 +168,7 @@ def _result_of(place: _Place | None, tool: str) -> str:
 
 
 def _call(position: int, call: Call) -> str:
-    arguments = _set_off(cut(redact(call.arguments), protocol.ARGUMENTS_CHARS))
+    arguments = _set_off(cut(redact_value(call.arguments), protocol.ARGUMENTS_CHARS))
     return f"[call {position}: {_name(call.name) or 'a tool'}] {arguments}".rstrip()
 
 

@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from .credentials import LABEL, RULES, VALUES, Rule
+from .credentials import DESCRIPTIONS, ENDINGS, LABEL, NAMED_AGAIN, QUOTED, RULES, SAID, VALUES, Rule
 
 REDACTED = "[REDACTED]"
 MASKED = "[masked: "  # and the kind, and "]"
@@ -37,6 +37,7 @@ _STARTS: _Starts = tuple((start, rule) for rule in RULES for start in rule.start
 _REACH = 1_000  # characters around a cut that are searched for a credential standing there
 _LOOKS_BACK = 16  # characters before a match that a pattern may have looked at
 _WORD = 200  # characters by which a cut moves, so that no word is cut in two
+_FEWEST = 4  # characters of a secret in quotes
 _SHORTEST = 8  # no rule fits into less: "://:a@" beside a host, "token=…"
 
 
@@ -167,11 +168,21 @@ def _named(name: str) -> str:
 def _harmless(match: re.Match[str]) -> bool:
     """A placeholder, a number of tokens, a place of a file."""
     value, label = match[_group(match)], match[0][:5].lower()
+    if match.lastgroup in QUOTED and len(value) < _FEWEST:
+        return True
+    if match.lastgroup in SAID and _is_description(value):
+        return True
     if match.lastgroup == "part" and label[:3] not in ("pas", "pwd"):
         return True
     if label == "token" and _PAGING.search(match.string[max(match.start() - 20, 0) : match.start() + 5]):
         return True
     return _is_placeholder(label, value)
+
+
+def _is_description(value: str) -> bool:
+    """Whether a word says of what kind a password is, or what became of it: "required", "str", "wrong"."""
+    word = value.strip(".,;:!?*_`").casefold()
+    return word in DESCRIPTIONS or word.endswith(ENDINGS) or bool(NAMED_AGAIN.search(word))
 
 
 def _is_placeholder(label: str, value: str) -> bool:

@@ -21,6 +21,7 @@ from compaction import (
     SummaryRequest,
     counter_for,
     digest,
+    offline,
     plan,
     protocol,
     request_of,
@@ -65,6 +66,14 @@ def test_the_request_holds_the_middle_and_what_is_known_besides() -> None:
     assert request.turns == tuple(messages[i] for i in made.middle)
     assert (request.previous_summary, request.focus, request.today) == ("", "the refund", date(2026, 11, 21))
     assert request.budget_tokens == made.summary_budget and request.count is count
+
+
+@pytest.mark.parametrize("secret", ["hunter2", "correcthorse"])
+def test_no_password_of_a_focus_reaches_the_summary(secret: str) -> None:
+    said = f"never use password {secret} in prod" if secret == "hunter2" else f"the login; its password is {secret}"
+    request = request_of(plan(exchange(30), Policy(context_window=4_000, focus=said), count))
+    assert "[REDACTED]" in request.focus and secret not in offline.summarize(request)
+    assert secret not in prompt_of(request).user
 
 
 def test_earlier_handoffs_are_not_turns() -> None:

@@ -168,6 +168,9 @@ def test_secrets_are_taken_out_before_anything_is_cut() -> None:
         call_item("a", key, key),
     )
     assert "a1B2" not in hidden
+    login = call("a", "run", '{"argv": ["login", "--password", "correcthorse"], "env": {"api_key": "abcdefgh"}}')
+    hidden = shown({**reply(""), "tool_calls": [login]}, result("a", '{"db_password": ["correcthorse"]}'))
+    assert "correcthorse" not in hidden and "abcdefgh" not in hidden, "a key of JSON tells what its value is"
 
 
 @pytest.mark.parametrize(
