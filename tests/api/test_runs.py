@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from pytest_django import Settings
 
@@ -66,6 +68,9 @@ def test_the_whole_life(desk: Desk, tool: Tool) -> None:
     assert desk.live() == before
     assert [item["id"] for item in tool.get("/runs", status="undone")["items"]] == [run["id"]]
     assert tool.get("/runs", status="applied")["items"] == []
+    status, answer = tool.call("POST", f"/runs/{run['id']}/undo")
+    assert (status, answer["error"]["code"]) == (409, "not_undoable")
+    assert re.fullmatch(r"Already undone at \d\d:\d\d\.", answer["error"]["message"])
 
 
 def test_compact_at_once_and_list_runs(desk: Desk, tool: Tool) -> None:
@@ -78,7 +83,9 @@ def test_compact_at_once_and_list_runs(desk: Desk, tool: Tool) -> None:
     rest = tool.get("/runs", store="hermes", session_id=desk.session_id, limit=2, cursor=page["next"])
     assert ([run["id"] for run in rest["items"]], rest["next"]) == ([made[0]["id"]], None)
     assert [run["undoable"] for run in (*page["items"], *rest["items"])] == [False, True, False]
-    assert tool.call("POST", f"/runs/{made[2]['id']}/discard")[1]["status"] == "discarded"
+    discarded = tool.call("POST", f"/runs/{made[2]['id']}/discard")[1]
+    assert (discarded["status"], discarded["tokens_after"], discarded["messages_after"]) == ("discarded", None, None)
+    assert made[2]["tokens_after"] and discarded["tokens_before"]
 
 
 def test_shortening_tool_output_instead_of_a_summary(desk: Desk, tool: Tool) -> None:

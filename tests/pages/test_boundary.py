@@ -6,10 +6,12 @@ from collections.abc import Callable
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from tests.pages.conftest import Book
 from tests.pages.html import message_ids, read
 from tests.runs.desk import Desk
+from viewer.runs.models import TakenBack
 
 FRAGMENT = {"HX-Request": "true"}
 
@@ -59,6 +61,7 @@ def test_only_the_newest_can_be_undone_and_the_others_say_why(
     older = read(signed_in.get(f"{session}?around=1948")).one(id="b1948-undo")
     assert older.one("button").attributes.keys() >= {"disabled"}
     assert "Undo the later one first." in older.text
+    assert older.all("a")[0].attributes["href"] == f"{session}?around=2341#b2341"
     newer = read(signed_in.get(f"{session}?around=2341")).one(id="b2341-undo")
     assert newer.all("a")[0].attributes["href"] == f"{lists(desk, 2341)}/undo"
     assert "later compaction" in read(signed_in.get(f"{lists(desk, 1948)}/undo")).one("main").text
@@ -76,6 +79,31 @@ def test_undo_says_what_it_will_do_and_then_does_it(signed_in: Client, open_desk
     assert len(desk.live()) == 439
     page = read(signed_in.get(done.one("p", "note").attributes["hx-get"].split("#")[0]))
     assert not page.all("section", "boundary")
+
+
+@pytest.mark.usefixtures("shared_data")  # ids and numbers of the real database
+def test_what_is_undone_already_says_when_and_the_page_follows(
+    signed_in: Client, open_desk: Callable[..., Desk]
+) -> None:
+    desk = open_desk(21)
+    undo, session = f"{lists(desk, 2341)}/undo", f"/stores/hermes/sessions/{desk.session_id}"
+    here = FRAGMENT | {"HX-Current-URL": f"http://testserver{session}?around=2341"}
+    signed_in.post(undo, headers=here)
+    at = TakenBack.objects.get().at
+    said = f"Already undone at {timezone.localtime(at):%H:%M}"
+    # A second tab still shows the boundary: whatever is pressed there says so and brings its page up to date.
+    for ask in (signed_in.get, signed_in.post):
+        answer = read(ask(undo, headers=here))
+        assert said in answer.one(id="said").text
+        assert "2341" not in answer.one("p", "note").attributes["hx-get"].split("#")[0]
+        assert not read(signed_in.get(answer.one("p", "note").attributes["hx-get"].split("#")[0])).all(id="b2341")
+    for part in ("branch", "kept", "summarised", "details"):
+        assert said in read(signed_in.get(f"{lists(desk, 2341)}/{part}", headers=here)).one(id="said").text, part
+    assert said in read(signed_in.get(undo), 409).one("main").text
+    assert said in read(signed_in.post(undo), 409).one("main").text
+    old = signed_in.get(f"{session}?around=2341")
+    assert old.status_code == 302
+    assert "undone" not in read(signed_in.get(f"{lists(desk, 1)}/undo"), 404).one("main").text
 
 
 def test_undo_works_without_htmx(signed_in: Client, open_desk: Callable[..., Desk]) -> None:

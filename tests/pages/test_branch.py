@@ -41,7 +41,7 @@ def made_of(desk: Desk) -> str:
 def test_from_a_boundary_without_javascript(signed_in: Client, open_desk: Callable[..., Desk], version: int) -> None:
     desk = open_desk(version)
     before, (handoff, messages) = desk.live(), first_boundary(desk)
-    button = read(signed_in.get(f"{page_of(desk)}?around={handoff}")).one(id=f"b{handoff}-undo").one("a")
+    button = read(signed_in.get(f"{page_of(desk)}?around={handoff}")).one(id=f"b{handoff}-undo").one("a", "btn")
     assert button.text == "Branch from here…"
     asked = read(signed_in.get(button.attributes["href"])).one("main")
     assert f"A new session gets the {messages:,} messages (" in asked.one("form").text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -224,6 +225,37 @@ def test_without_htmx_a_run_has_its_own_page(signed_in: Client, open_desk: Calla
     discard = page.one("main").one("button", formaction=f"/runs/{run.pk}/discard")
     assert signed_in.post(discard.attributes["formaction"])["Location"] == f"/runs/{run.pk}"
     assert "Discarded" in read(signed_in.get(f"/runs/{run.pk}")).one("section", "card").text
+
+
+@pytest.mark.parametrize("status", ["failed", "cancelled", "discarded", "conflict", "queued"])
+def test_a_run_that_left_nothing_in_context_shows_no_tokens_after_it(
+    signed_in: Client, open_desk: Callable[..., Desk], status: str
+) -> None:
+    desk = open_desk(21)
+    after = None if status in ("failed", "queued") else 6_000
+    Run.objects.create(
+        store="hermes", session_id=desk.session_id, status=status, strategy="summary", summarizer="extract",
+        apply=True, tokens_before=19_600, tokens_after=after,
+    )  # fmt: skip
+    row = read(signed_in.get("/compactions")).one("main").all("tbody")[0].one("tr")
+    assert "19.6k" in row.text
+    assert "→" not in row.text
+
+
+def test_the_time_in_which_somebody_looked_at_a_candidate_is_no_time_it_took(
+    signed_in: Client, open_desk: Callable[..., Desk], at_once: None
+) -> None:
+    desk = open_desk(21)
+    signed_in.post(f"{address(desk)}/compact", {"apply": "0"}, headers=FRAGMENT)
+    run = Run.objects.get()
+    assert run.finished_at
+    reading = timedelta(minutes=5)
+    Run.objects.update(created_at=run.created_at - reading, finished_at=run.finished_at - reading)
+    signed_in.post(f"/runs/{run.pk}/apply")
+    run.refresh_from_db()
+    assert run.status == "applied"
+    assert "min" not in read(signed_in.get(f"/runs/{run.pk}")).one("dl", "facts").text.partition("Took")[2]
+    assert run.worked_seconds is not None and 0 <= run.worked_seconds < 60
 
 
 def test_an_open_run_is_polled_and_can_be_cancelled(signed_in: Client, open_desk: Callable[..., Desk]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
@@ -47,6 +48,9 @@ def test_plan_compact_undo_without_a_worker(desk: Desk, settings: Settings) -> N
 
     assert "Undone" in run("undo", str(made.pk))
     assert desk.live() == before
+    with pytest.raises(SystemExit) as again:
+        run("undo", str(made.pk))
+    assert re.fullmatch(r"Already undone at \d\d:\d\d\.", str(again.value))
     answer = json.loads(run("compact", "hermes", desk.session_id, "--keep-last", "100", "--json"))
     assert (answer["status"], answer["keep_last"], answer["undoable"]) == ("applied", 100, True)
 

@@ -299,7 +299,8 @@ class UsageOut(Schema):
 class RunOut(Schema):
     """`progress.sentence` says what is being done; `error` what stopped it last; `model` what wrote the summary.
 
-    `summary` is without the rules, which stand behind it where they are carried.
+    `tokens_after` and `messages_after` are null until there is a summary, and of a run that came to nothing. `summary`
+    is without the rules, which stand behind it where they are carried.
     """
 
     id: int

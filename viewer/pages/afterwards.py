@@ -55,7 +55,7 @@ class UpdatePage:
 def details(request: HttpRequest, store: str, session_id: str, handoff_id: int) -> HttpResponse:
     with open_store(get_store(store)) as reader:
         found = opened(reader, session_id, masking=masks(request))
-        noted = losses(reader, found.outline, find(found.outline, handoff_id))
+        noted = losses(reader, found.outline, find(found, handoff_id))
     lost, total, named = lost_details(noted, found.place)
     data = DetailsPage(
         **_top(found, handoff_id),
@@ -73,7 +73,7 @@ def update(request: HttpRequest, store: str, session_id: str, handoff_id: int) -
     """What the summary of a later compaction made of the one before it."""
     with open_store(get_store(store)) as reader:
         found = opened(reader, session_id, masking=masks(request))
-        earlier = earlier_cut(found.outline, find(found.outline, handoff_id))
+        earlier = earlier_cut(found.outline, find(found, handoff_id))
         if earlier is None:
             raise NotFound("This is the first summary of the session: there is none before it that it could change.")
         old, new = (text_for(request, _summary(reader, row_id)) for row_id in (earlier.handoff_id, handoff_id))

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec
 from urllib.parse import urlsplit
 
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
+from django.utils import timezone
+from django.utils.html import format_html
 from django_htmx.middleware import HtmxDetails
 
+from viewer.runs.errors import AlreadyUndone
 from viewer.store.errors import StoreError
 
+from . import formats
 from .addresses import Place
 
 P = ParamSpec("P")
@@ -24,11 +28,23 @@ STATUS = {"not_found": 404, "store_unavailable": 503}  # every other refusal is 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """What a page says about a refusal: its stable code and its sentence; `kept` is text somebody typed for it."""
+    """What a page says about a refusal: its stable code and its sentence; `kept` is text somebody typed for it.
+    `back` is the address of what it is about, `sentence` the message with its times in the reader's zone, "" for none.
+    """
 
     code: str
     message: str
     kept: str = ""
+    back: str = ""
+    sentence: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """A compaction that does not stand any more. `reading` is the address of History where its boundary stood."""
+
+    reading: str
+    sentence: str
 
 
 def page(request: HttpRequest, template: str, data: Any, *, status: int = 200) -> HttpResponse:
@@ -67,6 +83,20 @@ def shows_refusals(view: View[P]) -> View[P]:
 def refused(request: HttpRequest, refusal: StoreError, kept: str = "") -> HttpResponse:
     """The page of a refusal. htmx swaps only answers of status 200, so a fragment says it there."""
     said = Refusal(refusal.code, refusal.message, kept)
+    if isinstance(refusal, AlreadyUndone):
+        place = Place(refusal.store, refusal.session_id)
+        reading = place.message(refusal.cut_id) if refusal.cut_id else place.view()
+        said = replace(said, back=reading, sentence=_undone(refusal))
+        if is_fragment(request) and on_page_of(request, place):
+            return page(request, "session/_undone.html", Undone(reading, said.sentence))
     if is_fragment(request):
         return page(request, "_refusal.html", said)
     return page(request, "refusal.html", said, status=STATUS.get(refusal.code, 409))
+
+
+def _undone(refusal: AlreadyUndone) -> str:
+    """The sentence of a refusal with its time in the reader's zone."""
+    if refusal.at is None:
+        return refusal.message
+    today = timezone.localtime(refusal.at).date() == timezone.localdate()
+    return format_html("Already undone {} {}.", "at" if today else "on", formats.clock(refusal.at, hour=today))

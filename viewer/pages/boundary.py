@@ -16,7 +16,6 @@ from viewer.catalog import histories
 from viewer.runs import life
 from viewer.runs.losses import counted
 from viewer.store import light
-from viewer.store.errors import NotFound
 from viewer.store.outline import Cut, Outline, Weight
 from viewer.store.reading import Handoff
 from viewer.store.stores import get_store, open_store
@@ -56,7 +55,8 @@ class Summary:
 class ShownBoundary:
     """One compaction, or an `inherited` handoff that the session began with.
 
-    `undo` is the address that says what undoing would do, "" with the reason in `no_undo`; `update_href` that of what
+    `undo` is the address that says what undoing would do, "" with the reason in `no_undo` and where a later compaction
+    is the reason, its address in `later`; `update_href` that of what
     this summary changed in the one before, "" for the first. `reading` says how the startup reading after it stands,
     None where nobody follows it.
     """
@@ -85,13 +85,14 @@ class ShownBoundary:
     reading_href: str
     undo: str
     no_undo: str
+    later: str
     branch: str
     marked: bool
 
 
 def shown_boundary(handoff: Handoff, found: Opened, marked: int | None) -> ShownBoundary:
     """A boundary as the page shows it."""
-    cut = find(found.outline, handoff.boundary.handoff_id)
+    cut = find(found, handoff.boundary.handoff_id)
     place, no_undo = found.place, _no_undo(found, cut)
     return ShownBoundary(
         id=cut.handoff_id,
@@ -117,6 +118,7 @@ def shown_boundary(handoff: Handoff, found: Opened, marked: int | None) -> Shown
         reading_href=place.listed(cut.handoff_id, "reading"),
         undo="" if no_undo else place.listed(cut.handoff_id, "undo"),
         no_undo=no_undo,
+        later=place.boundary(_newest(found.outline)) if no_undo in (LATER_FIRST, COVERED) else "",
         branch=place.listed(cut.handoff_id, "branch"),
         marked=cut.handoff_id == marked,
     )
@@ -138,9 +140,13 @@ def earlier_cut(outline: Outline, cut: Cut) -> Cut | None:
 
 def _no_undo(found: Opened, cut: Cut) -> str:
     """Why this compaction cannot be undone, "" when it can: a later one stands in the way of an older one."""
-    newest = max(each.handoff_id for each in found.outline.cuts)
+    newest = _newest(found.outline)
     refusal = histories.refusal_to_undo(found.reader, found.session, newest)
     return refusal if cut.handoff_id == newest else COVERED if refusal else LATER_FIRST
+
+
+def _newest(outline: Outline) -> int:
+    return max(each.handoff_id for each in outline.cuts)
 
 
 def weighed(weight: Weight) -> SafeString:
@@ -218,7 +224,7 @@ def _list(request: HttpRequest, place: Place, handoff_id: int, which: str) -> Ht
     start = int(asked) if asked.isascii() and asked.isdigit() and len(asked) < 10 else 0
     with open_store(get_store(place.store)) as reader:
         found = opened(reader, place.session, masking=masks(request))
-        cut = find(found.outline, handoff_id)
+        cut = find(found, handoff_id)
         ids = cut.kept_ids if which == "kept" else cut.summarised_ids
         stop = start + LISTED
         items = tuple(_listed(found, ids[start:stop], cut))
@@ -235,11 +241,11 @@ def _list(request: HttpRequest, place: Place, handoff_id: int, which: str) -> Ht
     return page(request, fragment if is_fragment(request) else "session/tab.html", data)
 
 
-def find(outline: Outline, handoff_id: int) -> Cut:
-    """The boundary of this handoff. Raises NotFound."""
-    cut = outline.cut_at(handoff_id)
+def find(found: Opened, handoff_id: int) -> Cut:
+    """The boundary of this handoff. Raises AlreadyUndone, NotFound."""
+    cut = found.outline.cut_at(handoff_id)
     if cut is None:
-        raise NotFound(f"Message {handoff_id} is not the handoff of a compaction of this session.")
+        raise life.not_there(found.place.store, found.place.session, handoff_id)
     return cut
 
 

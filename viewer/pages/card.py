@@ -133,7 +133,7 @@ def run_card(run: Run, *, masking: bool = False) -> RunCard:
         messages_before=formats.exact(run.messages_before or 0),
         messages_after=formats.exact(run.messages_after or 0),
         tokens_before=formats.number(run.tokens_before or 0, "tokens"),
-        tokens_after=formats.number(run.tokens_after or 0, "tokens"),
+        tokens_after=after_tokens(run),
         summary=clean(run.summary),
         rules=rules_of_run(run, masking=masking),
         report=report_of(run, Place(run.store, run.session_id)),
@@ -150,6 +150,13 @@ def run_card(run: Run, *, masking: bool = False) -> RunCard:
         again=_again(run),
         earlier=_earlier(run) if run.status == "ready" else "",
     )
+
+
+def after_tokens(run: Run) -> SafeString:
+    """What a run leaves in context, "" where nothing came of it or its summary is still to come."""
+    if run.came_to_nothing or run.tokens_after is None:
+        return SafeString()
+    return formats.number(run.tokens_after, "tokens")
 
 
 def mark_of(run: Run) -> str:
@@ -288,8 +295,8 @@ def _facts(run: Run) -> tuple[tuple[str, str | SafeString], ...]:
         facts.append(("Focus", clean(run.focus)))
     if run.keep_last:
         facts.append(("Keep", f"at least the last {run.keep_last}"))
-    if run.finished_at:
-        facts.append(("Took", formats.seconds((run.finished_at - run.created_at).total_seconds())))
+    if run.worked_seconds is not None:
+        facts.append(("Took", formats.seconds(run.worked_seconds)))
     return tuple(facts)
 
 

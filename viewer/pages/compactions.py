@@ -22,7 +22,7 @@ from viewer.store.stores import Reader, Store, all_stores, open_store
 from . import formats
 from .addresses import Place
 from .answers import page
-from .card import STATUS
+from .card import STATUS, after_tokens
 from .lines import SessionLine, shown_lines
 from .masking import masks, session_for
 from .reclaimed import Chart, drawn
@@ -36,7 +36,7 @@ SESSIONS = 50  # compacted sessions whose boundaries are listed, the newest of e
 @dataclass(frozen=True, slots=True)
 class RunLine:
     """One run. `lost` counts the exact details that are not found after it, `took` how long it went, `cost` what the
-    model cost; each is "" where there is nothing to tell.
+    model cost, `tokens_after` what is in context then; each is "" where there is nothing to tell.
     """
 
     href: str
@@ -205,10 +205,10 @@ def _run(run: Run, names: dict[tuple[str, str], str]) -> RunLine:
         session_href=Place(run.store, run.session_id).href,
         store=run.store,
         status=STATUS.get(run.status, run.status),
-        tokens_before=formats.number(run.tokens_before or 0, "tokens"),
-        tokens_after=formats.number(run.tokens_after or 0, "tokens"),
+        tokens_before=formats.number(run.tokens_before, "tokens") if run.tokens_before is not None else SafeString(),
+        tokens_after=after_tokens(run),
         lost=_lost(run),
-        took=formats.seconds((run.finished_at - run.created_at).total_seconds()) if run.finished_at else "",
+        took=formats.seconds(run.worked_seconds) if run.worked_seconds is not None else "",
         cost=_cost(run),
         started=formats.clock(run.created_at),
     )

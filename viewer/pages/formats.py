@@ -78,7 +78,7 @@ def moment(epoch: float | None) -> SafeString:
         return NO_TIME
     now = timezone.localtime()
     text = f"{at.day} {at:%b %H:%M}" if at.year == now.year else f"{at.day} {at:%b %Y %H:%M}"
-    return _time(at, text, f"{at:%Y-%m-%d %H:%M:%S %Z}, {ago_text(at, now)}")
+    return _time(at, text, f"{at:%Y-%m-%d %H:%M:%S %Z}, {ago_text(at, now)}", shape="moment")
 
 
 def day(epoch: float | None) -> date | None:
@@ -95,9 +95,12 @@ def ago(epoch: float) -> SafeString:
     return _time(at, ago_text(at, timezone.localtime()), f"{at:%Y-%m-%d %H:%M:%S %Z}")
 
 
-def clock(at: datetime) -> SafeString:
-    """A time of our own database, as `moment`."""
-    return moment(at.timestamp())
+def clock(at: datetime, *, hour: bool = False) -> SafeString:
+    """A time of our own database, as `moment`; of today, its `hour` alone: "06:12"."""
+    here = _local(at.timestamp())
+    if not hour or here is None:
+        return moment(at.timestamp())
+    return _time(here, f"{here:%H:%M}", f"{here:%Y-%m-%d %H:%M:%S %Z}", shape="hour")
 
 
 def ago_text(at: datetime, now: datetime) -> str:
@@ -110,8 +113,12 @@ def ago_text(at: datetime, now: datetime) -> str:
     return "in the future"
 
 
-def _time(at: datetime, text: str, title: str) -> SafeString:
-    return format_html('<time datetime="{}" title="{}">{}</time>', at.isoformat(timespec="seconds"), title, text)
+def _time(at: datetime, text: str, title: str, *, shape: str = "") -> SafeString:
+    """With a `shape`, the page's script says it in the browser's zone, in the same words (static/palimpsest.js)."""
+    said = format_html(' data-at="{}"', shape) if shape else ""
+    return format_html(
+        '<time datetime="{}"{} title="{}">{}</time>', at.isoformat(timespec="seconds"), said, title, text
+    )
 
 
 def _local(epoch: float | None) -> datetime | None:

@@ -101,7 +101,7 @@ class ReadingPage:
 def reading(request: HttpRequest, store: str, session_id: str, handoff_id: int) -> HttpResponse:
     with open_store(get_store(store)) as reader:
         found = audited(opened(reader, session_id, masking=masks(request)))
-        cut = find(found.outline, handoff_id)
+        cut = find(found, handoff_id)
         audit = audit_of(found, handoff_id)
         standing = standing_of(found, cut) or Standing("not followed")
         data = _page(found, handoff_id, standing, audit)

@@ -8,6 +8,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_safe
 
+from viewer.runs import life
+from viewer.runs.errors import AlreadyUndone
 from viewer.store.errors import NotFound
 from viewer.store.outline import Outline, Window
 from viewer.store.sessions import tip
@@ -20,7 +22,7 @@ from .audits import Card, audited, card
 from .contents import Contents, contents
 from .header import Header, header
 from .masking import masks
-from .opened import opened
+from .opened import Opened, opened
 from .stretch import WINDOW, Stretch, read_stretch, whole_groups
 
 
@@ -56,7 +58,7 @@ def session(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
         if newest != session_id:
             return redirect(_elsewhere(Place(store, newest), wanted))
         found = audited(opened(reader, session_id, masking=masking))
-        moved = _canonical(found.outline, wanted.around)
+        moved = _canonical(found, wanted.around)
         if moved is not None and moved != wanted.around:
             return redirect(found.place.message(moved))
         window = _window(found.outline, wanted)
@@ -95,11 +97,15 @@ def _newest(outline: Outline, window: Window, place: Place) -> str:
 # -- windows ---------------------------------------------------------------------------------------------------------
 
 
-def _canonical(outline: Outline, around: int | None) -> int | None:
-    """The message a row id belongs to: any of its rows leads to it. Handoffs stay what they are."""
+def _canonical(opened: Opened, around: int | None) -> int | None:
+    """The message a row id belongs to: any of its rows leads to it. Handoffs stay what they are, while they stand."""
+    outline = opened.outline
     if around is None or outline.cut_at(around) is not None:
         return around
     found = outline.message_of(around)
+    undone = life.not_there(opened.place.store, opened.place.session, around) if found is None else None
+    if isinstance(undone, AlreadyUndone) and undone.cut_id:
+        found = outline.message_of(undone.cut_id)
     if found is None:
         raise NotFound(
             f"Message {around} is not shown in this session's History: it was taken back, or never part of it."

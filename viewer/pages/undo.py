@@ -17,7 +17,7 @@ from viewer.store.stores import Store, get_store, open_store
 
 from . import formats
 from .addresses import Place
-from .answers import is_fragment, on_page_of, page, shows_refusals
+from .answers import Undone, is_fragment, on_page_of, page, shows_refusals
 from .boundary import find
 from .masking import session_for
 from .opened import opened
@@ -42,15 +42,6 @@ class UndoPage:
     warning: str
 
 
-@dataclass(frozen=True, slots=True)
-class Undone:
-    """What undoing did. `reading` is the address of History where the boundary stood."""
-
-    place: Place
-    reading: str
-    sentence: str
-
-
 @require_http_methods(["GET", "HEAD", "POST"])
 @shows_refusals
 def undo(request: HttpRequest, store: str, session_id: str, handoff_id: int) -> HttpResponse:
@@ -63,7 +54,7 @@ def undo(request: HttpRequest, store: str, session_id: str, handoff_id: int) -> 
     life.undo(found, session_id, handoff_id)
     if is_fragment(request) and on_page_of(request, place):
         sentence = f"Undone. {formats.counted(outlook.context_messages_after, 'message')} in context again."
-        return page(request, "session/_undone.html", Undone(place, back, sentence))
+        return page(request, "session/_undone.html", Undone(back, sentence))
     return HttpResponseClientRedirect(back) if is_fragment(request) else redirect(back)
 
 
@@ -91,5 +82,5 @@ def _page(request: HttpRequest, place: Place, handoff_id: int, outlook: UndoOutl
 def _message_there(store: Store, place: Place, handoff_id: int) -> str:
     """The address of the message before which the boundary stands: where the reader is."""
     with open_store(store) as reader:
-        cut = find(opened(reader, place.session).outline, handoff_id)
+        cut = find(opened(reader, place.session), handoff_id)
     return place.message(cut.cut_id) if cut.cut_id else place.view()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
+from viewer.store.errors import NotUndoable, StoreError
 from viewer.store.errors import SessionEnded as SessionEnded
-from viewer.store.errors import StoreError
 
 
 class NothingToDo(StoreError):
@@ -41,6 +43,23 @@ class NothingToEdit(StoreError):
     """The run's strategy makes no summary, so none can be put in its place."""
 
     code = "nothing_to_edit"
+
+
+class AlreadyUndone(NotUndoable):
+    """The compaction was undone here before, `at` where that is known; it stood before the message `cut_id`."""
+
+    def __init__(
+        self,
+        message: str,
+        store: str,
+        session_id: str,
+        handoff_id: int,
+        at: datetime | None = None,
+        cut_id: int | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.store, self.session_id, self.handoff_id = store, session_id, handoff_id
+        self.at, self.cut_id = at, cut_id
 
 
 class WrongStatus(StoreError):

@@ -23,6 +23,7 @@ from .pickup import PickUp, pick_up
 from .plain import plain
 from .planning import Options
 from .summarizers import get_summarizer
+from .taken_back import not_there
 from .undoing import UndoOutlook, is_undoable, outlook, undo, undo_run
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "last_summarizer",
     "latest",
     "listed",
+    "not_there",
     "outlook",
     "pick_up",
     "plan_of",
@@ -82,9 +84,10 @@ def prepare(store: Store, session_id: str, options: Options, apply: bool) -> Run
 def _create(store: Store, session_id: str, options: Options, apply: bool) -> Run:
     try:
         with transaction.atomic():
-            _of(store, session_id).filter(status="ready").update(
-                **outcomes.closed("discarded", "Replaced by a newer run.")
-            )
+            for older in _of(store, session_id).filter(status="ready").defer(*LARGE):
+                Run.objects.filter(pk=older.pk, status="ready").update(
+                    **_left_alone(older, "discarded", "Replaced by a newer run.")
+                )
             return Run.objects.create(
                 store=store.name,
                 session_id=session_id,
@@ -134,13 +137,8 @@ def apply(run: Run, summary: str | None = None) -> Run:
             else:
                 changed = candidate.edited(reader, run, summary)
     except CompactionConflict as problem:
-        _change(
-            run,
-            ("ready",),
-            **outcomes.closed("conflict", problem.message),
-            error_code=problem.code,
-            error_message=problem.message,
-        )
+        said = {"error_code": problem.code, "error_message": problem.message}
+        _change(run, ("ready",), **_left_alone(run, "conflict", problem.message), **said)
         raise
     _to_waiting(run, changed)
     job.enqueue(run)
@@ -150,6 +148,7 @@ def apply(run: Run, summary: str | None = None) -> Run:
 
 def _to_waiting(run: Run, changed: dict[str, object]) -> None:
     changed |= {"heartbeat_at": timezone.now(), "finished_at": None, "attempts": 0, "task_id": ""}
+    changed |= {"looked_at_seconds": _looked_at(run)}
     changed |= {"error_code": "", "error_message": "", "progress": {"sentence": "Waiting for a worker."}}
     try:
         with transaction.atomic():
@@ -161,7 +160,18 @@ def _to_waiting(run: Run, changed: dict[str, object]) -> None:
 
 def discard(run: Run) -> Run:
     """Give up a candidate. Raises WrongStatus."""
-    return _change(run, ("ready", "conflict"), **outcomes.closed("discarded", "Discarded."))
+    return _change(run, ("ready", "conflict"), **_left_alone(run, "discarded", "Discarded."))
+
+
+def _left_alone(run: Run, status: str, sentence: str) -> dict[str, Any]:
+    """The end of a run that somebody may have looked at."""
+    return {**outcomes.closed(status, sentence), "looked_at_seconds": _looked_at(run)}
+
+
+def _looked_at(run: Run) -> float:
+    """How long the run's candidates have waited for a person until now, in seconds."""
+    waited = (timezone.now() - run.finished_at).total_seconds() if run.finished_at else 0.0
+    return run.looked_at_seconds + max(waited, 0.0)
 
 
 def cancel(run: Run) -> Run:

@@ -21,7 +21,7 @@ class Run(models.Model):
     (`new_session_id`). `rules` is what was found of the workspace's rules (`workspaces.Rules` as an object), `carry`
     whether they go into the handoff. `model` names what writes the summary, `usage` what that took
     (`summarizers.Usage`), and `chunks` keeps the parts of a long summary that are finished (`compaction.Finished`)
-    until there is a candidate.
+    until there is a candidate. `looked_at_seconds` is how long a candidate waited for a person: no part of the work.
     """
 
     store = models.CharField(max_length=200)
@@ -59,6 +59,7 @@ class Run(models.Model):
     heartbeat_at = models.DateTimeField(default=timezone.now)
     applied_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
+    looked_at_seconds = models.FloatField(default=0.0)
 
     class Meta:
         constraints = [
@@ -72,9 +73,39 @@ class Run(models.Model):
         return f"run {self.pk} of {self.session_id} in {self.store}: {self.status}"
 
     @property
+    def worked_seconds(self) -> float | None:
+        """How long it took without the time in which somebody looked at it; None while it has not come to an end."""
+        if self.finished_at is None:
+            return None
+        return max((self.finished_at - self.created_at).total_seconds() - self.looked_at_seconds, 0.0)
+
+    @property
+    def came_to_nothing(self) -> bool:
+        """Whether it ended without having written anything, so that there are no numbers of an "after"."""
+        return self.status in ("failed", "cancelled", "discarded", "conflict")
+
+    @property
     def is_open(self) -> bool:
         """Whether a worker has it or will have it."""
         return self.status in OPEN_STATUSES
+
+
+class TakenBack(models.Model):
+    """A compaction, ours or the agent's, that was undone here: when, and the message before which it stood."""
+
+    store = models.CharField(max_length=200)
+    session_id = models.TextField()
+    handoff_id = models.BigIntegerField()
+    cut_id = models.BigIntegerField(null=True)
+    at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["store", "session_id", "handoff_id"], name="one_undo_a_compaction")
+        ]
+
+    def __str__(self) -> str:
+        return f"compaction {self.handoff_id} of {self.session_id} in {self.store}, undone {self.at}"
 
 
 class Worker(models.Model):

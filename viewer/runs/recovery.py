@@ -26,7 +26,7 @@ from viewer.store import guards
 from viewer.store.errors import NotFound, StoreError
 from viewer.store.stores import all_stores, get_store, identity
 
-from . import aftermath, job, leftovers, outcomes, workers
+from . import aftermath, job, leftovers, outcomes, taken_back, workers
 from .models import OPEN_STATUSES, Run
 from .queues import stores_here
 
@@ -231,6 +231,8 @@ def _note_undone(run: Run) -> bool:
         undone = outcomes.is_undone(run)
     except StoreError:
         return False
+    if undone:
+        taken_back.note(run.store, run.session_id, run.handoff_id or 0)
     return _change(run, **outcomes.undone() if undone else {"holder": ""})
 
 

@@ -19,7 +19,7 @@ from viewer.store.sessions import get_session
 from viewer.store.stores import Reader, Store, get_store, open_store
 from viewer.store.undoing import SPLIT, Undoing, check_undo, undoing_from_history
 
-from . import aftermath, candidate, outcomes, planning
+from . import aftermath, candidate, outcomes, planning, taken_back
 from .models import Run
 from .ours import history_of
 from .steps import handoff_place
@@ -83,7 +83,8 @@ def undo(store: Store, session_id: str, handoff_id: int) -> None:
     with open_store(store) as reader:
         if (problem := planning.refusal(reader, session_id)) is not None:
             raise problem
-        undoing = undoing_of(reader, session_id, handoff_id, history_of(reader, session_id))
+        history = history_of(reader, session_id)
+        undoing = undoing_of(reader, session_id, handoff_id, history)
         if refusal := check_undo(reader, undoing).refusal:
             raise NotUndoable(refusal)
     holder, ours = guards.new_holder(), _applied(store, session_id, handoff_id)
@@ -93,6 +94,7 @@ def undo(store: Store, session_id: str, handoff_id: int) -> None:
         ours.update(holder=holder, heartbeat_at=Now())  # by which recovery finds an undo that died before it was noted
         writing.undo(store, undoing, lock_holder=holder, lease_holder=holder)
         ours.update(**outcomes.undone())
+        taken_back.note(store.name, session_id, handoff_id, _cut_id(history, handoff_id))
         aftermath.taken_back(store.name, session_id, handoff_id)
     except StoreError:
         ours.filter(holder=holder).update(holder="")
@@ -101,9 +103,16 @@ def undo(store: Store, session_id: str, handoff_id: int) -> None:
         guards.let_go(store, session_id, holder)
 
 
+def _cut_id(history: History, handoff_id: int) -> int | None:
+    """The message before which this compaction stands."""
+    return next((each.cut_id for each in history.boundaries if each.handoff_id == handoff_id), None)
+
+
 def undo_run(run: Run) -> None:
     """Take this run's compaction back. Raises what `undo` raises, and NotUndoable for a run that is not applied."""
     run.refresh_from_db()
+    if run.status == "undone":
+        raise taken_back.not_there(run.store, run.session_id, run.handoff_id or 0)
     if run.status != "applied" or run.handoff_id is None:
         raise NotUndoable(f"Run {run.pk} is {run.status}: only one that was applied can be undone.")
     if run.new_session_id:
@@ -141,6 +150,8 @@ def undoing_of(reader: Reader, session_id: str, handoff_id: int, history: Histor
     """The map original -> copy: the one our run kept, or for the agent's compactions the one History found."""
     run = _applied(reader.store, session_id, handoff_id).order_by("-pk").first()
     if run is None or not wrote_handoff(reader, run):
+        if all(boundary.handoff_id != handoff_id for boundary in history.boundaries):
+            raise taken_back.not_there(reader.store.name, session_id, handoff_id)
         return undoing_from_history(session_id, history, handoff_id)
     return _map_of(run)
 
