@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from . import protocol
 from .apply import accepted
 from .errors import SummaryRejected
 from .secrets import redact
@@ -42,13 +43,16 @@ _REFUSAL = re.compile(
 
 
 def checked(answer: Any) -> str:
-    """The body of a summary, redacted; raises SummaryRejected (not_text, empty, refusal, cut_off)."""
+    """The body of a summary, redacted, and defused as in a handoff.
+
+    Raises SummaryRejected: not_text, empty, refusal, cut_off.
+    """
     body = accepted(answer)
     if is_refusal(body):
         raise SummaryRejected("refusal", "The model declined to write a summary.")
     if breaks_off(body):
         raise SummaryRejected("cut_off", "The summary breaks off in the middle.")
-    return redact(body)
+    return protocol.defused(redact(body))
 
 
 def is_refusal(text: str) -> bool:

@@ -86,8 +86,8 @@ def request_of(plan: Plan, today: date | None = None) -> SummaryRequest:
     """The request for a plan: its middle, unwrapped. Costs no reading of the middle's text."""
     return SummaryRequest(
         tuple(_unwrapped(plan.messages[i]) for i in plan.middle),
-        redact(plan.previous_summary),
-        redact(plan.policy.focus),
+        protocol.without_directives(redact(plan.previous_summary)),
+        protocol.without_directives(redact(plan.policy.focus)),
         plan.summary_budget,
         today,
         count=plan.count,

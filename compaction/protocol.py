@@ -82,6 +82,12 @@ CUT_SHORT = "[... {:,} characters left out]"  # behind the start of a long argum
 # A body must not contain what would end it early for a reader; these stand in for a quoted marker. Neither begins or
 # ends as its marker does, so that it cannot become one together with the text beside it.
 NEUTRAL = {END_MARKER: "[end of summary]", MERGE_DELIMITER: "(end of prior context)"}
+# Hermes' gateway sends the file for each "MEDIA:/path" in a reply, in any case and anywhere on a line, so a model that
+# repeats one from a summary sends the file again (hermes-agent #14665). Read in 0.19 and 0.22: `extract_media`
+# (gateway/platforms/base.py) wants a path from "/", "~/" or a drive, or anything in quotes, and blanks code, quotations
+# and JSON first, so that what stands behind those counts too; an adapter takes any word behind the capitals.
+MEDIA_DIRECTIVE = re.compile(r"MEDIA:[^\S\n]*|(?i:media):[^\S\n]*(?=\s*[*_]{0,3}(?:[`\"'>/~]|[A-Za-z]:[/\\]))")
+MEDIA_NAMED = "[media] "  # and its path
 
 # --- rules of the workspace ------------------------------------------------------------------------------------------
 # Tag, titles and both limits are those of OpenClaw's enforcement after a compaction (PR #18049, #34556); the files are
@@ -166,10 +172,20 @@ def flag_of(message: dict[str, Any]) -> bool:
 
 
 def handoff_text(body: str) -> str:
-    """The text of a handoff: header, framing, body, end marker. Markers quoted in the body are defused."""
+    """The text of a handoff: header, framing, body, end marker. What the body quotes is `defused`."""
+    return f"{LEGACY_HEADER} {FRAMING}\n{defused(body).strip()}\n\n{END_MARKER}"
+
+
+def defused(text: str) -> str:
+    """The text with nothing in it that ends a summary early or has a program act when a model repeats it."""
     for marker, neutral in NEUTRAL.items():
-        body = body.replace(marker, neutral)
-    return f"{LEGACY_HEADER} {FRAMING}\n{body.strip()}\n\n{END_MARKER}"
+        text = text.replace(marker, neutral)
+    return without_directives(text)
+
+
+def without_directives(text: str) -> str:
+    """The text with the files of `MEDIA:` directives named in words that no gateway acts on."""
+    return MEDIA_DIRECTIVE.sub(MEDIA_NAMED, text)
 
 
 # --- reading: positions in a list of blocks --------------------------------------------------------------------------

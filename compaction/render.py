@@ -3,7 +3,8 @@
 Every message is one entry under a numbered label, and the digest is the entries one after another. Words of people and
 replies are whole; bodies and arguments of tools are cut to their start and end, and identical output is shown once.
 Secrets are taken out before anything is cut, so that no half of one stays. A line of the transcript that looks like one
-of the labels is set off by a space: nothing a tool prints can pose as somebody's words.
+of the labels is set off by a space: nothing a tool prints can pose as somebody's words. Nor can a model copy from it
+what a program acts on (`protocol.without_directives`).
 """
 
 from __future__ import annotations
@@ -180,7 +181,8 @@ def _tool_name(message: Message) -> str:
 @lru_cache(maxsize=1_024)
 def _name(text: str) -> str:
     """A name fit for a label: one short line without brackets."""
-    return redact(" ".join(text[:80].translate({ord("["): "(", ord("]"): ")"}).split()))
+    plain = protocol.without_directives(" ".join(text[:80].split()))
+    return redact(plain.translate({ord("["): "(", ord("]"): ")"}))
 
 
 def _text(content: Any, own: Sequence[str] = (), depth: int = 1) -> str:
@@ -205,6 +207,7 @@ def _piece(block: Any, own: Sequence[str], depth: int) -> str:
 
 
 def _set_off(text: str) -> str:
+    text = protocol.without_directives(text)
     if text.startswith("[") or "\n[" in text:  # found far quicker than by the expression
         return _LABEL.sub(" [", text)
     return text

@@ -139,8 +139,7 @@ def carried(sections: Sequence[str], limit: int = protocol.RULES_CHARS) -> str:
 
 
 def _defused(text: str) -> str:
-    for marker, neutral in protocol.NEUTRAL.items():
-        text = text.replace(marker, neutral)
+    text = protocol.defused(text)
     for header in _BRACKETED:
         text = text.replace(header, header.replace("[", "(").replace("]", ")"))
     return _TAG.sub(r"[\1]", text)
