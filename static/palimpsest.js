@@ -283,6 +283,49 @@
     }
   }
 
+  // The panel plans again when a field changes. A press on one of its buttons outranks that: what is under the pointer
+  // stays there until it is let go, and the button's own request says what the fields say.
+  let pressed = false, withheld = false;
+  const asking = (element) => element.id === "replan";
+  on("pointerdown", ({ target }) => { pressed = Boolean(target.closest?.("#plan .actions :is(button, a)")); });
+  const letGo = () => setTimeout(() => {
+    pressed = false;
+    if (withheld && !document.querySelector("#plan .htmx-request")) byId("replan")?.dispatchEvent(new Event("change"));
+    withheld = false;
+  });
+  on("pointerup", letGo);
+  on("pointercancel", letGo);
+  on("htmx:confirm", (event) => {
+    if (!asking(event.detail.elt)) return;
+    const sent = document.querySelector("#plan :is(button, a).htmx-request");
+    if (!pressed && !sent) return;
+    withheld = !sent;
+    event.preventDefault();
+  });
+  on("htmx:beforeSwap", ({ detail }) => {
+    if (!pressed || !asking(detail.requestConfig.elt)) return;
+    withheld = true;
+    detail.shouldSwap = false;
+  });
+
+  // A summary that is being edited: what it comes to, and no leaving without a question while it is not applied.
+  const drafts = () => all("textarea[data-draft]");
+  function weigh(field) {
+    const { tokens, length, after, before } = field.dataset;
+    const now = Math.round(field.value.length * (tokens / (length || 1)));
+    const words = (number) => number.toLocaleString("en");
+    field.parentElement.querySelector("[data-weight]").textContent =
+      `About ${words(now)} tokens: ${words(+before)} → about ${words(Math.max(0, after - tokens + now))} in context.`;
+  }
+  on("input", ({ target }) => target.matches?.("textarea[data-draft]") && weigh(target));
+  const unsaved = () => drafts().some((field) => field.dataset.draft || field.value !== field.defaultValue);
+  on("beforeunload", (event) => unsaved() && event.preventDefault(), window);
+  on("htmx:confirm", (event) => {
+    if (event.detail.target?.id !== "run" || !unsaved()) return;
+    event.preventDefault();
+    if (confirm("Your changes to the summary have not been applied. Go on without them?")) event.detail.issueRequest(true);
+  });
+
   // The compact panel as a sheet over the page on small screens: the rest is inert while it is up.
   const narrow = matchMedia("(max-width: 68.75em)");
   let opener = null;
@@ -346,6 +389,7 @@
   }
   function settle() {
     foldUp();
+    drafts().forEach(weigh);
     refocus();
     watch();
     if (!timer) look(wait);

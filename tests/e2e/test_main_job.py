@@ -118,7 +118,7 @@ def test_preview_edit_apply_in_the_demo_store(page: Page, serve: Callable[[Path 
     sign_in(page, site)
     page.get_by_role("link", name="Stocktaking, ten warehouses", exact=True).click()
     page.get_by_role("button", name="Preview").click()
-    summary = page.get_by_label("The summary, yours to edit")
+    summary = page.get_by_label("Summary (editable)")
     expect(summary).to_be_visible(timeout=PATIENCE)
     session_id = page.url.rpartition("/")[2]
     count = len(live(path, session_id))

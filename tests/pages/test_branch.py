@@ -67,7 +67,7 @@ def test_from_a_boundary_with_htmx(signed_in: Client, open_desk: Callable[..., D
     asked = read(signed_in.get(f"{page_of(desk)}/boundaries/{handoff}/branch", headers=FRAGMENT))
     assert not asked.all("html")
     form = asked.one("form")
-    assert form.attributes["hx-target"] == f"#b{handoff}-undo"
+    assert form.attributes["hx-target"] == "closest .undo"
     answer = signed_in.post(form.attributes["hx-post"], headers=FRAGMENT)
     assert answer["HX-Redirect"] == made_of(desk)
 
@@ -79,7 +79,7 @@ def test_from_an_undo_that_is_refused(signed_in: Client, open_desk: Callable[...
         answer = read(signed_in.get(f"{page_of(desk)}/boundaries/{handoff}/undo", headers=headers))
         link = next(link for link in answer.all("a") if link.text == "Branch from here…")
         assert link.attributes["href"] == f"{page_of(desk)}/boundaries/{handoff}/branch"
-        assert link.attributes["hx-target"] == f"#b{handoff}-undo"
+        assert link.attributes["hx-target"] == "closest .undo"
 
 
 def test_from_the_menu_as_it_is_now(signed_in: Client, open_desk: Callable[..., Desk]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -28,10 +29,10 @@ def address(desk: Desk) -> str:
 
 def test_the_plan_stands_on_the_page_before_anything_runs(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
     panel = read(signed_in.get(f"{address(open_desk(31))}/plan")).one("section", id="plan")
-    for part in ("To summarise, ", "Recent, kept, ", "Together now", "After, at most", "No turn is running"):
+    for part in ("To summarise, ", "Recent, kept, ", "Now (tokens)", "After, at most (tokens)", "No turn is running"):
         assert part in panel.text
     shares = panel.one("svg").attributes["aria-label"]
-    assert shares.startswith("Earlier summary, folded in: ")
+    assert shares.startswith("Previous summary (merged): ")
     assert "; To summarise, " in shares
     exact = [_tokens(each) for each in panel.one("dl").all("dd")]
     assert sum(exact[:-2]) == exact[-2]  # the parts are all there is now
@@ -308,6 +309,52 @@ def test_an_edited_text_survives_the_conflict(signed_in: Client, open_desk: Call
     assert answer.one("section", "conflict").one("a", "btn").text == "Plan again"
 
 
+@pytest.mark.parametrize(("typed", "said"), [("", "empty"), ("word " * 60_000, "not smaller|shrink|smaller")])
+def test_a_refused_edit_keeps_the_form_the_text_and_both_buttons(
+    signed_in: Client, open_desk: Callable[..., Desk], at_once: None, typed: str, said: str
+) -> None:
+    desk = open_desk(31)
+    signed_in.post(f"{address(desk)}/compact", {"apply": "0"})
+    run, before = Run.objects.get(), desk.live()
+    fragment = read(signed_in.post(f"/runs/{run.pk}/apply", {"summary": typed}, headers=FRAGMENT))
+    whole = read(signed_in.post(f"/runs/{run.pk}/apply", {"summary": typed}), 409).one("main")
+    for answer in (fragment, whole):
+        card = answer.one("section", "ready")
+        assert re.search(said, card.one(role="alert").text)
+        field = card.one("textarea")
+        assert "readonly" not in field.attributes
+        assert field.inside == ["\n" + typed.strip() if typed else "\n"] or field.text.split() == typed.split()
+        assert field.attributes["data-draft"] == "typed"
+        assert [button.text for button in card.all("button")] == ["Apply", "Discard"]
+    assert desk.live() == before
+    run.refresh_from_db()
+    assert run.status == "ready"
+    signed_in.post(f"/runs/{run.pk}/apply", {"summary": "## Goal\nBooked."})
+    run.refresh_from_db()
+    assert run.status == "applied"
+
+
+def test_after_a_compaction_the_next_thing_to_do_is_no_other_preview(
+    signed_in: Client, open_desk: Callable[..., Desk], at_once: None
+) -> None:
+    desk = open_desk(21)
+
+    def preview() -> Element:
+        return read(signed_in.get(f"{address(desk)}/plan", headers=FRAGMENT)).all("button", name="apply")[0]
+
+    assert "primary" in preview().classes
+    signed_in.post(f"{address(desk)}/compact", {"apply": "0"})
+    assert "primary" not in preview().classes
+    run = Run.objects.get()
+    signed_in.post(f"/runs/{run.pk}/apply")
+    panel = read(signed_in.get(f"{address(desk)}/plan", headers=FRAGMENT))
+    assert not [button for button in panel.all("button", "primary") if "disabled" not in button.attributes]
+    receipt = read(signed_in.get(address(desk))).one("section", "applied")
+    undo = receipt.one("a", "btn")
+    assert undo.text == "Undo this compaction…"
+    assert "Undo this compaction?" in read(signed_in.get(undo.attributes["hx-get"], headers=FRAGMENT)).text
+
+
 def test_a_text_that_cannot_be_applied_any_more_is_kept(
     signed_in: Client, open_desk: Callable[..., Desk], at_once: None
 ) -> None:
@@ -551,7 +598,7 @@ def test_a_failed_run_goes_on_behind_its_finished_parts(
     parts = service.prompts()[0].partition("part 1 of ")[2].partition(" ")[0]
     assert f"1 of {parts} parts is kept: trying again goes on behind them." in card.text
     assert "does not accept the API key" in card.one("p", "bad").text
-    assert [button.text for button in card.all("button")] == ["Try again", "Without a model"]
+    assert [button.text for button in card.all("button")] == ["Try again", "Use Extract instead"]
     assert card.one("p", "actions").one("a").attributes["href"] == "/settings"
 
     form = card.one("form")

@@ -16,6 +16,7 @@ from viewer.runs import life
 from viewer.runs.models import Run
 from viewer.runs.planning import STRATEGIES
 from viewer.runs.summarizers import KINDS, OFFLINE
+from viewer.store import counting
 from viewer.store.errors import StoreError
 from viewer.store.stores import get_store, open_store
 
@@ -28,7 +29,7 @@ from .texts import clean
 # What a status is called on pages. Progress sentences come from the run itself.
 STATUS = {
     "queued": "Waiting for a worker", "planning": "Planning", "summarizing": "Summarising",
-    "ready": "Ready for you to look at", "waiting": "Waiting to be written", "applying": "Writing",
+    "ready": "Ready to review", "waiting": "Waiting to be written", "applying": "Writing",
     "applied": "Compacted", "undone": "Undone", "discarded": "Discarded",
     "cancelled": "Cancelled", "failed": "Failed", "conflict": "Conflict",
 }  # fmt: skip
@@ -65,7 +66,8 @@ class RunCard:
     `phase` changes with the phase and the part, `ticks` with every look. `place` is where the conversation goes on:
     `moved` says that this is a new session. `earlier` is the address of an older run whose summary could not be
     written. `rules` is what stands behind the summary. `kept` is what somebody had typed into a summary that cannot be
-    applied any more.
+    applied any more; `typed` what stands in the form instead of the summary, and `refused` why it could not be applied.
+    `summary_tokens`, `after_tokens` and `before_tokens` are there to tell what a change of the summary comes to.
     """
 
     id: int
@@ -90,6 +92,7 @@ class RunCard:
     error: str
     stalled: bool
     boundary: str
+    undo: str
     handoff_id: int | None
     moved: bool
     pick_up: str
@@ -101,6 +104,11 @@ class RunCard:
     model: str
     just_applied: bool = False
     kept: str = ""
+    typed: str | None = None
+    refused: str = ""
+    summary_tokens: int = 0
+    after_tokens: int = 0
+    before_tokens: int = 0
 
     @property
     def poll(self) -> str:
@@ -140,6 +148,7 @@ def run_card(run: Run, *, masking: bool = False) -> RunCard:
         error=clean(run.error_message),
         stalled=_is_stalled(run),
         boundary=place.boundary(run.handoff_id) if run.handoff_id else "",
+        undo=place.listed(run.handoff_id, "undo") if run.handoff_id else "",
         handoff_id=run.handoff_id,
         moved=bool(run.new_session_id),
         pick_up=waiting,
@@ -149,6 +158,9 @@ def run_card(run: Run, *, masking: bool = False) -> RunCard:
         facts=_facts(run),
         again=_again(run),
         earlier=_earlier(run) if run.status == "ready" else "",
+        summary_tokens=counting.counter_for("")(run.summary) if run.status == "ready" else 0,
+        after_tokens=run.tokens_after or 0,
+        before_tokens=run.tokens_before or 0,
     )
 
 

@@ -121,6 +121,12 @@ class Panel:
     confirming: bool = False
     name: str = ""
 
+    @property
+    def leads(self) -> bool:
+        """Whether *Preview* is what to do next: not beside a run that is open, to be reviewed, or just written."""
+        idle = self.run is None or self.run.status in ("failed", "conflict")
+        return idle and self.plan is not None and not self.plan.little
+
 
 def panel(
     store: Store, session: Session, options: Options | None = None, *, in_context: int = 0, masking: bool = False
@@ -212,7 +218,7 @@ def shown_plan(draft: Draft, masking: bool) -> PlanShown:
         bar_words="; ".join(f"{part.label}: {part.tokens}" for part in parts),
         before=formats.number(plan.tokens_before, "tokens"),
         after=formats.number(plan.tokens_after_estimate, "tokens"),
-        after_label="After, about" if isinstance(plan, mask.MaskPlan) else "After, at most",
+        after_label="After, about (tokens)" if isinstance(plan, mask.MaskPlan) else "After, at most (tokens)",
         reasons=plan.reasons,
         busy=_busy(draft),
         quiet=QUIET if draft.sees_turns else QUIET_BUT_BLIND,
@@ -250,9 +256,9 @@ def _little(plan: compaction.Plan) -> str:
 
 def _parts(draft: Draft) -> tuple[Part, ...]:
     plan = draft.plan
-    labels = ("Start, kept", "Earlier summary, folded in", "To summarise")
+    labels = ("Start, kept", "Previous summary (merged)", "To summarise")
     if isinstance(plan, mask.MaskPlan):
-        labels = ("Older, kept", "Earlier note, replaced", "To shorten")
+        labels = ("Older, kept", "Previous note (replaced)", "To shorten")
     found = [
         ("start", f"{labels[0]}, {len(plan.head):,}", plan.head_tokens, bool(plan.head)),
         ("earlier", labels[1], plan.earlier_tokens, plan.earlier_tokens > 0),

@@ -94,7 +94,19 @@ def apply(request: HttpRequest, run_id: int) -> HttpResponse:
             return page(request, "runs/_conflict.html", replace(card, kept=clean(typed or "")))
         return refused(request, refusal, clean(typed or ""))
     except StoreError as refusal:
+        found.refresh_from_db()
+        if found.status == "ready":
+            return _refused_edit(request, found, refusal, typed)
         return refused(request, refusal, clean(typed or ""))
+
+
+def _refused_edit(request: HttpRequest, run: Run, refusal: StoreError, typed: str | None) -> HttpResponse:
+    """The candidate again with the text as it was typed, and over it why it was not applied."""
+    card = run_card(run, masking=masks(request))
+    card = replace(card, refused=refusal.message, typed=None if typed is None else clean(typed))
+    if is_fragment(request):
+        return page(request, "runs/_news.html", card)
+    return page(request, "runs/run.html", RunPage(card, _session_name(request, run)), status=409)
 
 
 @require_POST

@@ -88,7 +88,7 @@ def _make_candidate(hold: Hold) -> None:
     if run.apply:
         hold.tell(status="waiting", progress={"sentence": "Ready to be written."}, **made)
     else:
-        hold.tell(**outcomes.closed("ready", "Ready for you to look at."), **made)
+        hold.tell(**outcomes.closed("ready", "Ready to review."), **made)
 
 
 def _summary(hold: Hold, plan: compaction.Plan, doing: str) -> str:

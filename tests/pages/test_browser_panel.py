@@ -1,0 +1,84 @@
+"""The compact panel under a pointer: no press is lost, and no edit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.pages.screens import Visit, at_rest
+from tests.runs.desk import Desk
+from viewer.runs.models import Run
+
+UNLOAD = "!dispatchEvent(new Event('beforeunload', { cancelable: true }))"  # whether leaving asks first
+
+
+def panel(visit: Visit, desk: Desk) -> Page:
+    screen = visit()
+    screen.goto(f"/stores/hermes/sessions/{desk.session_id}/plan")
+    at_rest(screen)
+    return screen
+
+
+@pytest.mark.parametrize(("before", "held"), [(0, 0), (0, 1_500), (300, 0), (550, 900), (620, 0)])
+def test_a_press_on_compact_now_counts_however_soon_after_typing(
+    visit: Visit, open_desk: Callable[..., Desk], before: int, held: int
+) -> None:
+    screen = panel(visit, open_desk(21))
+    screen.get_by_label("Keep in focus").press_sequentially("refunds")
+    screen.wait_for_timeout(before)
+    box = screen.get_by_role("button", name="Compact now…").bounding_box()
+    assert box
+    screen.mouse.move(box["x"] + 9, box["y"] + 9)
+    screen.mouse.down()
+    screen.wait_for_timeout(held)
+    screen.mouse.up()
+    confirm = screen.get_by_role("group", name="Confirm")
+    expect(confirm).to_contain_text("Replace")
+    expect(screen.get_by_label("Keep in focus")).to_have_value("refunds")
+    screen.wait_for_timeout(1_000)  # nothing that was still to come takes it away
+    expect(confirm).to_be_visible()
+
+
+def test_a_press_that_is_let_go_elsewhere_plans_after_all(visit: Visit, open_desk: Callable[..., Desk]) -> None:
+    screen = panel(visit, open_desk(21))
+    screen.get_by_label("Recent messages to keep").focus()
+    box = screen.get_by_role("button", name="Compact now…").bounding_box()
+    assert box
+    screen.mouse.move(box["x"] + 9, box["y"] + 9)
+    screen.mouse.down()
+    screen.locator("#keep").evaluate(
+        "field => { field.value = '100'; field.dispatchEvent(new Event('change', { bubbles: true })) }"
+    )
+    screen.wait_for_timeout(300)
+    old = screen.locator("#plan dl").inner_text()
+    screen.mouse.move(2, 2)
+    screen.mouse.up()
+    expect(screen.locator("#plan dl")).not_to_have_text(old)
+
+
+def test_an_edit_survives_a_refusal_and_is_not_left_without_a_question(
+    visit: Visit, open_desk: Callable[..., Desk], at_once: None
+) -> None:
+    screen = panel(visit, open_desk(31))
+    screen.get_by_role("button", name="Preview").click()
+    summary = screen.get_by_label("Summary (editable)")
+    expect(summary).to_be_visible()
+    assert not screen.evaluate(UNLOAD)
+    weight = screen.locator("[data-weight]")
+    expect(weight).to_contain_text("in context")
+    first = weight.inner_text()
+    summary.fill("  ")
+    expect(weight).not_to_have_text(first)
+    assert screen.evaluate(UNLOAD)
+    screen.get_by_role("button", name="Apply").click()
+    expect(screen.get_by_role("alert")).to_contain_text("empty")
+    expect(screen.get_by_role("button", name="Discard")).to_be_visible()
+    assert screen.evaluate(UNLOAD)
+    summary.fill("## Goal\nBooked.")
+    screen.get_by_role("button", name="Apply").click()
+    expect(screen.locator("section.card.applied")).to_be_visible()
+    assert not screen.evaluate(UNLOAD)
+    run = Run.objects.get()
+    assert (run.status, run.summary.strip()) == ("applied", "## Goal\nBooked.")
