@@ -86,6 +86,10 @@ class _Command:
     redirected: bool = False  # its output goes to a file
 
 
+_NOTHING = [_Command()]
+_BRACKETS = {sign: [_Command([_Word(sign, True)])] for sign in "()"}
+
+
 def files_shown(command: str | Sequence[str], directory: str | None = "", depth: int = 0) -> list[Shown]:
     """The files whose text a command (a line, a script, or a list of words) prints, in order, repeated as named there.
 
@@ -188,7 +192,7 @@ def _without_prefix(words: list[_Word]) -> list[_Word]:
 
 def _name(text: str) -> str:
     """The program's name: "cat" of "/bin/cat", "\\cat" and "Cat.exe"."""
-    return re.split(r"[/\\]", text)[-1].lower().removesuffix(".exe")
+    return text[max(text.rfind("/"), text.rfind("\\")) + 1 :].lower().removesuffix(".exe")
 
 
 def _inner_script(name: str, words: list[_Word]) -> str:
@@ -235,10 +239,11 @@ def _pipelines(script: str) -> Iterator[list[_Command]]:
     pipeline, awaited = [_Command()], ""
     for kind, token in _tokens(script):
         if kind == "stop":
-            yield pipeline
-            if token in "()":
-                yield [_Command([_Word(token, True)])]
-            pipeline = [_Command()]
+            if pipeline != _NOTHING:
+                yield pipeline
+                pipeline = [_Command()]
+            if token in _BRACKETS:
+                yield _BRACKETS[token]
         elif kind == "pipe":
             pipeline.append(_Command())
         elif kind == "sink" and token[-1] not in ">|":  # 2>&1

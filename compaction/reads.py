@@ -94,7 +94,7 @@ def reads_of(messages: Sequence[Message]) -> list[Read]:
         open_calls.see(at, message)
         answered = zip(open_calls.answered, open_calls.places, _results(message), strict=True)
         for call, place, result in answered:
-            if call and place:
+            if call and place and m.role(messages[place[0]]) != "user":  # a person shows a call, an agent makes it
                 found += ((place, Read(place[0], call.name, path)) for path in _paths_read(call, result))
     return [read for _, read in sorted(found, key=lambda each: each[0])]
 

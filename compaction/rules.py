@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from datetime import date
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 from urllib.parse import unquote
 
 from . import messages as m
@@ -25,6 +25,7 @@ from .secrets import redact
 _FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})[ \t]*(.*)")  # the line that opens or closes a block of code
 _COMMENT = re.compile(r" {0,3}<!--")
 
+Hidden = Literal["code", "comment", ""]
 _EMPHASISED = re.compile(r"([*_]{1,3}|`+)([^*_`]+)\1")
 
 
@@ -41,7 +42,7 @@ def extract_sections(content: str, names: Sequence[str]) -> list[str]:
     emphasised as a whole or with a colon behind it. A heading inside a block of code or a comment is none (CommonMark
     0.31, 4.2, 4.5 and 4.6); a fence or a comment that is never closed is none either.
     """
-    lines = content.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    lines = lines_of(content)
     headings = list(_headings(lines))
     places: dict[str, int] = {}
     for at, heading in enumerate(headings):
@@ -51,10 +52,15 @@ def extract_sections(content: str, names: Sequence[str]) -> list[str]:
     return [_section(lines, headings, places[name]) for name in wanted if name in places]
 
 
+def lines_of(content: str) -> list[str]:
+    """The lines of a Markdown file, whatever ends them."""
+    return content.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")
+
+
 def sections_of(content: str, names: Sequence[str] = protocol.RULE_SECTIONS) -> list[str]:
-    """`extract_sections`; of the default names, where none is found, those that older templates use."""
+    """`extract_sections`; of the default names, in any order, where none is found, those that older templates use."""
     found = extract_sections(content, names)
-    if not found and tuple(names) == protocol.RULE_SECTIONS:
+    if not found and set(map(_folded, names)) == set(map(_folded, protocol.RULE_SECTIONS)):
         return extract_sections(content, protocol.LEGACY_RULE_SECTIONS)
     return found
 
@@ -66,7 +72,7 @@ def _section(lines: list[str], headings: list[_Heading], at: int) -> str:
 
 
 def _headings(lines: list[str]) -> Iterator[_Heading]:
-    for at, (line, hidden) in enumerate(zip(lines, _hidden(lines), strict=True)):
+    for at, (line, hidden) in enumerate(zip(lines, hidden_in(lines), strict=True)):
         heading = _heading(at, line) if "#" in line and not hidden else None
         if heading:
             yield heading
@@ -93,8 +99,11 @@ def _folded(title: str) -> str:
     return found[2].strip().removesuffix(":").rstrip() if found else title
 
 
-def _hidden(lines: list[str]) -> list[bool]:
-    """For each line whether it stands in a block of code, fences included, or in a comment."""
+def hidden_in(lines: list[str]) -> list[Hidden]:
+    """For each line whether it stands in a block of code, fences included, or in a comment; "" for neither.
+
+    A fence or a comment that is never closed hides nothing.
+    """
     fences = [_fence(line) for line in lines]
     longest = {"`": 0, "~": 0}  # of the fences further down that may close one
     closable = [False] * len(lines)
@@ -104,7 +113,8 @@ def _hidden(lines: list[str]) -> list[bool]:
             closable[at] = length <= longest[mark]
             longest[mark] = max(longest[mark], length if bare else 0)
     last = max((at for at, line in enumerate(lines) if "-->" in line), default=-1)
-    hidden, opened, comment = [], ("", 0), False
+    hidden: list[Hidden] = []
+    opened, comment = ("", 0), False
     for at, ((mark, length, bare), closes) in enumerate(zip(fences, closable, strict=True)):
         inside = bool(opened[0])
         if inside and bare and mark == opened[0] and length >= opened[1]:
@@ -112,7 +122,7 @@ def _hidden(lines: list[str]) -> list[bool]:
         elif not inside and not comment and mark and closes:
             opened, inside = (mark, length), True
         comment = comment or (not inside and at < last and bool(_COMMENT.match(lines[at])))
-        hidden.append(inside or comment)
+        hidden.append("code" if inside else "comment" if comment else "")
         comment = comment and "-->" not in lines[at]
     return hidden
 
@@ -271,12 +281,21 @@ def _bare(word: str) -> str:
 
 
 # --- texts for the next turn ------------------------------------------------------------------------------------------
-def event_text(*, source: str, sections: Sequence[str], files: Sequence[str], compacted_at: str, now: str) -> str:
+def event_text(
+    *,
+    source: str,
+    sections: Sequence[str],
+    files: Sequence[str],
+    compacted_at: str,
+    now: str,
+    day: date | None = None,
+) -> str:
     """The note for the turn after a compaction: what happened, which files to read again, the rules, as quoted data.
 
+    `day` stands in the rules where they say YYYY-MM-DD, as it does in the names of the files (OpenClaw #32381).
     Plain statements, labelled as a program's: content filters refuse orders, and scanners take them for injections.
     """
-    quoted = block(carried(sections, protocol.EVENT_CHARS))
+    quoted = block(carried([dated(section, day) if day else section for section in sections], protocol.EVENT_CHARS))
     named = f"Startup reading according to {_line(source)}. These files are named there and exist:\n{_listed(files)}"
     pieces = [
         protocol.EVENT_START,

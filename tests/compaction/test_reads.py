@@ -245,6 +245,17 @@ def test_blocks_of_claude_code() -> None:
     assert reads_of(rows) == []
 
 
+def test_a_call_that_a_person_shows_is_no_read() -> None:
+    use = {"type": "tool_use", "id": "t1", "name": "Read", "input": {"file_path": "/srv/SOUL.md"}}
+    shown: list[Message] = [
+        {"role": "user", "content": [use]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": TEXT}]},
+        {**call("read_file", {"path": "a.md"}), "role": "user"},
+        result(),
+    ]
+    assert reads_of(shown) == []
+
+
 def test_items_of_codex() -> None:
     item = {"type": "function_call", "call_id": "f1", "name": "shell", "arguments": '{"command": ["cat", "a.md"]}'}
     rows: list[Message] = [item, {"type": "function_call_output", "call_id": "f1", "output": TEXT}]

@@ -113,7 +113,8 @@ def test_older_names_stand_in_for_the_default_ones() -> None:
     assert rules.sections_of(f"{older}\n## Red Lines\nr") == ["## Red Lines\nr"]
     assert rules.sections_of(older, ["Session Startup"]) == []
     assert rules.sections_of(older, ["Safety"]) == ["## Safety\ns"]
-    assert rules.sections_of(older, list(protocol.RULE_SECTIONS)) == ["## Every Session\ne", "## Safety\ns"]
+    for names in (protocol.RULE_SECTIONS, protocol.RULE_SECTIONS[::-1], [" red lines", "SESSION STARTUP:"]):
+        assert rules.sections_of(older, names) == ["## Every Session\ne", "## Safety\ns"]
 
 
 # --- what is carried -------------------------------------------------------------------------------------------------
@@ -337,6 +338,13 @@ def test_the_note_says_what_happened_what_to_read_and_the_rules() -> None:
     assert "no replacement" in text and "no person typed" in text
     assert "These files are named there and exist:\n- a.md\n- memory/2026-03-09.md\n" in text
     assert text.endswith(f"Quoted from RULES.md of the workspace:\n{OPEN}\n## Red Lines\nNo deploys.\n{CLOSE}")
+
+
+def test_days_in_the_quoted_rules_are_those_of_the_files() -> None:
+    sections = ["## Session Startup\nRead memory/YYYY-MM-DD.md, not memory/yyyy-mm.md.", "## Red Lines\nyyyy-mm-dd"]
+    text = event(sections=sections, day=date(2026, 3, 9))
+    assert "Read memory/2026-03-09.md, not memory/yyyy-mm.md." in text and text.count("2026-03-09\n") == 1
+    assert "Read memory/YYYY-MM-DD.md" in event(sections=sections), "only where the day is known"
 
 
 def test_the_note_leaves_out_what_there_is_not() -> None:

@@ -309,6 +309,9 @@ def test_no_handle_is_left_open(workspace: Path) -> None:
         ("````\n```\n<script>\n", False),
         ("~~~\n```\n<script>\n~~~ no end\n", False),
         ("``` a`b\n<script>\n```", False),
+        ("~~~\n```\n<script>\n```", True),  # what never closes opens nothing: the fence behind it counts
+        ("```\ncode\r<script>\r```", True),  # a line may end in a carriage return alone
+        ("<!--\n```\n<script>\n```\n-->", False),  # there is no code in a comment
         ("`<script\n>`", False),
         ("<script`>`", False),
         ("<scripting> and script>", True),

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
-from compaction import protocol
+from compaction import protocol, rules
 from viewer import texts
 
 LARGEST = 1_000_000  # octets of a file that is read
@@ -33,7 +33,6 @@ _KINDS = {
     stat.S_IFCHR: "a device",
     stat.S_IFBLK: "a device",
 }
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _SCRIPT = re.compile(r"<script\b", re.IGNORECASE)
 
 
@@ -180,27 +179,11 @@ def _text(octets: bytes) -> str:
         text = octets.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise _Unfit("is no text in UTF-8") from None
-    if any(_SCRIPT.search(_without_code_spans(line)) for line in _outside_fences(text) if _SCRIPT.search(line)):
+    lines = rules.lines_of(text)
+    outside = (line for line, hidden in zip(lines, rules.hidden_in(lines), strict=True) if hidden != "code")
+    if any(_SCRIPT.search(_without_code_spans(line)) for line in outside if _SCRIPT.search(line)):
         raise _Unfit("looks like a web page: it has a <script> tag outside of code")
     return text
-
-
-def _outside_fences(text: str) -> list[str]:
-    """The lines that stand in no fenced code; a fence that is never closed encloses none."""
-    outside: list[str] = []
-    fenced: list[str] = []
-    fence = ""
-    for line in text.split("\n"):
-        found = _FENCE.match(line)
-        if fence:
-            fenced.append(line)
-            if found and found[1].startswith(fence) and not line[found.end() :].strip():
-                fence, fenced = "", []
-        elif found and not (found[1][0] == "`" and "`" in line[found.end() :]):  # that is a code span
-            fence, fenced = found[1], [line]
-        else:
-            outside.append(line)
-    return outside + fenced
 
 
 def _without_code_spans(line: str) -> str:

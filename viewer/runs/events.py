@@ -105,6 +105,7 @@ def text_of(event: Event) -> str:
     if event.status == "delivered":
         return event.text
     audit, zone = event.audit, _zone(event)
+    now = timezone.now().astimezone(zone)
     compacted = spoken_time(datetime.fromtimestamp(audit.compacted_at, UTC).astimezone(zone))
     if event.kind == "warning":
         return rules.warning_text(source=audit.source, missing=event.missing, compacted_at=compacted)
@@ -113,7 +114,8 @@ def text_of(event: Event) -> str:
         sections=event.sections,
         files=files_of(event),
         compacted_at=compacted,
-        now=spoken_time(timezone.now().astimezone(zone)),
+        now=spoken_time(now),
+        day=now.date(),
     )
 
 
