@@ -1,0 +1,341 @@
+"""One story: a session of the real agent class, told step by step and judged after each.
+
+The agent is its own `AIAgent`: its memory, persistence, compressor, commit, rewind; only its model and its clock are
+the story's. We compact and undo in between as a run does.
+"""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+from collections import Counter
+from collections.abc import Iterable
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import compaction
+from compaction import messages as engine
+from viewer.store import light, reading
+from viewer.store.codec import decode_content, message_of
+from viewer.store.errors import StoreError
+from viewer.store.history import History
+from viewer.store.known import KnownBlock
+from viewer.store.stores import open_store
+from viewer.store.undoing import Undoing, check_undo, undoing_from_history
+
+from . import ours
+from .author import Author
+from .hermes import Hermes, HermesError
+from .told import Fault, Ledger, Row, Said, carried, history_faults, live_text, row_of, undo_faults
+
+SESSION = "story"
+SHAPES = (
+    "## Goal\nGo on with {0}.\n\n## Completed Actions\n1. RAN the steps so far.",
+    "## Progress {0}\nAll of it.",
+    "- {0} first\n- then the rest",
+    "So far everything about {0} went well and nothing is open.",
+    "```\n{0}\n```",
+)
+Step = tuple[int, str]  # its number, by which it draws lots, and its name
+
+
+@dataclass
+class Compacted:
+    """A compaction of the story: the rows that were live when it was written, with the messages they carried, and how
+    much was said by then.
+    """
+
+    by: str
+    before: list[Row]
+    carried: list[tuple[int, ...]]
+    said: int
+    undoing: Undoing | None = None  # ours brings its map; the agent's is asked of History
+    known: KnownBlock | None = None
+    handoff_id: int = 0
+    undone: bool = False
+
+
+class Story:
+    """A session being told; `ledger` is what was said in it."""
+
+    def __init__(self, hermes: Hermes, path: Path, seed: int) -> None:
+        self.hermes, self.path, self.seed = hermes, path, seed
+        self.random = random.Random(seed)
+        self.author = Author(seed)
+        self.fast = self.random.random() < 0.3  # everything within seconds, as a scripted agent does it
+        self.ahead = -80_000.0
+        self.ledger = Ledger()
+        self.compacted: list[Compacted] = []
+        self.told: list[Step] = []
+        self.refusals: Counter[str] = Counter()
+        self.counts: Counter[str] = Counter()
+        self.wanted: list[int] = []  # rows that should be live after the last undo
+        self.before_undo = b""  # the file before it
+
+    # -- telling
+
+    def plan(self, limit: int) -> list[Step]:
+        """So many steps, drawn by the seed."""
+        talk = 0.1 if self.author.silent else 1
+        rewrite = 0 if self.author.alike else 0.4  # of words that are alike none can be told from a merged row
+        weights = {
+            "talk": 3 * talk, "work": 4 * talk, "work_on": 3, "double": 3 * talk, "loose": talk, "agent_compacts": 7,
+            "we_compact": 2, "undo": 4, "take_back": 2 * talk, "load": 2, "elsewhere": 0.6 * talk, "rewrite": rewrite,
+        }  # fmt: skip
+        return list(enumerate(self.random.choices(list(weights), list(weights.values()), k=limit)))
+
+    def tell(self, steps: Iterable[Step], *, judge_history: bool = True) -> list[Fault]:
+        """Tell these steps, each drawing by its own number; the faults of the first that has any."""
+        self._draw(-1)
+        self._wait()
+        self.hermes.create_session(SESSION, model="test-model")
+        self.hermes.db("set_session_title", SESSION, SESSION)
+        self._hold()
+        self.work_on() if self.author.silent else self.work()
+        for number, name in steps:
+            self._draw(number)
+            self.told.append((number, name))
+            faults = getattr(self, name)() or (self.history_faults() if judge_history else [])
+            if faults:
+                return list(faults)
+        return []
+
+    def _draw(self, number: int) -> None:
+        self.random = self.author.random = random.Random(f"{self.seed}.{number}")
+
+    def _wait(self) -> None:
+        self.ahead += self.random.uniform(0, 0.5) if self.fast else self.random.uniform(1, 400)
+        self.now: float = self.hermes.ask("clock", ahead=self.ahead)
+
+    def _hold(self) -> None:
+        budget = self.random.choice((100, 300, 800, 2000))
+        self.hermes.ask("hold", session_id=SESSION, tail_tokens=budget, protect_last=self.random.choice((3, 8, 20)))
+
+    # -- saying
+
+    def talk(self) -> None:
+        for _ in range(self.random.randint(1, 4)):
+            self._say([self.author.user(), self.author.reply()])
+
+    def work(self) -> None:
+        """A request and its steps, finished or not."""
+        self._say([self.author.user()])
+        self.work_on()
+        if self.random.random() < 0.5:
+            self._say([self.author.reply()])
+
+    def work_on(self) -> None:
+        for _ in range(self.random.choice((1, 2, 4, 8, 20))):
+            self._say(self.author.step())
+
+    def double(self) -> None:
+        """Several messages of the user in a row, mostly answered."""
+        for _ in range(self.random.randint(2, 3)):
+            self._say([self.author.user()])
+        if self.random.random() < 0.3:
+            self.hermes.ask("repair")
+        if self.random.random() < 0.7:
+            self._say(self.author.step() if self.random.random() < 0.5 else [self.author.reply()])
+
+    def loose(self) -> None:
+        self._say([self.author.user()])
+
+    def elsewhere(self) -> None:
+        """Another program appends a message; the agent hears of it now, or not."""
+        told = [self.author.user(), *([self.author.reply()] if self.random.random() < 0.5 else [])]
+        self._wait()
+        self.hermes.ask("say_elsewhere", messages=list(map(self.author.wire, told)))
+        self.ledger.said += told
+        if self.random.random() < 0.5:
+            self.load()
+
+    def _say(self, told: list[Said]) -> None:
+        self._wait()
+        self.hermes.ask("say", messages=list(map(self.author.wire, told)))
+        self.ledger.said += told
+
+    # -- compacting
+
+    def agent_compacts(self) -> list[Fault]:
+        self._wait()
+        if self.random.random() < 0.6:
+            self.load()
+        late = [self.author.user(told_apart=True)] if self.random.random() < 0.08 else []
+        mark = f"m{len(self.compacted):05d}z"
+        summary = self.random.choice(SHAPES).format(mark) if self.random.random() < 0.5 else None
+        stored = {row.id for row in self.rows()}
+        asked = {"summary": summary, "late": list(map(self.author.wire, late))}
+        before = self.hermes.ask("compact_with", **asked)
+        if late and set(before) - stored:
+            self.ledger.said += late
+        by_id = {row.id: row for row in self.rows()}
+        live = self.rows(live=True)
+        if {row.id for row in live} == set(before):
+            self.counts["the agent did not compact"] += 1
+            return []
+        summaries = {row.text.strip() for row in live if live_text(row.text) != row.text}
+        if summaries <= {by_id[row_id].text.strip() for row_id in before}:
+            self.counts["the agent wrote its rows anew, without a summary"] += 1
+            return []
+        self.counts["the agent compacted"] += 1
+        return self._told_as_boundary(self._compacted("agent", [by_id[row_id] for row_id in before]), mark)
+
+    def _told_as_boundary(self, made: Compacted, mark: str) -> list[Fault]:
+        """The newest boundary is the compaction just made, and shows its summary."""
+        live = self.rows(live=True)
+        ids = {row.id for row in live}
+        newest = [each.handoff_id for each in self.history().boundaries if each.handoff_id in ids]
+        if not newest:
+            return [Fault("no boundary", "the agent compacted and History does not say so")]
+        with open_store(ours.store_of(self.path)) as reader:
+            rows = reading.read_rows(reader, newest)
+        telling = [row_id for row_id in newest if mark in reading.summary_of(rows[row_id])]
+        made.handoff_id = [*newest, *telling][-1]
+        if telling or not any(mark in row.text for row in live):  # the model failed, or its summary was refused
+            return []
+        return [Fault("summary not told", f"{mark} is in none of {len(newest)} boundaries")]
+
+    def we_compact(self) -> None:
+        self._wait()
+        strategy = self.random.choice(("summary", "summary", "mask"))
+        before = self.rows(live=True)
+        try:
+            done = ours.compact_at(self.path, SESSION, self.now, strategy, self.random.choice((2_000, 8_000)))
+        except (compaction.NothingToCompact, StoreError) as refused:
+            self.counts[f"we did not compact: {type(refused).__name__}"] += 1
+            return
+        self.counts[f"we compacted ({strategy})"] += 1
+        made = self._compacted("we", before)
+        made.undoing, made.known, made.handoff_id = done.undoing, self._known(done), done.commit.handoff_id
+        if self.random.random() < 0.8:
+            self.load()
+
+    def _compacted(self, by: str, before: list[Row]) -> Compacted:
+        self.compacted.append(Compacted(by, before, carried(before, self.ledger), len(self.ledger.said)))
+        return self.compacted[-1]
+
+    def _known(self, done: ours.Done) -> KnownBlock:
+        with open_store(done.store) as reader:
+            row = reading.read_rows(reader, [done.commit.handoff_id])[done.commit.handoff_id]
+        copies = {copy: source for source, copy in done.commit.copies.items()}
+        number = len(self.compacted)
+        return KnownBlock(number, done.commit.handoff_id, light.handoff_key(row.content), copies, undone=False)
+
+    # -- taking back
+
+    def undo(self) -> list[Fault]:
+        """Take back a compaction, mostly the newest, as the page does."""
+        standing = [each for each in self.compacted if not each.undone]
+        if not standing:
+            return []
+        self._wait()
+        made = standing[-1] if self.random.random() < 0.8 else self.random.choice(standing)
+        history, store = self.history(), ours.store_of(self.path)
+        if made.undoing is None and made.handoff_id not in [each.handoff_id for each in history.boundaries]:
+            return self._refused(made, "no boundary any more")
+        undoing = made.undoing or undoing_from_history(SESSION, history, made.handoff_id)
+        with open_store(store) as reader:
+            refusal = check_undo(reader, undoing).refusal
+        if refusal:
+            return self._refused(made, refusal)
+        expected = self._expected(made)
+        self.wanted = [row.id for row in expected]
+        with closing(sqlite3.connect(self.path)) as con:
+            self.before_undo = con.serialize()
+        try:
+            ours.undo(store, undoing)
+        except StoreError as refused:
+            return self._refused(made, f"{type(refused).__name__}: {refused}")
+        made.undone = True
+        made.known = replace(made.known, undone=True) if made.known else None
+        self.counts[f"undone ({made.by})"] += 1
+        faults = undo_faults(expected, self.rows(live=True), self.ledger)
+        self.load()
+        return faults
+
+    def _expected(self, made: Compacted) -> list[Row]:
+        """The rows before the compaction without those taken back since, and the live ones of what was said since."""
+        kept = [
+            row
+            for row, places in zip(made.before, made.carried, strict=True)
+            if not places or not set(places) <= self.ledger.back
+        ]
+        live = self.rows(live=True)
+        since = [
+            row
+            for row, places in zip(live, carried(live, self.ledger), strict=True)
+            if places and max(places) >= made.said
+        ]
+        return [*kept, *since]
+
+    def _refused(self, made: Compacted, why: str) -> list[Fault]:
+        newest = made is [each for each in self.compacted if not each.undone][-1]
+        self.refusals[f"{made.by}{'' if newest else ', older'}: {why}"] += 1
+        return []
+
+    def take_back(self) -> None:
+        """`/undo` in the agent."""
+        self._wait()
+        live = self.rows(live=True)
+        carries = dict(zip([row.id for row in live], carried(live, self.ledger), strict=True))
+        try:
+            self.hermes.ask("rewind", turns=self.random.choice((1, 1, 2, 3)))
+        except HermesError as refused:
+            self.counts[f"not taken back: {str(refused)[:40]}"] += 1
+            return
+        after = self.rows(live=True)
+        new = [row for row in after if row.id not in carries]
+        left = {at for row in after for at in carries.get(row.id, ())}
+        left |= {at for places in carried(new, self.ledger) for at in places}
+        self.ledger.back |= {at for places in carries.values() for at in places} - left
+
+    def load(self) -> None:
+        """The agent reads its transcript: a new one, or the same before a turn."""
+        if self.random.random() < 0.4:
+            self._hold()
+        else:
+            self.hermes.reload()
+
+    def rewrite(self) -> None:
+        self._wait()
+        self.hermes.ask("rewrite")
+        self.load()
+
+    # -- reading
+
+    def rows(self, *, live: bool = False) -> list[Row]:
+        """The stored rows, or those in context."""
+        sql = f"SELECT * FROM messages {'WHERE active = 1' if live else ''} ORDER BY id"
+        with closing(sqlite3.connect(self.path)) as con:
+            con.row_factory = sqlite3.Row
+            stored = [dict(row) for row in con.execute(sql)]
+        return [row_of({**row, "content": decode_content(row["content"])}) for row in stored]
+
+    def history(self) -> History:
+        known = [each.known for each in self.compacted if each.known]
+        with open_store(ours.store_of(self.path)) as reader:
+            return reading.read_history(reader, SESSION, known)
+
+    def history_faults(self) -> list[Fault]:
+        history = self.history()
+        with open_store(ours.store_of(self.path)) as reader:
+            shown = reading.history_messages(reader, history.items)
+        messages = [each for each in shown if isinstance(each, reading.HistoryMessage)]
+        rows = list(map(_shown_row, messages))
+        faults = history_faults(rows, self.rows(), self.ledger)
+        for each, places in zip(messages, carried(rows, self.ledger), strict=True):
+            if each.row.role == "user" and places and not _is_typed(each):
+                faults.append(Fault("typed words told as the agent's", f"row {each.row.id} {str(each.content)[:60]!r}"))
+        return faults
+
+
+def _is_typed(shown: reading.HistoryMessage) -> bool:
+    kind = str(shown.row.extra.get("display_kind") or "")
+    return engine.is_typed({**message_of(shown.row), "display_kind": kind})
+
+
+def _shown_row(shown: reading.HistoryMessage) -> Row:
+    row = shown.row
+    told = {"id": row.id, "role": row.role, "content": shown.content}
+    return row_of(told | {"tool_calls": row.tool_calls, "tool_call_id": row.tool_call_id})
