@@ -51,7 +51,8 @@ SYNTHETIC_USER_STARTS = (
     WARNING_START,
 )
 
-# Lines of Hermes' own model-free summaries that say how they were made, not what happened (docs/hermes.md section 4).
+# Lines of Hermes' own model-free summaries that say how they were made, not what happened (docs/hermes.md section 4);
+# those of 0.19, then what 0.22 words anew and puts behind any summary.
 FALLBACK_PHRASES = (
     "deterministic fallback",
     "This fallback was generated",
@@ -65,6 +66,15 @@ FALLBACK_PHRASES = (
     "unfulfilled instruction to re-answer",
     'under "## Historical Task Snapshot"',
     "[fallback summary truncated]",
+    "outstanding.)",
+    "None recoverable from compacted turns",
+    "Called tool(s): ",  # without what for
+    "remains background continuity context",
+    "This session contains no user-authored turns",
+    "Exact identifiers from the compacted region",
+    "Every real user message from the compacted region",
+    "remain fully preserved in session history",
+    "instructions were pruned during context compression",
 )
 
 # --- text that is written --------------------------------------------------------------------------------------------

@@ -56,6 +56,20 @@ class Driver:
         index, body = self._compressor()._find_latest_context_summary(messages, 0, len(messages))
         return {"index": index, "body": body}
 
+    def fallback(self, messages: list[dict[str, Any]], before: str) -> str:
+        """The summary it makes without a model, `before` being the summary that the last compaction left."""
+        compressor = self._compressor()(model="none/at-all", quiet_mode=True, config_context_length=128_000)
+        compressor._session_id, compressor._previous_summary = "20260714_043320_a80629", before
+        return str(compressor._build_static_fallback_summary(messages, reason="no answer"))
+
+    def media(self, text: str) -> list[str]:
+        """What its gateway finds to send in a reply, and what it looks at before it asks the disk."""
+        base: Any = importlib.import_module("gateway.platforms.base")
+        asked: list[str] = []
+        base.validate_media_delivery_path = lambda path, *_, **__: asked.append(path)
+        found, _ = base.BasePlatformAdapter.extract_media(text)
+        return [*(path for path, _ in found), *asked]
+
     def threats(self, text: str) -> list[str]:
         """What its scanner for injected orders finds, by the rules for what goes into memory: its strictest."""
         found: list[str] = importlib.import_module("tools.threat_patterns").scan_for_threats(text, scope="strict")

@@ -1,0 +1,47 @@
+"""What Hermes' own code writes and acts on, where ours only knows its words."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from compaction import protocol, sections, split
+from tests.compaction.test_media import DIRECTIVES
+
+from .hermes import Hermes
+
+
+def worked(orders: int, by_a_person: bool) -> list[dict[str, Any]]:
+    messages: list[dict[str, Any]] = []
+    for n in range(orders):
+        call = {"name": "terminal", "arguments": json.dumps({"command": f"find-order {n}"})}
+        asked = [{"role": "user", "content": f"Where is order B-2{n}?"}] if by_a_person else []
+        messages += [
+            *asked,
+            {"role": "assistant", "content": "", "tool_calls": [{"id": f"c{n}", "type": "function", "function": call}]},
+            {"role": "tool", "tool_call_id": f"c{n}", "content": f"B-2{n}: error, in Ghent"},
+            {"role": "assistant", "content": f"Order B-2{n} is in Ghent."},
+        ]
+    return messages
+
+
+@pytest.mark.parametrize("before", ["", "## Goal\nOrder B-27 was found.\n"])
+@pytest.mark.parametrize("orders", [0, 3, 60])
+@pytest.mark.parametrize("by_a_person", [True, False])
+def test_of_its_summary_without_a_model_what_happened_is_folded_in(
+    hermes: Hermes, before: str, orders: int, by_a_person: bool
+) -> None:
+    summary = hermes.ask("fallback", messages=worked(orders, by_a_person), before=before)
+    [body] = [part.text for part in split(summary) if part.kind == "summary"]
+    lines = [line for lines in sections.read_back(body).values() for line in lines]
+    assert bool(lines) is bool(orders or "B-27" in body)
+    assert [line for line in lines if "B-2" not in line and "find-order" not in line and "tool calls" not in line] == []
+
+
+@pytest.mark.parametrize("directive", DIRECTIVES)
+def test_its_gateway_finds_nothing_to_send_in_a_summary(hermes: Hermes, directive: str) -> None:
+    if directive != "MEDIA:photo.png":  # which another adapter takes
+        assert hermes.ask("media", text=directive) != []
+    assert hermes.ask("media", text=protocol.handoff_text(directive)) == []
