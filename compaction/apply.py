@@ -10,12 +10,13 @@ from typing import Any, Literal
 from . import messages as m
 from . import protocol
 from .anchors import Survival, anchors_in, anchors_of, survival, visible_text
-from .boundaries import plural
+from .boundaries import last_user, plural
+from .cut import fits, needs_note
 from .errors import BadTranscript, SummaryRejected
 from .media import without_old_images
-from .messages import Message
+from .messages import Message, patched
 from .pairs import loose_ends
-from .plan import Plan, needs_note
+from .plan import Plan
 from .repair import repairs
 from .rules import with_rules, without_rules
 from .tokens import message_tokens
@@ -207,11 +208,19 @@ class Rewrites:
             self.repairs.append(f"Message {index + 1}: {what} was left out.")
 
     def _merge(self, handoff: str) -> None:
-        """Write the handoff in front of the first tail message: summary, end marker, live text, blank lines between."""
+        """Write the handoff into the first tail message.
+
+        In front of the user's last message, which is the one to answer; behind any other text, whose place is not
+        behind the end marker, where it would seem new (hermes-agent #56372).
+        """
         index = next(i for i in self.after if i not in self.gone)
-        content = _prepended(handoff, self.now(index).get("content"))
+        content = self.now(index).get("content")
+        if index == last_user(self.plan.messages):
+            content, place = _prepended(handoff, content), "in front of"
+        else:
+            content, place = _appended_behind(content, handoff), "behind"
         self.change(index, {"content": content, protocol.FLAG: True}, "merged")
-        self.notes.append(f"The {self.name} stands in front of the text of message {index + 1}.")
+        self.notes.append(f"The {self.name} stands {place} the text of message {index + 1}.")
 
     def _edits(self, indices: Sequence[int]) -> Iterator[Edit]:
         for index in indices:
@@ -227,11 +236,6 @@ class Rewrites:
         kept = tuple(sorted(named - shortened))
         said = (tuple(self.repairs), tuple(self.notes))
         return Report(kept, tuple(sorted(shortened)), gone, *said, self.plan, output)
-
-
-def patched(message: Message, changes: dict[str, Any]) -> Message:
-    """A copy of the message with the changes made; a value of None removes its key."""
-    return {key: value for key, value in {**message, **changes}.items() if key not in changes or value is not None}
 
 
 def _user_image(message: Message) -> bool:
@@ -250,9 +254,22 @@ def _prepended(handoff: str, content: Any) -> Any:
     if not isinstance(content, (list, dict)):
         live = m.text(content)
         return f"{handoff}\n\n{live}" if live else handoff
-    blocks = m.blocks(content)
-    responses = any(isinstance(b, dict) and b.get("type") in ("input_text", "input_image") for b in blocks)
-    return [{"type": "input_text" if responses else "text", "text": f"{handoff}\n\n"}, *blocks]
+    return [_text_block(f"{handoff}\n\n", content), *m.blocks(content)]
+
+
+def _appended_behind(content: Any, handoff: str) -> Any:
+    """The live content as prior context, then the handoff, in one row and in the live content's own shape."""
+    before, behind = f"{protocol.PRIOR_HEADER}\n", f"\n\n{protocol.MERGE_DELIMITER}\n\n{handoff}"
+    if not isinstance(content, (list, dict)):
+        live = m.text(content)
+        return f"{before}{live}{behind}" if live else handoff
+    return [_text_block(before, content), *m.blocks(content), _text_block(behind, content)]
+
+
+def _text_block(text: str, beside: Any) -> dict[str, str]:
+    """A text block in the API's shape that the other blocks have."""
+    responses = any(isinstance(b, dict) and b.get("type") in ("input_text", "input_image") for b in m.blocks(beside))
+    return {"type": "input_text" if responses else "text", "text": text}
 
 
 def _message(messages: Sequence[Message], edit: Edit) -> Message:
@@ -283,9 +300,15 @@ def _require_smaller(plan: Plan, edits: Sequence[Edit], output: Sequence[Message
 def _check(draft: Rewrites, edits: Sequence[Edit], output: Sequence[Message]) -> None:
     """Refuse a result that breaks a promise: pairs complete, no equal role beside the handoff, each kept row once."""
     loose = loose_ends(output)
-    at = next((i for i, edit in enumerate(edits) if isinstance(edit, Insert)), None)
-    around = [] if at is None else [*map(m.role_beside, (*output[max(at - 1, 0) : at], *output[at + 1 : at + 2]))]
     named = [edit.index for edit in edits if not isinstance(edit, Insert)]
-    broken = loose.calls or loose.results or draft.plan.role in around
+    broken = loose.calls or loose.results or not _fits(draft, edits, output)
     if broken or named != sorted(set(named)) or not set(named) <= set(draft.kept):
         raise BadTranscript("unsafe_result", "No valid context can be built from this transcript; nothing was changed.")
+
+
+def _fits(draft: Rewrites, edits: Sequence[Edit], output: Sequence[Message]) -> bool:
+    """Whether the handoff's role is right where it stands; a merged one has the row's own."""
+    role, at = draft.plan.role, next((i for i, edit in enumerate(edits) if isinstance(edit, Insert)), None)
+    if role is None or at is None:
+        return True
+    return fits(role, output[at - 1] if at else None, output[at + 1] if at + 1 < len(output) else None)

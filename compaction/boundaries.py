@@ -8,7 +8,6 @@ corrections can be made one after another. All costs grow with the rows walked o
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import islice
 
 from . import messages as m
@@ -16,57 +15,8 @@ from . import protocol
 from .messages import Message
 from .pairs import Ids, OpenCalls, goes_on, stray_results
 from .policy import Policy
-from .tokens import Counter, message_tokens
-
-SLACK = 8  # tokens by which a text may differ from the sum of its parts
-
-
-@dataclass(slots=True)
-class Sizes:
-    """Tokens of each message, counted once and only when asked for."""
-
-    messages: Sequence[Message]
-    count: Counter
-    known: dict[int, int] = field(default_factory=dict)
-
-    def __getitem__(self, index: int) -> int:
-        size = self.known.get(index)
-        if size is None:
-            size = self.known[index] = message_tokens(self.messages[index], self.count)
-        return size
-
-    def total(self, indices: Iterable[int]) -> int:
-        """Tokens of these messages together."""
-        return sum(self[i] for i in indices)
-
-    def up_to(self, indices: Iterable[int], limit: int) -> int:
-        """Tokens of these messages together if fewer than `limit`, else some number from `limit` on.
-
-        Counts no more messages than that needs, and of a long one no more than its start.
-        """
-        total = 0
-        for i in indices:
-            if total >= limit:
-                break
-            total += self._least(i, limit - total)
-        return total
-
-    def reach(self, indices: Iterable[int], limit: int) -> bool:
-        """Whether these messages have at least `limit` tokens; counts no more of them than that needs."""
-        return self.up_to(indices, limit) >= limit
-
-    def _least(self, index: int, limit: int) -> int:
-        if index not in self.known:
-            said = m.countable(self.messages[index])
-            if shows_tokens(said, limit, self.count):
-                return limit
-        return self[index]
-
-
-def shows_tokens(text: str, tokens: int, count: Counter) -> bool:
-    """Whether the start of a long text shows already that it has this many tokens."""
-    start = text[: tokens * protocol.CHARACTERS_A_TOKEN]
-    return len(start) < len(text) and count(start) >= tokens + SLACK
+from .sizes import Sizes
+from .tokens import Counter
 
 
 def is_recompaction(messages: Sequence[Message]) -> bool:
@@ -171,7 +121,7 @@ def anchor_last_user(messages: Sequence[Message], index: int, head_end: int = 0)
 
     A handoff is not a user message, and neither are the agent's own notices unless there is nothing else.
     """
-    return _anchor(messages, index, head_end, _last_user(messages))
+    return _anchor(messages, index, head_end, last_user(messages))
 
 
 def anchor_last_reply(messages: Sequence[Message], index: int, head_end: int = 0) -> int:
@@ -179,15 +129,17 @@ def anchor_last_reply(messages: Sequence[Message], index: int, head_end: int = 0
 
     Rows with nothing but tool calls do not count, unless no assistant message has any text.
     """
-    return _anchor(messages, index, head_end, _last_reply(messages))
+    return _anchor(messages, index, head_end, last_reply(messages))
 
 
-def _last_user(messages: Sequence[Message]) -> int | None:
+def last_user(messages: Sequence[Message]) -> int | None:
+    """Index of the last message a user typed; where there is none, of the agent's last notice as user."""
     typed = _last(messages, m.is_typed)
     return _last(messages, m.is_user_message) if typed is None else typed
 
 
-def _last_reply(messages: Sequence[Message]) -> int | None:
+def last_reply(messages: Sequence[Message]) -> int | None:
+    """Index of the last reply a person can read; where there is none, of the last assistant message of any kind."""
     readable = _last(messages, m.is_readable_reply)
     if readable is not None:
         return readable
@@ -204,47 +156,27 @@ def _anchor(messages: Sequence[Message], index: int, head_end: int, at: int | No
     return align_end(messages, at, head_end)
 
 
-@dataclass(frozen=True, slots=True)
-class Cut:
-    """A tail start and, in plain sentences, why it is there."""
-
-    index: int
-    reasons: tuple[str, ...]
-
-
 def tail_start(messages: Sequence[Message], head_end: int, policy: Policy, count: Counter) -> int:
     """Index of the first message the tail keeps: by tokens, then aligned, then anchored; `head_end` if all of them."""
     lifted = {i for i in range(head_end, len(messages)) if m.is_standalone_handoff(messages[i])}
-    return find_tail(messages, head_end, policy, Sizes(messages, count), lifted).index
+    index, _ = by_tokens(len(messages), head_end, policy, Sizes(messages, count), lifted)
+    for move in (align_end, anchor_last_user, anchor_last_reply):
+        index = move(messages, index, head_end)
+    return index
 
 
-def find_tail(messages: Sequence[Message], head_end: int, policy: Policy, sizes: Sizes, lifted: Collection[int]) -> Cut:
-    """`tail_start` with its reasons. The `lifted` earlier handoffs cost nothing."""
-    index, why = _walk(len(messages), head_end, policy, sizes, lifted)
-    reasons = [why]
-    steps = (
-        (align_end, "The cut moved back {n} so that no tool call is parted from its results."),
-        (anchor_last_user, "The cut moved back {n} to keep the last user message."),
-        (anchor_last_reply, "The cut moved back {n} to keep the last reply a person can read."),
-    )
-    for move, sentence in steps:
-        moved = move(messages, index, head_end)
-        if moved < index:
-            reasons.append(sentence.format(n=plural(index - moved, "message")))
-        index = moved
-    return Cut(index, tuple(reasons))
+def by_tokens(length: int, head_end: int, policy: Policy, sizes: Sizes, lifted: Collection[int]) -> tuple[int, str]:
+    """Where the tail starts if only its budget and its fewest messages count, and a sentence that says so.
 
-
-def _walk(length: int, head_end: int, policy: Policy, sizes: Sizes, lifted: Collection[int]) -> tuple[int, str]:
-    """Back from the end while the budget lasts; a few messages stay beyond it, inside the soft ceiling."""
+    The `lifted` earlier handoffs cost nothing.
+    """
 
     def own() -> Iterator[int]:
         return (i for i in range(length - 1, head_end - 1, -1) if i not in lifted)
 
     budget = policy.tail_budget_of(sizes.up_to(own(), policy.full_tail_from))
-    fewest = max(
-        protocol.FEWEST_TAIL, min(policy.fewest_tail, sum(1 for _ in islice(own(), 2 * protocol.MOST_TAIL_FLOOR)) // 2)
-    )
+    most = sum(1 for _ in islice(own(), 2 * protocol.MOST_TAIL_FLOOR)) // 2
+    fewest = max(protocol.FEWEST_TAIL, min(policy.fewest_tail, most))
     start, kept, used = walk_back(own(), policy, sizes, budget, fewest)
     start = length if start is None else start
     held = f"The last {plural(kept, 'message')} ({used:,} tokens)"
@@ -259,43 +191,23 @@ def _walk(length: int, head_end: int, policy: Policy, sizes: Sizes, lifted: Coll
 def walk_back(
     own: Iterable[int], policy: Policy, sizes: Sizes, budget: int, fewest: int
 ) -> tuple[int | None, int, int]:
-    """Rows from the last one back while the budget lasts, `fewest` inside the soft ceiling and `keep_last` in any case.
+    """Rows from the last one back while the budget lasts; the oldest of them (None if none), how many, their tokens.
 
-    The oldest of them (None if there is none), how many they are, and their tokens.
+    Whatever they cost, the newest three and `keep_last` stay; up to `fewest` stay inside the soft ceiling, and beyond
+    it while they are small.
     """
     used = kept = 0
     start = None
     for i in own:
-        left = (policy.soft_ceiling if kept < fewest else budget) - used
-        if kept >= max(policy.keep_last or 0, 1) and sizes.reach([i], left + 1):
+        left = budget - used
+        if kept < fewest:
+            left = max(policy.soft_ceiling - used, policy.small_message)
+        if kept >= max(policy.keep_last or 0, protocol.FEWEST_TAIL) and sizes.reach([i], left + 1):
             break
         used += sizes[i]
         kept += 1
         start = i
     return start, kept, used
-
-
-def earlier_cuts(
-    messages: Sequence[Message], cut: int, lowest: int, policy: Policy, sizes: Sizes, lifted: Collection[int]
-) -> Iterator[int]:
-    """Rows between `lowest` and `cut`, nearest first, before which the tail may start as well.
-
-    Inside the soft ceiling and outside every tool group.
-    """
-    used = sizes.total(i for i in range(cut, len(messages)) if i not in lifted)
-    results = Ids()
-    for at in range(cut - 1, lowest, -1):
-        if at in lifted:
-            continue
-        used += sizes[at]
-        if used > policy.soft_ceiling:
-            return
-        answered = m.answers(messages[at])
-        results.add(answered)
-        taken = [results.take(call.ids) for call in m.calls(messages[at])]
-        goes = m.is_call_item(messages[at]) and not all(taken)  # a repair leaves it out: another row would be the first
-        if not answered and not results and not goes:
-            yield at
 
 
 def plural(n: int, noun: str, many: str = "") -> str:

@@ -17,24 +17,16 @@ from functools import cached_property
 
 from . import messages as m
 from . import protocol
-from .apply import Result, Rewrites, patched
-from .boundaries import (
-    SLACK,
-    Sizes,
-    align_end,
-    earlier_cuts,
-    is_mask_note,
-    is_recompaction,
-    plural,
-    system_rows,
-    walk_back,
-)
+from .apply import Result, Rewrites
+from .boundaries import align_end, is_mask_note, is_recompaction, plural, system_rows, walk_back
+from .cut import Role, earlier_cuts, fitting_role, growth
 from .errors import NothingToCompact
-from .messages import Message
-from .plan import Plan, Role, checked, fitting_role, growth
+from .messages import Message, patched
+from .plan import Plan, checked
 from .policy import Policy
 from .repair import repairs
 from .shortening import Shortened, shortened
+from .sizes import SLACK, Sizes
 from .tokens import Counter
 
 

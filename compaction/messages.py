@@ -49,6 +49,11 @@ def role_beside(message: Message) -> str:
     return "" if is_call_item(message) else role(message)
 
 
+def patched(message: Message, changes: dict[str, Any]) -> Message:
+    """A copy of the message with the changes made; a value of None removes its key."""
+    return {key: value for key, value in {**message, **changes}.items() if key not in changes or value is not None}
+
+
 def body_key(message: Message) -> str:
     """The key of `body`."""
     return "output" if message.get("role") is None and message.get("type") in RESULT_ITEMS else "content"

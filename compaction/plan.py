@@ -3,41 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import cached_property, partial
-from itertools import chain
-from typing import Literal
+from functools import cached_property
 
 from . import messages as m
 from . import protocol
-from .boundaries import (
-    SLACK,
-    Sizes,
-    align_start,
-    earlier_cuts,
-    find_tail,
-    head_of,
-    is_mask_note,
-    is_recompaction,
-    plural,
-    system_rows,
-)
+from .boundaries import align_start, head_of, is_mask_note, is_recompaction, plural, system_rows
+from .cut import Cut, Role, replaced_for, room_in
 from .errors import BadTranscript, NothingToCompact
 from .messages import Message
 from .policy import Policy
-from .repair import Repairs, repairs
-from .rules import with_rules, without_rules
+from .rules import without_rules
+from .sizes import Sizes
 from .tokens import Counter, message_tokens
-
-Role = Literal["user", "assistant"]
-ROLES: tuple[Role, ...] = ("user", "assistant")
 
 
 @dataclass(frozen=True)
 class Plan:
     """What a compaction would do. Indices are positions in `messages`; each stands in exactly one of the four tuples.
 
+    `head` stands in front of the handoff: the start, and of a running turn that is too long to stay as a whole the
+    user's message and the last reply.
     `lifted` are standalone earlier handoffs, wherever they stand; `previous_summary` the bodies of all earlier ones,
     oldest first (a merged one keeps its index where its live text goes). `role` is the new handoff's, None if it must
     be merged into the first tail message. `reasons` are sentences for people. `around` are the tokens that are written
@@ -85,16 +72,15 @@ class Plan:
 
     @cached_property
     def summary_budget(self) -> int:
-        """Tokens the summary may take: the policy's limit, and always less than what it replaces.
+        """Tokens the summary may take: the policy's limit, and a tenth of the context less than what it replaces.
 
         Counts no more of the middle than that needs, the newest messages first.
         """
-        around = self.around + SLACK
-        most = self.policy.most_summary
-        enough = max(math.ceil(most / self.policy.summary_ratio), most + around)
+        kept, most = self.head_tokens + self.tail_tokens, self.policy.most_summary
+        enough = max(math.ceil(most / self.policy.summary_ratio), replaced_for(most, kept, self.around))
         merged = sum(map(self._handoff_tokens, (*self.head, *self.tail)))
         replaced = merged + self.sizes.up_to((*self.lifted, *reversed(self.middle)), enough - merged)
-        return max(min(self.policy.summary_limit(replaced), replaced - around), 1)
+        return max(min(self.policy.summary_limit(replaced), room_in(replaced, kept, self.around)), 1)
 
     @property
     def tokens_after_estimate(self) -> int:
@@ -127,123 +113,18 @@ def plan(messages: Iterable[Message], policy: Policy, count: Counter) -> Plan:
     wanted = head_of(rows, policy, again)
     head_end = align_start(rows, wanted)
     _require_enough(len(rows) - head_end - len(lifted), policy)
-    draft = _Draft(rows, head_end, lifted, Sizes(rows, count), policy)
-    _require_middle(draft)
-    reasons = [_head_reason(system, wanted, again), *_grown(head_end - wanted), *draft.reasons]
+    cut = Cut(rows, head_end, lifted, Sizes(rows, count), policy)
+    _require_middle(cut)
+    reasons = [_head_reason(system, wanted, again), *_grown(head_end - wanted), *cut.reasons]
     if earlier:
         reasons.append(
             f"{plural(len(earlier), 'earlier summary', 'earlier summaries')} will be folded into the new one."
         )
     return Plan(
-        rows, policy, count, tuple(draft.own(0, draft.head_end)), tuple(draft.middle()), tuple(draft.tail()),
-        tuple(sorted(lifted)), "\n\n".join(filter(None, (_body(rows[i]) for i in earlier))), again, draft.role,
-        tuple(reasons), draft.around, draft.sizes,
+        rows, policy, count, tuple(cut.head()), tuple(cut.middle()), tuple(cut.tail()), tuple(sorted(lifted)),
+        "\n\n".join(filter(None, (_body(rows[i]) for i in earlier))), again, cut.role, tuple(reasons), cut.around,
+        cut.sizes,
     )  # fmt: skip
-
-
-def overhead(messages: Sequence[Message], count: Counter, rules: str) -> int:
-    """Tokens of a handoff around an empty body, and of the note if the system message still lacks it."""
-    tokens = count(protocol.handoff_text(with_rules("", rules))) + protocol.MESSAGE_TOKENS
-    return tokens + (count(protocol.NOTE) if needs_note(messages) else 0)
-
-
-def growth(head: list[Message], tail: list[Message], count: Counter, known: Repairs | None = None) -> int:
-    """Tokens by which kept rows get longer, because a stub stands where a call without a result was left out.
-
-    `known` are their repairs, if somebody has made them already.
-    """
-    kept = [*head, *tail]
-    found = repairs(head, tail) if known is None else known
-    made = ((kept[at], changes) for at, changes in found.items() if changes and "content" in changes)
-    grown = (message_tokens({**row, **changes}, count) - message_tokens(row, count) for row, changes in made)
-    return sum(tokens for tokens in grown if tokens > 0)
-
-
-def needs_note(messages: Sequence[Message]) -> bool:
-    """Whether message 0 is a system prompt that does not carry the note yet."""
-    if not messages or not m.is_system(messages[0]):
-        return False
-    content = messages[0].get("content")
-    readable = content is None or isinstance(content, (str, list, dict))
-    return readable and protocol.NOTE_SENTENCE not in m.text(content).lower()
-
-
-class _Draft:
-    """A plan for a given head: where the tail starts, and which role the handoff gets there."""
-
-    def __init__(
-        self, rows: tuple[Message, ...], head_end: int, lifted: set[int], sizes: Sizes, policy: Policy
-    ) -> None:
-        self.rows, self.head_end, self.lifted, self.sizes, self.policy = rows, head_end, lifted, sizes, policy
-        cut = find_tail(rows, head_end, policy, sizes, lifted)
-        self.cut = cut.index
-        self.role, moved = self._seat()
-        self.reasons = [*cut.reasons, *moved]
-        grown = growth(*self._kept(), sizes.count, None if moved else self._repairs)
-        self.around = overhead(rows, sizes.count, policy.rules) + grown
-
-    def own(self, start: int, end: int) -> Iterator[int]:
-        """The rows of a stretch without earlier handoffs."""
-        return (i for i in range(start, end) if i not in self.lifted)
-
-    def middle(self) -> Iterator[int]:
-        return self.own(self.head_end, self.cut)
-
-    def tail(self) -> Iterator[int]:
-        return self.own(self.cut, len(self.rows))
-
-    def worth_it(self) -> bool:
-        """Whether there is a middle, and it is larger than the smallest handoff that could replace it."""
-        return self._worth_it(self.cut, self.around)
-
-    def _worth_it(self, cut: int, around: int) -> bool:
-        middle = partial(self.own, self.head_end, cut)
-        if next(middle(), None) is None:
-            return False
-        return self.sizes.reach(chain(middle(), self.lifted), around + SLACK + protocol.SMALLEST_BODY_TOKENS)
-
-    def _seat(self) -> tuple[Role | None, list[str]]:
-        """The handoff's role; the cut moves back to where one fits if it can."""
-        before, after = self._neighbours()
-        role = fitting_role(before, after)
-        if role is not None:
-            return role, []
-        at = self._better_cut(before)
-        if at is None:
-            return None, [
-                "The summary will stand in front of the text of the first recent message, because as a message of its"
-                " own it would stand beside one of the same role."
-            ]
-        moved, self.cut = self.cut - at, at
-        return fitting_role(before, m.role_beside(self.rows[at])), [
-            f"The cut moved back {plural(moved, 'message')} so that the summary can stand as a message of its own."
-        ]
-
-    def _kept(self) -> tuple[list[Message], list[Message]]:
-        return [self.rows[i] for i in self.own(0, self.head_end)], [self.rows[i] for i in self.tail()]
-
-    def _neighbours(self) -> tuple[str | None, str]:
-        """Roles of the last head row (None: nothing but system rows) and the first tail row, as they will be sent."""
-        head, tail = self._kept()
-        self._repairs = repairs(head, tail)
-        gone = {at for at, changes in self._repairs.items() if changes is None}
-        before = [m.role_beside(row) for at, row in enumerate(head) if at not in gone and not m.is_system(row)]
-        after = (m.role_beside(row) for at, row in enumerate(tail, len(head)) if at not in gone)
-        return before[-1] if before else None, next(after, "")
-
-    def _better_cut(self, before: str | None) -> int | None:
-        """The nearest earlier place for the cut where a role fits, if that leaves something to summarise."""
-        cuts = earlier_cuts(self.rows, self.cut, self.head_end, self.policy, self.sizes, self.lifted)
-        at = next((at for at in cuts if fitting_role(before, m.role_beside(self.rows[at]))), None)
-        return at if at and self._worth_it(at, overhead(self.rows, self.sizes.count, self.policy.rules)) else None
-
-
-def fitting_role(before: str | None, after: str) -> Role | None:
-    """A role that is neither neighbour's; leading the transcript only "user", which most providers demand there."""
-    for role in ROLES:
-        if role not in (before, after) and (before is not None or role == "user"):
-            return role
-    return None
 
 
 def checked(messages: Iterable[Message]) -> tuple[Message, ...]:
@@ -273,21 +154,17 @@ def _require_enough(after_head: int, policy: Policy) -> None:
         )
 
 
-def _require_middle(draft: _Draft) -> None:
-    if next(draft.middle(), None) is None:
-        if draft.cut > draft.head_end:
-            raise NothingToCompact(
-                "only_summaries",
-                "Before the recent messages there is nothing but an earlier summary. Old tool output among them can"
-                " still be shortened.",
-            )
+def _require_middle(cut: Cut) -> None:
+    if next(cut.middle(), None) is None:
+        if cut.index > cut.head_end:
+            raise NothingToCompact("only_summaries", "Before the recent messages there are only earlier summaries.")
+        raise NothingToCompact("turn_in_progress", "Everything after the start is recent and stays word for word.")
+    if not cut.worth_it():
         raise NothingToCompact(
-            "turn_in_progress",
-            "Everything after the start stays word for word: it is the last user message, the last reply and what came"
-            " after them. Old tool output among it can still be shortened.",
+            "too_small",
+            "Too little would be won: what could be summarised, less the room its summary takes, is not a tenth of the"
+            " context.",
         )
-    if not draft.worth_it():
-        raise NothingToCompact("too_small", "The messages that could be summarised are shorter than a summary of them.")
 
 
 def _head_reason(system: int, wanted: int, again: bool) -> str:

@@ -47,6 +47,16 @@ class Policy:
         return int(self.tail_budget * protocol.SOFT_CEILING)
 
     @property
+    def small_message(self) -> int:
+        """Tokens up to which a recent message is small: eight of them take no more than half of the tail budget."""
+        return self.tail_budget // (2 * protocol.MOST_TAIL_FLOOR)
+
+    @property
+    def enough(self) -> int:
+        """Tokens of a context that needs no compaction: it is below the threshold at which agents compact."""
+        return int(self.context_window * self.threshold)
+
+    @property
     def full_tail_from(self) -> int:
         """Tokens of a context from which on the recent messages get the whole tail budget."""
         return self.soft_ceiling + max(self.tail_budget - int(self.soft_ceiling * self.target_ratio), 0)
@@ -61,7 +71,7 @@ class Policy:
 
     @property
     def fewest_tail(self) -> int:
-        """Messages the tail keeps even beyond its budget (inside the soft ceiling): max(3, min(n, 8))."""
+        """Messages the tail keeps even beyond its budget, inside the soft ceiling or small: max(3, min(n, 8))."""
         return max(protocol.FEWEST_TAIL, min(self.protect_last_n, protocol.MOST_TAIL_FLOOR))
 
     @property

@@ -9,7 +9,8 @@ import pytest
 
 import compaction
 from compaction import Insert, Keep, Message, Policy, Result, Rewrite, SummaryRejected, apply, plan, protocol, split
-from compaction.apply import patched
+from compaction import messages as m
+from compaction.messages import patched
 from tests.compaction.transcripts import (
     SMALL,
     call,
@@ -82,9 +83,9 @@ def test_the_system_message_gets_the_note_once() -> None:
     assert blocks.messages[0]["content"][1] == {"type": "text", "text": protocol.NOTE}
 
 
-def test_a_merged_handoff_stands_before_the_live_text() -> None:
+def test_a_handoff_merged_into_the_message_to_answer_stands_before_its_text() -> None:
     live = "last question " + words(300)
-    messages = merging({**user(live), "api_content": "sent bytes", "extra": 1}, reply("ok"))
+    messages = merging({**user(live), "api_content": "sent bytes", "extra": 1}, reply("ok"), reply("done"))
     made = compacted(messages)
     row = made.messages[0]
     assert row == {
@@ -94,7 +95,7 @@ def test_a_merged_handoff_stands_before_the_live_text() -> None:
         "_compressed_summary": True,
     }
     [edit] = rewrites(made).values()
-    assert edit.why == "merged" and edit.changes["api_content"] is None and edit.index == len(messages) - 2
+    assert edit.why == "merged" and edit.changes["api_content"] is None and edit.index == len(messages) - 3
     assert not any(isinstance(edit, Insert) for edit in made.edits)
     assert [(p.kind, p.text) for p in split(row["content"])] == [("summary", BODY), ("live", live)]
     assert edit.index in made.report.kept and made.report.notes == (
@@ -105,19 +106,32 @@ def test_a_merged_handoff_stands_before_the_live_text() -> None:
 @pytest.mark.parametrize("kind", ["text", "input_text"])
 def test_a_merged_handoff_leads_a_list_in_the_lists_own_dialect(kind: str) -> None:
     live: list[Any] = [{"type": kind, "text": "look " + words(300)}, image()]
-    made = compacted(merging(user(live), reply("ok")))
+    made = compacted(merging(user(live), reply("ok"), reply("done")))
     content = made.messages[0]["content"]
     assert content[0] == {"type": kind, "text": f"{protocol.handoff_text(BODY)}\n\n"} and content[1:] == live
     assert split(content)[1].content == live
 
 
-def test_a_handoff_merged_into_a_row_of_tool_calls_keeps_the_calls() -> None:
+@pytest.mark.parametrize("live", ["old question " + words(300), [{"type": "input_text", "text": "look " + words(300)}]])
+def test_old_text_does_not_stand_behind_the_end_marker_as_if_it_were_new(live: Any) -> None:
+    """hermes-agent #56372: a message that was answered is prior context, and the handoff stands behind it."""
+    made = compacted(merging(user(live), reply("ok"), user("thanks"), reply("done")))
+    row = made.messages[0]
+    prior, summary = split(row["content"], flagged=True)
+    assert (prior.kind, prior.content) == ("prior", live) and (summary.kind, summary.text) == ("summary", BODY)
+    text = row["content"] if isinstance(live, str) else "".join(block["text"] for block in row["content"])
+    assert text.startswith(protocol.PRIOR_HEADER) and text.endswith(protocol.END_MARKER)
+    assert m.live_content(row) == live and row["_compressed_summary"] is True
+    assert made.report.notes[-1].startswith("The summary stands behind the text of message ")
+
+
+def test_a_handoff_in_front_of_calls_is_a_message_of_its_own() -> None:
     big = [row for i in range(4) for row in (reply("", f"c{i}"), result(f"c{i}", words(900)))]
     messages = [system(), user("go"), *big, reply(None, "b"), result("b", words(400)), reply("Done.")]
     made = compacted(messages, Policy(context_window=4_000, protect_first_n=2))
-    assert [row["role"] for row in made.messages] == ["system", "user", "assistant", "tool", "assistant"]
-    assert made.messages[2]["tool_calls"] == [call("b")]
+    assert [row["role"] for row in made.messages] == ["system", "user", "assistant", "assistant", "tool", "assistant"]
     assert made.messages[2]["content"] == protocol.handoff_text(BODY)
+    assert made.messages[3:] == messages[-3:]
 
 
 def test_earlier_handoffs_are_unwrapped_and_only_one_remains() -> None:

@@ -195,7 +195,7 @@ def test_a_few_messages_stay_beyond_the_budget_but_inside_the_soft_ceiling() -> 
 def test_the_last_message_stays_however_large() -> None:
     messages = [*exchange(20), user("big " + words(5_000))]
     start = tail_start(messages, 2, SMALL, count)
-    assert start == len(messages) - 2  # itself, and the anchored reply before it
+    assert start == len(messages) - 3  # the newest three
 
 
 def test_keep_last_is_a_floor_without_a_ceiling() -> None:
@@ -214,7 +214,7 @@ def test_a_transcript_inside_the_soft_ceiling_still_gets_a_useful_cut() -> None:
 
 def test_an_image_takes_its_place_in_the_tail() -> None:
     messages = [*exchange(20), user([{"type": "text", "text": "look"}, image()]), reply("I see.")]
-    assert tail_start(messages, 2, SMALL, count) == len(messages) - 2
+    assert tail_start(messages, 2, SMALL, count) == len(messages) - 3
 
 
 def test_earlier_handoffs_take_no_room_in_the_tail() -> None:

@@ -241,10 +241,10 @@ def test_between_a_reply_and_a_question_it_is_merged_when_no_better_place_lies_n
     messages = [system(), *turn(LONG * 9), *exchange(30)]
     made = masked(messages)
     [carrier] = [row for row in made.messages if protocol.is_handoff(row)]
-    [note, live] = compaction.split(carrier["content"])
-    assert note.text == made.summary and live.kind == "live"
+    [live, note] = compaction.split(carrier["content"])
+    assert note.text == made.summary and live.kind == "prior"
     assert live.text == messages[made.plan.tail[0]]["content"]
-    assert made.report.notes == (f"The note stands in front of the text of message {made.plan.tail[0] + 1}.",)
+    assert made.report.notes == (f"The note stands behind the text of message {made.plan.tail[0] + 1}.",)
     with pytest.raises(NothingToCompact):
         masked(made.messages)
 

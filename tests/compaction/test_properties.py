@@ -64,11 +64,13 @@ def test_calls_and_results_are_complete_and_the_handoff_stands_beside_no_equal_r
     plan, result = run(messages, policy)
     loose = loose_ends(result.messages)
     assert not loose.calls and not loose.results
-    roles = [m.role_beside(row) for row in result.messages]
     at = [i for i, edit in enumerate(result.edits) if isinstance(edit, compaction.Insert)]
     assert len(at) == (plan.role is not None)
+    roles = [m.role_beside(row) for row in result.messages]
     for i in at:
-        assert roles[i] not in (roles[i - 1 : i] + roles[i + 1 : i + 2])
+        assert roles[i] not in roles[i - 1 : i]
+        behind = result.messages[i + 1]
+        assert roles[i] != roles[i + 1] or (plan.role == "assistant" and roles[i - 1] == "user" and m.calls(behind))
         assert any(not m.is_system(row) for row in result.messages[:i]) or roles[i] == "user"
 
 
@@ -117,10 +119,14 @@ def left_out(index: int, row: Message) -> str:
 @given(transcripts, policies)
 def test_the_last_user_message_and_the_last_readable_reply_are_live(messages: list[Message], policy: Policy) -> None:
     plan, _ = run(messages, policy)
+    """A reply that nobody asked for would lead the context; and one whose question is large is not kept beside it."""
     kept = {*plan.head, *plan.tail}
-    for wanted in (m.is_user_message, m.is_typed, m.is_readable_reply):
-        last = [i for i, row in enumerate(messages) if wanted(row)][-1:]
-        assert set(last) <= kept
+    typed, replies = (
+        [i for i, row in enumerate(messages) if wanted(row)] for wanted in (m.is_typed, m.is_readable_reply)
+    )
+    assert set(typed[-1:]) <= kept
+    if not any("goes into the summary" in reason for reason in plan.reasons):
+        assert set(replies[-1:]) <= kept
 
 
 @SETTINGS
@@ -141,7 +147,11 @@ def test_a_recompaction_keeps_the_system_prompt_alone(messages: list[Message], p
 
 
 def assert_head_of_recompaction(plan: Plan) -> None:
-    assert plan.head == ((0,) if m.is_system(plan.messages[0]) else ())
+    system = (0,) if m.is_system(plan.messages[0]) else ()
+    held = plan.head[len(system) :]
+    assert plan.head[: len(system)] == system and all(i < plan.tail[0] for i in held)
+    spoken = [i for i in held if m.is_typed(plan.messages[i]) or m.is_readable_reply(plan.messages[i])]
+    assert len(spoken) <= 3, "the last message, the last reply and what that answered"
 
 
 @SETTINGS

@@ -304,7 +304,10 @@ def test_neither_anchor_can_disappear_and_the_user_comes_first() -> None:
     assert boundaries.anchor_last_user(messages, start, 3) == 31  # without the reply it would end here
     assert boundaries.anchor_last_reply(messages, start, 3) == 20  # the answer that the user's message followed
     assert boundaries.tail_start(messages, 3, FEW, count) == 20
-    reasons = [r for r in compaction.plan(messages, FEW, count).reasons if " to keep the last " in r]
+    wide = Policy(
+        context_window=4_000, protect_last_n=3, threshold=1.0, target_ratio=0.1
+    )  # as FEW, but for its threshold
+    reasons = [r for r in compaction.plan(messages, wide, count).reasons if " to keep the last " in r]
     assert "the last user message" in reasons[0]
     assert "11 messages" in reasons[1] and "the last reply" in reasons[1]
 
@@ -312,7 +315,7 @@ def test_neither_anchor_can_disappear_and_the_user_comes_first() -> None:
     assert boundaries.anchor_last_user(other, start, 3) == 21
     assert boundaries.anchor_last_reply(other, start, 3) == 32  # without the user it would end here
     assert boundaries.tail_start(other, 3, FEW, count) == 21
-    reasons = [r for r in compaction.plan(other, FEW, count).reasons if " to keep the last " in r]
+    reasons = [r for r in compaction.plan(other, wide, count).reasons if " to keep the last " in r]
     assert len(reasons) == 1 and "to keep the last user message" in reasons[0]
 
 
@@ -430,8 +433,8 @@ MERGING: list[Message] = [system(NOTED), *block(30), reply("x" * 40_000)]  # the
 
 def test_a_merged_row_is_summary_blank_line_end_marker_blank_line_live_text() -> None:
     live = hundred("And what about this?")
-    plan, made = compacted([*MERGING, user(live), reply("Yes.")])
-    assert plan.role is None and len(made.messages) == 3
+    plan, made = compacted([*MERGING, user(live), reply("Yes."), reply("Done.")])
+    assert plan.role is None and len(made.messages) == 4
     content = made.messages[1]["content"]
     assert content == f"{made.handoff}\n\n{live}"
     assert content.endswith(f"{SHORT}\n\n{protocol.END_MARKER}\n\n{live}")
@@ -449,7 +452,7 @@ def test_a_merged_row_is_summary_blank_line_end_marker_blank_line_live_text() ->
     ],
 )
 def test_a_merged_row_of_a_multimodal_list_keeps_its_blocks(live: Any) -> None:
-    plan, made = compacted([*MERGING, user(live), reply("Yes.")])
+    plan, made = compacted([*MERGING, user(live), reply("Yes."), reply("Done.")])
     assert plan.role is None
     content = made.messages[1]["content"]
     assert content[1:] == (live if isinstance(live, list) else [live])

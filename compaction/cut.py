@@ -1,0 +1,284 @@
+"""Where the tail starts, what stands between head and handoff, and the handoff's role.
+
+The cut goes back from the end by tokens and moves further back for two anchors: the user's last message and the last
+reply a person can read. An agent that works for hours has one request and hundreds of calls, so keeping everything from
+an anchor on may leave nothing to summarise. Such an anchor is held by itself, word for word, before the handoff, a
+reply with the message it answered where it must not stand alone; and the cut stays inside the turn. Both are decided
+anew at each compaction: as soon as a newer one exists, the older goes.
+
+The handoff must not add a pair of neighbours with one role. Inside a running turn, behind the user's message, neither
+role does: there it speaks as assistant in front of a call. Strict chat templates do not count messages with calls, and
+Hermes Agent places its own summaries by the same rule (`agent/context_compressor.py`, `_template_visible_role`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Sequence
+from itertools import chain
+from typing import Literal
+
+from . import messages as m
+from . import protocol
+from .boundaries import align_end, align_start, by_tokens, last_reply, last_user, plural
+from .messages import Message, patched
+from .pairs import Ids
+from .policy import Policy
+from .repair import Repairs, repairs
+from .rules import with_rules
+from .sizes import SLACK, Sizes
+from .tokens import Counter, message_tokens
+
+Role = Literal["user", "assistant"]
+ROLES: tuple[Role, ...] = ("user", "assistant")
+
+
+class Cut:
+    """The cut for a given head, settled at once; all but the arguments are results.
+
+    `index` is the first message of the tail, `held` the indices of messages before it that stay in front of the
+    handoff, `role` the handoff's (None: it must be merged into the first tail message), `around` the tokens written
+    besides the summary's body, `reasons` sentences for people.
+    """
+
+    def __init__(
+        self, rows: tuple[Message, ...], head_end: int, lifted: Collection[int], sizes: Sizes, policy: Policy
+    ) -> None:
+        self.rows, self.head_end, self.lifted, self.sizes, self.policy = rows, head_end, lifted, sizes, policy
+        self.held: tuple[int, ...] = ()
+        self.index, why = by_tokens(len(rows), head_end, policy, sizes, lifted)
+        self.reasons = [why]
+        self.around = overhead(rows, sizes.count, policy.rules)
+        self._move(align_end(rows, self.index, head_end), "so that no tool call is parted from its results")
+        self._anchor_user()
+        self._anchor_reply()
+        self.role = self._seat()
+        self.around += growth(*self._kept(), sizes.count)
+
+    def head(self) -> Iterator[int]:
+        """The rows in front of the handoff."""
+        return chain(self._own(0, self.head_end), self.held)
+
+    def middle(self) -> Iterator[int]:
+        """The rows to summarise, earlier handoffs aside."""
+        return self._between(self.head_end, self.index)
+
+    def tail(self) -> Iterator[int]:
+        """The rows behind the handoff."""
+        return self._own(self.index, len(self.rows))
+
+    def worth_it(self) -> bool:
+        """Whether the compaction can win a tenth of the context and leave room for a short summary.
+
+        Counts what is kept, and of what is replaced no more than it must.
+        """
+        return self._worth_it(self.index, self.sizes.total(chain(self.head(), self.tail())))
+
+    def _worth_it(self, index: int, kept: int) -> bool:
+        middle = list(self._between(self.head_end, index))
+        if not middle:
+            return False
+        body = min(protocol.SHORT_SUMMARY_TOKENS, self.policy.most_summary)
+        wanted = replaced_for(body, kept, self.around)
+        return self.sizes.reach(chain(reversed(middle), self.lifted), wanted)
+
+    # --- rows --------------------------------------------------------------------------------------------------------
+    def _own(self, start: int, end: int) -> Iterator[int]:
+        """The rows of a stretch without earlier handoffs."""
+        return (i for i in range(start, end) if i not in self.lifted)
+
+    def _between(self, start: int, end: int) -> Iterator[int]:
+        return (i for i in self._own(start, end) if i not in self.held)
+
+    def _kept(self) -> tuple[list[Message], list[Message]]:
+        return [self.rows[i] for i in self.head()], [self.rows[i] for i in self.tail()]
+
+    # --- anchors -----------------------------------------------------------------------------------------------------
+    def _move(self, index: int, why: str) -> None:
+        if index < self.index:
+            self.reasons.append(f"The cut moved back {plural(self.index - index, 'message')} {why}.")
+            self.index = index
+
+    def _anchor_user(self) -> None:
+        at = last_user(self.rows)
+        if at is None or not self.head_end <= at < self.index:
+            return
+        moved = align_end(self.rows, at, self.head_end)
+        if self._may_move(moved):
+            self._move(moved, "to keep the last user message")
+        elif m.is_typed(self.rows[at]):
+            self.held = (at,)
+            self.reasons.append(
+                "The turn that the last user message started is too long to stay as a whole: the message stays word"
+                " for word, directly before the summary, and the cut is inside the turn."
+            )
+
+    def _anchor_reply(self) -> None:
+        at = last_reply(self.rows)
+        if at is None or not self.head_end <= at < self.index:
+            return
+        moved = align_end(self.rows, at, self.head_end)
+        if self._may_move(moved) and not any(i >= moved for i in self.held):
+            self._move(moved, "to keep the last reply a person can read")
+        elif m.is_readable_reply(self.rows[at]):
+            exchange = self._exchange(at)
+            self.held = tuple(sorted({*self.held, *exchange}))
+            where = "stays word for word, before the summary" if exchange else "goes into the summary"
+            self.reasons.append(f"The last reply a person can read is far back: it {where}.")
+
+    def _exchange(self, at: int) -> list[int]:
+        """The reply at `at`, with its results if they are small; and if it would else lead the context, or stand behind
+        another reply, the user's message it answered. Nothing if there is none, or that is large.
+
+        Anthropic refuses a context that an assistant's message leads, and Hermes up to 0.19 sends it as it is.
+        """
+        small = self.policy.soft_ceiling - self.policy.tail_budget
+        group = list(self._own(at, align_start(self.rows, at + 1)))
+        if self.sizes.reach(group, small + 1):
+            group = [at]  # its words: a repair takes the calls off
+        before = [i for i in self.head() if i < at and not m.is_system(self.rows[i])]
+        if before and m.role_beside(self.rows[before[-1]]) != "assistant":
+            return group
+        asked = (i for i in range(at - 1, self.head_end - 1, -1) if m.is_user_message(self.rows[i]))
+        question = next(asked, None)
+        if question is None or self.sizes.reach([question], small + 1):
+            return []
+        return [question, *group]
+
+    def _may_move(self, index: int) -> bool:
+        """Whether a tail from here on leaves enough to summarise, and the context below the agent's threshold."""
+        kept = self.sizes.up_to(chain(self.head(), self._own(index, len(self.rows))), self.policy.enough)
+        return kept + self.policy.most_summary < self.policy.enough and self._worth_it(index, kept)
+
+    # --- the handoff's role ------------------------------------------------------------------------------------------
+    def _seat(self) -> Role | None:
+        """The handoff's role; the cut moves to where one fits if it can."""
+        before, after = self._neighbours()
+        role = fitting_role(_role(before), _role(after) or "")
+        if role is not None:
+            return role
+        at = self._earlier(_role(before))
+        if at is not None:
+            self._move(at, "so that the summary can stand as a message of its own")
+            return fitting_role(_role(before), m.role_beside(self.rows[at]))
+        if self._leads_with_request():
+            before, after = self._neighbours()
+        if before is not None and fits("assistant", before, after):
+            return "assistant"
+        self.reasons.append(
+            "The summary will be in one message with the text of the first recent message, because as a message of its"
+            " own it would stand beside one of the same role."
+        )
+        return None
+
+    def _neighbours(self) -> tuple[Message | None, Message | None]:
+        """The last row before the handoff (None: nothing but system rows) and the first behind it, as they are sent."""
+        head, tail = self._kept()
+        changed = repairs(head, tail)
+        sent = [
+            patched(row, changes) if (changes := changed.get(at, {})) is not None else None
+            for at, row in enumerate([*head, *tail])
+        ]
+        before = [row for row in sent[: len(head)] if row is not None and not m.is_system(row)]
+        return before[-1] if before else None, next((row for row in sent[len(head) :] if row is not None), None)
+
+    def _earlier(self, before: str | None) -> int | None:
+        """The nearest earlier place for the cut where a role fits, if that leaves something to summarise."""
+        lowest = max((self.head_end, *(i + 1 for i in self.held)))
+        cuts = earlier_cuts(self.rows, self.index, lowest, self.policy, self.sizes, self.lifted)
+        at = next((at for at in cuts if fitting_role(before, m.role_beside(self.rows[at]))), None)
+        if at is None:
+            return None
+        kept = self.sizes.total(chain(self.head(), self._own(at, len(self.rows))))
+        return at if self._worth_it(at, kept) else None
+
+    def _leads_with_request(self) -> bool:
+        """Move the user's message that leads the tail in front of the handoff, if it is the last and work goes on."""
+        tail = list(self.tail())
+        if len(tail) < 2 or tail[0] != last_user(self.rows) or not _calls(self.rows[tail[1]]):
+            return False
+        self.held = (*self.held, tail[0])
+        self.index = tail[1]
+        self.reasons.append("The last user message stays word for word, directly before the summary.")
+        return True
+
+
+def _role(message: Message | None) -> str | None:
+    return None if message is None else m.role_beside(message)
+
+
+def fitting_role(before: str | None, after: str) -> Role | None:
+    """A role that is neither neighbour's; leading the transcript only "user", which most providers demand there."""
+    for role in ROLES:
+        if role not in (before, after) and (before is not None or role == "user"):
+            return role
+    return None
+
+
+def fits(role: Role, before: Message | None, after: Message | None) -> bool:
+    """Whether a handoff of this role may stand between these messages: beside none of its role but calls behind it."""
+    if before is not None and m.role_beside(before) == role:
+        return False
+    return after is None or m.role_beside(after) != role or _calls(after)
+
+
+def _calls(message: Message) -> bool:
+    return m.role(message) == "assistant" and bool(m.calls(message))
+
+
+def earlier_cuts(
+    messages: Sequence[Message], cut: int, lowest: int, policy: Policy, sizes: Sizes, lifted: Collection[int]
+) -> Iterator[int]:
+    """Rows between `lowest` and `cut`, nearest first, before which the tail may start as well.
+
+    Inside the soft ceiling and outside every tool group.
+    """
+    used = sizes.total(i for i in range(cut, len(messages)) if i not in lifted)
+    results = Ids()
+    for at in range(cut - 1, lowest, -1):
+        if at in lifted:
+            continue
+        used += sizes[at]
+        if used > policy.soft_ceiling:
+            return
+        answered = m.answers(messages[at])
+        results.add(answered)
+        taken = [results.take(call.ids) for call in m.calls(messages[at])]
+        goes = m.is_call_item(messages[at]) and not all(taken)  # a repair leaves it out: another row would be the first
+        if not answered and not results and not goes:
+            yield at
+
+
+def overhead(messages: Sequence[Message], count: Counter, rules: str) -> int:
+    """Tokens of a handoff around an empty body, and of the note if the system message still lacks it."""
+    tokens = count(protocol.handoff_text(with_rules("", rules))) + protocol.MESSAGE_TOKENS
+    return tokens + (count(protocol.NOTE) if needs_note(messages) else 0)
+
+
+def growth(head: list[Message], tail: list[Message], count: Counter) -> int:
+    """Tokens by which kept rows get longer, because a stub stands where a call without a result was left out."""
+    kept = [*head, *tail]
+    found: Repairs = repairs(head, tail)
+    made = ((kept[at], changes) for at, changes in found.items() if changes and "content" in changes)
+    grown = (message_tokens({**row, **changes}, count) - message_tokens(row, count) for row, changes in made)
+    return sum(tokens for tokens in grown if tokens > 0)
+
+
+def replaced_for(body: int, kept: int, around: int) -> int:
+    """Tokens that must be replaced so that a summary of `body` tokens wins the smallest share of the context."""
+    share = protocol.SMALLEST_WIN
+    return math.ceil((share * kept + around + SLACK + body) / (1 - share))
+
+
+def room_in(replaced: int, kept: int, around: int) -> int:
+    """Tokens a summary may take that replaces so many and wins the smallest share of the context."""
+    return int(replaced - around - SLACK - protocol.SMALLEST_WIN * (kept + replaced))
+
+
+def needs_note(messages: Sequence[Message]) -> bool:
+    """Whether message 0 is a system prompt that does not carry the note yet."""
+    if not messages or not m.is_system(messages[0]):
+        return False
+    content = messages[0].get("content")
+    readable = content is None or isinstance(content, (str, list, dict))
+    return readable and protocol.NOTE_SENTENCE not in m.text(content).lower()
