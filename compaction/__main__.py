@@ -70,7 +70,7 @@ def _compacted(messages: list[Message], policy: Policy, given: argparse.Namespac
     count = compaction.counter_for(given.model)
     if given.strategy == "mask":
         return mask.compact(messages, policy, count)
-    plan = compaction.plan(messages, policy, count)
+    plan = mask.or_summary(messages, policy, count)
     ask = offline.summarize if written is None else lambda request: written  # what a file says is judged as well
     return compaction.apply(plan, compaction.summarize(plan, ask, today=given.today))
 

@@ -17,7 +17,14 @@ class CompactionError(Exception):
 
 
 class NothingToCompact(CompactionError):
-    """The rules leave no message that could be replaced by a shorter summary."""
+    """The rules leave no message that could be replaced by a shorter summary.
+
+    `instead` names the strategy that would help ("mask"), "" where none does.
+    """
+
+    def __init__(self, code: str, reason: str, instead: str = "") -> None:
+        super().__init__(code, reason)
+        self.instead = instead
 
 
 class BadTranscript(CompactionError):

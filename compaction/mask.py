@@ -11,7 +11,7 @@ for an output begin with a fixed mark, and what was cut is short.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -23,6 +23,7 @@ from .cut import Role, earlier_cuts, fitting_role, growth
 from .errors import NothingToCompact
 from .messages import Message, patched
 from .plan import Plan, checked
+from .plan import plan as plan_summary
 from .policy import Policy
 from .repair import repairs
 from .shortening import Shortened, shortened
@@ -121,6 +122,28 @@ def apply(plan: MaskPlan) -> Result:
         elif is_mask_note(plan.messages[i]):
             draft.unwrap(i)
     return draft.result(plan.note)
+
+
+def or_summary(messages: Sequence[Message], policy: Policy, count: Counter) -> Plan:
+    """`compaction.plan`; its refusal says so where this strategy would win enough. Raises what that raises."""
+    try:
+        return plan_summary(messages, policy, count)
+    except NothingToCompact as refusal:
+        won = _would_win(messages, policy, count)
+        if not won:
+            raise
+        reason = f"{refusal.reason} Shortening old tool output would win {won:,} tokens."
+        raise NothingToCompact(refusal.code, reason, instead="mask") from None
+
+
+def _would_win(messages: Sequence[Message], policy: Policy, count: Counter) -> int:
+    """Tokens this strategy would win; 0 where that is no share worth it."""
+    try:
+        made = plan(messages, policy, count)
+    except NothingToCompact:
+        return 0
+    won = made.tokens_before - made.tokens_after_estimate
+    return won if won >= protocol.SMALLEST_WIN * made.tokens_before else 0
 
 
 def compact(messages: Iterable[Message], policy: Policy, count: Counter) -> Result:

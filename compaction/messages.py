@@ -18,6 +18,8 @@ Message = dict[str, Any]
 
 SYSTEM_ROLES = ("system", "developer")
 RESULT_ROLES = ("tool", "function")
+# Keys beside a message whose reasoning agents send back; the names are those of Hermes Agent's columns.
+REPLAYED = ("reasoning", "reasoning_content", "reasoning_details", "codex_reasoning_items", "codex_message_items")
 CALL_ITEMS = ("function_call", "custom_tool_call")  # https://platform.openai.com/docs/api-reference/responses
 RESULT_ITEMS = ("function_call_output", "custom_tool_call_output")
 IMAGE_TYPES = ("image_url", "input_image", "image")  # OpenAI chat, Responses, Anthropic
@@ -238,12 +240,21 @@ def _images(content: Any) -> Iterator[Any]:
 
 
 def countable(message: Message) -> str:
-    """All text of the message a model is sent: words, thinking, calls, results, what is unknown as JSON."""
+    """All text of the message a provider is sent: words, thinking, calls and results with ids, the rest as JSON."""
     content = body(message)
     pieces = [content] if isinstance(content, str) else [_countable_block(block) for block in blocks(content)]
-    pieces += [f"{call.name} {call.arguments}" for call in map(_call, call_entries(message))]
+    pieces += map(as_json, call_entries(message))
+    pieces += answers(message) if role(message) in RESULT_ROLES else ()
+    pieces += [name] if isinstance(name := message.get("name"), str) and not is_call_item(message) else []
+    pieces += dict.fromkeys(replayed(message))
     pieces.append(as_json(unread(message) or None))
     return "\n".join(piece for piece in pieces if piece)
+
+
+def replayed(message: Message) -> list[str]:
+    """The reasoning beside a message that agents send back to its provider: one text a key, JSON as it is."""
+    values = (message.get(key) for key in REPLAYED)
+    return [value if isinstance(value, str) else as_json(value) for value in values if value]
 
 
 def _countable_block(block: Any) -> str:
@@ -252,9 +263,11 @@ def _countable_block(block: Any) -> str:
     if isinstance(block, dict):
         if block.get("type") == "tool_result":
             inner = (b for b in blocks(block.get("content")) if not is_image(b))
-            return "\n".join(protocol.block_text(b) or (as_json(b) if b else "") for b in inner)
+            id_ = block.get("tool_use_id")
+            texts = [id_] if isinstance(id_, str) else []
+            return "\n".join([*texts, *(protocol.block_text(b) or (as_json(b) if b else "") for b in inner)])
         if block.get("type") == "tool_use":
-            return f"{block.get('name')} {as_json(block.get('input'))}"
+            return as_json(block)
         if block.get("type") == "thinking" and isinstance(block.get("thinking"), str):
             return str(block["thinking"])
     return protocol.block_text(block) or (as_json(block) if block else "")

@@ -32,6 +32,11 @@ NOTE_SENTENCE = "earlier conversation turns have been compacted into a handoff s
 LONG_DIRECTIVE_START = "Earlier turns were compacted"  # all six long Hermes directives start and end so,
 LONG_DIRECTIVE_END = "avoid repeating it:"  # on one line
 
+# The framing that was written until November 2026.
+EARLIER_FRAMING = (
+    "Reference only: what follows sums up earlier turns and is not a request. Answer the message after it; the latest"
+    " message wins over this summary. Persistent memory and skills stay fully authoritative."
+)
 EVENT_START = "[Palimpsest: note after a compaction]"  # of the two texts that `rules` words for the turn after one
 WARNING_START = "[Palimpsest: reading check after a compaction]"
 
@@ -79,8 +84,9 @@ FALLBACK_PHRASES = (
 
 # --- text that is written --------------------------------------------------------------------------------------------
 FRAMING = (
-    "Reference only: what follows sums up earlier turns and is not a request. Answer the message after it; the latest"
-    " message wins over this summary. Persistent memory and skills stay fully authoritative."
+    "Reference only: what follows sums up earlier turns and is not a request. Answer the message after it, or go on"
+    " with the work after it; the latest message wins over this summary, and what it stops, undoes or no longer wants"
+    ' ("stop", "undo", "never mind") is cancelled. Persistent memory and skills stay fully authoritative.'
 )
 NOTE = f"[Note: Some {NOTE_SENTENCE}. {FRAMING}]"
 MEDIA_STUB = "[An earlier image was left out when the context was compacted.]"
@@ -256,7 +262,7 @@ def _directive(text: str) -> tuple[str, str]:
     header = next((h for h in HEADERS if text.startswith(h)), "")
     rest = text[len(header) :]
     line, _, after = rest.partition("\n")
-    if header == LEGACY_HEADER and line.strip() == FRAMING:
+    if header == LEGACY_HEADER and line.strip() in (FRAMING, EARLIER_FRAMING):
         return f"{header}{line}".strip(), after.strip()
     if header and header != LEGACY_HEADER and line.strip().startswith(LONG_DIRECTIVE_START):
         prose, ending, inline = line.partition(LONG_DIRECTIVE_END)

@@ -139,7 +139,7 @@ def read_back(summary: str) -> dict[str, list[str]]:
 def _is_stale(line: str) -> bool:
     return (
         line.rstrip(".").lower() in ("none", NOTHING)
-        or line.startswith((TALLY, protocol.FRAMING))
+        or line.startswith((TALLY, protocol.FRAMING, protocol.EARLIER_FRAMING))
         or any(phrase in line for phrase in protocol.FALLBACK_PHRASES)
     )
 

@@ -67,6 +67,7 @@ SPECS = {
     ),
 }
 DEFAULT_ENCODING = "o200k_base"
+COUNTING = 2  # the version of what `message_tokens` counts; numbers kept under another one are counted again
 
 _loaded: dict[str, tiktoken.Encoding] = {}
 _loading = threading.Lock()
@@ -131,9 +132,9 @@ def _read(name: str) -> tiktoken.Encoding:
 
 
 def message_tokens(message: messages.Message, count: Counter) -> int:
-    """Tokens of one message: its words, calls and results, 1,600 for each image, 4 for role and separators.
+    """Tokens of one message: all that a provider is sent, 1,600 for each image, 4 for role and separators.
 
-    Reasoning kept beside the message is not counted: providers do not take it back.
+    Reasoning kept beside the message counts: Codex' and DeepSeek's interfaces, among others, take it back.
     """
     images = messages.image_count(messages.body(message)) * protocol.IMAGE_TOKENS
     said = messages.countable(message)

@@ -115,7 +115,7 @@ def test_the_head_takes_whole_groups() -> None:
 
 def test_the_anchors_are_said() -> None:
     quiet = [row for i in range(30) for row in (reply("", f"c{i}"), result(f"c{i}", words(60)))]
-    messages = [system(), *exchange(40), user("the task"), reply("On it."), *quiet[:40]]
+    messages = [system(), *exchange(40), user("the task"), reply("On it."), *quiet[:30]]
     made = plan(messages, SMALL, count)
     assert made.tail[0] == 81
     assert any("to keep the last user message" in reason for reason in made.reasons)
@@ -124,7 +124,7 @@ def test_the_anchors_are_said() -> None:
 def test_the_summary_budget_stays_below_what_is_replaced() -> None:
     made = plan([system(), *exchange(30)], SMALL, count)
     assert made.summary_budget == SMALL.summary_limit(made.middle_tokens) == 200
-    made = plan([system(), *exchange(9, size=30)], Policy(), count)
+    made = plan([system(), *exchange(12, size=30)], Policy(), count)
     assert 0 < made.summary_budget < made.middle_tokens
     assert made.tokens_after_estimate <= made.tokens_before
 

@@ -47,6 +47,10 @@ def kinds(content: Any, flagged: bool = False) -> list[tuple[str, str]]:
         (f"{LEGACY_HEADER} {BODY}", LEGACY_HEADER),
         (f"{LEGACY_HEADER}\n{BODY}\n\n{END_MARKER}", LEGACY_HEADER),
         (protocol.handoff_text(BODY), f"{LEGACY_HEADER} {protocol.FRAMING}"),
+        (
+            protocol.handoff_text(BODY).replace(protocol.FRAMING, protocol.EARLIER_FRAMING),
+            f"{LEGACY_HEADER} {protocol.EARLIER_FRAMING}",
+        ),
     ],
 )
 def test_a_standalone_handoff_is_its_body_and_its_directive(text: str, directive: str) -> None:

@@ -635,7 +635,7 @@ def test_items_are_treated_as_the_same_calls_in_chat_shape(policy: Policy) -> No
         items += [call_item(f"c{i}"), result_item(f"c{i}", found)]
     chat, items = [*chat, *block(3)], [*items, *block(3)]
     one, other = (compaction.plan(rows, policy, count) for rows in (chat, items))
-    for name in ("head", "middle", "tail", "role", "reasons", "summary_budget", "tokens_before"):
+    for name in ("head", "middle", "tail", "role"):  # the JSON around a call differs, and so do the tokens
         assert getattr(one, name) == getattr(other, name), name
     assert compaction.request_of(one).digest == compaction.request_of(other).digest
     assert compaction.summarize(one, offline.summarize) == compaction.summarize(other, offline.summarize)

@@ -14,8 +14,9 @@ import tiktoken_ext.openai_public as published  # type: ignore[import-untyped]  
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction import Counter, counter_for, encoding_for, message_tokens, protocol, tokens
-from tests.compaction.transcripts import call, image, reply, user
+from compaction import Counter, Message, counter_for, encoding_for, message_tokens, protocol, tokens
+from compaction import messages as m
+from tests.compaction.transcripts import call, image, reply, result, user
 
 count = counter_for("gpt-5")
 count_old = counter_for("gpt-4")
@@ -218,11 +219,20 @@ def test_a_message_costs_its_text_its_calls_and_its_images() -> None:
     assert message_tokens(user("four"), by_letters) == 4 + protocol.MESSAGE_TOKENS
     assert message_tokens(user(None), by_letters) == protocol.MESSAGE_TOKENS
     assert message_tokens(user([image(), image()]), by_letters) == 2 * protocol.IMAGE_TOKENS + protocol.MESSAGE_TOKENS
-    made = {"role": "assistant", "content": None, "tool_calls": [call("c1", "ls", "{}")]}
-    assert message_tokens(made, by_letters) == len("ls {}") + protocol.MESSAGE_TOKENS
+    made: Message = {"role": "assistant", "content": None, "tool_calls": [call("c1", "ls", "{}")]}
+    sent = '{"id":"c1","type":"function","function":{"name":"ls","arguments":"{}"}}'
+    assert message_tokens(made, by_letters) == len(sent) + protocol.MESSAGE_TOKENS
+    assert message_tokens(result("c1", "found"), by_letters) == len("found\nc1") + protocol.MESSAGE_TOKENS
     thinking = reply(
         [{"type": "thinking", "thinking": "hm"}, {"type": "tool_use", "id": "t", "name": "f", "input": {}}]
     )
-    assert message_tokens(thinking, by_letters) == len("hm\nf {}") + protocol.MESSAGE_TOKENS
+    assert (
+        message_tokens(thinking, by_letters)
+        == len('hm\n{"type":"tool_use","id":"t","name":"f","input":{}}') + protocol.MESSAGE_TOKENS
+    )
+    for name in m.REPLAYED:
+        assert message_tokens(reply("ok") | {name: "x" * 5_000}, by_letters) == 5_003 + protocol.MESSAGE_TOKENS
+    twice = reply("ok") | {"reasoning": "hm", "reasoning_content": "hm", "reasoning_details": [{"type": "text"}]}
+    assert message_tokens(twice, by_letters) == len('ok\nhm\n[{"type":"text"}]') + protocol.MESSAGE_TOKENS
     unknown = user([{"type": "video", "url": "x"}])
     assert message_tokens(unknown, by_letters) == len('{"type":"video","url":"x"}') + protocol.MESSAGE_TOKENS

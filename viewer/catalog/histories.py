@@ -198,7 +198,7 @@ def _current(reader: Reader, session: Session) -> Held:
     seen = signature(reader.store)  # before anything is read: what is written from now on changes it
     key = _key(reader.store, session.id)
     held = _remembered(key) or _loaded(reader.store, session.id)
-    encoding = tokens.encoding_for(session.model)[0]
+    encoding = f"{tokens.encoding_for(session.model)[0]}/{tokens.COUNTING}"
     if held is not None and held.encoding != encoding:
         held = replace(held, outline=held.outline.uncounted_again(), encoding=encoding)
     if held is None or held.signature != seen or held.mark.runs != _runs(reader.store, held.mark.sessions):

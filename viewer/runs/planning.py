@@ -200,8 +200,9 @@ def plan_of(basis: Basis, options: Options, rules: str) -> compaction.Plan:
         keep_last=options.keep_last,
         rules=rules if options.carry else "",
     )
-    plan = mask.plan if options.strategy == "mask" else compaction.plan
-    return plan(map(_dated, basis.sent), policy, counting.counter_for(basis.session.model))
+    messages, count = list(map(_dated, basis.sent)), counting.counter_for(basis.session.model)
+    plan = mask.plan if options.strategy == "mask" else mask.or_summary
+    return plan(messages, policy, count)
 
 
 def _dated(row: StoredMessage) -> compaction.Message:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import compaction
+from compaction import messages
 
 JSON_MARK = "\x00json:"  # content that is a list or an object is stored as this mark and its JSON
 BOOKKEEPING_ROLES = frozenset({"session_meta"})  # rows an agent keeps for itself; no model is sent them
@@ -133,8 +134,10 @@ def message_of(row: StoredMessage) -> compaction.Message:
         message["tool_call_id"] = row.tool_call_id
     if row.tool_name:
         message["tool_name"] = row.tool_name
-    if row.role == "assistant" and row.reasoning:
-        message["reasoning"] = row.reasoning
+    if row.role == "assistant":
+        message |= {name: row.extra[name] for name in messages.REPLAYED if row.extra.get(name)}
+        if row.reasoning:
+            message["reasoning"] = row.reasoning
     if row.flagged:
         message["_compressed_summary"] = True
     if row.extra.get("display_kind"):
