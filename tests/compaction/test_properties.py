@@ -197,12 +197,12 @@ def test_ten_compactions_in_a_row_carry_the_newest_task(turns: int, prompt: bool
     messages: list[Message] = [system()] if prompt else []
     compacted = 0
     for step in range(10):
-        for i in range(turns + 6):
+        for i in range(turns + 8):
             messages += [user(f"Task {step}-{i}: {words(30)}"), reply(f"Did {step}-{i}. {words(60)}")]
         result = compaction.compact(messages, policy, offline.summarize, count)
         messages = result.messages
         compacted += 1
-        newest = f"Task {step}-{turns + 5}"
+        newest = f"Task {step}-{turns + 7}"
         assert any(newest in m.text(m.live_content(row)) for row in messages if m.role(row) == "user")
         section = result.summary.partition(f"## {TASK}")[2].partition("## Goal")[0]
         assert f"Task {step}-" in section and ("Task 0-0:" not in section)
