@@ -36,7 +36,7 @@ def test_what_the_agent_lost_is_looked_for_when_it_is_asked_for(
     signed_in: Client, open_desk: Callable[..., Desk]
 ) -> None:
     desk = open_desk(21)
-    assert tabs(signed_in, desk, FIRST) == ["Summary", "808 summarised", "194 kept, 11 shortened", LOST]
+    assert tabs(signed_in, desk, FIRST) == ["Summary", "808 summarised", "194 kept, 11 of them shortened", LOST]
     page = read(signed_in.get(f"{session(desk)}/boundaries/{FIRST}/details"))
     lost, total = map(int, re.findall(r"\d+", page.one("h1").text.replace(",", ""))[:2])
     assert 100 < lost < total
@@ -85,9 +85,9 @@ def test_what_is_looked_for_in_the_rows_is_what_the_run_noted(open_desk: Callabl
 @pytest.mark.usefixtures("shared_data")  # ids and numbers of the real database
 def test_from_the_second_compaction_on_the_change_is_shown(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
     desk = open_desk(21)
-    assert "What the update changed" in tabs(signed_in, desk, SECOND)
+    assert "Changes to the summary" in tabs(signed_in, desk, SECOND)
     page = read(signed_in.get(f"{session(desk)}/boundaries/{SECOND}/update"))
-    assert page.one("h1").text == "What the update changed"
+    assert page.one("h1").text == "Changes to the summary"
     change = page.one("pre", "diff")
     assert change.all("span", "add")
     assert change.all("span", "del")

@@ -71,7 +71,7 @@ def test_only_the_newest_can_be_undone_and_the_others_say_why(
 def test_undo_says_what_it_will_do_and_then_does_it(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
     desk = open_desk(21)
     asked = read(signed_in.get(f"{lists(desk, 2341)}/undo", headers=FRAGMENT))
-    assert "240 → 439 messages; 46 later messages stay" in asked.one("form").text
+    assert "240 → 439 messages, summaries counted; 46 later messages stay" in asked.one("form").text
     assert len(desk.live()) == 240
     here = FRAGMENT | {"HX-Current-URL": f"http://testserver/stores/hermes/sessions/{desk.session_id}?around=3"}
     done = read(signed_in.post(f"{lists(desk, 2341)}/undo", headers=here))

@@ -19,6 +19,8 @@ from tests.runs.misbehaving import Service, answers, refuses
 from viewer.runs import life, planning
 from viewer.runs.models import Run
 from viewer.runs.summarizers import connections, sending
+from viewer.store import reading
+from viewer.store.stores import get_store, open_store
 
 FRAGMENT = {"HX-Request": "true"}
 
@@ -258,6 +260,37 @@ def test_the_time_in_which_somebody_looked_at_a_candidate_is_no_time_it_took(
     assert run.status == "applied"
     assert "min" not in read(signed_in.get(f"/runs/{run.pk}")).one("dl", "facts").text.partition("Took")[2]
     assert run.worked_seconds is not None and 0 <= run.worked_seconds < 60
+
+
+@pytest.mark.parametrize("strategy", ["summary", "mask"])
+@pytest.mark.parametrize("version", [21, 31])
+def test_a_compaction_is_counted_alike_wherever_it_is_told(
+    signed_in: Client, open_desk: Callable[..., Desk], at_once: None, strategy: str, version: int
+) -> None:
+    desk = open_desk(version)
+    desk.append("a record", role="session_meta")  # that the agent keeps for itself: no message
+    signed_in.post(f"{address(desk)}/compact", {"apply": "1", "strategy": strategy}, headers=FRAGMENT)
+    run = Run.objects.get()
+    page = read(signed_in.get(address(desk)))
+    receipt, top = page.one("section", "applied").text, page.one(id="facts").text
+    boundary = read(signed_in.get(f"{address(desk)}?around={run.handoff_id}")).one(id=f"b{run.handoff_id}")
+    undo = read(signed_in.get(receipt_undo(page), headers=FRAGMENT)).one("form").text
+    assert f"{run.messages_after} → {run.messages_before} messages" in undo
+    with open_store(get_store("hermes")) as reader:
+        assert len(reading.for_model(reading.live_context(reader, desk.session_id))) == run.messages_after
+    if strategy == "mask":
+        shortened = re.search(r"(\d+) shortened", receipt)
+        assert shortened and f"{shortened[1]} messages shortened" in boundary.one("h2").text
+        assert f"{shortened[1]} of them shortened" in boundary.one("nav").text
+        assert "no message left the context" in receipt
+    else:
+        said = f"{run.messages_before} → {run.messages_after} messages with the summary"
+        assert said in receipt and said in boundary.one("h2").text
+        assert f"{run.messages_after - 1} of " in top and "and the summary in context" in top
+
+
+def receipt_undo(page: Element) -> str:
+    return page.one("section", "applied").one("a", "btn").attributes["hx-get"]
 
 
 def test_an_open_run_is_polled_and_can_be_cancelled(signed_in: Client, open_desk: Callable[..., Desk]) -> None:

@@ -10,7 +10,7 @@ from django.test import Client
 from tests.pages.conftest import Book
 from tests.pages.html import message_ids, read
 from tests.runs.desk import Desk
-from viewer.pages import timeline
+from viewer.pages import formats, timeline
 
 FRAGMENT = {"HX-Request": "true"}
 
@@ -109,7 +109,7 @@ def test_the_timeline_says_in_words_what_it_draws(
     words = read(signed_in.get(href)).one("svg").attributes["aria-label"]
     assert words == (
         "Tokens in context over the session: 94.5k before compaction 1, 16k after it, "
-        "34.8k before compaction 2, 15.8k after it, 19.1k now."
+        "34.8k before compaction 2, 15.8k after it, 19.1k now. The agent compacts by itself at 96k."
     )
     fragment = read(signed_in.get(href, headers=FRAGMENT))
     assert not fragment.all("html")
@@ -122,7 +122,10 @@ def test_the_timeline_has_a_line_where_the_agent_compacts_by_itself(
     desk = open_desk(21)
     href = f"/stores/hermes/sessions/{desk.session_id}/timeline"
     counted("hermes", desk.session_id)
-    assert "compacts by itself" not in signed_in.get(href).content.decode()  # above what the session ever held
+    drawing = read(signed_in.get(href)).one("svg")  # 94.5k at most: close to it, which nobody saw while it was left out
+    assert [text.text for text in drawing.all("text")].count("the agent compacts by itself at 96k") == 1
+    first = drawing.one("path", "stroke").attributes["d"].strip("M").split()[1]
+    assert 12 <= float(drawing.one("line", "limit").attributes["y1"]) < float(first)
     desk.path.with_name("config.yaml").write_text("compression: {threshold_tokens: 20000}")
     assert "the agent compacts by itself at 20k" in signed_in.get(href).content.decode()
 
@@ -130,6 +133,18 @@ def test_the_timeline_has_a_line_where_the_agent_compacts_by_itself(
 def test_the_timeline_of_an_empty_session(signed_in: Client, book: Book) -> None:
     page = read(signed_in.get(f"{book.session('s')}/timeline"))
     assert page.one("svg").attributes["aria-label"] == "Nothing is in context."
+
+
+@pytest.mark.parametrize("limit", [1, 600, 4_000, 9_020, 9_500, 200_000])
+def test_labels_keep_away_from_the_one_at_the_limit_and_say_about(limit: int) -> None:
+    drawing = timeline.drawn([[100, 9_000], [100, 9_010], [100, 9_020], [500, 600]], limit, about=True)
+    noted = drawing.limit_label
+    assert noted is not None and noted.text == f"the agent compacts by itself at {formats.thin(limit)}"
+    assert 0 < float(drawing.limit) < timeline.HEIGHT and timeline._fits(noted)
+    assert not [label for label in drawing.labels if timeline._meet(label, noted)]
+    assert drawing.labels[-1].text == "~600"
+    assert f"compacts by itself at {formats.thin(limit)}." in drawing.words
+    assert timeline.drawn([[1]], None).limit_label is None
 
 
 def test_labels_of_the_timeline_do_not_run_into_each_other() -> None:

@@ -41,7 +41,7 @@ def every_window(client: Client, first: str) -> tuple[list[int], list[str], list
 def test_works(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
     page = read(signed_in.get(address(open_desk(21))))
     assert page.one("h1").text == "Airline desk, week 29"
-    assert "239 of 1,246 messages in context" in page.one(cls="meta").text
+    assert "239 of 1,246 messages and the summary in context" in page.one(cls="meta").text
     assert len(message_ids(page)) >= 60
     assert page.one("nav", "toc").all("li", "cut")
     assert page.one("a", "earlier").text == "1,186 earlier messages"
@@ -79,6 +79,25 @@ def test_a_long_history_leads_to_its_newest_message(signed_in: Client, book: Boo
     short = book.session("t")
     book.chat("t", 10)
     assert not jump(read(signed_in.get(short)))
+
+
+@pytest.mark.parametrize(
+    ("said", "listed"),
+    [
+        ("# Fix `totals.py`\n\n- [ ] **Run** the tests", "Fix totals.py Run the tests"),
+        ("Thank you, you too!###STOP###", "Thank you, you too!"),
+        ("###STOP###", "A message without words"),
+        ("see [the docs](http://x.example/y)", "see the docs"),
+        ("```py\nprint(1) ** 2\n```", "print(1) ** 2"),
+        ("__init__ of a_b", "__init__ of a_b"),
+    ],
+)
+def test_the_contents_are_words_without_markdown_and_markers(
+    signed_in: Client, book: Book, said: str, listed: str
+) -> None:
+    href = book.session("s")
+    book.say("s", "user", said)
+    assert read(signed_in.get(href)).one("ol", id="toc").one("a").text == listed
 
 
 def test_the_first_heading_is_the_session_and_the_timeline_needs_no_script(

@@ -17,7 +17,7 @@ from viewer.store.outline import Cut, Outline
 from viewer.store.packing import VERSION, extended, from_bytes, pack, to_bytes, with_counts_of
 
 FACTS = ("handoff_id", "time", "cut_id", "run", "block_ids", "before_ids", "copies", "summarised_ids", "kept_ids")
-NUMBERS = ("shortened_ids", "inherited", "messages_before", "messages_after", "summarised", "kept", "shortened")
+NUMBERS = ("shortened_ids", "inherited", "summarised", "kept", "shortened")
 
 Step = Callable[[Agent], object]
 

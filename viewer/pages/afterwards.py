@@ -79,7 +79,7 @@ def update(request: HttpRequest, store: str, session_id: str, handoff_id: int) -
         old, new = (text_for(request, _summary(reader, row_id)) for row_id in (earlier.handoff_id, handoff_id))
     data = UpdatePage(
         **_top(found, handoff_id),
-        heading="What the update changed",
+        heading="Changes to the summary",
         explained="This summary beside the one before it, line by line.",
         change=_shown(patches.between(old, new)) if old != new else None,
     )

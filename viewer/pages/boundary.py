@@ -89,6 +89,11 @@ class ShownBoundary:
     branch: str
     marked: bool
 
+    @property
+    def masks(self) -> bool:
+        """Whether it shortened messages and summarised none."""
+        return self.summarised == "0" and self.shortened > 0
+
 
 def shown_boundary(handoff: Handoff, found: Opened, marked: int | None) -> ShownBoundary:
     """A boundary as the page shows it."""

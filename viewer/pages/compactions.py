@@ -66,8 +66,7 @@ class BoundaryLine:
     store: str
     by: str
     time: SafeString
-    messages_before: str
-    messages_after: str
+    messages: str
     tokens_before: SafeString
     tokens_after: SafeString
     reclaimed: SafeString
@@ -154,12 +153,18 @@ def _boundary(each: CompactionView, place: Place, name: str) -> BoundaryLine:
         store=place.store,
         by=each.by,
         time=formats.moment(each.at),
-        messages_before=formats.exact(each.messages_before),
-        messages_after=formats.exact(each.messages_after),
+        messages=_messages(each),
         tokens_before=formats.number(each.tokens_before, "tokens"),
         tokens_after=formats.number(each.tokens_after, "tokens"),
         reclaimed=formats.number(each.tokens_before - each.tokens_after, "tokens"),
     )
+
+
+def _messages(each: CompactionView) -> str:
+    """How many were in context before and after, or how many were shortened where none left it."""
+    if each.shortened_ids and not each.summarised_ids:
+        return f"{len(each.shortened_ids):,} shortened"
+    return f"{each.messages_before:,} → {each.messages_after:,}"
 
 
 def _habit(each: Habit) -> HabitLine:

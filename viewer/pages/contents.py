@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from viewer.store import light
 from viewer.store.outline import Cut, Window
 
+from . import formats
 from .addresses import Place
 from .masking import masked_text
 from .opened import Opened
-from .texts import line
+from .texts import prose
 
 PROMPTS = 80  # shown at most; those around the window where there are more
 
@@ -76,11 +77,12 @@ def _prompts(found: Opened, places: Sequence[int], window: tuple[int, int], mask
         row = rows.get(entry.full_id)
         text = "" if row is None else masked_text(row) if masking else row.text
         href = f"#m{entry.id}" if here else found.place.message(entry.id)
-        items.append(Item(line(text, 90), href, False, here))
+        items.append(Item(prose(text, 90) or "A message without words", href, False, here))
     return items
 
 
 def _boundary(cut: Cut, place: Place, here: bool) -> Item:
     numbers = f"{cut.messages_before:,} → {cut.messages_after:,}"
-    label = "begins with a summary" if cut.inherited else f"compacted, {numbers}"
+    masked = f"shortened {formats.counted(cut.shortened, 'message')}" if cut.shortened and not cut.summarised else ""
+    label = "begins with a summary" if cut.inherited else masked or f"compacted, {numbers}"
     return Item(label, f"#b{cut.handoff_id}" if here else place.boundary(cut.handoff_id), True, here)

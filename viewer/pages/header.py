@@ -11,7 +11,7 @@ from django.utils.safestring import SafeString
 
 from viewer.runs.pickup import resume_command
 from viewer.store.errors import NotFound
-from viewer.store.outline import Outline
+from viewer.store.outline import NONE, Outline
 from viewer.store.relations import Child, children
 from viewer.store.sessions import Session, chain, get_session
 
@@ -122,10 +122,15 @@ def _facts(found: Opened) -> list[str | SafeString]:
 
 
 def in_context(outline: Outline) -> str:
-    """ "239 of 1,246 messages in context"."""
-    if outline.in_context == outline.messages:
-        return f"{formats.counted(outline.messages, 'message')}, all in context" if outline.messages else "no messages"
-    return f"{outline.in_context:,} of {formats.counted(outline.messages, 'message')} in context"
+    """ "239 of 1,246 messages and the summary in context": the summary is none of them, though it counts as a message
+    of the context wherever that is counted. Records that the agent keeps for itself count nowhere.
+    """
+    beside = sum(outline.places[number] == NONE for number in outline.live)
+    said, messages = len(outline.live) - beside, outline.messages - outline.records
+    summary = " and the summary" if beside == 1 else f" and {beside} summaries" if beside else ""
+    if said == messages and not beside:
+        return f"{formats.counted(messages, 'message')}, all in context" if messages else "no messages"
+    return f"{said:,} of {formats.counted(messages, 'message')}{summary} in context"
 
 
 # -- relations ---------------------------------------------------------------------------------------------------------

@@ -3,11 +3,27 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from viewer.texts import clean, line, visible
 
-__all__ = ["as_text", "clean", "json_value", "line", "pretty", "visible"]
+__all__ = ["as_text", "clean", "json_value", "line", "pretty", "prose", "visible"]
+
+
+_MARKERS = re.compile(
+    r"^\s{0,3}(?:#{1,6}\s+|>\s?|[-*+]\s+(?:\[[ xX]\]\s+)?|-{3,}\s*$)"  # headings, quotes, lists, rules
+    r"|#{2,}[A-Z_]{2,30}#{2,}"  # ###STOP###, by which a simulated user ends its talk
+    r"|(?<=\s)[-*+] \[[ xX]\] "  # a task in a text that was folded into one line
+    r"|`{3,}[\w+-]{0,30}|`+|\*\*(?=\S)|(?<=\S)\*\*",
+    re.M,
+)
+_LINK = re.compile(r"!?\[([^\]\n]{0,200})\]\([^)\s]{0,500}\)")
+
+
+def prose(text: str, limit: int) -> str:
+    """The first words of a text in one line without Markdown's signs and machines' markers; "" for nothing else."""
+    return line(_MARKERS.sub(" ", _LINK.sub(r"\1", text[: 10 * limit])), limit)
 
 
 def as_text(value: Any) -> str:

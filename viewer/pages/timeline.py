@@ -40,7 +40,7 @@ class Label:
 @dataclass(frozen=True, slots=True)
 class Timeline:
     """`line` and `area` are path data; `cuts` the places of compactions; `limit` the height of the tokens at
-    which the agent compacts by itself, where that lies within the drawing.
+    which the agent compacts by itself, "" where that is not known.
     """
 
     line: str
@@ -48,7 +48,7 @@ class Timeline:
     labels: tuple[Label, ...]
     cuts: tuple[str, ...]
     limit: str
-    limit_label: str
+    limit_label: Label | None
     words: str
 
 
@@ -94,7 +94,7 @@ def _rise(outline: Outline, block: Sequence[int], numbers: Sequence[int]) -> lis
 def drawn(series: list[list[int]], limit: int | None, *, about: bool = False) -> Timeline:
     """The drawing of a series, scaled to its highest point, with a line at `limit` tokens."""
     steps = max(1, sum(len(stretch) - 1 for stretch in series))  # a drop is upright: both its ends share a place
-    top = max((max(stretch) for stretch in series), default=0) or 1
+    top = max((*(max(stretch) for stretch in series), limit or 0), default=0) or 1
     points: list[tuple[float, float]] = []
     labels: list[Label] = []
     cuts: list[str] = []
@@ -105,38 +105,47 @@ def drawn(series: list[list[int]], limit: int | None, *, about: bool = False) ->
             points.append(((at + index) / steps * WIDTH, HEIGHT - 2 - stretch[index] / top * (HEIGHT - TOP - 2)))
         at += len(stretch) - 1
         cuts += [f"{points[-1][0]:.1f}"] if number < len(series) - 1 else []
-        labels.append(_label(points[-1], stretch[-1], last=number == len(series) - 1))
+        labels.append(_label(points[-1], stretch[-1], about, last=number == len(series) - 1))
+    at_limit = HEIGHT - 2 - limit / top * (HEIGHT - TOP - 2) if limit and series else None
+    noted = None if at_limit is None or limit is None else _limit_label(at_limit, limit)
     path = " ".join(f"{x:.1f} {y:.1f}" for x, y in points)
     return Timeline(
         line=f"M{path}",
         area=f"M0 {HEIGHT:.0f} L{path} L{points[-1][0] if points else 0:.1f} {HEIGHT:.0f}Z",
-        labels=apart(labels),
+        labels=apart(labels, beside=[noted] if noted else []),
         cuts=tuple(cuts),
-        limit=f"{HEIGHT - 2 - limit / top * (HEIGHT - TOP - 2):.1f}" if limit and limit <= top else "",
-        limit_label=f"the agent compacts by itself at {formats.thin(limit)}" if limit else "",
-        words=in_words(series) + (NOT_COUNTED if about else ""),
+        limit="" if at_limit is None else f"{at_limit:.1f}",
+        limit_label=noted,
+        words=in_words(series, limit) + (NOT_COUNTED if about else ""),
     )
 
 
-def _label(point: tuple[float, float], tokens: int, *, last: bool) -> Label:
+def _limit_label(y: float, limit: int) -> Label:
+    """What the line at the limit is: over it, or under it where there is no room."""
+    text = f"the agent compacts by itself at {formats.thin(limit)}"
+    return Label("4", f"{y - 4 if y > LINE + 2 else y + LINE:.1f}", text, "start")
+
+
+def _label(point: tuple[float, float], tokens: int, about: bool, *, last: bool) -> Label:
     """The number at a peak: right of its drop, or left of it where that would run into the last number."""
     x, y = point
+    text = f"~{formats.thin(tokens)}" if about else formats.thin(tokens)
     if last:
-        return Label(f"{x + 4:.1f}", f"{min(y + 4, HEIGHT - 4):.1f}", formats.thin(tokens), "start")
+        return Label(f"{x + 4:.1f}", f"{min(y + 4, HEIGHT - 4):.1f}", text, "start")
     left = x > WIDTH - 60
-    return Label(
-        f"{x - 4 if left else x + 4:.1f}", f"{max(10.0, y - 3):.1f}", formats.thin(tokens), "end" if left else "start"
-    )
+    return Label(f"{x - 4 if left else x + 4:.1f}", f"{max(10.0, y - 3):.1f}", text, "end" if left else "start")
 
 
-def apart(labels: Sequence[Label]) -> tuple[Label, ...]:
-    """The labels, the newest first of all and then the highest, those moved or left out that would run into others."""
+def apart(labels: Sequence[Label], beside: Sequence[Label] = ()) -> tuple[Label, ...]:
+    """The labels, the newest first of all and then the highest, those moved or left out that would run into others or
+    into those that stand `beside` them.
+    """
     kept: list[Label] = []
     for label in sorted(labels, key=lambda each: (each is not labels[-1], float(each.y))):
         x, other = float(label.x), "end" if label.anchor == "start" else "start"
         turned = replace(label, anchor=other, x=f"{x - 8 if other == 'end' else x + 8:.1f}")
         tried = [label, turned, *(replace(each, y=f"{float(each.y) + LINE:.1f}") for each in (label, turned))]
-        free = [each for each in tried if _fits(each) and not any(_meet(each, other) for other in kept)]
+        free = [each for each in tried if _fits(each) and not any(_meet(each, other) for other in (*kept, *beside))]
         kept += free[:1]
     return tuple(sorted(kept, key=lambda each: float(each.x)))
 
@@ -157,12 +166,14 @@ def _meet(a: Label, b: Label) -> bool:
     return abs(float(a.y) - float(b.y)) < LINE and start < last + 2 and first < stop + 2
 
 
-def in_words(series: list[list[int]]) -> str:
-    """The drawing as a sentence: peaks, drops, now."""
+def in_words(series: list[list[int]], limit: int | None = None) -> str:
+    """The drawing as a sentence: peaks, drops, now, and where the agent compacts by itself."""
     if not series:
         return "Nothing is in context."
     parts = [
         f"{formats.thin(before[-1])} before compaction {number}, {formats.thin(after[0])} after it"
         for number, (before, after) in enumerate(zip(series, series[1:], strict=False), 1)
     ]
-    return "Tokens in context over the session: " + ", ".join([*parts, f"{formats.thin(series[-1][-1])} now"]) + "."
+    itself = f" The agent compacts by itself at {formats.thin(limit)}." if limit else ""
+    now = f"{formats.thin(series[-1][-1])} now"
+    return f"Tokens in context over the session: {', '.join([*parts, now])}.{itself}"

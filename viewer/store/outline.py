@@ -42,8 +42,9 @@ _IN_CONTEXT, _IS_PROMPT = _mask(AWAY, 0), _mask(PROMPT, PROMPT)
 class Cut:
     """A boundary of an outline, with the names of `history.Boundary`; its lists of ids are made when they are read.
 
-    `place` is that of the entry directly before which it stands. The arrays hold numbers of rows; `pairs` holds each
-    copy followed by the row it was copied from.
+    `place` is that of the entry directly before which it stands. `records_before` and `records_after` are rows that the
+    agent keeps for itself, which count as no messages; the summary counts as one. The arrays hold numbers of rows;
+    `pairs` holds each copy followed by the row it was copied from.
     """
 
     handoff_id: int
@@ -51,6 +52,8 @@ class Cut:
     cut_id: int | None
     run: int | None
     place: int
+    records_before: int
+    records_after: int
     ids: array[int]
     block: array[int]
     before: array[int]
@@ -66,11 +69,11 @@ class Cut:
 
     @property
     def messages_before(self) -> int:
-        return len(self.before)
+        return len(self.before) - self.records_before
 
     @property
     def messages_after(self) -> int:
-        return len(self.block)
+        return len(self.block) - self.records_after
 
     @property
     def summarised(self) -> int:

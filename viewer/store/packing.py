@@ -18,7 +18,7 @@ from .codec import BOOKKEEPING_ROLES
 from .history import Boundary, Entry, History
 from .outline import ANSWER, AWAY, LIVE, NONE, OUT, PROMPT, RESULT, SENT, UNDER, Cut, Outline, Several
 
-VERSION = 2  # of the octets; others are not read
+VERSION = 3  # of the octets; others are not read
 _HEAD = b"palimpsest outline"
 _STATES = {"live": LIVE, "under": UNDER, "out": OUT}
 
@@ -41,7 +41,7 @@ def pack(history: History, rows: Sequence[LightRow]) -> Outline:
         first=array("i", [number[entry.id] for entry in entries]),
         kinds=bytes(_kind(entry, rows[number[entry.full_id]]) for entry in entries),
         several=_several(entries, number),
-        cuts=_cuts(history, ids, number),
+        cuts=_cuts(history, ids, number, {row.id for row in rows if row.role in BOOKKEEPING_ROLES}),
         settled=history.settled,
         newest_time=max((row.time for row in rows), default=0.0),
     )
@@ -111,7 +111,7 @@ def _several(entries: Sequence[Entry], number: Mapping[int, int]) -> Several:
     )
 
 
-def _cuts(history: History, ids: array[int], number: Mapping[int, int]) -> tuple[Cut, ...]:
+def _cuts(history: History, ids: array[int], number: Mapping[int, int], records: set[int]) -> tuple[Cut, ...]:
     place, places = 0, dict[int, int]()
     for item in history.items:
         if isinstance(item, Boundary):
@@ -129,6 +129,8 @@ def _cuts(history: History, ids: array[int], number: Mapping[int, int]) -> tuple
             cut_id=boundary.cut_id,
             run=boundary.run,
             place=places[boundary.handoff_id],
+            records_before=len(records.intersection(boundary.before_ids)),
+            records_after=len(records.intersection(boundary.block_ids)),
             ids=ids,
             block=numbers(boundary.block_ids),
             before=numbers(boundary.before_ids),
@@ -158,7 +160,10 @@ def to_bytes(outline: Outline) -> bytes:
     said = {
         "order": sys.byteorder,
         "lengths": [len(part) for part in octets],
-        "cuts": [[cut.handoff_id, cut.time, cut.cut_id, cut.run, cut.place] for cut in outline.cuts],
+        "cuts": [
+            [cut.handoff_id, cut.time, cut.cut_id, cut.run, cut.place, cut.records_before, cut.records_after]
+            for cut in outline.cuts
+        ],
         "settled": outline.settled,
         "newest_time": outline.newest_time,
     }
