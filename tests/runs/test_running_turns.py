@@ -1,0 +1,117 @@
+"""A coding agent's long turn on a real database: compacted again and again while it runs, and taken back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import pytest
+
+from tests.runs.desk import Desk
+from viewer.runs import life
+from viewer.runs.errors import NothingToDo
+from viewer.runs.models import Run
+from viewer.runs.ours import history_of
+from viewer.runs.planning import Options
+from viewer.store.history import Boundary, History
+from viewer.store.stores import open_store
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
+REQUEST = "Port the billing module to PostgreSQL and run every test until all are green."
+CHAT = [("user", "Good morning."), ("assistant", "Good morning. What is to be done?")] * 3
+Row = tuple[str, str] | tuple[str, str, str]  # role, content, and of a step's rows the id of its call
+
+
+def steps(n: int, first: int = 0) -> list[Row]:
+    ids = [f"c{i}" for i in range(first, first + n)]
+    return [row for id_ in ids for row in (("assistant", "", id_), ("tool", f"step {id_} " + "row ok\n" * 180, id_))]
+
+
+def worker(desk: Desk, rows: Sequence[Row]) -> Desk:
+    """A session of such rows, by a model with a window of 128,000 tokens."""
+    desk.rows("INSERT INTO sessions (id, source, model, started_at) VALUES ('work', 'cli', 'gpt-4o', 1790000000)")
+    working = replace(desk, session_id="work")
+    say(working, rows)
+    return working
+
+
+def say(desk: Desk, rows: Sequence[Row]) -> None:
+    [(start,)] = desk.rows("SELECT COALESCE(MAX(id), 0) FROM messages")
+    for at, (role, content, *call) in enumerate(rows):
+        calls = (
+            [{"id": call[0], "type": "function", "function": {"name": "terminal", "arguments": "{}"}}] if call else []
+        )
+        desk.rows(
+            "INSERT INTO messages (session_id, role, content, tool_calls, tool_call_id, timestamp)"
+            " VALUES ('work', ?, ?, ?, ?, ?)",
+            role, content, json.dumps(calls) if role == "assistant" and calls else None,
+            call[0] if role == "tool" else None, 1790000000 + start + at,
+        )  # fmt: skip
+
+
+def history(desk: Desk) -> History:
+    with open_store(desk.store) as reader:
+        return history_of(reader, "work")
+
+
+def newest(desk: Desk) -> Boundary:
+    return history(desk).boundaries[-1]
+
+
+def compact(desk: Desk) -> Run:
+    run = life.start(desk.store, "work", Options(), apply=True)
+    assert (run.status, run.error_message) == ("applied", "")
+    return run
+
+
+@pytest.mark.parametrize("version", [21, 31])
+def test_the_request_is_alive_and_everything_comes_back(open_desk: Callable[[int], Desk], version: int) -> None:
+    desk = worker(open_desk(version), [*CHAT, ("user", REQUEST), *steps(220)])
+    before, shown = desk.live(), [entry.id for entry in history(desk).entries]
+
+    run = compact(desk)
+
+    assert run.tokens_before and run.tokens_before > 100_000 and run.tokens_after and run.tokens_after < 20_000
+    live = desk.live()
+    [at] = [i for i, row in enumerate(live) if row[1] and row[1].startswith("[CONTEXT SUMMARY]")]
+    assert live[at - 1][:2] == ("user", REQUEST) and live[at][0] == "assistant"
+    assert live[at + 1 :] == before[-len(live[at + 1 :]) :], "the tail is word for word"
+    now = history(desk)
+    assert [entry.id for entry in now.entries] == shown, "each message once, where it was first said"
+    boundary = now.boundaries[-1]
+    request = next(entry.id for entry in now.entries if entry.id == shown[len(CHAT)])
+    assert request in boundary.kept_ids and request not in boundary.summarised_ids
+    assert boundary.cut_id == shown[len(before) - len(live[at + 1 :])], "before the first message the tail kept"
+
+    life.undo(desk.store, "work", boundary.handoff_id)
+    assert desk.live() == before and [entry.id for entry in history(desk).entries] == shown
+
+
+def test_ten_in_a_row_while_the_turn_runs(desk: Desk) -> None:
+    desk = worker(desk, [*CHAT, ("user", REQUEST), *steps(220)])
+    for n in range(10):
+        compact(desk)
+        live = desk.live()
+        requests = [i for i, row in enumerate(live) if row[1] == REQUEST]
+        assert len(requests) == 1 and live[requests[0] + 1][1].startswith("[CONTEXT SUMMARY]")
+        say(desk, steps(60, first=1_000 * (n + 1)))
+    now = history(desk)
+    assert len(now.boundaries) == 10 and len(now.entries) == len(CHAT) + 1 + 2 * (220 + 600)
+
+
+def test_a_session_without_a_user_compacts_again_and_again(desk: Desk) -> None:
+    desk = worker(desk, steps(220))
+    for n in range(3):
+        compact(desk)
+        [role] = [row[0] for row in desk.live() if row[1].startswith("[CONTEXT SUMMARY]")]
+        assert role == "user", "providers refuse a context without any"
+        say(desk, steps(60, first=1_000 * (n + 1)))
+    assert len(history(desk).entries) == 2 * (220 + 180)
+
+
+def test_a_refusal_names_what_helps(desk: Desk) -> None:
+    desk = worker(desk, [("user", REQUEST), *steps(1), *CHAT, ("tool", "stray", "c0")])
+    desk.rows("UPDATE messages SET content = ? WHERE role = 'tool' AND tool_call_id = 'c0'", "row ok\n" * 4_000)
+    with pytest.raises(NothingToDo, match=r"Shortening old tool output would win [\d,]+ tokens"):
+        life.start(desk.store, "work", Options(), apply=True)
