@@ -18,6 +18,7 @@ from types import SimpleNamespace
 from typing import Any
 
 _now = time.time
+_ahead = 0.0  # seconds that this process's clock is ahead
 
 
 class Driver:
@@ -29,7 +30,6 @@ class Driver:
         self.agent: Any = None
         self.history: list[dict[str, Any]] = []
         self.gateway: Any = None
-        self.ahead = 0.0  # seconds that this process's clock is ahead
 
     def open(self, path: str) -> dict[str, Any]:
         self.close()
@@ -108,8 +108,8 @@ class Driver:
 
     def clock(self, ahead: float) -> float:
         """Set this process's clock so many seconds ahead (or, negative, behind); the time it then shows."""
-        self.ahead = ahead
-        time.time = lambda: _now() + self.ahead
+        global _ahead
+        _ahead = ahead
         return time.time()
 
     def hold(self, session_id: str, tail_tokens: int, protect_last: int) -> list[dict[str, Any]]:
@@ -286,6 +286,7 @@ def trust_one() -> None:
 
 
 def main() -> None:
+    time.time = lambda: _now() + _ahead  # before Hermes takes it by name
     trust_one()
     # Hermes prints progress to stdout: keep the real one for answers and send the rest to the log.
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")

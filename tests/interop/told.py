@@ -149,10 +149,11 @@ def _without_tokens(rows: Sequence[Row], found: list[tuple[int, ...]], ledger: L
         if not _TOKEN.search(each.key):
             waiting.setdefault((each.role, each.key), []).append(at)
     for index in range(len(rows) - 1, -1, -1):
-        places = waiting.get((rows[index].role, fold(live_text(rows[index].text))))
-        if not found[index] and places and not rows[index].calls:
-            found[index] = (places.pop() if len(places) > 1 else places[0],)
-    return found
+        lines = live_text(rows[index].text).split("\n") if waiting else []  # merged ones stand on lines of their own
+        for line in reversed(lines):
+            if places := waiting.get((rows[index].role, fold(line))):
+                found[index] = (places.pop() if len(places) > 1 else places[0], *found[index])
+    return [tuple(sorted(set(places))) for places in found]
 
 
 def is_whole(row: Row, said: Said) -> bool:
