@@ -17,6 +17,7 @@ from .messages import Message
 from .names import MEASURE, Kind, names_of, words_of
 from .secrets import redact, redact_all
 from .sentences import error_line, is_binding, pasted_error, sentences
+from .statements import Source
 
 LONGEST_LINE = 600  # characters of an anchor that is a line or a sentence
 COMMAND_KEYS = ("command", "cmd", "script")  # arguments under which tools take a command line
@@ -26,13 +27,16 @@ COMMAND_KEYS = ("command", "cmd", "script")  # arguments under which tools take 
 class Anchor:
     """One exact thing. `message` is the index of the message it stands in, `start` its offset in the text there.
 
-    The text is without credentials: anchors that are lost are shown to people and kept.
+    `line` is the line or sentence it stands in, "" if that was not looked for, `source` who said it. Texts are without
+    credentials: anchors that are lost are shown to people and kept.
     """
 
     kind: Kind
     text: str
     message: int = field(default=0, compare=False)
     start: int = field(default=0, compare=False)
+    line: str = field(default="", compare=False)
+    source: Source = field(default="agent", compare=False)
 
 
 def commands_of(arguments: str) -> list[str]:
@@ -102,12 +106,24 @@ def _of_arguments(arguments: str, at: int = 0) -> Iterator[Anchor]:
 
 
 # --- what became of them ---------------------------------------------------------------------------------------------
+Counts = dict[Kind, tuple[int, int]]
+
+
 @dataclass(frozen=True, slots=True)
 class Survival:
-    """What became of a set of anchors: by kind (survived, all), and those that are lost, oldest first."""
+    """What became of a set of anchors: by kind (survived, all), and those that are lost.
 
-    by_kind: dict[Kind, tuple[int, int]]
+    `by_kind` and `lost` are of what people and the agent said and calls were made with, `printed` and `lost_printed` of
+    what tools merely printed; `statements` counts lines and sentences with details (survived, all), and
+    `lost_statements` are those of them that are lost. See `survival.survival_of`.
+    """
+
+    by_kind: Counts
     lost: tuple[Anchor, ...]
+    printed: Counts = field(default_factory=dict)
+    lost_printed: tuple[Anchor, ...] = ()
+    statements: tuple[int, int] = (0, 0)
+    lost_statements: tuple[Anchor, ...] = ()
 
     @property
     def total(self) -> int:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from . import messages as m
 from . import protocol
-from .anchors import Survival, anchors_in, anchors_of, survival, visible_text
+from .anchors import Survival
 from .boundaries import last_user, plural
 from .cut import fits, needs_note
 from .errors import BadTranscript, SummaryRejected
@@ -19,6 +19,7 @@ from .pairs import loose_ends
 from .plan import Plan
 from .repair import repairs
 from .rules import with_rules, without_rules
+from .survival import survival_of
 from .tokens import message_tokens
 
 Why = Literal["merged", "unwrapped", "shortened", "noted"]
@@ -65,14 +66,13 @@ class Report:
 
     @cached_property
     def survival(self) -> Survival:
-        """Which anchors of the summarised and shortened messages, and of earlier summaries, stand in the output.
+        """What became of the details of the summarised and shortened messages, and of earlier summaries, in the output.
 
         Read when first asked for: the cost grows with the text of the input.
         """
-        gone = anchors_in(self.plan.messages, {*self.summarised, *self.shortened})
         at = next(iter(self.plan.lifted), -1)  # -1: it was merged with live text
-        earlier = dict.fromkeys(anchors_of(self.plan.previous_summary, at))
-        return survival({**earlier, **gone}, visible_text(self.output))
+        gone = {*self.summarised, *self.shortened}
+        return survival_of(self.plan.messages, gone, self.output, [(at, self.plan.previous_summary)])
 
 
 @dataclass(frozen=True)

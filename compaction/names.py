@@ -1,7 +1,7 @@
-"""Names inside words: paths, URLs, ids, plain numbers and dates, told by their form alone.
+"""Names inside words: paths, URLs, ids, versions, amounts and dates, told by their form alone.
 
-Theory: they stand inside words, so a text is taken apart into words and each distinct word is looked at once. Numbers
-with a unit behind a space are longer and are found in the text itself.
+Theory: they stand inside words, so a text is taken apart into words and each distinct word is looked at once. What is
+longer than a word, or told only by what stands around it, is found in the text itself (`phrases`).
 """
 
 from __future__ import annotations
@@ -10,16 +10,31 @@ import re
 from functools import lru_cache
 from typing import Literal
 
-Kind = Literal["path", "url", "id", "number", "error", "command", "constraint"]
+Kind = Literal[
+    "path",
+    "url",
+    "id",
+    "number",
+    "date",
+    "name",
+    "version",
+    "phone",
+    "account",
+    "error",
+    "command",
+    "constraint",
+    "statement",
+]
 LONGEST_NAME = 120  # characters
 
 WORD_BREAKS = "\"'`;()[]{}<>|，。、；：！？（）「」『』“”《》【】"  # noqa: RUF001  (what parts words in Chinese and Japanese)
 _PIECE = re.compile(
-    r"[=,](?!\d{3}\b)|:(?!//|\d+(?::\d+)?$|\\)|(?<=-\d\d)T(?=\d\d:)"
+    r"[=,](?!\d{3}\b)|\.\.(?=\w)|:(?!//|\d+(?::\d+)?$|\\)|(?<=-\d\d)T(?=\d\d:)"
 )  # "path=a/b.py", "id:X1", a date before its time; but neither "$7,222" nor a URL
-_LEAD, _TRAIL = ",:!?*#\\…", ".,:!?*#\\…"  # marks around a name that are not part of it
+_LEAD, _TRAIL = ",:!?*\\…=✓", ".,:!?*#~\\…"  # marks around a name that are not part of it
+_HEADING = re.compile(r"#+(?!\d)")  # "## Title", but not "#4711"
 _SUFFIXES = (
-    "py|pyi|js|mjs|cjs|ts|tsx|jsx|vue|rs|go|java|kt|c|h|cc|cpp|hpp|cs|rb|php|swift|scala|lua|r|jl|sh|bash|zsh|ps1|sql"
+    "py|pyi|pl|ex|exs|dart|hs|tf|less|mp3|mp4|bak|pem|js|mjs|cjs|ts|tsx|jsx|vue|rs|go|java|kt|c|h|cc|cpp|hpp|cs|rb|php|swift|scala|lua|r|jl|sh|bash|zsh|ps1|sql"
     "|md|rst|txt|log|csv|tsv|json|jsonl|yaml|yml|toml|ini|cfg|conf|env|lock|xml|html|css|scss|svg|png|jpg|jpeg|gif|webp"
     "|pdf|docx|xlsx|pptx|zip|tar|gz|tgz|whl|db|sqlite|ipynb|tex|proto|diff|patch|out|exe|so|dll"
 )
@@ -29,19 +44,36 @@ _UNITS = (
     "|dollars?|euros?|pounds?|people|persons?|passengers?|bags?|items?|files?|tests?|Tage?|Stunden?|Minuten|Wochen?"
     "|jours?|heures?|días?|horas?"
 )
+_HOSTS = "com|org|net|io|dev|app|ai|co|eu|de|fr|nl|be|uk|us|ru|cn|jp|kr|internal|local|lan|example|test|cloud"
 _NAME = re.compile(
     r"(?P<url>https?://\S{4,})"
     r"|(?P<path>(?:~|\.{1,2})?(?:/[\w.@+-]+){2,}/?(?::\d+)*"  # /srv/app, ~/a/b, ./a/b.py:12
+    r"|/(?=\w*[a-z])[\w-][\w.-]+/?"  # /tmp
     r"|[A-Za-z]:(?:\\+[\w.@+ -]+)+"
     r"|[\w.@+-]+(?:/[\w.@+-]+)+\.\w{1,8}(?::\d+)*|[\w@+-]+(?:/[\w.@+-]+){2,}/?"
+    r"|[\w-]+(?:\.[\w-]+)+(?:/[\w.@+-]+)+(?::[\w.-]+)?"  # registry.example.com/shop/web:1.8.0
     rf"|(?!\w\.\w$)[\w@+-][\w.@+-]*\.(?:{_SUFFIXES})(?::\d+)*)"
-    r"|(?P<id>[\w.+-]+@[\w-]+\.[\w.]+"  # a mail address
+    r"|(?P<number>[$€£¥₽₩]\d[\d,]*(?:\.\d+)?[kKM]?"
+    r"|[-+]?\d[\d,]*(?:\.\d+)?(?:ns|us|µs|ms|s|min|h|d|%|k|K|M|G|T|kB|KB|MB|GB|TB|USD|EUR))"
+    r"|(?P<date>\d{4}-\d{2}-\d{2}|\d{1,2}\.\d{1,2}\.(?:19|20)\d\d|\d{1,2}/\d{1,2}/(?:19|20)\d\d)"
+    r"|(?P<id>[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[A-Za-z]\w+"  # a mail address
     r"|[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
-    r"|(?=.*[A-Z])(?=.*\d)[A-Z0-9]{5,16}|[A-Z]{2,10}-\d+"  # XEHM4B, ABC-123
+    r"|\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?"  # 10.0.3.17:5432
+    r"|(?=.*[A-Z])(?=.*\d)[A-Z0-9]{5,24}|#\d+"  # XEHM4B, #4711
+    r"|[^\W\d_a-z]{1,2}\d{1,4}|\d{1,4}[^\W\d_a-zKMGT]|\d{1,2}-\d\d"  # S1, B17; 12A; bin 4-02
+    r"|(?=.*\d)[A-Z][A-Z0-9]*(?:-[A-Z0-9]+)+"  # B-20918, ABC-123, INV-2024-001, K-17
     r"|[A-Za-z]+(?:_[A-Za-z]+)*_\d{2,}|(?=.*\d)(?=.*[a-f])[0-9a-f]{7,64}|0x[0-9a-fA-F]{3,}"  # card_4421486, a hash
-    r"|\d{6,}|v?\d+\.\d+\.\d+[\w.+-]*|[a-z][\w.-]*:\d{2,5})"  # 123456, 1.2.3, localhost:8080
-    r"|(?P<number>[$€£¥]\d[\d,]*(?:\.\d+)?[kKM]?|-?\d[\d,]*(?:\.\d+)?(?:ns|us|µs|ms|s|min|h|d|%|k|M|kB|KB|MB|GB|TB|USD|EUR)"
-    r"|\d{4}-\d{2}-\d{2})"
+    r"|(?=.*\d)(?=.*[-_])[A-Za-z][A-Za-z0-9]*(?:[-_.][A-Za-z0-9]+)+"  # db-primary-2.internal, ata-WDC_WD80, task-7.2
+    rf"|\d{{6,}}|[a-z][\w.-]*:\d{{2,5}}|\d{{3,5}}:\d{{3,5}}|[a-z0-9][\w-]*(?:\.[\w-]+)*\.(?:{_HOSTS}))"
+    r"|(?P<version>(?:[\w-]+@)?v?\d+\.\d+\.\d+[\w.+-]*|v\d+(?:\.\d+)*[\w-]*)"  # 1.2.3, v1.2
+    r"|(?P<name>[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+"  # DATABASE_URL
+    r"|[a-z][a-z0-9]+(?:-[a-z0-9]{2,}){2,})"  # acme-prod-logs
+)
+_ASCII = re.compile(r"[!-~]{3,}")  # a name between letters of a script that sets no spaces
+# Hyphenated words that are language: one of these parts tells them from the name of a bucket or host.
+_PHRASE = re.compile(
+    r"(?:^|-)(?:an?|the|of|to|in|on|off|at|by|for|from|and|or|not|no|as|up|out|down|over|with|without|be|is|it|this|so|all"
+    r"|any|one|two|three|four|five|six|seven|eight|nine|ten|well|ever|old|new|year|day|way|use|side|end|back|free)(?:-|$)"
 )
 MEASURE = re.compile(rf"(?<![\w.,$€£¥-])\d[\d,]*(?:\.\d+)?\s(?:{_UNITS})(?!\w)")
 
@@ -60,16 +92,28 @@ def names_of(word: str) -> tuple[tuple[Kind, str], ...]:
 
 @lru_cache(maxsize=1 << 16)
 def _names_of(word: str) -> tuple[tuple[Kind, str], ...]:
+    found = _whole(word)
+    if found or word.isascii() or word.isalpha():
+        return found
+    return tuple(each for piece in _ASCII.findall(word) for each in _whole(piece))
+
+
+def _whole(word: str) -> tuple[tuple[Kind, str], ...]:
     word = _bare(word)
     url = word.find("http") if "://" in word else -1
     parts = _PIECE.split(word) if url < 0 else [*_PIECE.split(word[:url]), word[url:]]
     found = (_NAME.fullmatch(piece) for piece in map(_bare, parts) if 1 < len(piece) <= LONGEST_NAME)
-    return tuple((match.lastgroup, match[0]) for match in found if match)  # type: ignore[misc]  # a group is a Kind
+    return tuple((match.lastgroup, match[0]) for match in found if match and not _is_phrase(match))  # type: ignore[misc]  # a group is a Kind
+
+
+def _is_phrase(match: re.Match[str]) -> bool:
+    """Whether a hyphenated word is language, as in "up-to-date"."""
+    return match.lastgroup == "name" and bool(_PHRASE.search(match[0]))
 
 
 def _bare(word: str) -> str:
     """The word without the marks around it."""
-    return word.lstrip(_LEAD).rstrip(_TRAIL)
+    return _HEADING.sub("", word.lstrip(_LEAD), count=1).rstrip(_TRAIL)
 
 
 def measures(text: str) -> list[str]:

@@ -12,11 +12,12 @@ from viewer.store.stores import Reader
 
 from . import planning, steps
 from .errors import BadSummary, NothingToEdit
+from .losses import noted
 from .models import Run
 from .plain import plain
 from .planning import Basis, Options
 
-LOST_KEPT = 500  # anchors that a run names; of more it keeps the number
+LOST_KEPT = 500  # lost details of each list that a run names; of more it keeps the number
 
 
 def options_of(run: Run) -> Options:
@@ -61,16 +62,8 @@ def fields(basis: Basis, plan: compaction.Plan, summary: str) -> dict[str, Any]:
 
 
 def _survival(basis: Basis, found: compaction.Survival) -> dict[str, Any]:
-    """What became of the anchors: how many survived of how many by kind, and those lost, the newest of them kept."""
-    lost = [
-        {
-            "kind": anchor.kind,
-            "text": plain(anchor.text),
-            "message": basis.sent[anchor.message].id if anchor.message >= 0 else None,
-        }
-        for anchor in found.lost[-LOST_KEPT:]
-    ]
-    return {"anchors": {kind: list(counts) for kind, counts in found.by_kind.items()}, "lost": lost}
+    """What became of the details, the most telling of those that are lost named."""
+    return noted(found, lambda at: basis.sent[at].id if at >= 0 else None, LOST_KEPT)
 
 
 def check_holds(reader: Reader, run: Run) -> None:

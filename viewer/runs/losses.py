@@ -2,50 +2,87 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 import compaction
-from compaction.anchors import Anchor, anchors_in, anchors_of, survival, visible_text
+from compaction import Anchor, Survival
+from compaction.survival import survival_of
 from viewer.store import reading
 from viewer.store.codec import StoredMessage, message_of
 from viewer.store.outline import Cut, Outline
 from viewer.store.stores import Reader
 
 from .models import Run
+from .plain import plain
+
+LISTED = 5_000  # lost details of each list that a page may go through
 
 
-def losses(reader: Reader, outline: Outline, cut: Cut) -> dict[str, Any]:
-    """{"anchors": {kind: [still there, all]}, "lost": [{kind, text, message}]}, as the report of a run has them.
+def noted(found: Survival, name: Callable[[int], int | None], most: int | None = None) -> dict[str, Any]:
+    """Survival as the report of a run has it; `name` is the id of the message at an index.
 
-    Of our own compactions they were noted when the summary was made; of the agent's they are looked for in the rows,
-    which takes the longer the more was summarised.
+    {"anchors": {kind: [still there, all]}, "lost": [{kind, text, message, line, by}], "statements": [still there, all],
+    "lost_statements": [...], "printed": {kind: [...]}, "lost_printed": [...]}: the most telling first, of each list at
+    most `most`.
     """
-    if cut.run is not None:
-        noted: dict[str, Any] | None = Run.objects.filter(pk=cut.run).values_list("report", flat=True).first()
-        if noted:
-            return noted
-    rows = reading.read_rows(reader, [*cut.before_ids, *cut.block_ids])
-    gone = [rows[row_id] for row_id in _gone(outline, cut) if row_id in rows]
-    left = visible_text([message_of(rows[row_id]) for row_id in cut.block_ids if row_id in rows])
-    found = survival(_details(gone), left)
+
+    def named(lost: Iterable[Anchor]) -> list[dict[str, Any]]:
+        return [
+            {
+                "kind": each.kind,
+                "text": plain(each.text),
+                "message": name(each.message),
+                "line": plain(each.line) if each.line != each.text else "",
+                "by": each.source,
+            }
+            for each in islice(lost, most)
+        ]
+
     return {
         "anchors": {kind: list(counts) for kind, counts in found.by_kind.items()},
-        "lost": [
-            {"kind": each.kind, "text": each.text, "message": outline.message_of(gone[each.message].id)}
-            for each in found.lost
-        ],
+        "lost": named(found.lost),
+        "statements": list(found.statements),
+        "lost_statements": named(found.lost_statements),
+        "printed": {kind: list(counts) for kind, counts in found.printed.items()},
+        "lost_printed": named(found.lost_printed),
     }
 
 
+def losses(reader: Reader, outline: Outline, cut: Cut) -> dict[str, Any]:
+    """What became of the details of what a compaction took out of the context, as `noted`.
+
+    Of our own compactions it was noted when the summary was made; of the agent's it is looked for in the rows, which
+    takes the longer the more was summarised. So is what our own older versions noted: they recognised less.
+    """
+    if cut.run is not None:
+        known: dict[str, Any] | None = Run.objects.filter(pk=cut.run).values_list("report", flat=True).first()
+        if known and "statements" in known:
+            return known
+    rows = reading.read_rows(reader, [*cut.before_ids, *cut.block_ids])
+    before = [rows[row_id] for row_id in cut.before_ids if row_id in rows]
+    gone = set(_gone(outline, cut))
+    which = {at for at, row in enumerate(before) if row.id in gone}
+    left = [message_of(rows[row_id]) for row_id in cut.block_ids if row_id in rows]
+    earlier = [(at, text) for at in sorted(which) for text in _summaries(before[at])]
+    found = survival_of([message_of(row) for row in before], which, left, earlier)
+    return noted(found, lambda at: outline.message_of(before[at].id), LISTED)
+
+
 def counted(cut: Cut) -> tuple[int, int] | None:
-    """How many details of how many are not found after one of our own compactions; None for the agent's."""
+    """How many details of how many are lost by one of our own compactions; None for the agent's."""
     if cut.run is None:
         return None
-    anchors = Run.objects.filter(pk=cut.run).values_list("report__anchors", flat=True).first()
-    if not anchors:
+    report = Run.objects.filter(pk=cut.run).values_list("report", flat=True).first()
+    if not report or "statements" not in report:
         return None
-    return sum(total - still for still, total in anchors.values()), sum(total for _, total in anchors.values())
+    return lost_of(report["anchors"])
+
+
+def lost_of(counts: Mapping[str, Sequence[int]]) -> tuple[int, int]:
+    """How many are lost of how many, from (still there, all) by kind."""
+    return sum(total - still for still, total in counts.values()), sum(total for _, total in counts.values())
 
 
 def _gone(outline: Outline, cut: Cut) -> list[int]:
@@ -55,11 +92,6 @@ def _gone(outline: Outline, cut: Cut) -> list[int]:
     return [row_id for row_id in cut.before_ids if row_id not in carried]
 
 
-def _details(gone: Sequence[StoredMessage]) -> dict[Anchor, None]:
-    """Those of earlier summaries, which are no messages, come first."""
-    found: dict[Anchor, None] = {}
-    for at, row in enumerate(gone):
-        for part in compaction.split(row.content, flagged=row.flagged):
-            if part.kind == "summary":
-                found |= dict.fromkeys(anchors_of(part.text, at))
-    return found | anchors_in([message_of(row) for row in gone])
+def _summaries(row: StoredMessage) -> Iterator[str]:
+    """The texts of earlier summaries in a row, which are no messages."""
+    return (part.text for part in compaction.split(row.content, flagged=row.flagged) if part.kind == "summary")

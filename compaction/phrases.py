@@ -1,0 +1,286 @@
+"""Details that are longer than a word, or told by what stands around them: dates, phones, accounts, numbers, names.
+
+Theory: every expression begins at something rare (a digit, a capital, a label) and its repetitions are bounded, so that
+none costs more than its text is long. What one finds is not looked at by those behind it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+
+from .lexicon import (
+    ACRONYMS,
+    BUILT_IN,
+    COMMON,
+    CURRENCIES,
+    MONTHS,
+    NAMED,
+    PLACES,
+    SURNAMES,
+    TITLES,
+    UNITS,
+)
+from .names import Kind, names_of
+
+Found = tuple[Kind, int, int]  # kind, start and end in the text
+
+_YEAR = r"(?:,? (?:19|20)\d\d)?"
+_DATES = (
+    re.compile(
+        rf"(?<!\d)(?=\d)(?:(?<![\w.,])\d{{1,2}}(?:st|nd|rd|th|\.)?(?: of)? (?=[^\W\d_])(?:{MONTHS})\b{_YEAR}"
+        r"|(?:19|20)\d\d-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?)?"
+        r"|(?<![\w./,])\d{1,2}([./])\d{1,2}\1(?:19|20)\d\d(?!\w)"
+        r"|(?:\d{4}年)?\d{1,2}月\d{1,2}日|(?:\d{4}년 ?)?\d{1,2}월 ?\d{1,2}일"
+        r"|\d{1,2}(?:点|點|時)(?:\d{1,2}分|半)?|\d{1,2}시(?: ?\d{1,2}분)?"
+        r"|(?<![\w:.])\d{1,2}:\d\d(?::\d\d)?(?![\w:])(?: ?[ap]\.?m\b)?|(?<![\w.])\d{1,2} ?[ap]m\b|(?<!\w)\d{1,2} Uhr\b)"
+    ),
+    re.compile(
+        rf"\b(?=[A-Z][a-zé]{{2,9}}\.? \d)(?:{MONTHS})\.? (?:\d{{1,2}}(?:st|nd|rd|th)?\b(?!:)"
+        r"(?:,? (?:19|20)\d\d| \d\d:\d\d)?|(?:19|20)\d\d\b)"
+    ),
+    re.compile(rf"(?<=\b(?:by|in) )(?=[A-Z])(?:{MONTHS})\b"),
+)
+_ACCOUNT = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?\b")
+_PHONE = re.compile(
+    r"(?<![\w.,$€£#-])(?:\+\d{1,3}[ -]?\(?\d{1,4}\)?(?:[ -]\d{2,4}){1,4}"
+    r"|0\d{1,4}(?:[ /-]\d{2,4}){2,4}|1\d\d \d{4} \d{4})(?![\w-])"
+)
+_AMOUNT = re.compile(
+    rf"(?<![\w.,])\d{{1,3}}(?:[\d.,]|[ \u00a0\u202f](?=\d{{3}}\b)){{0,12}} ?(?:{CURRENCIES})(?![A-Za-z])"
+)
+_MEASURE = re.compile(rf"(?<![\w.,$€£¥-])\d[\d,]*(?:\.\d+)?\s(?:{UNITS})(?!\w)")
+# A bare number: not one that counts the items of a list or the lines of a listing.
+_NUMBER = re.compile(
+    r"(?<![\w.,/#@$€£¥+-])(?<!\w[-+])[-+−]?[$€£¥₽₩]?\d{1,15}(?:,\d{3})*(?:\.\d{1,12})?(?!\w|[.:,/-]\w|[)\]]\()"
+)
+_ORDINAL = re.compile(r"(?m)^[ \t>*_-]*\d{1,6}(?:[.)](?=[ \t*])|[:|→](?!\d))|(?<=[.!?:] )\d{1,2}\. (?=[A-Z*`])")
+_CJK_NUMBER = re.compile(r"\d{1,15}(?:,\d{3})*(?:\.\d+)? ?(?=[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])")
+
+_CAP = r"(?:[A-ZÀ-ÖØ-ÞĀ-ŽА-ЯЁ][a-zß-öø-ÿā-žа-яё]+(?:['’-][A-ZÀ-ÞА-Я]?[a-zß-ÿа-я]+)*)"
+_CAPS = re.compile(rf"(?<![\w@#./\\'’`-]){_CAP}(?:(?: | & |-){_CAP}){{0,4}}(?![\w(]|\.\w|/\w|_)")
+_ONE = re.compile(_CAP)
+_LABEL = re.compile(r"(?<!\w)[\"']?([^\W\d]\w{1,15})[\"']?\s?[:=]\s?[\"']?")
+_NAMED = frozenset(NAMED.split("|"))
+_VALUE = re.compile(r"[^\"'\\\n,;(){}\[\]|]{2,60}")
+_CODES = re.compile(r"(?<![\w'’&$%./-])[A-Z]{3,4}(?![\w'’&-]|\.\w|/\w)")
+_OPTION = re.compile(r"(?<=\s)-\d{1,4}(?=\s|\"|$)")
+_OPTION_VALUE = re.compile(r"(?<=\s)-{1,2}[a-z-]+[ =]([a-z][a-z0-9]+(?:-[a-z0-9]+)+)(?![\w/.])")
+_REFERENCE = re.compile(
+    r"\b(?:ID|[Cc]ode|[Rr]eservation|[Bb]ooking|[Oo]rder|[Rr]ef|[Rr]eference)\b(?: ID)?(?: is)?:? {0,2}\**"
+    r"([A-Z]{5,8})\b"
+)
+_TITLE_BEFORE = re.compile(rf"\b(?:{TITLES})\.?,? $")
+_SHOUTED = re.compile(r"\b[A-Z]{2,} [A-Z]{2,}\b")
+_TICKED = re.compile(r"`([^`\n]{2,80})`")
+_SYMBOL = re.compile(r"[A-Za-z_$@][\w$-]*(?:\.[\w$-]+)*")
+_DEFINED = re.compile(
+    r"(?:\b(?:def|class(?= [A-Z])|function|func|fn|interface|struct|enum|trait)"
+    r"|\b(?:CREATE|ALTER|DROP) TABLE(?: IF (?:NOT )?EXISTS)?) "
+    r"(?!__)([A-Za-z_$][\w$]*)"
+)
+_CALLED = re.compile(r"\b([A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*){1,4})\(")
+_CAMEL = re.compile(
+    r"(?<![\w./@\"'-])(?:[a-z][a-z0-9]{0,40}(?:[A-Z][a-z0-9]{1,40}){1,8}|[A-Z][a-z0-9]{1,40}(?:[A-Z][a-z0-9]{1,40}){1,8}"
+    r"|[a-z][a-z0-9]{0,40}(?:_[a-z0-9]{1,40}){1,8})(?![\w/@-]|\.\w|[\"']?:)"
+)
+_TWO_PARTS = re.compile(r"(?<=\")[a-z][a-z0-9]+-[a-z0-9-]{2,40}(?=\")|(?<![^\s])[a-z][a-z0-9]+-[a-z0-9]+(?=:? )")
+_QUOTED = re.compile(rf"(?<=\")(?:{_CAP}(?: {_CAP}){{0,3}}|[A-Z]{{3,4}})(?=\")")
+_AFTER = re.compile(
+    r"(?i)\b(?:branch|bucket|host|service|queue|table|repo|container|cluster|volume|worker|index|function|variable)"
+    r" ([a-z][\w]*(?:[-_.]\w+)+)"
+)
+_FOLLOWED = re.compile(
+    r"(?:['’]s)? (?:is|was|has|had|said|says|asks|asked|wants|wanted|will|would|can|could|lives|works|wrote|sent|paid"
+    r"|called|sounds|seems|looks|needs|[a-z]{3,12}ed|and [A-Z])\b|['’]s? reservation"
+)
+_TITLE_WORDS = frozenset(TITLES.split("|"))
+_LABELS = re.compile(r"\W{0,4}:(?!//)|\*{0,2}:\*{0,2}")
+_BREAK = re.compile(r"(?:^|[.!?:…。]|\n)[\s>*_#|\"'“‘`(\[\d.)-]*$")
+_GERMAN = re.compile(r"\b(?:der|die|das|ist|und|nicht|ich|ein|eine|für|mit|wir)\b")
+_IN_GERMAN = re.compile(r"\b(?:in|nach|aus|bei|von|Herr|Frau)\.? $")
+_CJK_NAME = re.compile(
+    rf"(?:{PLACES})(?:駅|市|県|省|区)?|[\u4e00-\u9fff]{{1,3}}(?:駅|寺|院|城|県)(?![\u4e00-\u9fff])"
+    rf"|[\u4e00-\u9fff\u30a0-\u30ff]{{1,6}}(?=さん|様)|(?<=我叫)[{SURNAMES}][\u4e00-\u9fff]{{1,2}}"
+    rf"|(?<!\w)[{SURNAMES}][\u4e00-\u9fff](?=女士|先生|小姐|老师)"
+)
+_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_LOWER_AFTER_LABEL = re.compile(r"[\w][\w.-]{1,40}$")
+_LOOK_BACK = 24  # characters before a capital that tell whether a sentence begins there
+
+
+class Phrases:
+    """The details of one text; `taken` marks the characters that belong to one already."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.taken = bytearray(len(text))
+        self.found: list[Found] = []
+
+    def take(self, kind: Kind, start: int, end: int) -> None:
+        """Note a detail, unless another has some of its characters."""
+        if start < end and self.taken.find(1, start, end) < 0:
+            self.taken[start:end] = b"\1" * (end - start)
+            self.found.append((kind, start, end))
+
+    def all(self, kind: Kind, pattern: re.Pattern[str], group: int = 0) -> None:
+        """Note every match of the pattern, or of a group in it."""
+        for match in pattern.finditer(self.text):
+            self.take(kind, *match.span(group))
+
+    def skip(self, pattern: re.Pattern[str]) -> None:
+        """Nothing that the pattern matches is a detail."""
+        for match in pattern.finditer(self.text):
+            self.taken[match.start() : match.end()] = b"\1" * (match.end() - match.start())
+
+    # --- numbers -----------------------------------------------------------------------------------------------------
+    def exact(self) -> None:
+        """Account and phone numbers, which hold what else would be smaller numbers."""
+        self.all("account", _ACCOUNT)
+        for match in _PHONE.finditer(self.text):
+            if sum(map(str.isdigit, match[0])) >= 8:
+                self.take("phone", *match.span())
+
+    def words(self, dates: Sequence[tuple[int, int]]) -> None:
+        """What stands inside words; of a date and time found already, nothing."""
+        text = self.text
+        for match in _WORD.finditer(text):
+            at = match.start()
+            for kind, name in names_of(match[0]):
+                at = text.find(name, at, match.end())
+                inside = kind in ("id", "number", "date") and any(a <= at < b for a, b in dates)
+                if at >= 0 and not inside and not text.startswith("<", at - 1):  # no tag that ends
+                    self.take(kind, at, at + len(name))
+
+    def numbers(self, dates: Sequence[tuple[int, int]]) -> None:
+        """Dates and times, amounts, numbers with a unit, and bare ones."""
+        self.skip(_ORDINAL)
+        for start, end in dates:
+            self.take("date", start, end)
+        self.all("number", _AMOUNT)
+        self.all("number", _MEASURE)
+        self.all("number", _NUMBER)
+        if _CJK.search(self.text):
+            self.all("number", _CJK_NUMBER)
+
+    # --- names -------------------------------------------------------------------------------------------------------
+    def labelled(self) -> None:
+        """Values of labels such as "name", "city", "origin": what tools print and calls are made with."""
+        for label in _LABEL.finditer(self.text):
+            value = _VALUE.match(self.text, label.end()) if label[1].casefold() in _NAMED else None
+            if value and _names_something(value[0].strip()):
+                start = value.start() + len(value[0]) - len(value[0].lstrip())
+                self.take("name", start, start + len(value[0].strip()))
+
+    def people_and_places(self) -> None:
+        """Capitalised words where no sentence begins, behind a title, and in a row of two or more."""
+        german = len(_GERMAN.findall(self.text[:2_000])) >= 2
+        for match in _CAPS.finditer(self.text):
+            words = [(w[0], match.start() + w.start(), match.start() + w.end()) for w in _ONE.finditer(match[0])]
+            while words and (_is_common(words[0][0]) or words[0][0] in _TITLE_WORDS):
+                words.pop(0)
+            while words and _is_common(words[-1][0]):
+                words.pop()
+            if words and not _LABELS.match(self.text, match.end()) and self._is_name(words, german):
+                self.take("name", words[0][1], words[-1][2])
+        if _CJK.search(self.text):
+            self.all("name", _CJK_NAME)
+
+    def _is_name(self, words: list[tuple[str, int, int]], german: bool) -> bool:
+        start, end = words[0][1], words[-1][2]
+        before = self.text[max(start - _LOOK_BACK, 0) : start]
+        if len(words) > 1:
+            return not any(_is_common(word) for word, _, _ in words)
+        if _TITLE_BEFORE.search(before):
+            return True
+        if german:
+            return bool(_IN_GERMAN.search(before))
+        if self.text.startswith(",", end) and not words[0][0].endswith("ly"):
+            return True  # "Aalst, aisle 6": who or what is spoken of
+        begins = _BREAK.search(before) if start >= _LOOK_BACK else _BREAK.search(before) or not before.strip(" *_#>-")
+        return not begins or bool(_FOLLOWED.match(self.text, end))
+
+    def codes(self) -> None:
+        """Three or four capitals that are no common abbreviation, as airports have them."""
+        loud = bytearray(len(self.text))
+        for match in _SHOUTED.finditer(self.text):
+            loud[match.start() : match.end()] = b"\1" * (match.end() - match.start())
+        for match in _CODES.finditer(self.text):
+            if match[0] not in ACRONYMS and not loud[match.start()]:
+                self.take("name", *match.span())
+        self.all("id", _REFERENCE, 1)
+
+    # --- names in code -----------------------------------------------------------------------------------------------
+    def ticked(self) -> None:
+        """Names between backticks that are no plain word."""
+        for ticks in _TICKED.finditer(self.text):
+            for match in _SYMBOL.finditer(self.text, ticks.start(1), ticks.end(1)):
+                if _is_own(match[0]) and re.search(r"[._\d-]|[a-z][A-Z]", match[0]):
+                    self.take("name", *match.span())
+
+    def symbols(self) -> None:
+        """Names that code defines or calls, but those of its language."""
+        self.all("name", _AFTER, 1)
+        for pattern in (_CALLED, _CAMEL):
+            for match in pattern.finditer(self.text):
+                group = 1 if pattern is _CALLED else 0
+                if _is_own(match[group]):
+                    self.take("name", *match.span(group))
+
+
+def _names_something(value: str) -> bool:
+    """Whether a label's value is a name: capitalised words, a code, a word with a dash, letters without capitals."""
+    if len(value) < 2 or value.casefold() in COMMON or value in ACRONYMS or value.isdigit():
+        return False
+    first = value[0]
+    if first.isupper() or not first.isascii():
+        return value.count(" ") <= 4
+    return bool(_LOWER_AFTER_LABEL.fullmatch(value)) and "_" not in value
+
+
+@lru_cache(maxsize=1 << 14)
+def _is_common(word: str) -> bool:
+    return re.split(r"['’]", word.casefold())[0] in COMMON or bool(re.fullmatch(MONTHS, word))
+
+
+def _is_own(symbol: str) -> bool:
+    """Whether a name in code is not one of the language's own."""
+    return symbol.split(".")[0] not in BUILT_IN
+
+
+_WORD = re.compile(
+    r"[^\s\"'`;()\[\]{}<>|,，。、；：！？（）「」『』“”《》【】]{2,240}(?:,\d{3}\b[^\s\"'`;()\[\]{}<>|]*)?"
+)  # noqa: RUF001
+_ESCAPES = (("\\n", " \n"), ("\\t", " \t"), ('\\"', ' "'))
+
+
+def details_of(text: str, origin: str) -> list[tuple[Kind, str, int]]:
+    """Kind, text and place of the details in a text that a `user` or the `assistant` said, or a call's `args` or a
+    `tool` hold, in the order of the text.
+    """
+    if origin == "args" and "\\" in text:
+        for escape, plain in _ESCAPES:
+            text = text.replace(escape, plain)
+    found = Phrases(text)
+    found.exact()
+    dates = sorted(match.span() for pattern in _DATES for match in pattern.finditer(text))
+    found.words(dates)
+    if origin == "args":
+        found.skip(_OPTION)
+    found.numbers(dates)
+    if origin in ("args", "tool"):
+        found.labelled()
+        found.all("name", _QUOTED)
+    if origin == "tool":
+        found.all("name", _TWO_PARTS)
+        found.all("name", _DEFINED, 1)
+    else:
+        found.ticked()
+        if origin == "args":
+            found.all("name", _DEFINED, 1)
+            found.all("name", _OPTION_VALUE, 1)
+        found.symbols()
+    found.people_and_places()
+    found.codes()
+    return sorted(((kind, text[a:b], a) for kind, a, b in found.found), key=lambda each: each[2])

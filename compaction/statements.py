@@ -1,0 +1,142 @@
+"""Statements: the lines and sentences that say something exact, and what each of them belongs to.
+
+Theory: an exact thing means something only where it stands. A bin number belongs to the warehouse in the heading above
+it, a price to the flight on its line. So a text is cut into *lines* (a line, a table row, a list item, an object of
+JSON), in what people and the agent say further into sentences; and every piece knows the *heading* it stands under: the
+last Markdown heading or line that ends with a colon, the start of the JSON it is in, and the arguments of the call that
+printed it. What a piece says are the values in it and in its heading.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from .names import Kind
+from .phrases import details_of
+
+Source = Literal["person", "agent", "call", "tool"]
+SOURCES: tuple[Source, ...] = ("person", "agent", "call", "tool")  # the most telling first
+
+LONG_LINE = 1_000  # characters of a line that is still one piece; a longer one is cut into sentences
+HEADING = 160  # characters of a line that may be a heading
+_PARTS = re.compile(r"(?<=[.!?])\s+(?=[^\W\d_]|[*`\"(])|(?<=[。！？])")  # noqa: RUF001  (what ends a sentence in Chinese)
+_OBJECTS = re.compile(r"(?<=[}\]])\s*,\s*(?=[{\[])")
+_INNER = re.compile(r"\[\s*\{")
+_HEADING = re.compile(r"#{1,6} |\*\*[^*]+\*\*:?$")
+_STEM = 5  # letters by which two words are the same
+_WORDS = re.compile(r"[^\W\d_]{3,}")
+_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_VALUE = re.compile(r"[-−]?\d[\d,]*(?:\.\d+)?")
+SHORT_ID = 5  # characters: a shorter id is counted anew in every place, as seats, bins and list numbers are
+
+
+class Detail(NamedTuple):
+    """One exact thing where it stands: `start` is its offset in the text."""
+
+    kind: Kind
+    text: str
+    start: int
+    value: str  # what makes it the same elsewhere: see `value_of`
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it means something only beside what it belongs to: numbers, dates, versions and short ids."""
+        return self.kind in ("number", "date", "version") or (self.kind == "id" and len(self.text) <= SHORT_ID)
+
+
+def value_of(kind: Kind, text: str) -> str:
+    """What is compared of a detail: of a number its digits and sign, else its text regardless of case."""
+    if kind == "number" and (match := _VALUE.search(text)):
+        return match[0].replace(",", "").replace("−", "-")
+    return " ".join(text.casefold().split())
+
+
+@dataclass(slots=True)
+class Statement:
+    """A line or sentence of a message with its details; `heading` are the values of what it stands under."""
+
+    text: str
+    start: int
+    details: tuple[Detail, ...]
+    heading: frozenset[str]
+    message: int = 0
+    source: Source = "agent"
+
+    def values(self) -> frozenset[str]:
+        """The values of its own details."""
+        return frozenset(detail.value for detail in self.details)
+
+    def stems(self) -> set[str]:
+        """The beginnings of its words that are no details."""
+        ends = [0, *(detail.start - self.start + len(detail.text) for detail in self.details)]
+        starts = [*(detail.start - self.start for detail in self.details), len(self.text)]
+        return stems_of(" ".join(self.text[end:start] for end, start in zip(ends, starts, strict=True)))
+
+
+def stems_of(text: str) -> set[str]:
+    """The beginnings of words, of scripts that set no spaces pairs of letters."""
+    words = _WORDS.findall(text.casefold())
+    found = {word[:_STEM] for word in words}
+    if _CJK.search(text):
+        found |= {word[i : i + 2] for word in words if _CJK.match(word) for i in range(len(word) - 1)}
+    return found
+
+
+def statements(
+    text: str, origin: str, around: frozenset[str] = frozenset(), *, sentences: bool, every: bool = False
+) -> Iterator[Statement]:
+    """The pieces of a text that hold a detail (with `every` all), in order; `around` are values all stand under."""
+    if origin in ("args", "tool") and "\n" in text and text[:1] in "{[":
+        text = text.replace("\n", " ")  # an object on many lines is one piece
+    details = [Detail(*found, value_of(found[0], found[1])) for found in details_of(text, origin)]
+    starts = [detail.start for detail in details]
+    for start, end, head in _pieces(text, sentences=sentences):
+        own = details[bisect_left(starts, start) : bisect_left(starts, end)]
+        if own or every:
+            under = details[bisect_left(starts, head[0]) : bisect_left(starts, head[1])]
+            piece = text[start:end]
+            indent = len(piece) - len(piece.lstrip())
+            heading = around | {detail.value for detail in under} if under else around
+            yield Statement(piece.strip(), start + indent, tuple(own), heading)
+
+
+def _pieces(text: str, *, sentences: bool) -> Iterator[tuple[int, int, tuple[int, int]]]:
+    """Start and end of every piece, and those of its heading."""
+    at, head = 0, (0, 0)
+    for line in text.split("\n"):
+        start, end = at, at + len(line)
+        at = end + 1
+        stripped = line.strip()
+        if not stripped:
+            head = head if text.startswith(("#", "*"), head[0]) else (0, 0)  # a label ends with its block
+        elif stripped[0] in "{[" and len(line) > HEADING:
+            yield from _objects(text, start, end, head)
+        elif sentences or len(line) > LONG_LINE:
+            yield from ((a, b, head) for a, b in _cut(text, start, end, _PARTS))
+        else:
+            yield start, end, head
+        if len(stripped) <= HEADING and (_HEADING.match(stripped) or stripped.endswith((":", "："))):  # noqa: RUF001
+            head = (start, end)
+
+
+def _objects(text: str, start: int, end: int, head: tuple[int, int]) -> Iterator[tuple[int, int, tuple[int, int]]]:
+    """The objects of a line of JSON; what stands before the first list of objects is their heading."""
+    inner = _INNER.search(text, start, end)
+    if inner is None:
+        yield start, end, head
+        return
+    if inner.start() > start:
+        yield start, inner.start(), head
+        head = (start, inner.start())
+    yield from ((a, b, head) for a, b in _cut(text, inner.start(), end, _OBJECTS))
+
+
+def _cut(text: str, start: int, end: int, pattern: re.Pattern[str]) -> Iterator[tuple[int, int]]:
+    for match in pattern.finditer(text, start, end):
+        yield start, match.start()
+        start = match.end()
+    yield start, end

@@ -1,0 +1,365 @@
+"""What became of the exact details of messages that leave the context: which of them stand in what is left, and where.
+
+Theory: three things are told apart.
+- *Details* that people and the agent said, and that calls were made with. One is a string and what it belongs to. A
+  path, a name, a long id mean the same wherever they stand: one that stands anywhere is kept. Numbers, dates, versions
+  and short ids (`SHORT_ID`) belong to the heading they stand under and to the names on their line: where the transcript
+  has the string in several such places, a line that is left keeps it only for the place it speaks of (all of the
+  heading, and one of the names); where it has it in one, any mention keeps it.
+- *Statements*: the lines and sentences those details stand in. One is kept if a single line that is left has all its
+  details and all of its heading, and some of its other words.
+- Details that *tools merely printed* are strings, counted apart: they are many, and a tool can print them again.
+Survival of text is an upper bound on what a model makes of it, and what is phrased anew counts as lost.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from . import messages as m
+from . import protocol
+from .anchors import LONGEST_LINE, Anchor, Counts, Survival, commands_of
+from .messages import Message
+from .names import Kind, names_of, words_of
+from .secrets import redact, redact_all
+from .sentences import error_line, is_binding, pasted_error, sentences
+from .statements import SOURCES, Detail, Source, Statement, statements, stems_of
+
+THOROUGH = 1_500_000  # characters, the newest, of what was said and called, and again of what is left, that are read
+# for details of every kind; what is beyond, and all that tools printed, is looked through for names inside words
+NAMES_OF_A_LINE = 8  # names on a line that a number may belong to: the first
+SHARED_WORDS = 3  # words that a line shares with the statement it keeps: half of them, at most so many
+LONGEST_CALL = 2_000  # characters of a call's arguments whose details its output stands under
+Key = tuple[frozenset[str], frozenset[str]]  # the heading a value stands under, the names on its line
+_NOWHERE: Key = (frozenset(), frozenset())
+_TOKEN = re.compile(r"[^\W_]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """One text of a message: what its words, one call or one result say. `around` are the values of its call."""
+
+    text: str
+    source: Source
+    message: int
+    typed: bool = False
+    around: frozenset[str] = frozenset()
+    written: bool = False  # by a compaction: the text of a summary
+
+    @property
+    def origin(self) -> str:
+        """What the recogniser calls the source."""
+        return {"person": "user", "agent": "assistant", "call": "args", "tool": "tool"}[self.source]
+
+
+# --- reading ---------------------------------------------------------------------------------------------------------
+def passages(messages: Sequence[Message], which: Container[int] | None = None, *, live: bool) -> list[Passage]:
+    """The texts of messages (all, or those at the indices in `which`), without credentials and system prompts.
+
+    With `live` what a compaction wrote into them is left out.
+    """
+    found: list[Passage] = []
+    called: dict[str, str] = {}
+    for at, message in enumerate(messages):
+        for call in m.calls(message):
+            called.update(dict.fromkeys(call.ids, call.arguments[:LONGEST_CALL]))
+        if (which is None or at in which) and not m.is_system(message):
+            found += _of_message(message, at, called, live)
+    texts = redact_all([each.text for each in found])
+    return [
+        Passage(text, p.source, p.message, p.typed, p.around, p.written) for text, p in zip(texts, found, strict=True)
+    ]
+
+
+def _of_message(message: Message, at: int, called: dict[str, str], live: bool) -> Iterator[Passage]:
+    for id_, text in m.results(message):
+        yield Passage(text, "tool", at, around=_values(called.get(id_, "")) if text and not live else frozenset())
+    if m.role(message) not in m.RESULT_ROLES:
+        typed = m.is_typed(message)
+        words = m.said(m.live_content(message))
+        if words:
+            yield Passage(words, "person" if typed else "agent", at, typed)
+        if not live and protocol.is_handoff(message):
+            parts = protocol.split(m.body(message), protocol.flag_of(message))
+            yield from (Passage(part.text, "agent", at, written=True) for part in parts if part.kind == "summary")
+    yield from (Passage(call.arguments, "call", at) for call in m.calls(message))
+
+
+def _values(arguments: str) -> frozenset[str]:
+    pieces = statements(arguments, "args", sentences=False) if arguments else ()
+    return frozenset(value for piece in pieces for value in piece.values())
+
+
+def _thorough(found: Sequence[Passage], most: int) -> set[int]:
+    """Which of the passages are read for every kind of detail: the newest that fit."""
+    chosen: set[int] = set()
+    for n in range(len(found) - 1, -1, -1):
+        most -= len(found[n].text)
+        if most < 0:
+            break
+        chosen.add(n)
+    return chosen
+
+
+# --- what is left ----------------------------------------------------------------------------------------------------
+class Left:
+    """The lines that are left in the context, and where in them a value stands."""
+
+    def __init__(self, found: Sequence[Passage]) -> None:
+        self.lines: list[Statement] = []
+        self.written: set[int] = set()  # of them those of a summary
+        self.own: dict[str, set[int]] = {}
+        self.under: dict[str, set[int]] = {}
+        self.names = {name.lower() for each in found for word in words_of(each.text) for _, name in names_of(word)}
+        for n in sorted(_thorough(found, THOROUGH)):
+            self._read(found[n])
+        texts = [line.text.lower() for line in self.lines]
+        self.starts = [0, *accumulate(len(text) + 1 for text in texts)]
+        self.text = "\n".join(texts)
+        self.flat = " ".join(" ".join(each.text.lower().split()) for each in found)
+        self.tokens = set(_TOKEN.findall(self.flat))
+        self._found: dict[str, set[int]] = {}
+
+    def _read(self, passage: Passage) -> None:
+        for line in statements(passage.text, passage.origin, passage.around, sentences=False, every=True):
+            if passage.written:
+                self.written.add(len(self.lines))
+            for value in line.values():
+                self.own.setdefault(value, set()).add(len(self.lines))
+            for value in line.heading:
+                self.under.setdefault(value, set()).add(len(self.lines))
+            self.lines.append(line)
+
+    def holds(self, text: str) -> bool:
+        """Whether the text stands anywhere, with no letter or digit directly before or behind it."""
+        return text.lower() in self.names or bool(self.places(text))
+
+    def stands(self, text: str) -> bool:
+        """Whether a sentence or command stands anywhere, however it is broken into lines."""
+        return " ".join(text.lower().split()) in self.flat
+
+    def places(self, text: str) -> set[int]:
+        """The lines in which a text stands as a whole."""
+        text = " ".join(text.lower().split())
+        if text not in self._found:
+            self._found[text] = set(self._places(text)) if self.tokens.issuperset(_TOKEN.findall(text)) else set()
+        return self._found[text]
+
+    def _places(self, text: str) -> Iterator[int]:
+        at = self.text.find(text)
+        while at >= 0:
+            end = at + len(text)
+            before = at and _joins(text[0]) and _joins(self.text[at - 1])
+            behind = end < len(self.text) and _joins(text[-1]) and _joins(self.text[end])
+            line = bisect_right(self.starts, at) - 1
+            if before or behind:
+                at = self.text.find(text, at + 1)
+            else:
+                yield line
+                at = self.text.find(text, self.starts[line + 1])
+
+    def with_detail(self, detail: Detail) -> set[int]:
+        """The lines that say a detail."""
+        return self.own.get(detail.value, set()) if detail.is_local else self.places(detail.text)
+
+    def with_value(self, value: str) -> set[int]:
+        """The lines that say a value or stand under it."""
+        return self.own.get(value, set()) | self.under.get(value, set()) | self.places_of_name(value)
+
+    def places_of_name(self, value: str) -> set[int]:
+        """The lines in which a value that is no number stands."""
+        return set() if value[:1] in "-0123456789" else self.places(value)
+
+    def below(self, lines: set[int], heading: Iterable[str]) -> set[int]:
+        """Those of the lines that say all of a heading, or stand under it."""
+        for value in heading:
+            lines = lines & self.with_value(value) if lines else lines
+        return lines
+
+
+def _joins(letter: str) -> bool:
+    """Whether a letter before or behind a text makes it a part of a longer word; scripts without spaces do not."""
+    return letter.isalnum() and letter < "\u3040"
+
+
+# --- what was there --------------------------------------------------------------------------------------------------
+@dataclass(slots=True)
+class _Place:
+    """One detail of one place, as it stood first."""
+
+    detail: Detail
+    line: Statement
+    key: Key
+
+
+class Found:
+    """The details and statements of what leaves the context."""
+
+    def __init__(self) -> None:
+        self.anchors: dict[tuple[Kind, str], Anchor] = {}  # lines that are details themselves, and all that is printed
+        self.printed: dict[tuple[Kind, str], Anchor] = {}
+        self.details: dict[tuple[Kind, str], _Place] = {}
+        self.local: dict[tuple[Kind, str], dict[Key, _Place]] = {}
+        self.statements: dict[tuple[str, frozenset[str]], Statement] = {}
+
+    def read(self, found: Sequence[Passage]) -> None:
+        spoken = [each for each in found if each.source != "tool"]
+        thorough = _thorough(spoken, THOROUGH)
+        for n, passage in enumerate(spoken):
+            self._sentences(passage)
+            if n in thorough:
+                self._spoken(passage)
+            else:
+                self._named(passage, self.anchors)
+        for passage in found:
+            if passage.source == "tool":
+                self._printed(passage)
+
+    def _spoken(self, passage: Passage) -> None:
+        said = passage.source != "call"
+        for line in statements(passage.text, passage.origin, passage.around, sentences=said):
+            line.message, line.source = passage.message, passage.source
+            names = [each.value for each in line.details if not each.is_local][:NAMES_OF_A_LINE]
+            for detail in line.details:
+                if detail.is_local:
+                    value = frozenset({detail.value})
+                    key = (line.heading - value, frozenset(names) - value)
+                    places = self.local.setdefault((detail.kind, detail.value), {})
+                    places.setdefault(key, _Place(detail, line, key))
+                else:
+                    self.details.setdefault((detail.kind, detail.value), _Place(detail, line, _NOWHERE))
+            if said:
+                self.statements.setdefault((" ".join(line.text.split()), line.heading), line)
+
+    def _sentences(self, passage: Passage) -> None:
+        """Lines that are details themselves: constraints people typed, errors somebody pasted, commands of calls."""
+        if passage.source == "call":
+            for command in commands_of(passage.text):
+                self._line("command", redact(command), passage)
+            return
+        if line := pasted_error(passage.text):
+            self._line("error", line, passage)
+        if passage.typed:
+            for sentence in sentences(passage.text):
+                if is_binding(sentence):
+                    self._line("constraint", sentence, passage)
+
+    def _line(self, kind: Kind, text: str, passage: Passage) -> None:
+        text = text[:LONGEST_LINE]
+        anchor = Anchor(kind, text, passage.message, max(passage.text.find(text), 0), text, passage.source)
+        self.anchors.setdefault((kind, text), anchor)
+
+    def _printed(self, passage: Passage) -> None:
+        if line := error_line(passage.text)[:LONGEST_LINE]:
+            anchor = Anchor("error", line, passage.message, passage.text.find(line), line, "tool")
+            self.printed.setdefault(("error", line), anchor)
+        self._named(passage, self.printed)
+
+    def _named(self, passage: Passage, into: dict[tuple[Kind, str], Anchor]) -> None:
+        """Names inside words alone."""
+        for word in words_of(passage.text):
+            for kind, name in names_of(word):
+                if (kind, name) not in into:
+                    at = passage.text.find(name)
+                    into[kind, name] = Anchor(kind, name, passage.message, at, "", passage.source)
+
+
+# --- both together ---------------------------------------------------------------------------------------------------
+def survival_of(
+    messages: Sequence[Message],
+    which: Container[int] | None,
+    left: Sequence[Message],
+    earlier: Iterable[tuple[int, str]] = (),
+) -> Survival:
+    """What became of the details of messages (all, or those at the indices in `which`) in those that are `left`.
+
+    `earlier` are the texts of summaries that go with them, each with the index of the message it is from.
+    """
+    found = Found()
+    before = [Passage(text, "agent", at) for at, text in earlier if text]
+    found.read([*before, *passages(messages, which, live=True)])
+    stay = Left(passages(left, live=False))
+    counts: Counts = {}
+    lost: list[Anchor] = []
+
+    def count(anchor: Anchor, kept: bool) -> None:
+        survived, total = counts.get(anchor.kind, (0, 0))
+        counts[anchor.kind] = (survived + kept, total + 1)
+        if not kept:
+            lost.append(anchor)
+
+    for anchor in found.anchors.values():
+        count(anchor, stay.stands(anchor.text) if anchor.line else stay.holds(anchor.text))
+    for place in found.details.values():
+        count(_anchor(place), stay.holds(place.detail.text))
+    for places in found.local.values():
+        for place, kept in _local(places, stay):
+            count(_anchor(place), kept)
+    said = dict(counts), tuple(sorted(lost, key=_weight))
+    known = {(kind, value) for kind, value in (*found.details, *found.local)} | set(found.anchors)
+    counts.clear()
+    lost.clear()
+    for key, anchor in found.printed.items():
+        if (key[0], key[1].lower()) not in known and key not in known:
+            count(anchor, stay.stands(anchor.text) if anchor.line else anchor.text.lower() in stay.names)
+    gone = [line for line in found.statements.values() if not _is_kept(line, stay)]
+    shown = tuple(sorted(map(_stated, gone), key=_weight))
+    numbers = (len(found.statements) - len(gone), len(found.statements))
+    return Survival(said[0], said[1], dict(counts), tuple(sorted(lost, key=_weight)), numbers, shown)
+
+
+def _local(places: dict[Key, _Place], left: Left) -> Iterator[tuple[_Place, bool]]:
+    """The places of one value, and whether it is kept for each; a mere mention counts where it has no place at all."""
+    real = {key: place for key, place in places.items() if key != _NOWHERE} or places
+    first = next(iter(real.values()))
+    lines = left.own.get(first.detail.value, set())
+    alone = len(real) == 1 and not _stands_elsewhere(first, lines, left)
+    for (heading, names), place in real.items():
+        kept = bool(lines)
+        if lines and not alone:
+            below = left.below(lines, heading)
+            kept = bool(below) and (not names or any(below & left.with_value(name) for name in names))
+        yield place, kept
+
+
+def _stands_elsewhere(place: _Place, lines: set[int], left: Left) -> bool:
+    """Whether a kept message has the same value under another heading or beside other names."""
+    for n in lines - left.written:
+        line = left.lines[n]
+        beside = {detail.value for detail in line.details if not detail.is_local}
+        if line.heading - {place.detail.value} != place.key[0] or (beside and beside.isdisjoint(place.key[1])):
+            return True
+    return False
+
+
+def _is_kept(line: Statement, left: Left) -> bool:
+    """Whether one line has all details of the statement, says its heading or stands under it, and shares its words."""
+    lines: set[int] | None = None
+    for detail in sorted(line.details, key=lambda each: not each.is_local):
+        lines = left.with_detail(detail) if lines is None else lines & left.with_detail(detail)
+        if not lines:
+            return False
+    lines = left.below(lines or set(), line.heading)
+    stems = line.stems() if lines else set()
+    wanted = min(SHARED_WORDS, (len(stems) + 1) // 2)
+    return any(len(stems & stems_of(left.lines[n].text)) >= wanted for n in lines)
+
+
+def _anchor(place: _Place) -> Anchor:
+    detail, line = place.detail, place.line
+    return Anchor(detail.kind, detail.text, line.message, detail.start, line.text[:LONGEST_LINE], line.source)
+
+
+def _stated(line: Statement) -> Anchor:
+    return Anchor(
+        "statement", line.text[:LONGEST_LINE], line.message, line.start, line.text[:LONGEST_LINE], line.source
+    )
+
+
+def _weight(anchor: Anchor) -> tuple[int, int]:
+    """What people said first, then the agent, calls and tools; of each the newest first."""
+    return SOURCES.index(anchor.source), -anchor.message

@@ -1,0 +1,143 @@
+"""The recogniser of exact details: how well it does on lines marked by hand, and what it costs."""
+
+from __future__ import annotations
+
+import re
+import time
+
+import pytest
+
+from compaction import lexicon, phrases
+from compaction.phrases import details_of
+from compaction.statements import statements
+from compaction.survival import survival_of
+from tests.compaction.details import HALVES, lines, measured
+from tests.compaction.transcripts import handoff, reply, result, user
+
+ORIGINS = ("user", "assistant", "args", "tool")
+PATTERNS = {
+    f"{name}{at}": pattern
+    for name, value in vars(phrases).items()
+    for at, pattern in enumerate(value if isinstance(value, tuple) else (value,))
+    if isinstance(pattern, re.Pattern)
+}
+HOSTILE = (
+    *("a/", "_1", "A1", "1,", "a.", "-", ":", "=", "http://", "x@x.", "\\a", "1 ", "'", "\n", " ", "Error", "`a", "1-"),
+    *("Aa ", "Aa-", "Aa & ", "AA ", "AAA ", "12 ", "+1 ", "0 12 ", "DE89 3704 ", "1.", "1:2", "May ", "12 May", "月1"),
+    *(
+        '"name": "',
+        "a_",
+        "aB",
+        "a.b.",
+        "a.b(",
+        "def ",
+        "- ",
+        "# ",
+        '{"a": [{',
+        "}, {",
+        "**",
+        ". A",
+        "我叫",
+        "さん",
+        "\\n",
+    ),
+    *("$1 ", "1 000 ", "10 %", "-a ", "--a-b ", "ID ", "bucket a-", "É", "Ё", "ß", "|", "(", "€1,", "11-", "0x", "f"),
+)
+
+
+@pytest.mark.parametrize("half", HALVES)
+def test_nearly_all_marked_details_are_found_and_little_else(half: str) -> None:
+    found = measured(half)
+    assert found.marked > 300
+    assert found.recall >= 0.95, found.missed
+    assert found.precision >= 0.9, found.wrong
+
+
+def test_the_marked_lines_are_of_every_source_and_script() -> None:
+    both = [line for half in HALVES for line in lines(half)]
+    texts = [line["text"] for line in both]
+    assert len(set(texts)) == len(both) == 300
+    assert {line["from"] for line in both} == set(ORIGINS)
+    assert sum(bool(re.search(r"[а-я]", text)) for text in texts) >= 8
+    assert sum(bool(re.search(r"[\u3040-\u9fff\uac00-\ud7af]", text)) for text in texts) >= 12
+    assert all(detail in line["text"] for line in both for _, detail in (*line["details"], *line.get("either", ())))
+
+
+def test_a_kind_is_the_one_marked() -> None:
+    """Of the details that are found as they were marked, nine in ten have the same kind."""
+    pairs = [
+        (kind, marked)
+        for half in HALVES
+        for line in lines(half)
+        for kind, text, _ in details_of(line["text"], line["from"])
+        for marked, detail in line["details"]
+        if text == detail
+    ]
+    assert len(pairs) > 400
+    assert sum(kind == marked for kind, marked in pairs) >= 0.9 * len(pairs)
+
+
+@pytest.mark.parametrize(
+    ("text", "origin", "found"),
+    [
+        ("Use `JSON.parse`, `console.error` and Math.random()", "assistant", []),
+        ("`todos.map` and storageUtils.loadTodos(x)", "assistant", ["todos.map", "storageUtils.loadTodos"]),
+        ("Friday, 12 December 2026 at 14:30", "user", ["12 December 2026", "14:30"]),
+        ("Paid on 2026-11-01, not 5 pieces.", "user", ["2026-11-01", "5 pieces"]),
+        ("1. Read. 2. Write.", "assistant", []),
+        ("Ask Dr. Okafor in Porto.", "user", ["Okafor", "Porto"]),
+        ("However, that is Fine", "user", []),
+        ('{"city": "Porto", "state": "open"}', "tool", ["Porto"]),
+        ("12: def render(x):", "tool", ["render"]),
+        ("</body></html>", "tool", []),
+    ],
+)
+def test_what_is_a_detail(text: str, origin: str, found: list[str]) -> None:
+    assert [detail for _, detail, _ in details_of(text, origin)] == found
+
+
+@pytest.mark.parametrize("origin", ORIGINS)
+def test_a_detail_stands_where_it_says(origin: str) -> None:
+    for half in HALVES:
+        for line in lines(half):
+            found = details_of(line["text"], "user")
+            assert all(line["text"].startswith(detail, at) for _, detail, at in found)
+            assert [at for _, _, at in found] == sorted({at for _, _, at in found}), "none inside another"
+
+
+def seconds(do: object, *given: object) -> float:
+    started = time.process_time()
+    do(*given)  # type: ignore[operator]
+    return time.process_time() - started
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+def test_no_expression_takes_long_on_a_text_made_to_hurt_it(name: str) -> None:
+    pattern = PATTERNS[name]
+    slow = {piece: took for piece in HOSTILE if (took := seconds(_walk, pattern, _hostile(piece))) > 0.5}
+    assert not slow
+
+
+def _walk(pattern: re.Pattern[str], text: str) -> None:
+    for _ in pattern.finditer(text):
+        pass
+
+
+def _hostile(piece: str, length: int = 100_000) -> str:
+    return (piece * (length // len(piece) + 1))[:length]
+
+
+@pytest.mark.parametrize("piece", HOSTILE)
+def test_100_000_characters_take_less_than_a_second(piece: str) -> None:
+    text = _hostile(piece)
+    assert seconds(lambda: [*statements(text, "args" if "{" in piece else "assistant", sentences=True)]) < 1
+
+
+@pytest.mark.parametrize("piece", ["12 ", "€1,", "B-10001 ", "Aa Bb ", "- 4-02 17\n", '{"a": 1}, ', "x\n"])
+def test_the_whole_report_grows_with_the_text(piece: str) -> None:
+    text = _hostile(piece, 50_000)
+    assert seconds(survival_of, [user(text), reply(text), result("a", text)], None, [handoff(text)]) < 4
+
+
+def test_the_word_lists_hold_what_they_are_for() -> None:
+    assert not lexicon.COMMON & {"porto", "priya"} and "JFK" not in lexicon.ACRONYMS

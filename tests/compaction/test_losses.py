@@ -1,0 +1,166 @@
+"""The loss report against the truth, which is found here by plain search of the text and not by the code under test."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+import compaction
+from compaction import Message, Policy, offline
+from compaction.survival import survival_of
+from tests.compaction.transcripts import call, count, handoff, reply, result, transcripts, user
+from viewer.store.demo import stocktaking, support
+
+
+def _message(row: dict[str, Any]) -> Message:
+    message: Message = {"role": row["role"], "content": row["content"]}
+    if row.get("tool_calls"):
+        message["tool_calls"] = json.loads(row["tool_calls"])
+    if row.get("tool_call_id"):
+        message["tool_call_id"] = row["tool_call_id"]
+    return message
+
+
+def _everything(messages: list[Message]) -> str:
+    """All text of messages, as it is stored."""
+    return "\n".join(f"{row.get('content')}\n{json.dumps(row.get('tool_calls', ''))}" for row in messages)
+
+
+def _compacted(messages: list[Message], summary: str = "") -> compaction.Result:
+    """Compacted with this summary, or with the one made without a model."""
+    plan = compaction.plan(messages, Policy(context_window=128_000), count)
+    return compaction.apply(plan, summary or compaction.summarize(plan, offline.summarize))
+
+
+@pytest.fixture(scope="module")
+def warehouses() -> compaction.Result:
+    return _compacted([_message(row) for row in stocktaking.session().rows])
+
+
+@pytest.mark.parametrize("every", [3, 1_000_000])
+def test_order_numbers_that_leave_the_context_are_counted_as_lost(every: int) -> None:
+    """Customers name them, and the summary keeps one in three, or none at all."""
+    messages = [_message(row) for row in support.session().rows]
+    named = list(dict.fromkeys(re.findall(r"B-\d{5}", _everything(messages))))[every - 1 :: every]
+    done = _compacted(messages, f"Orders dealt with: {', '.join(named) or 'many'}.")
+    gone = _everything([done.plan.messages[i] for i in done.report.summarised])
+    left = _everything(done.messages)
+    orders = set(re.findall(r"B-\d{5}", gone))
+    lost = {order for order in orders if order not in left}
+    assert len(orders) > 400 and len(lost) > 250
+    survival = done.report.survival
+    assert {one.text for one in survival.lost if re.fullmatch(r"B-\d{5}", one.text)} == lost
+    survived, total = survival.by_kind["id"]
+    assert (total, total - survived) == (len(orders), len(lost)), "no other ids are in this session"
+
+
+def test_a_finding_is_lost_although_its_bin_stands_in_another_warehouse(warehouses: compaction.Result) -> None:
+    gone = [warehouses.plan.messages[i] for i in (*warehouses.report.summarised, *warehouses.report.shortened)]
+    left = " ".join(_everything(warehouses.messages).split())
+    findings = [
+        (re.search(r"### (.*)", text)[1], found[0])  # type: ignore[index]
+        for text in (str(row["content"]) for row in gone if row["role"] == "assistant" and row["content"])
+        if (found := re.search(r"\*\*Count again:\*\* bins [^.]*\.", text))
+    ]
+    lost = {
+        (place, words)
+        for place, words in findings
+        if not re.search(rf"{re.escape(place)}\b[^#]*?{re.escape(words)}", left)
+    }
+    assert len(findings) > 35 and len(lost) > 20
+    survival = warehouses.report.survival
+    told = [
+        (re.search(r"### (.*)", str(warehouses.plan.messages[one.message]["content"]))[1], one.text)  # type: ignore[index]
+        for one in survival.lost_statements
+        if one.text.startswith("**Count again:**")
+    ]
+    assert len(told) == len(set(told)) and set(told) == lost
+    bins = {(place, name) for place, words in lost for name in re.findall(r"\d-\d\d", words)}
+    lines = {(one.message, one.text) for one in survival.lost if one.kind == "id"}
+    places = {
+        i: found[1]
+        for i, row in enumerate(warehouses.plan.messages)
+        if (found := re.search(r"### (.*)", str(row["content"])))
+    }
+    assert bins <= {(places[at], name) for at, name in lines if at in places}
+
+
+# --- what a detail belongs to ----------------------------------------------------------------------------------------
+TABLE = "## {}\n\n| bin | pieces |\n|---|---|\n| 4-02 | 17 |\n"
+
+
+@pytest.mark.parametrize(
+    ("said", "left", "lost"),
+    [
+        (["The proxy listens on port 8080."], "proxy: 8080", []),
+        (["The proxy listens on port 8080."], "8081 is the port", ["8080"]),
+        ([TABLE.format("Ghent North"), TABLE.format("Genk South")], "Ghent North: bin 4-02 has 17.", ["4-02", "17"]),
+        ([TABLE.format("Ghent North"), TABLE.format("Genk South")], TABLE.format("Genk South"), ["4-02", "17"]),
+        ([TABLE.format("Ghent North"), TABLE.format("Genk South")], "bins: 4-02", ["4-02", "17", "4-02", "17"]),
+        (["B-10001 costs $40.", "B-10002 costs $40."], "B-10001 ($40), B-10002", []),
+        (["B-10001 costs $40.", "B-10002 costs $40."], "B-10001 costs $40.\nAlso B-10002.", ["$40"]),
+        (["See /srv/app/main.py.", "Edit /srv/app/main.py now."], "File: /srv/app/main.py", []),
+        (["We meet on 4 December."], "meeting: 4 December", []),
+        (["Ask Priya Raman about 1,246 rows."], "priya raman: 1246 rows", []),
+        (["订单 B-30551 在上海。"], "上海: B-30551", []),
+        (["Заказ № 20918 едет в Казань."], "Казань", ["20918"]),
+    ],
+)
+def test_a_detail_is_a_string_and_what_it_belongs_to(said: list[str], left: str, lost: list[str]) -> None:
+    found = survival_of([reply(words) for words in said], None, [handoff(left)])
+    assert sorted(one.text for one in found.lost if one.text not in ("Ghent North", "Genk South")) == sorted(lost)
+
+
+@pytest.mark.parametrize(
+    ("said", "left", "kept"),
+    [
+        ("Bin 4-02 holds 17 pieces.", "4-02: 17 pieces in the bin", True),
+        ("Bin 4-02 holds 17 pieces.", "bin 4-02\n17 pieces", False),
+        ("Count bins 4-02 and 4-07 again.", "counted again: bins 4-02, 4-03, 4-07", True),
+        ("Count bins 4-02 and 4-07 again.", '{"a": "4-02", "b": "4-07", "state": "in order"}', False),
+        ("## Ghent North\n\nCount bin 4-02 again.", "Count bin 4-02 again.", False),
+        ("## Ghent North\n\nCount bin 4-02 again.", "Ghent North: count bin 4-02 again", True),
+    ],
+)
+def test_a_statement_is_kept_where_its_details_stand_together(said: str, left: str, kept: bool) -> None:
+    found = survival_of([reply(said)], None, [handoff(left)])
+    text = said.split("\n")[-1]
+    assert (text not in [one.text for one in found.lost_statements]) is kept
+
+
+def test_a_kept_row_of_a_tool_stands_under_the_call_that_printed_it() -> None:
+    def read(place: str) -> list[Message]:
+        arguments = json.dumps({"warehouse": place})
+        return [{**reply(""), "tool_calls": [call("c", "read_scan", arguments)]}, result("c", "4-02;oak;17")]
+
+    said = reply("## Ghent North\n\n4-02: oak, 17 pieces.")
+    other = reply("## Genk South\n\n4-02: oak, 17 pieces.")
+    for place, lost in (("Ghent North", {"Genk South"}), ("Genk South", {"Ghent North"})):
+        found = survival_of([said, other], None, read(place))
+        assert {("Ghent North", "Genk South")[one.message] for one in found.lost if one.text == "4-02"} == lost
+
+
+def test_what_tools_merely_printed_is_counted_apart_and_last() -> None:
+    rows = json.dumps([{"order": f"B-{n}", "state": "sent"} for n in range(10_000, 15_000)])
+    messages = [
+        user("Is B-10007 sent to Priya Raman?"),
+        {**reply(""), "tool_calls": [call("a", "list", '{"state": "sent"}')]},
+        result("a", rows),
+        reply("Yes, B-10007 left on 4 December."),
+    ]
+    found = survival_of(messages, None, [handoff("One order was looked up.")])
+    assert found.by_kind == {"id": (0, 1), "name": (0, 1), "date": (0, 1)}
+    assert [one.source for one in found.lost] == ["person", "person", "agent"]
+    assert found.printed["id"] == (0, 4_999) and found.statements == (0, 2)
+    assert found.lost[0].line == "Is B-10007 sent to Priya Raman?"
+
+
+@settings(deadline=None)
+@given(transcripts)
+def test_what_stays_word_for_word_is_kept(messages: list[Message]) -> None:
+    found = survival_of(messages, None, messages)
+    assert (found.lost, found.lost_printed, found.lost_statements) == ((), (), ())
