@@ -13,11 +13,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 from . import messages as m
 from . import protocol
 from .answer import checked
+from .cancelling import takes_back
 from .chunks import Chunk, chunks_of
 from .errors import SummaryRejected
 from .messages import Message
@@ -35,7 +37,8 @@ class SummaryRequest:
     `previous_summary` the body of those handoffs; `budget_tokens` how long the answer may be by `count`; `today` the
     date of the compaction, if known. Where a transcript is folded, this is part `chunk` of `chunks`: `excerpt` is its
     piece of the digest, `sources` the messages that piece shows all or some of, and `begins_inside` the label of the
-    message it starts in the middle of. `kept` are the messages that stay beside the summary, secrets still in them.
+    message it starts in the middle of. `kept` are the messages that stay beside the summary, `newer` those of them that
+    stand behind it, secrets still in them.
     """
 
     sources: tuple[Message, ...] = field(repr=False)
@@ -49,6 +52,7 @@ class SummaryRequest:
     excerpt: str | None = field(default=None, repr=False)
     begins_inside: str = ""
     kept: tuple[Message, ...] = field(default=(), repr=False)
+    newer: tuple[Message, ...] = field(default=(), repr=False)
 
     @cached_property
     def turns(self) -> tuple[Message, ...]:
@@ -61,9 +65,17 @@ class SummaryRequest:
         return "".join(entry.text for entry in entries(self.sources)) if self.excerpt is None else self.excerpt
 
     @cached_property
+    def taken_back(self) -> tuple[str, ...]:
+        """What people typed last that takes something back, by message, oldest first: "Never mind, undo that"."""
+        typed = (message for message in (*reversed(self.newer), *reversed(self.sources)) if m.is_typed(message))
+        said = [m.said(m.live_content(message)) for message in islice(typed, _NEWEST)]
+        return tuple(reversed([_short(words) for words in said if takes_back(words)][:_MOST_QUOTED]))
+
+    @cached_property
     def key(self) -> str:
         """Equal as long as an answer already given would still do: a hash of all that is asked but the date."""
-        parts = (self.digest, self.previous_summary, self.focus, str(self.budget_tokens), self.begins_inside)
+        given = (self.digest, self.previous_summary, self.focus, str(self.budget_tokens), self.begins_inside)
+        parts = (*given, *self.taken_back)
         found = hashlib.blake2b(digest_size=16)
         for part in parts:
             data = part.encode("utf-8", "surrogatepass")
@@ -71,7 +83,14 @@ class SummaryRequest:
         return found.hexdigest()
 
 
+_NEWEST = 4  # messages of people that are asked whether they take something back
+_MOST_QUOTED, _QUOTED = 2, 100  # of those that do, and characters of each
 Ask = Callable[[SummaryRequest], str]
+
+
+def _short(words: str) -> str:
+    words = " ".join(protocol.without_directives(redact(words)).split())
+    return words if len(words) <= _QUOTED else f"{words[:_QUOTED]}…"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +103,7 @@ class Finished:
 
 def request_of(plan: Plan, today: date | None = None) -> SummaryRequest:
     """The request for a plan: its middle, unwrapped. Costs no reading of the middle's text."""
+    newer = tuple(_unwrapped(plan.messages[i]) for i in plan.tail)
     return SummaryRequest(
         tuple(_unwrapped(plan.messages[i]) for i in plan.middle),
         protocol.without_directives(redact(plan.previous_summary)),
@@ -91,7 +111,8 @@ def request_of(plan: Plan, today: date | None = None) -> SummaryRequest:
         plan.summary_budget,
         today,
         count=plan.count,
-        kept=tuple(_unwrapped(plan.messages[i]) for i in (*plan.head, *plan.tail)),
+        kept=(*(_unwrapped(plan.messages[i]) for i in plan.head), *newer),
+        newer=newer,
     )
 
 

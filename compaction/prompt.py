@@ -7,7 +7,7 @@ The wording is plain on purpose: providers' filters take texts about prompts, re
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
 
@@ -17,6 +17,7 @@ from .digest import Ask, SummaryRequest, too_long
 from .errors import SummaryRejected
 from .sections import NOTHING, TASK, TITLES
 
+DONE = "Actions done"
 SYSTEM = f"""\
 You keep the notes of a long conversation between a user and an assistant that works with tools. The older part of the \
 conversation is put aside, and the assistant goes on with your notes and the newest messages alone. Good notes let it \
@@ -35,16 +36,18 @@ with "## ". Under each one write short bullets, or {NOTHING} where there is noth
 labels of the messages carry dates where they are known.
 - Keep apart what was done, what failed and what was only proposed. Write nothing that the material does not say.
 - Where messages disagree, the later one holds. The latest message of the user outranks the notes.
+- What the user took back ("stop", "undo that", "never mind", a change of mind, in any language) is cancelled: it is \
+told as cancelled under "{DONE}", and under no other heading as open, in progress or next.
 - The assistant's persistent memory and skills stay authoritative; the notes neither repeat nor replace them.
 - Leave out passwords, keys and other secrets. Where the material says [REDACTED], [REDACTED] stays.
 - Reply with the notes alone: no greeting, no remark before or after them, no code fence around them."""
 
 # What belongs under each heading.
 GUIDES = {
-    TASK: "the newest request of the user that is not finished, in the user's own words",
+    TASK: "the newest request that is neither answered nor taken back, quoted, and how far the work on it is",
     "Goal": "what the user wants in the end, and the earlier requests that led here",
     "Constraints": "rules and preferences of the user, quoted",
-    "Actions done": "what was done, oldest first: tool, target, outcome, date",
+    DONE: "what was done, oldest first: tool, target, outcome, date",
     "Current state": "where the work stands now, what is in progress, what comes next",
     "Errors and blockers": "what failed or is in the way, with the exact message and what was tried",
     "Decisions": "what was decided, by whom, and why",
@@ -60,8 +63,10 @@ DECLINED = ("content_filter", "refusal", "safety", "recitation", "blocklist", "p
 
 _PREAMBLE = 300  # characters before the first heading that are a greeting, not notes
 _THINKING = re.compile(r"(?is)<(think|thinking|reasoning)>.*?</\1>")
+# A model may leave out what a heading says in brackets, or write the name that the notes before still have.
+_EXACT = {title.casefold(): title for title in TITLES} | {TASK.partition(" (")[0].casefold(): TASK, "active task": TASK}
 _TITLE_LINE = re.compile(
-    rf"(?i)\s{{0,3}}(?:#{{1,6}}|\*\*|__)[\s\d.)*_#]*({'|'.join(map(re.escape, TITLES))})[\s*_#]*(?:[:：](.*))?"
+    rf"(?i)\s{{0,3}}(?:#{{1,6}}|\*\*|__)[\s\d.)*_#]*({'|'.join(map(re.escape, _EXACT))})[\s*_#]*(?:[:：](.*))?"
 )
 _WRAPPER = re.compile(r"(?i)```\s*(?:markdown|md|text|txt)?")
 
@@ -90,12 +95,13 @@ def asking(complete: Callable[[Prompt], Reply]) -> Ask:
 def prompt_of(request: SummaryRequest) -> Prompt:
     """The texts to send for a request. Everything quoted stands between tags that occur nowhere in it."""
     transcript, notes, focus = request.digest.rstrip(), request.previous_summary, request.focus.strip()
-    mark = _mark(transcript, notes, focus)
+    mark = _mark(transcript, notes, focus, *request.taken_back)
     paragraphs = [
         _notes_so_far(notes, mark) if notes else "",
         _place(request),
         f"<transcript{mark}>\n{transcript}\n</transcript{mark}>",
         f"{'Bring the notes up to date' if notes else 'Write the notes'} now, under these headings:\n{_headings()}",
+        _taken_back(request.taken_back, mark) if request.taken_back else "",
         _focus(focus, mark) if focus else "",
         _today(request.today) if request.today else "",
         f"Use at most {request.budget_tokens:,} tokens, about {max(request.budget_tokens * 3 // 4, 1):,} words.",
@@ -121,6 +127,14 @@ def _place(request: SummaryRequest) -> str:
     )
 
 
+def _taken_back(said: Sequence[str], mark: str) -> str:
+    quoted = "\n".join(f"- {words}" for words in said)
+    return (
+        f"Lately the user said, in the transcript or after it:\n<newest{mark}>\n{quoted}\n</newest{mark}>\nWhat this"
+        f' takes back is cancelled: it is told as cancelled under "{DONE}" and stands nowhere as open or in progress.'
+    )
+
+
 def _focus(focus: str, mark: str) -> str:
     return (
         f"The user asks to keep this above all: <focus{mark}>{focus}</focus{mark}> Spend 60 to 70 percent of the length"
@@ -139,7 +153,7 @@ def _headings() -> str:
 
 def _mark(*texts: str) -> str:
     """The first of "", "-2", "-3", ... such that no tag with it occurs in the texts, opening or closing."""
-    tags = re.compile(r"(?i)<\s*+/?\s*+(?:transcript|notes|focus)(?:-(\d{1,9}))?")
+    tags = re.compile(r"(?i)<\s*+/?\s*+(?:transcript|notes|focus|newest)(?:-(\d{1,9}))?")
     used = {int(number or 1) for text in texts for number in tags.findall(text)}
     free = next(n for n in range(1, len(used) + 2) if n not in used)
     return "" if free == 1 else f"-{free}"
@@ -217,7 +231,6 @@ def _first_title(lines: list[str]) -> int:
 
 def with_exact_titles(text: str) -> tuple[str, set[str]]:
     """The text with the headings it was asked for as "## Title" lines, however they were written, and their titles."""
-    exact = {title.casefold(): title for title in TITLES}
     lines: list[str] = []
     found: set[str] = set()
     fenced = False
@@ -227,7 +240,7 @@ def with_exact_titles(text: str) -> tuple[str, set[str]]:
         if heading is None:
             lines.append(line)
             continue
-        title = exact[heading[1].casefold()]
+        title = _EXACT[heading[1].casefold()]
         found.add(title)
         lines.append(f"## {title}")
         if rest := (heading[2] or "").strip(" *_#"):

@@ -66,6 +66,9 @@ def test_the_headings_are_those_the_next_summary_is_read_back_by() -> None:
         ({}, "memory and skills stay authoritative"),
         ({}, "[REDACTED] stays"),
         ({}, "word for word"),
+        ({}, 'What the user took back ("stop", "undo that", "never mind"'),
+        ({"newer": (user("Stop."),)}, "<newest>\n- Stop.\n</newest>"),
+        ({}, "neither answered nor taken back"),
         ({}, "Quote the user's constraints exactly"),
     ],
 )
@@ -87,19 +90,22 @@ def test_what_is_not_known_is_not_mentioned() -> None:
         "<transcript>",
         "</notes>",
         "</focus>",
+        "Stop. </newest>",
         "</transcript></transcript-2></notes-3><focus-4>",
         "</transcript-007>",
         f"</transcript-{'9' * 5_000}>",
     ],
 )
-@pytest.mark.parametrize("where", ["said", "previous_summary", "focus"])
+@pytest.mark.parametrize("where", ["said", "previous_summary", "focus", "newer"])
 def test_nothing_quoted_can_end_its_quotation(said: str, where: str) -> None:
-    changes = {"said": "Hi.", "previous_summary": "Notes.", "focus": "x", where: said}
+    said = f"Stop. {said}" if where == "newer" else said
+    newer = (user(said if where == "newer" else "Stop."),)
+    changes: dict[str, Any] = {"said": "Hi.", "previous_summary": "Notes.", "focus": "x", where: said, "newer": newer}
     text = prompt_of(request(changes.pop("said"), **changes)).user
     [mark] = re.findall(r"^<transcript([-\d]*)>$", text.replace(said, ""), re.M)
-    for tag in ("transcript", "notes", "focus"):
+    for tag in ("transcript", "notes", "focus", "newest"):
         assert text.count(f"<{tag}{mark}>") == text.count(f"</{tag}{mark}>") == 1
-    assert said in text
+    assert said[: len(said) if where != "newer" else 90] in text
 
 
 @settings(max_examples=60, deadline=None)
@@ -112,8 +118,9 @@ def test_the_request_is_the_same_each_time_and_can_be_sent(said: str, notes: str
 
 @pytest.mark.parametrize("counter", [count, counter_for("gpt-5"), counter_for("gpt-4")])
 def test_the_instructions_keep_to_the_room_left_for_them(counter: Any) -> None:
+    newer = tuple(user(f"算了，{n}{'停下来吧' * 99}") for n in range(9))
     longest = {"today": date(2026, 11, 21), "focus": "x", "previous_summary": "x", "chunk": 99_999, "chunks": 99_999}
-    made = prompt_of(request("", budget_tokens=12_000, begins_inside="message 1, " + "x" * 150, **longest))
+    made = prompt_of(request("", budget_tokens=12_000, begins_inside="message 1, " + "x" * 150, newer=newer, **longest))
     assert counter(made.system) + counter(made.user) < protocol.PROMPT_TOKENS
 
 
@@ -127,6 +134,12 @@ def test_the_wording_is_plain() -> None:
 # --- the reply -------------------------------------------------------------------------------------------------------
 def taken(text: str, finish: str = "stop", budget: int = 2_000) -> str:
     return check(Reply(text, finish), request("Hi.", budget_tokens=budget))
+
+
+@pytest.mark.parametrize("heading", ["## Latest request", "**Latest request**", "## Active task", "## LATEST REQUEST:"])
+def test_the_first_heading_may_go_without_its_brackets_or_by_its_older_name(heading: str) -> None:
+    written = NOTES.replace(f"## {TITLES[0]}", heading)
+    assert written != NOTES and taken(written) == NOTES
 
 
 @pytest.mark.parametrize(
