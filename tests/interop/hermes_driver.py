@@ -120,11 +120,9 @@ class Driver:
         return history
 
     def say(self, messages: list[dict[str, Any]]) -> None:
-        """The agent takes these into its memory and persists them as a turn does."""
-        held = list(self.history)
-        for message in messages:
-            held.append(message)
-            self.agent._flush_messages_to_session_db(held, self.history)
+        """The agent takes these into its memory and persists them, as a turn does a step."""
+        held = [*self.history, *messages]
+        self.agent._flush_messages_to_session_db(held, self.history)
         self.history = held
 
     def say_elsewhere(self, messages: list[dict[str, Any]]) -> None:
