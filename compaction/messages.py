@@ -209,11 +209,14 @@ def is_user_message(message: Message) -> bool:
 
 
 def is_typed(message: Message) -> bool:
-    """Whether a person typed this user message: not one of the agent's own notices (Hermes' synthetic rows)."""
+    """Whether a person typed this user message: not one of the agent's own notices (Hermes' synthetic rows).
+
+    So are the words of a request that was repeated behind a summary, and of one that was delivered while a turn ran.
+    """
     kind = message.get("display_kind")
     if not is_user_message(message) or (isinstance(kind, str) and kind not in ("", "steer")):
         return False
-    return not said(live_content(message)).lstrip().startswith(protocol.SYNTHETIC_USER_STARTS)
+    return kind == "steer" or not said(live_content(message)).lstrip().startswith(protocol.SYNTHETIC_USER_STARTS)
 
 
 def is_readable_reply(message: Message) -> bool:

@@ -40,21 +40,38 @@ EARLIER_FRAMING = (
 EVENT_START = "[Palimpsest: note after a compaction]"  # of the two texts that `rules` words for the turn after one
 WARNING_START = "[Palimpsest: reading check after a compaction]"
 
-# User rows that no person typed (Hermes' background notices, restored plans, and its own marker rows; our two texts).
+# User rows that no person typed: Hermes' notices (its own list: context_compressor._SYNTHETIC_USER_ROW_PREFIXES), what
+# it says to a model that stopped early (conversation_loop, turn_stop_gates), its marker rows, and our two texts.
 SYNTHETIC_USER_STARTS = (
     "[System:",
     "[CONTEXT",
     "[PRIOR CONTEXT",
     "[IMPORTANT: Background",
+    "[IMPORTANT: MCP servers have been reloaded",
     "[Your active task list",
     "[Planning state preserved",
+    "[Skills pruned during compression",
     "[ASYNC DELEGATION",
+    "[ASYNC BATCH",
+    "[ASYNC COMPLETE",
+    "A background subagent you dispatched earlier",
+    "A background fan-out",
     "[OUT-OF-BAND",
     "Cronjob Response:",
+    "[Continuing toward your standing goal",
+    "You've reached the maximum number of tool-calling iterations allowed.",
+    "Your previous turn indicated a tool call but none was included.",
+    "You just executed tool calls but returned an empty response.",
     "Continue from the compressed conversation context above.",
     EVENT_START,
     WARNING_START,
 )
+# Of these, the ones that only a compaction writes.
+COMPACTION_STARTS = ("[Your active task list", "[Planning state", "[Skills pruned", "Continue from the compressed")
+# Behind this line stands a request that a person typed and that is not answered yet, repeated behind a summary.
+RESTATED_START = "[STILL IN PROGRESS"
+# A list of tasks that a compaction appended to what a person typed (tools/todo_tool.py, TODO_INJECTION_HEADER).
+TASK_LIST = "[Your active task list was preserved across context compression]"
 
 # Lines of Hermes' own model-free summaries that say how they were made, not what happened (docs/hermes.md section 4);
 # those of 0.19, then what 0.22 words anew and puts behind any summary.
@@ -181,6 +198,20 @@ def is_handoff(message: Any) -> bool:
     if isinstance(content, str) and not flagged and MERGE_DELIMITER not in content:
         return content.lstrip().startswith(HEADERS)
     return any(part.kind == "summary" for part in split(content, flagged))
+
+
+def restated(text: str) -> str | None:
+    """The request that this text repeats behind a summary, None where it repeats none."""
+    text = text.lstrip()
+    if not text.startswith(RESTATED_START):
+        return None
+    return text.partition("]")[2].strip()
+
+
+def without_task_list(text: str) -> str:
+    """The text without a list of tasks that a compaction appended to it."""
+    own, header, _ = text.partition(f"\n\n{TASK_LIST}")
+    return own.rstrip() if header else text
 
 
 def flag_of(message: dict[str, Any]) -> bool:

@@ -40,6 +40,34 @@ def test_a_handoff_is_nobodys_words(signed_in: Client, open_desk: Callable[..., 
     assert not [article for article in page.all("article") if "CONTEXT" in article.text]
 
 
+@pytest.mark.usefixtures("shared_data")
+@pytest.mark.parametrize("title", ["Airline desk, week 29", "Merged carrier 92"])
+def test_words_beside_a_summary_are_still_those_of_who_typed_them(
+    signed_in: Client, open_desk: Callable[..., Desk], title: str
+) -> None:
+    desk = open_desk(31, title)
+    page = read(signed_in.get(f"/stores/hermes/sessions/{desk.session_id}/context"))
+    assert page.all("article", "user") and "not typed by a person" not in page.one("main").text
+
+
+@pytest.mark.parametrize(
+    ("content", "note"),
+    [
+        ("[STILL IN PROGRESS — this is the active request.]\nFix it.", "repeated by the agent"),
+        ("Continue from the compressed conversation context above. This marker", "Written by the agent"),
+        ("[Continuing toward your standing goal]\nGoal: ship", "Written by the agent"),
+        ("Fix it.", ""),
+    ],
+)
+def test_what_the_agent_says_in_the_users_name_is_said_to_be_its_own(
+    signed_in: Client, book: Book, content: str, note: str
+) -> None:
+    href = book.session("s")
+    book.say("s", "user", content)
+    shown = read(signed_in.get(f"{href}/context")).one("main").text
+    assert note in shown and ("the agent" in shown) == bool(note)
+
+
 def test_records_the_agent_keeps_for_itself_are_counted_not_shown(signed_in: Client, book: Book) -> None:
     href = book.session("s", system_prompt="Be <i>kind</i>.")
     book.say("s", "session_meta", "secret bookkeeping")

@@ -141,8 +141,8 @@ def test_two_rows_we_kept_at_once_are_no_copies_of_each_other_in_an_agents_block
     site = Site()
     site.turns(12)
     before = {row.id for row in site.live()}
-    site.say("user", "while it summarised")
-    site.tool_turn("c1")
+    site.say("user", "next")
+    site.say("assistant", "next")
     late = {row.id for row in site.live()} - before
     site.mark(late, "out")
     theirs = site.theirs(0, 2, merged=True)

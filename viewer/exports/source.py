@@ -162,7 +162,7 @@ def _of_history(planned: Plan, reader: Reader, start: int, stop: int, outcome: O
         if row is None:
             outcome.missing += 1
         elif isinstance(item, Entry):
-            said = _message(row, reading.live_content(row), item.rows)
+            said = _message(row, reading.own_words(row), item.rows)
             yield replace(said, id=item.id, state=item.state, shortened=item.shortened)
         else:
             found = reading.handoff_of(cast(Boundary, item), row)

@@ -11,6 +11,7 @@ from django.utils.safestring import SafeString
 
 import compaction
 from compaction import messages as engine
+from compaction import protocol
 from viewer.store.codec import BOOKKEEPING_ROLES, StoredMessage, message_of
 from viewer.store.counting import row_tokens
 from viewer.store.reading import HistoryMessage
@@ -152,7 +153,11 @@ def who(role: str) -> str:
 def _notes(row: StoredMessage) -> tuple[str, ...]:
     notes = []
     kind = str(row.extra.get("display_kind") or "")
-    if row.role == "user" and not engine.is_typed({**message_of(row), "display_kind": kind}):
+    # What is shown is the row's own words: its flag, and what kind of row it is, may be those of a summary beside them.
+    said = message_of(replace(row, flagged=False)) | {"display_kind": "" if row.flagged else kind}
+    if row.role == "user" and protocol.restated(engine.text(row.content)) is not None:
+        notes.append("A request from above, repeated by the agent behind its summary.")
+    elif row.role == "user" and not engine.is_typed(said):
         notes.append(f"Written by the agent, not typed by a person{f' ({line(kind, 40)})' if kind else ''}.")
     if row.extra.get("observed"):
         notes.append("Seen in a group chat, not addressed to the agent.")

@@ -18,8 +18,10 @@ class LightRow:
     `state` is "live" for (1,0), "under" for (0,1) and "out" for (0,0). `text` is the start of the live text, white
     space folded; `calls` the ids of its tool calls; `size` the octets of its live content and calls. `handoff` says
     whether the row holds a compaction summary, alone ("standalone") or with live text ("merged"); `handoff_key` then
-    identifies the summary's text. `scaffold` marks a user row that the agent wrote for itself around a compaction.
-    `uid` is the owner's name for the message, which copies keep (schema 31); "" where there is none. Rows of one
+    identifies the summary's text. `scaffold` marks a user row that the agent wrote for itself, `of_compaction` one of
+    those that only a compaction writes, and `restated` one that repeats a request behind a summary: `text` is then the
+    request's. `uid` is the owner's name for the message, which copies keep (schema 31), "" where there is none; `named`
+    says that the agent gave it, `absorbed` names the messages that were merged into this row (`uids`). Rows of one
     `at_once` other than 0 were in context together: none is a copy of another.
     """
 
@@ -34,7 +36,11 @@ class LightRow:
     handoff: Literal["", "standalone", "merged"] = ""
     handoff_key: str = ""
     scaffold: bool = False
+    of_compaction: bool = False
+    restated: bool = False
     uid: str = ""
+    named: bool = False
+    absorbed: tuple[str, ...] = ()
     at_once: int = 0
 
 
@@ -50,6 +56,31 @@ def head_run(before: list[LightRow], pending: list[LightRow], handoff: LightRow)
         pairs = _from_the_start(before[:-length], before[-length:])
         best = pairs or best
     return best
+
+
+def opening_run(before: list[LightRow], pending: list[LightRow], handoff: LightRow) -> list[Pair]:
+    """The copies at the end of `before`, inside `pending`, that open a block: a head, and behind it perhaps copies of
+    messages from inside the middle, which a compaction of ours keeps there. Those keep time and text.
+    """
+    pulled: list[Pair] = []
+    while len(pulled) <= _MOST_PULLED:
+        rest = len(pending) - len(pulled)
+        head = head_run(before[: len(before) - len(pulled)], pending[:rest], handoff)
+        if head or not rest or not _may_be_copy(pending[rest - 1], handoff):
+            return [*head, *pulled[::-1]]
+        copy = pending[rest - 1]
+        source = next((row for row in before if row.id < copy.id and _same_time(copy, row) and _says(copy, row)), None)
+        if source is None:
+            break
+        pulled.append((copy, source))
+    return pulled[:_MOST_PULLED][::-1]
+
+
+_MOST_PULLED = 4  # the newest request and the newest reply; twice that leaves room for one more kind
+
+
+def _says(copy: LightRow, source: LightRow) -> bool:
+    return _may_pair(copy, source) and copy.text == source.text and copy.calls == source.calls
 
 
 def _may_be_passed(row: LightRow) -> bool:
@@ -117,7 +148,9 @@ def _key(row: LightRow) -> tuple[str, str]:
 
 
 def _may_pair(a: LightRow, b: LightRow) -> bool:
-    return _key(a) == _key(b) and (a.id == b.id or a.at_once == 0 or a.at_once != b.at_once)
+    if _key(a) != _key(b) or (a.named and b.named and a.uid != b.uid):
+        return False
+    return a.id == b.id or a.at_once == 0 or a.at_once != b.at_once
 
 
 def with_telling_times(rows: Sequence[LightRow]) -> list[LightRow]:
@@ -131,17 +164,21 @@ def with_telling_times(rows: Sequence[LightRow]) -> list[LightRow]:
 
 
 def _related(a: LightRow, b: LightRow) -> bool:
-    """Whether two rows may say one message, one of them shortened: alike at the start, or a stub for calls."""
+    """Whether two rows may say one message, one of them shortened: alike at the start, or with the same calls, or one
+    with words in place of its calls.
+    """
     if not _may_pair(a, b):
         return False
     if a.uid and a.uid == b.uid:
         return True
     alike = a.text.startswith(b.text[:_ALIKE]) if b.text else not a.text
     alike = alike or bool(a.text and b.text.startswith(a.text[:_ALIKE]))
-    return alike or bool(a.tool_call_id) or (a.calls == b.calls if a.calls and b.calls else bool(a.calls or b.calls))
+    stub = _CALLS_REMOVED in (a.text, b.text) and bool(a.calls) != bool(b.calls)
+    return alike or bool(a.tool_call_id) or stub or bool(a.calls and a.calls == b.calls)
 
 
 _ALIKE = 40  # characters
+_CALLS_REMOVED = "(tool call removed)"  # what a compaction puts where no result followed (context_compressor)
 
 
 def _sure(copy: LightRow, source: LightRow) -> bool:

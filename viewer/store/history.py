@@ -1,7 +1,9 @@
 """Boundaries, generations and once-only History of one session, from light rows alone: a pure function.
 
 Theory (`docs/hermes.md` section 2, proven on databases Hermes wrote). A compaction inserts one *block* of rows:
-copies of the head, the handoff, copies of the tail. Nothing marks a copy as a copy, so copies are found by alignment:
+copies of the head, perhaps of some messages inside the middle, the handoff, copies of the tail, and what the agent
+itself has to say there. From schema 31 on a copy has its message's name, and a row that others were merged into lists
+theirs: `uids`. Where there are no names, nothing marks a copy as a copy, and they are found by alignment:
 
 - head copies are the longest run just before the handoff that equals the first rows of the generation before it;
 - tail copies are the run just after the handoff (with the carrier itself, if live text was merged into it) that lines
@@ -19,13 +21,28 @@ Blocks that were written through this site are `known`: their extent and copies 
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from bisect import bisect
+from collections import ChainMap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, takewhile
-from typing import Literal
+from typing import Literal, NamedTuple
 
-from .alignment import LightRow, Pair, head_run, orphans, repeats_its_start, repetition, tail_run, with_telling_times
+from . import uids
+from .alignment import (
+    LightRow,
+    Pair,
+    head_run,
+    opening_run,
+    orphans,
+    repeats_its_start,
+    repetition,
+    tail_run,
+    with_telling_times,
+)
+from .chains import Chains
 from .known import KnownBlock, borne_out, kept_at_once
+from .openers import Stamp, openers
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +94,8 @@ class Boundary:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One message of History: `id` is its first row, `rows` all rows that carry it, oldest first.
+    """One message of History: `id` is its first row, `rows` all rows that carry it, oldest first. A row that several
+    messages were merged into is among the rows of each.
 
     `full_id` is the row with the fullest text, `newest_id` the newest row, whose state is the message's. `shortened`
     says that the model now sees less than `full_id` holds.
@@ -120,43 +138,31 @@ def build(rows: Sequence[LightRow], known: Iterable[KnownBlock] = ()) -> History
     Of the `known` blocks, those that the rows do not bear out any more are left aside.
     """
     ours = borne_out(known, rows)
-    openers, carried = _openers(rows, ours)
+    openings, carried = openers(rows, ours)
     stamps = {row.id: (row.handoff_key, row.time) for row in rows if row.handoff}
     rows = with_telling_times(kept_at_once(rows, ours.values()))
     reading = _Reading(stamps, carried, ours, {row.id: row for row in rows})
-    reading.append(rows[: openers[0]] if openers else rows)
-    for index, end in pairwise([*openers, len(rows)]):
+    reading.append(rows[: openings[0]] if openings else rows)
+    for index, end in pairwise([*openings, len(rows)]):
         reading.compaction(rows[index], rows[index + 1 : end], newest=end == len(rows))
     reading.settle()
-    entries = [entry for chain in reading.chains.values() if (entry := _entry(chain)) is not None]
+    chains = reading.chains
+    entries = [entry for rows in chains.rows.values() if (entry := _entry(rows, chains)) is not None]
     message_of = {row_id: entry.id for entry in entries for row_id in entry.rows}
+    message_of |= {row_id: root for row_id in chains.others if (root := chains.root[row_id]) in message_of}
     settled = reading.closed and bool(reading.generation) and not repeats_its_start(reading.generation)
     return History(_ordered(entries, reading.boundaries), tuple(reading.boundaries), message_of, settled)
 
 
-Stamp = tuple[str, float]  # what tells one handoff from another: its text, and when it was made
-
-
-def _openers(rows: Sequence[LightRow], ours: Container[int]) -> tuple[list[int], set[Stamp]]:
-    """Where the handoffs stand that open a block, and the stamps of those that a later block carried along as a turn.
-
-    The text alone does not tell: a compaction that was undone and done again may write the same words.
-    """
-    openers: list[int] = []
-    seen: set[Stamp] = set()
-    carried: set[Stamp] = set()
-    for index, row in enumerate(rows):
-        stamp = (row.handoff_key, row.time)
-        if row.handoff and stamp in seen and row.id not in ours:
-            if row.state != "out":  # the block that carried it may have been undone since
-                carried.add(stamp)
-        elif row.handoff:
-            openers.append(index)
-            seen.add(stamp)
-    return openers, carried
-
-
 # -- blocks ----------------------------------------------------------------------------------------------------------
+
+
+class _Block(NamedTuple):
+    """The rows that a compaction inserted, and the copies among them: before the handoff, and from it on."""
+
+    rows: list[LightRow]
+    head: list[Pair]
+    tail: list[Pair]
 
 
 _ONE_WRITE = 1.0  # seconds: an agent that lost its copies' times stamps them all while it writes the block
@@ -179,11 +185,11 @@ class _Reading:
         # Rows that a block of ours which stands was made from: they were in context then, so theirs was not undone.
         self.our_sources = {source for block in ours.values() if not block.undone for source in block.copies.values()}
         self.rows = rows
-        self.chains: dict[int, list[LightRow]] = {}  # message id -> its rows, oldest first
-        self.root: dict[int, int] = {}  # row id -> message id
+        self.chains = Chains()
         self.generation: list[LightRow] = []
         self.pending: list[LightRow] = []  # rows since the last block, among them the next block's head copies
         self.boundaries: list[Boundary] = []
+        self.handoffs: dict[str, int] = {}  # the owner's name for a handoff -> its row
         self.closed = True  # whether it is known where the newest block ends, whatever may follow
 
     def append(self, rows: Sequence[LightRow]) -> None:
@@ -192,18 +198,54 @@ class _Reading:
     def compaction(self, handoff: LightRow, after: Sequence[LightRow], *, newest: bool) -> None:
         """Take in a handoff and the rows up to the next one."""
         ours, self.closed = self.ours.get(handoff.id), True
+        block = None if ours else self._named(handoff, after, newest)
+        if block is None:
+            block = self._aligned(handoff, after, ours)
+        if not self._undone(handoff, block.rows, newest):
+            self._stands(handoff, block)
+        self.append([row for row in after if row.id > block.rows[-1].id])
+
+    def _named(self, handoff: LightRow, after: Sequence[LightRow], newest: bool) -> _Block | None:
+        """The block by the names that its rows have; None where no copy has the name of an earlier row."""
+        chains = self.chains
+        known = ChainMap(chains.named, self.handoffs, {row.uid: row.id for row in reversed(self.pending) if row.uid})
+        told = after if newest else uids.without_next_head(after, known)
+        behind = uids.tail_of(told, known) if handoff.uid else []
+        opening = uids.head_of(self.pending, known, behind, handoff) if handoff.uid else []
+        if not opening and not any(row.uid in known for row in (handoff, *behind)):
+            return None
+        self._settle_but(opening)
+        sources = chains.newest_in(self.generation)
+        copied = {row.uid: row for row in self.generation if row.handoff == "standalone"}
+
+        def pairs(rows: Iterable[LightRow]) -> Iterator[Pair]:
+            for row in rows:
+                for message in chains.said_by(row):
+                    yield row, sources.get(message) or chains.rows[message][-1]
+                if row.handoff == "standalone" and row.uid in copied:
+                    yield row, copied[row.uid]
+
+        return _Block([*opening, handoff, *behind], list(pairs(opening)), list(pairs([handoff, *behind])))
+
+    def _aligned(self, handoff: LightRow, after: Sequence[LightRow], ours: KnownBlock | None) -> _Block:
+        """The block by the map of the run that wrote it, or by lining up."""
+        if not ours:
+            self.pending = uids.believed(self.pending, handoff, after)
+            after = uids.believed(after, handoff, after)
         head = self._known(ours, self.pending) if ours else self._head(handoff)
-        opening = {copy.id for copy, _ in head}
-        self.pending = [row for row in self.pending if row.id not in opening]
-        self.settle()
-        for copy, source in orphans(self._messages()):
-            self._join(copy, source)
+        self._settle_but([copy for copy, _ in head])
+        for copy, source in orphans(self.chains.newest()):
+            self.chains.join(copy, source)
         tail = self._known(ours, [handoff, *after]) if ours else self._tail(handoff, after)
         last = tail[-1][0].id if tail else handoff.id
-        block = [*(copy for copy, _ in head), handoff, *(row for row in after if row.id <= last)]
-        if not self._undone(handoff, block, newest):
-            self._stands(handoff, block, [*head, *tail], tail)
-        self.append([row for row in after if row.id > last])
+        rows = [*(copy for copy, _ in head), handoff, *(row for row in after if row.id <= last)]
+        return _Block(rows, head, tail)
+
+    def _settle_but(self, opening: Iterable[LightRow]) -> None:
+        """Settle all pending rows but these, which open a block."""
+        ids = {row.id for row in opening}
+        self.pending = [row for row in self.pending if row.id not in ids]
+        self.settle()
 
     def _known(self, ours: KnownBlock, rows: Iterable[LightRow]) -> list[Pair]:
         """Those of the rows that are copies for certain; one whose original is gone is a message of its own."""
@@ -227,19 +269,19 @@ class _Reading:
         self._add(self.pending)
         self.pending = []
         for copy, source in repetition(self.generation):
-            if self.root[copy.id] != self.root[source.id]:  # an undone compaction lets a generation settle twice
-                self._join(copy, source)
+            if self.chains.root[copy.id] != self.chains.root[source.id]:  # an undone block lets one settle twice
+                self.chains.join(copy, source)
 
     def _head(self, handoff: LightRow) -> list[Pair]:
         """Head copies equal the generation's first rows, or the first messages if the agent kept them in memory."""
-        in_generation = head_run([*self.generation, *self.pending], self.pending, handoff)
-        return in_generation or head_run([*self._messages(), *self.pending], self.pending, handoff)
+        in_generation = opening_run([*self.generation, *self.pending], self.pending, handoff)
+        return in_generation or head_run([*self.chains.newest(), *self.pending], self.pending, handoff)
 
     def _until_new(self, handoff: LightRow, rows: list[LightRow]) -> list[LightRow]:
         """The rows before the first one that was said after the compaction: it and what follows are nobody's copies."""
         if handoff.handoff == "merged" or not handoff.time:
             return rows
-        times = {row.time for row in (*self.generation, *self._messages())}
+        times = {row.time for row in (*self.generation, *self.chains.newest())}
         said = (
             at
             for at, row in enumerate(rows)
@@ -257,65 +299,87 @@ class _Reading:
         self.closed = len(until_new) < len(told) or any(row.id in self.our_ids for row in after)
         candidates = [*carrier, *until_new]
         rows = [row for row in self.generation if row.handoff != "standalone"]
-        return max(tail_run(self._messages(), candidates), tail_run(rows, candidates), key=len)
+        return max(tail_run(self.chains.newest(), candidates), tail_run(rows, candidates), key=len)
 
-    def _messages(self) -> list[LightRow]:
-        return [chain[-1] for chain in self.chains.values()]
-
-    def _stands(self, handoff: LightRow, block: list[LightRow], copies: list[Pair], tail: list[Pair]) -> None:
-        copied = {source.id for _, source in copies}
-        # A compaction takes every row out of context: one that is in it was not there before, or its copy is not told.
-        before = [row for row in self.generation if row.state == "under" or row.id in copied]
-        kept = {self.root[source.id] for _, source in copies if source.id in self.root}
-        of_messages = [(copy, source) for copy, source in copies if source.id in self.root]
+    def _stands(self, handoff: LightRow, block: _Block) -> None:
+        copies, of = [*block.head, *block.tail], self.chains.of
+        before = self._before({source.id for _, source in copies})
+        kept = dict.fromkeys(message for _, source in copies for message in of(source.id))
+        away = dict.fromkeys(message for row in before for message in of(row.id) if message not in kept)
         self.boundaries.append(
             Boundary(
                 handoff_id=handoff.id,
                 time=self.stamps[handoff.id][1] if handoff.handoff == "standalone" else None,
-                block_ids=tuple(row.id for row in block),
+                block_ids=tuple(row.id for row in block.rows),
                 before_ids=tuple(row.id for row in before),
-                cut_id=next((self.root[source.id] for _, source in tail if source.id in self.root), None),
+                cut_id=self._cut(block.tail, list(away)),
                 copies=tuple((copy.id, source.id) for copy, source in copies),
-                summarised_ids=tuple(
-                    self.root[row.id] for row in before if row.id in self.root and self.root[row.id] not in kept
+                summarised_ids=tuple(away),
+                kept_ids=tuple(kept),
+                shortened_ids=tuple(
+                    dict.fromkeys(
+                        message
+                        for copy, source in copies
+                        if not copy.restated and _shorter(copy, source)
+                        for message in of(source.id)
+                    )
                 ),
-                kept_ids=tuple(self.root[source.id] for _, source in of_messages),
-                shortened_ids=tuple(self.root[source.id] for copy, source in of_messages if _shorter(copy, source)),
                 run=self.ours[handoff.id].run if handoff.id in self.ours else None,
             )
         )
-        for copy, source in of_messages:
-            self._join(copy, source)
-        self._add(row for row in block if row.id not in self.root)
-        self.generation = block
+        for copy, source in copies:
+            if source.id in self.chains.root and copy.id not in self.chains.root and not copy.restated:
+                self.chains.join(copy, source)
+        self._add(row for row in block.rows if row.id not in self.chains.root)
+        if handoff.uid:
+            self.handoffs.setdefault(handoff.uid, handoff.id)
+        self.generation = block.rows
+
+    def _before(self, copied: set[int]) -> list[LightRow]:
+        """The rows that a compaction found in context, given those that it copied.
+
+        It takes every row out of context: one that is in it was not there before, or its copy is not told. Where the
+        agent had written its transcript anew without a compaction, only the newest row of a message was in it.
+        """
+        newest = self.chains.newest_in(self.generation)
+        return [
+            row
+            for row in self.generation
+            if (row.state == "under" or row.id in copied)
+            and (row.id not in self.chains.root or newest[self.chains.root[row.id]].id == row.id)
+        ]
+
+    def _cut(self, tail: Sequence[Pair], away: Sequence[int]) -> int | None:
+        """The first message of the stretch that the tail kept. One that was taken from inside what was summarised, to
+        stand before the rest, does not count.
+        """
+        kept = [self.chains.root[row.id] for copy, row in tail if row.id in self.chains.root and not copy.restated]
+        gone = sorted(away)
+        while len(kept) > 1 and bisect(gone, kept[0]) < bisect(gone, kept[1]):
+            kept = kept[1:]
+        return kept[0] if kept else None
 
     def _add(self, rows: Iterable[LightRow]) -> None:
         for row in rows:
-            if row.handoff != "standalone":
-                self.chains[row.id] = [row]
-                self.root[row.id] = row.id
-
-    def _join(self, copy: LightRow, source: LightRow) -> None:
-        self.chains.pop(copy.id, None)
-        self.root[copy.id] = self.root[source.id]
-        self.chains[self.root[source.id]].append(copy)
+            self.chains.add(row)
 
 
 # -- messages --------------------------------------------------------------------------------------------------------
 
 
-def _entry(chain: list[LightRow]) -> Entry | None:
-    newest = chain[-1]
+def _entry(rows: list[LightRow], chains: Chains) -> Entry | None:
+    newest = rows[-1]
     if newest.state == "out":
         return None
-    full = max(chain, key=lambda row: row.size)
+    alone = [row for row in rows if row.id not in chains.others and not row.restated]
+    full = max(alone or rows, key=lambda row: row.size)
     return Entry(
-        id=chain[0].id,
-        rows=tuple(row.id for row in chain),
+        id=rows[0].id,
+        rows=tuple(row.id for row in rows),
         full_id=full.id,
         newest_id=newest.id,
         state=newest.state,
-        shortened=_shorter(newest, full),
+        shortened=newest in alone and _shorter(newest, full),
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import compaction
 from compaction import messages, protocol
 
+from . import uids
 from .alignment import LightRow
 from .codec import JSON_MARK, decode_calls, decode_content, encode_content, number, state_of
 from .columns import chunks, marks, selection
@@ -41,16 +42,17 @@ def _read(reader: Reader, session_id: str, where: str, values: Sequence[Any]) ->
     wanted = {
         "id": "NULL", "session_id": "NULL", "role": "''", "timestamp": "0", "tool_call_id": "NULL",
         "tool_calls": "NULL", "active": "1", "compacted": "0", "_compressed_summary": "0", "display_kind": "NULL",
-        "message_uid": "NULL",
+        "message_uid": "NULL", "absorbed_message_uids": "NULL",
     }  # fmt: skip
     spelled = reader.columns.dialect
+    in_user_rows = f"CASE WHEN role = 'user' THEN {spelled.place.format('content')} ELSE 0 END"
     rows = reader.con.execute(
         f"SELECT {selection(reader.columns.messages, wanted)}, {spelled.start.format('content', START_OCTETS)}, "
-        f"{spelled.trimmed.format('content')}, {spelled.place.format('content')} "
+        f"{spelled.trimmed.format('content')}, {spelled.place.format('content')}, {in_user_rows} "
         f"FROM messages WHERE {where}",
-        [protocol.MERGE_DELIMITER, *values],
+        [protocol.MERGE_DELIMITER, protocol.TASK_LIST, *values],
     ).fetchall()
-    contents = _contents(reader, [row[0] for row in rows if row[8] or row[13] or _needs_decoding(row[11])])
+    contents = _contents(reader, [row[0] for row in rows if row[8] or row[14] or row[15] or _needs_decoding(row[12])])
     return [_light_row(row, contents, session_id) for row in rows]
 
 
@@ -61,18 +63,20 @@ def _needs_decoding(start: bytes | None) -> bool:
 
 _JSON_MARK = JSON_MARK.encode()
 # Every handoff begins with one of these; the dash behind them is escaped in stored JSON.
-_HINTS = tuple({marker.split("—")[0].strip().encode() for marker in (*protocol.HEADERS, protocol.PRIOR_HEADER)})
+_MARKERS = (*protocol.HEADERS, protocol.PRIOR_HEADER, protocol.RESTATED_START)
+_HINTS = tuple({marker.split("—")[0].strip().encode() for marker in _MARKERS})
 _CALL_ID = re.compile(r'"(?:call_id|id)":\s*"([^"]*)"')
 
 
 def _light_row(row: tuple[Any, ...], contents: dict[int, Any], session_id: str) -> LightRow:
-    row_id, part, role, time, tool_call_id, calls, active, compacted, flagged, display_kind, uid, start, size, _ = row
+    row_id, part, role, time, tool_call_id, calls, active, compacted, flagged, kind, uid, merged, start, size, *_ = row
     state = state_of(active, compacted)
-    text, summary = _folded((start or b"").decode("utf-8", "ignore")), None
+    text, summary, restated = _folded((start or b"").decode("utf-8", "ignore")), None, False
     if row_id in contents:
-        summary, live = _parted(contents[row_id], bool(flagged))
+        summary, live, restated = parted(contents[row_id], bool(flagged))
         text, size = _folded(messages.text(live)), len((encode_content(live) or "").strip().encode())
     calls_text = calls if isinstance(calls, str) else ""
+    own = text and not restated  # a request that is repeated behind a summary is said by another row
     return LightRow(
         id=row_id,
         role=str(role or ""),
@@ -82,30 +86,44 @@ def _light_row(row: tuple[Any, ...], contents: dict[int, Any], session_id: str) 
         calls=" ".join(_CALL_ID.findall(calls_text)),
         text=text,
         size=(size or 0) + len(calls_text),
-        handoff="" if summary is None else "merged" if text or decode_calls(calls) else "standalone",
+        handoff="" if summary is None else "merged" if own or decode_calls(calls) else "standalone",
         handoff_key=_key(summary),
         uid=str(uid or ""),
-        scaffold=role == "user" and (display_kind == "hidden" or text.startswith(protocol.SYNTHETIC_USER_STARTS)),
+        named=uids.is_given(str(uid or "")),
+        absorbed=uids.absorbed(merged),
+        restated=restated,
+        scaffold=role == "user"
+        and (kind == "hidden" or restated or (kind != "steer" and text.startswith(protocol.SYNTHETIC_USER_STARTS))),
+        of_compaction=role == "user" and text.startswith(protocol.COMPACTION_STARTS),
     )
 
 
 def handoff_key(content: Any) -> str:
     """`LightRow.handoff_key` of a row with this content: the same for the same summary."""
-    return _key(_parted(content, flagged=True)[0])
+    return _key(parted(content, flagged=True)[0])
 
 
 def _key(summary: str | None) -> str:
     return "" if summary is None else hashlib.blake2b(summary.encode("utf-8", "replace")).hexdigest()
 
 
-def _parted(content: Any, flagged: bool) -> tuple[str | None, Any]:
-    """The text of the handoff in a content, None when there is none, and the content without it."""
+def parted(content: Any, flagged: bool) -> tuple[str | None, Any, bool]:
+    """The text of the handoff in a content, None when there is none; the content without it and without what the agent
+    added to it; and whether that is nothing but a request that was repeated.
+    """
     parts = compaction.split(content, flagged=flagged)
     summaries = [part.text for part in parts if part.kind == "summary"]
-    live = [part.content for part in parts if part.kind != "summary"]
-    if not summaries:
-        return None, content
-    return "\n".join(summaries), live[0] if len(live) == 1 else "\n".join(map(messages.text, live))
+    said = [part for part in parts if part.kind != "summary"]
+    own = [part for part in said if protocol.restated(part.text) is None]
+    if said and not own:
+        return "\n".join(summaries) if summaries else None, protocol.restated(said[-1].text), True
+    live = [_own_words(part) for part in own]
+    content = live[0] if len(live) == 1 else "\n\n".join(map(messages.text, live))
+    return "\n".join(summaries) if summaries else None, content, False
+
+
+def _own_words(part: compaction.Part) -> Any:
+    return protocol.without_task_list(part.content) if isinstance(part.content, str) else part.content
 
 
 def _folded(text: str) -> str:

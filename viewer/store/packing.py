@@ -27,10 +27,10 @@ def pack(history: History, rows: Sequence[LightRow]) -> Outline:
     """What `history.build` says of these rows, as an outline with nothing counted."""
     number = {row.id: at for at, row in enumerate(rows)}
     entries = history.entries
+    place_of = {entry.id: place for place, entry in enumerate(entries)}
     places = array("i", [NONE]) * len(rows)
-    for place, entry in enumerate(entries):
-        for row_id in entry.rows:
-            places[number[row_id]] = place
+    for row_id, message in history.message_of.items():
+        places[number[row_id]] = place_of[message]
     ids = array("q", [row.id for row in rows])
     return Outline(
         ids=ids,
@@ -81,7 +81,7 @@ def with_counts_of(outline: Outline, before: Outline) -> Outline:
 
 
 def _is_said(row: LightRow) -> bool:
-    return row.state == "live" and not row.handoff
+    return row.state == "live" and not (row.handoff or row.restated or row.absorbed)
 
 
 def _row_flags(row: LightRow) -> int:

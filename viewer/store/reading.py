@@ -9,11 +9,11 @@ from typing import Any
 import compaction
 
 from . import history as histories
+from . import light
 from .codec import BOOKKEEPING_ROLES, StoredMessage, decode_row
 from .columns import chunks, marks
 from .history import Boundary, Entry, History
 from .known import KnownBlock
-from .light import light_rows
 from .outline import Cut, Item
 from .stores import Reader
 
@@ -42,7 +42,7 @@ class Handoff:
 
 def read_history(reader: Reader, session_id: str, known: Iterable[KnownBlock] = ()) -> History:
     """The once-only History of a session and the parts it continues. Reads the start of every row's content."""
-    return histories.build(light_rows(reader, session_id), known)
+    return histories.build(light.light_rows(reader, session_id), known)
 
 
 def history_messages(reader: Reader, items: Iterable[Item]) -> list[HistoryMessage | Handoff]:
@@ -54,7 +54,7 @@ def history_messages(reader: Reader, items: Iterable[Item]) -> list[HistoryMessa
         row = rows.get(item.full_id if isinstance(item, Entry) else item.handoff_id)
         if row is None:
             continue
-        shown.append(HistoryMessage(item, row, live_content(row)) if isinstance(item, Entry) else handoff_of(item, row))
+        shown.append(HistoryMessage(item, row, own_words(row)) if isinstance(item, Entry) else handoff_of(item, row))
     return shown
 
 
@@ -65,6 +65,11 @@ def live_content(row: StoredMessage) -> Any:
         return row.content
     live = [part.content for part in parts if part.kind != "summary"]
     return live[0] if len(live) == 1 else "\n\n".join(part.text for part in parts if part.kind != "summary")
+
+
+def own_words(row: StoredMessage) -> Any:
+    """What was said in the row: its live content without what an agent's compaction added to it."""
+    return light.parted(row.content, row.flagged)[1]
 
 
 def summary_of(row: StoredMessage) -> str:

@@ -1,0 +1,269 @@
+"""History of rows that have names (schema 31), and of copies from inside what was summarised; rows made by hand.
+
+Each story is what the real agent wrote (0.22): it merges what was typed twice, repeats the request that is not answered
+yet, cuts tool output down, and keeps messages of several generations.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+import pytest
+
+from compaction import protocol
+from tests.store.test_history import texts
+from viewer.store import light, undoing
+from viewer.store.alignment import LightRow, State
+from viewer.store.history import History, build
+from viewer.store.packing import extended, pack
+
+RESTATED = "[STILL IN PROGRESS — this is the active request.]\n"
+
+
+def name(label: str) -> str:
+    """A name as the agent gives them, the same for the same label."""
+    return uuid.UUID(int=Random(label).getrandbits(128), version=4).hex
+
+
+def made_up(label: str) -> str:
+    """A name as the database makes them up."""
+    return name(label)[:12] + "0" + name(label)[13:]
+
+
+class Script:
+    """Rows in the order in which they were written; `say` returns the row's id."""
+
+    def __init__(self) -> None:
+        self.rows: list[LightRow] = []
+
+    def row(self, role: str, text: str, state: State = "live", **more: Any) -> int:
+        row_id = len(self.rows) + 1
+        values = {"time": 1000.0 + row_id, "size": len(text), "uid": name(text), "named": True, **more}
+        self.rows.append(LightRow(id=row_id, role=role, state=state, text=text, **values))
+        return row_id
+
+    def talk(self, *words: str, state: State = "live") -> None:
+        for number, text in enumerate(words):
+            self.row(("user", "assistant")[number % 2], text, state)
+
+    def work(self, *calls: str, state: State = "live") -> None:
+        for call in calls:
+            self.row("assistant", "", state, calls=call, uid=name(f"asks {call}"), size=30)
+            self.row("tool", f"output of {call}", state, tool_call_id=call, uid=name(f"answers {call}"), size=900)
+
+    def copy(self, *ids: int, state: State = "live", **more: Any) -> None:
+        for row_id in ids:
+            self.rows.append(replace(self.rows[row_id - 1], id=len(self.rows) + 1, state=state, **more))
+
+    def handoff(self, state: State = "live", **more: Any) -> int:
+        label = f"handoff {len(self.rows)}"
+        values: dict[str, Any] = {"handoff": "standalone", "handoff_key": label, "uid": name(label), "text": "", **more}
+        return self.row("user", values.pop("text"), state, **values)
+
+    def restate(self, text: str, **more: Any) -> int:
+        return self.row("user", text, restated=True, scaffold=True, **more)
+
+    def history(self) -> History:
+        return build(self.rows)
+
+    def shown(self) -> list[str]:
+        return texts(self.history(), self.rows)
+
+    def undo(self) -> undoing.Undoing:
+        history = self.history()
+        return undoing.undoing_from_history("s", history, history.boundaries[-1].handoff_id)
+
+
+def running_turn() -> Script:
+    """A request whose turn was cut inside: its first steps are summarised, its outputs are stubs now."""
+    script = Script()
+    script.talk("hello", "hi", "do it", state="under")
+    script.work("c1", "c2", state="under")
+    script.work("c3", "c4", state="out")
+    script.copy(1, 2)
+    return script
+
+
+def test_a_request_repeated_behind_the_summary_is_the_message_it_repeats() -> None:
+    script = running_turn()
+    carrier = script.handoff(text="do it", restated=True, scaffold=True, absorbed=(name("do it"),))
+    script.copy(8)
+    script.copy(9, text="[output demoted]", size=20)
+    script.copy(10, 11)
+    assert script.shown() == [
+        *("hello", "hi", "do it", "", "output of c1", "", "output of c2", "|"),
+        *("", "output of c3", "", "output of c4"),
+    ]
+    history = script.history()
+    request = next(entry for entry in history.entries if entry.id == 3)
+    assert (request.rows, request.full_id, request.state, request.shortened) == ((3, carrier), 3, "live", False)
+    assert [entry.id for entry in history.entries if entry.shortened] == [9]
+    assert history.boundaries[0].summarised_ids == (4, 5, 6, 7)
+    assert script.undo().originals == {
+        1: 12, 2: 13, 3: carrier, 4: None, 5: None, 6: None, 7: None, 8: 15, 9: 16, 10: 17, 11: 18,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("named", [True, False], ids=["with its name", "without a name"])
+def test_a_request_repeated_as_a_row_of_its_own_ends_the_block(named: bool) -> None:
+    script = running_turn()
+    script.handoff()
+    script.copy(8, 9, 10, 11)
+    repeated = script.restate("do it", uid=name("do it" if named else "anew"))
+    script.talk("thanks")
+    history = script.history()
+    assert repeated in history.boundaries[0].block_ids and script.undo().originals[3] == repeated
+    assert script.shown().count("do it") == 1 and script.shown()[-1] == "thanks"
+    assert history.boundaries[0].cut_id == 8
+
+
+def test_two_messages_merged_into_one_row_are_two_messages() -> None:
+    script = Script()
+    script.talk("hello", "hi", "first", state="under")
+    script.row("user", "second", "out")
+    script.row("user", "third", "out")
+    script.row("assistant", "both", "out")
+    script.handoff()
+    script.row("user", "second third", absorbed=(name("third"),), uid=name("second"), size=50)
+    script.copy(6)
+    assert script.shown() == ["hello", "hi", "first", "|", "second", "third", "both"]
+    history = script.history()
+    assert [(entry.rows, entry.newest_id, entry.full_id) for entry in history.entries[3:5]] == [
+        ((4, 8), 8, 4),
+        ((5, 8), 8, 5),
+    ]
+    assert history.message_of[8] == 4 and history.boundaries[0].kept_ids == (4, 5, 6)
+    assert script.undo().originals == {1: None, 2: None, 3: None, 4: 8, 5: 8, 6: 9}
+    outline = pack(history, script.rows)
+    assert outline.entries == history.entries and outline.message_of(8) == 4
+    script.rows[7] = replace(script.rows[7], state="out")
+    assert script.shown() == ["hello", "hi", "first", "|", "both"], "taken back, both of them"
+
+
+def test_a_new_answer_of_the_same_second_is_no_copy_of_a_call_that_was_taken_back() -> None:
+    for named in (True, False):
+        script = Script()
+        script.talk("a", "b", "c", "d", state="under")
+        script.talk("e", "f", state="out")
+        script.row("user", "wrong", "out")
+        script.row("assistant", "", "out", calls="c1", uid=name("asks"))
+        script.handoff(time=2000.0)
+        script.copy(5, 6)
+        script.row("assistant", "new answer", time=2000.5)
+        if not named:
+            script.rows = [replace(row, uid="", named=False) for row in script.rows]
+        assert script.shown() == ["a", "b", "c", "d", "|", "e", "f", "new answer"]
+
+
+def test_names_that_the_database_made_up_prove_nothing() -> None:
+    """A file that grew into schema 31 has a name of its own in every copy."""
+    script = Script()
+    script.talk(*(f"turn {number}" for number in range(8)), state="under")
+    script.copy(1)
+    script.handoff()
+    script.copy(6, 7, 8)
+    script.rows = [replace(row, uid=made_up(str(row.id)), named=row.id == 12) for row in script.rows]
+    script.talk("later")
+    assert [text for text in script.shown() if text != "|"] == [*(f"turn {number}" for number in range(8)), "later"]
+
+
+def test_a_block_right_behind_one_that_was_undone_has_a_head_of_its_own() -> None:
+    script = Script()
+    script.talk("a", "b", "c", "d", "e", "f", state="under")
+    for state in ("out", "live"):
+        script.copy(1, 2, state=state)
+        script.handoff(state)
+        script.copy(5, 6, state=state)
+    script.rows = [replace(row, state="out") if row.id in (1, 2, 5, 6) else row for row in script.rows]
+    history = script.history()
+    assert [boundary.block_ids for boundary in history.boundaries] == [(12, 13, 14, 15, 16)]
+    assert script.shown() == ["a", "b", "c", "d", "|", "e", "f"]
+
+
+def test_what_was_in_context_is_the_newest_row_of_each_message() -> None:
+    """The agent wrote its transcript anew, with output cut down, before it compacted."""
+    script = Script()
+    script.talk("a", "b", "c", "d", state="under")
+    script.copy(1, 2, 3, 4, state="under")
+    script.rows = [replace(row, state="out") if row.id == 8 else row for row in script.rows]
+    script.handoff()
+    script.copy(8)
+    assert script.undo().originals == {5: None, 6: None, 7: None, 8: 10}
+
+
+def test_a_list_of_tasks_that_a_compaction_wrote_goes_with_its_block() -> None:
+    script = Script()
+    script.talk("a", "b", state="under")
+    script.talk("c", "d", state="out")
+    script.handoff()
+    script.copy(3, 4)
+    script.row("user", "[Your active task list", scaffold=True, of_compaction=True)
+    script.talk("e")
+    assert script.history().boundaries[0].block_ids == (5, 6, 7, 8)
+
+
+@pytest.mark.parametrize("named", [True, False], ids=["by names", "by times"])
+@pytest.mark.parametrize("head", [0, 2])
+@pytest.mark.parametrize("pulled", [(5,), (5, 6)], ids=["request", "request and reply"])
+def test_messages_kept_from_inside_what_was_summarised(named: bool, head: int, pulled: tuple[int, ...]) -> None:
+    """Our own blocks keep the last request, perhaps the last reply, directly before the handoff."""
+    script = Script()
+    script.talk("a", "b", "c", "d", "request", "reply", state="under")
+    script.work("c1", "c2", state="under")
+    script.work("c3", state="out")
+    script.rows = [
+        replace(row, state="out") if row.id in (*pulled, *range(1, head + 1)) else row for row in script.rows
+    ]
+    script.copy(*range(1, head + 1), *pulled)
+    script.handoff()
+    script.copy(11, 12)
+    script.talk("next", "done")
+    if not named:
+        script.rows = [replace(row, uid="", named=False) for row in script.rows]
+    assert script.shown() == [
+        *("a", "b", "c", "d", "request", "reply", "", "output of c1", "", "output of c2", "|"),
+        *("", "output of c3", "next", "done"),
+    ]
+    (boundary,) = script.history().boundaries
+    assert set(boundary.kept_ids) == {*range(1, head + 1), *pulled, 11, 12}
+    assert boundary.cut_id == 11 and boundary.messages_after == head + len(pulled) + 3
+    assert boundary.messages_before == 12
+
+
+def test_an_outline_is_not_extended_by_rows_that_carry_older_messages() -> None:
+    script = Script()
+    script.talk("a", "b", "c")
+    outline = pack(script.history(), script.rows)
+    plain = LightRow(id=9, role="user", state="live", time=9e9, text="d", uid=name("d"), named=True)
+    assert extended(outline, [plain]) is not None
+    assert extended(outline, [replace(plain, absorbed=(name("c"),))]) is None
+    assert extended(outline, [replace(plain, restated=True)]) is None
+
+
+@pytest.mark.parametrize(
+    ("content", "words", "restated"),
+    [
+        (f"fix it\n\n{protocol.TASK_LIST}\n- [ ] one", "fix it", False),
+        (f"{RESTATED}fix it", "fix it", True),
+        (f"{protocol.LEGACY_HEADER} sum\n\n{protocol.END_MARKER}\n\n{RESTATED}fix it", "fix it", True),
+        (
+            f"{protocol.PRIOR_HEADER}\nolder words\n\n{protocol.MERGE_DELIMITER}\n\n{protocol.LEGACY_HEADER} sum\n\n"
+            f"{protocol.END_MARKER}\n\n{RESTATED}fix it",
+            "older words",
+            False,
+        ),
+    ],
+)
+def test_what_a_compaction_added_to_typed_words_is_none_of_them(content: str, words: str, restated: bool) -> None:
+    summary, said, repeats = light.parted(content, flagged=protocol.LEGACY_HEADER in content)
+    assert (said, repeats, summary is not None) == (words, restated, protocol.LEGACY_HEADER in content)
+
+
+def test_boundaries_are_found_where_every_summary_has_another_shape() -> None:
+    """Flagged rows are summaries whatever is in them."""
+    for text in ("## Goal", "- a list\n- of two", "One sentence of prose."):
+        summary, said, _ = light.parted(text, flagged=True)
+        assert (summary, said) == (text, "")

@@ -1,0 +1,68 @@
+"""The messages of a session while its rows are read from oldest to newest: which rows carry each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from .alignment import LightRow
+
+
+class Chains:
+    """Messages by id, the id of their first row, each with its rows, oldest first. A row may carry several: `root` has
+    the first, `others` the rest.
+    """
+
+    def __init__(self) -> None:
+        self.rows: dict[int, list[LightRow]] = {}
+        self.root: dict[int, int] = {}  # row id -> message id
+        self.others: dict[int, tuple[int, ...]] = {}  # row id -> further messages that were merged into the row
+        self.named: dict[str, int] = {}  # the owner's name for a message -> message id
+        self._asked: dict[str, int] = {}  # text of a user's row -> id of the newest such row
+
+    def of(self, row_id: int) -> tuple[int, ...]:
+        """The messages that a row which was taken in carries."""
+        root = self.root.get(row_id)
+        return () if root is None else (root, *self.others.get(row_id, ()))
+
+    def said_by(self, row: LightRow) -> tuple[int, ...]:
+        """The messages that a row says it carries, of those taken in: by names, or as a request that is repeated."""
+        named = [self.named[uid] for uid in (row.uid, *row.absorbed) if uid in self.named]
+        if not named and row.restated and row.text in self._asked:
+            return self.of(self._asked[row.text])
+        return tuple(dict.fromkeys(named))
+
+    def add(self, row: LightRow) -> None:
+        """Take in a row: one more of the messages that it says it carries, or a message of its own."""
+        messages = self.said_by(row)
+        if row.handoff == "standalone" and not row.restated:
+            return
+        if row.uid not in self.named and not (row.restated and messages):
+            if row.handoff == "standalone":
+                return
+            self.rows[row.id] = []
+            messages = (row.id, *messages)
+        self._carry(row, messages)
+
+    def join(self, copy: LightRow, source: LightRow) -> None:
+        """Take in a row that carries what another row does, whatever the two say of themselves."""
+        self.rows.pop(copy.id, None)
+        self._carry(copy, tuple(dict.fromkeys((self.root[source.id], *self.said_by(copy)))))
+
+    def _carry(self, row: LightRow, messages: tuple[int, ...]) -> None:
+        self.root[row.id] = messages[0]
+        if len(messages) > 1:
+            self.others[row.id] = messages[1:]
+        for message in messages:
+            self.rows[message].append(row)
+        if row.uid and not row.restated:
+            self.named[row.uid] = messages[0]
+        if row.role == "user" and row.text and not row.scaffold:
+            self._asked[row.text] = row.id
+
+    def newest_in(self, rows: Iterable[LightRow]) -> Mapping[int, LightRow]:
+        """The newest of these rows for each message."""
+        return {message: row for row in rows for message in self.of(row.id)}
+
+    def newest(self) -> list[LightRow]:
+        """The newest row of every message, in the messages' order."""
+        return [rows[-1] for rows in self.rows.values()]
