@@ -12,7 +12,7 @@ from django.core.management import call_command
 
 from tests.runs.desk import Desk
 from viewer.runs import branching, life
-from viewer.runs.errors import SessionEnded
+from viewer.runs.errors import AlreadyUndone, SessionEnded
 from viewer.runs.models import Run
 from viewer.runs.ours import history_of
 from viewer.runs.planning import Options
@@ -183,7 +183,7 @@ def test_what_is_no_compaction(desk: Desk) -> None:
 def test_an_undone_compaction_is_none_any_more(desk: Desk) -> None:
     handoff = compacted(desk)
     life.undo(desk.store, desk.session_id, handoff)
-    with pytest.raises(NotFound, match="not the handoff"):
+    with pytest.raises(AlreadyUndone, match="Already undone at"):
         branching.branch(desk.store, desk.session_id, handoff)
 
 

@@ -41,7 +41,7 @@ def test_apply_history_and_undo(
     run = life.start(desk.store, desk.session_id, MASK, apply=True)
 
     assert (run.status, run.error_message) == ("applied", "")
-    assert run.tokens_before and run.tokens_after and run.tokens_after < 0.8 * run.tokens_before
+    assert run.tokens_before and run.tokens_after and run.tokens_after < 0.85 * run.tokens_before
     assert run.messages_before == len(before) and run.messages_after == len(before) + 1 == len(desk.live())
     assert run.summary.startswith(protocol.MASK_SENTENCE) and run.report["summarised"] == []
     now, stand = shown(desk)

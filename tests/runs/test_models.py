@@ -165,7 +165,7 @@ def test_a_server_without_usage_and_with_the_newer_limit_is_learned(desk: Desk, 
         refuses(400, "Unrecognized request argument supplied: stream_options"),
         refuses(400, "Unsupported parameter: 'max_tokens' is not supported with this model. Use "
                      "'max_completion_tokens' instead."),
-        refuses(400, "max_completion_tokens is too large: 7280. This model supports at most 4,096 completion tokens."),
+        refuses(400, "max_completion_tokens is too large: 10665. This model supports at most 4,096 completion tokens."),
         answers(),
     ]  # fmt: skip
     run = started(desk, "openai")
@@ -181,7 +181,7 @@ def test_a_server_without_usage_and_with_the_newer_limit_is_learned(desk: Desk, 
 def test_anthropic_is_asked_for_no_more_than_the_model_writes(desk: Desk, service: Service, use: Use) -> None:
     use("anthropic")
     said = (
-        "max_tokens: 7280 > 4096, which is the maximum allowed number of output tokens for claude-3-5-sonnet-20240620"
+        "max_tokens: 10665 > 4096, which is the maximum allowed number of output tokens for claude-3-5-sonnet-20240620"
     )
     service.behaviours = [refuses(400, said), answers()]
     run = started(desk, "anthropic")
