@@ -142,7 +142,7 @@ def test_a_store_without_a_compacted_column_offers_a_copy_to_practise_on(
     line.click()
     expect(page.get_by_role("button", name="Compact now…")).to_be_disabled()
     expect(page.locator("#plan")).to_contain_text("schema 16")
-    page.get_by_role("button", name="Practise on a copy").click()
+    page.get_by_role("button", name="Try on a copy").click()
     expect(page).to_have_url(re.compile("/stores/demo/sessions/"))
     expect(page.get_by_role("button", name="Preview")).to_be_enabled()
     assert path.read_bytes() == untouched

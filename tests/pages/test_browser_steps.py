@@ -163,13 +163,13 @@ def test_keys(visit: Visit, book: Book) -> None:
     screen.keyboard.press("?")
     listed = screen.locator("dialog#keys dt").all_inner_texts()
     assert {key for line in listed for key in line.split()} == {*"/fjk[]egsgc?", "Esc"}
-    screen.get_by_label("Single keys are on").uncheck()
+    screen.get_by_label("Single-key shortcuts").uncheck()
     screen.get_by_role("button", name="Close").click()
     screen.reload()
     screen.keyboard.press("?")
     assert not screen.locator("dialog#keys").is_visible(), "single keys are off, also after loading again"
     screen.get_by_role("button", name="Keys").click()
-    screen.get_by_label("Single keys are on").check()
+    screen.get_by_label("Single-key shortcuts").check()
     screen.keyboard.press("Escape")
     for key, address in (("c", "**/compactions"), ("s", "**/")):
         screen.keyboard.press("g")

@@ -126,7 +126,7 @@ def test_a_plan_that_saves_little_says_so(signed_in: Client, book: Book) -> None
     for at in range(24):
         book.say("s", ("user", "assistant")[at % 2], f"number {at} " + "of many words " * 280)
     little = read(signed_in.get(f"{href}/plan?strategy=mask", headers=FRAGMENT))
-    assert "This would save little: about " in little.text
+    assert "This would save little: less than a tenth of the " in little.text
     assert "primary" not in little.one("button", name="apply").classes
 
 
@@ -303,9 +303,12 @@ def test_an_open_run_is_polled_and_can_be_cancelled(signed_in: Client, open_desk
     Run.objects.update(progress={"sentence": "News."})
     assert "News." in read(signed_in.get(poll, headers=FRAGMENT)).text
     assert card.one("progress").attributes["aria-label"]
+    # A second tab is shown the run that is at work, which goes on to tell how it goes there too.
     again = read(signed_in.post(f"{address(desk)}/compact", {"apply": "1"}, headers=FRAGMENT))
     assert "already" in again.one(role="alert").text
-    assert read(signed_in.post(f"{address(desk)}/compact", {"apply": "1"}), 409).one("h1")
+    assert again.one("section", "card").attributes["hx-get"].startswith(f"/runs/{run.pk}?seen=queued")
+    whole = read(signed_in.post(f"{address(desk)}/compact", {"apply": "1"}), 409).one("main")
+    assert whole.all("a", href=f"/runs/{run.pk}")
     cancelled = read(signed_in.post(f"/runs/{run.pk}/cancel", headers=FRAGMENT)).one("section", "card")
     assert "hx-get" not in cancelled.attributes
     assert "cancelled" in cancelled.text.lower()
@@ -424,6 +427,25 @@ def test_too_little_to_compact_is_said(signed_in: Client, book: Book) -> None:
     assert all("disabled" in button.attributes for button in panel.one(cls="actions").all("button"))
 
 
+def test_a_refusal_offers_the_other_way_where_that_helps(signed_in: Client, book: Book) -> None:
+    href = book.session("s")
+    book.say("s", "user", "Look at the log.")
+    book.say("s", "assistant", "", tool_calls=[book.call("terminal", "c", command="tail log")])
+    book.say("s", "tool", "one more line of it\n" * 1_500, tool_call_id="c", tool_name="terminal")
+    book.chat("s", 12)
+    with pytest.raises(compaction.NothingToCompact) as refusal:
+        planning.draft(get_store("own"), "s", planning.Options())
+    assert refusal.value.instead == "mask"
+    panel = read(signed_in.get(f"{href}/plan?focus=errors")).one("section", id="plan")
+    assert refusal.value.reason in panel.text
+    offered = panel.one("a", "btn")
+    assert offered.text == planning.STRATEGIES["mask"]
+    assert "focus=errors" in offered.attributes["href"]
+    shortening = read(signed_in.get(offered.attributes["hx-get"], headers=FRAGMENT))
+    assert "checked" in shortening.one("input", id="strategy-mask").attributes
+    assert not shortening.one("button", value="0").attributes.keys() & {"disabled"}
+
+
 def test_a_running_turn_is_waited_for_visibly(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
     desk = open_desk(31)
     quiet = read(signed_in.get(f"{address(desk)}/plan")).one("section", id="plan")
@@ -489,7 +511,10 @@ def test_the_panel_says_what_a_model_is_sent(
     assert "The price is less than $0.01." in said
     use("openai", window=8_000)
     said = read(signed_in.get(f"{href}?summarizer=openai")).text
-    assert " parts to 127.0.0.1:" in said and "Its price is not known here." in said
+    assert (
+        " parts, each with the instructions and the summary so far, to 127.0.0.1:" in said
+        and "Its price is not known here." in said
+    )
     use("openai", window=1_000)
     assert "too small to summarise in" in read(signed_in.get(f"{href}?summarizer=openai")).one("p", "warn").text
 

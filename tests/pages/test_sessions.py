@@ -48,9 +48,9 @@ def test_works(signed_in: Client, hermes_copy: Callable[[int], Path], settings: 
     for name in ("v16", "v21", "v31"):
         assert f"{name} named in PALIMPSEST_STORES" in page.one("ul", "stores").text
     line = next(line for line in page.all("li", "session") if "v21" in line.text and "week 29" in line.text)
-    for part in ("telegram", "gpt-4o", "19.1k of 128k tokens", "239 of 1,246 messages in context", "compacted twice"):
+    for part in ("telegram", "gpt-4o", "22.2k of 128k tokens", "239 of 1,246 messages in context", "compacted twice"):
         assert part in line.text
-    assert line.one("rect", "used").attributes["width"] == "14.9"
+    assert line.one("rect", "used").attributes["width"] == "17.4"
 
 
 def test_a_chain_is_one_line(signed_in: Client, hermes_copy: Callable[[int], Path], settings: Settings) -> None:

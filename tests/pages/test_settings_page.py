@@ -300,3 +300,10 @@ def test_the_key_is_told_to_nobody_but_its_server(
     stored = [path.read_bytes() for path in desk.path.parent.glob(f"{desk.path.name}*")]
     assert stored and not any(PART.encode() in octets for octets in stored)
     assert any(KEY in value for value in service.headers[-1].values())
+
+
+def test_a_trial_does_not_send_to_the_page_it_is_shown_on(signed_in: Client) -> None:
+    typed = {"model": "m", "address": "http://127.0.0.1:9", "do": "test"}
+    told = read(signed_in.post("/settings/openai", typed, headers=FRAGMENT)).one("p", "bad").text
+    assert "check the URL." in told
+    assert "settings page" not in told

@@ -30,7 +30,7 @@ def test_stores_say_what_works_and_why_not(
     assert not by_name["v31"].all("li", "cannot")
     assert any("“compacted” column" in item.text for item in by_name["v16"].all("li", "cannot"))
     assert "cannot be read" in by_name["gone"].text
-    assert "Practise on a copy" in page.text or "demo" in by_name
+    assert "Try on a copy" in page.text or "demo" in by_name
 
 
 def test_other_agents_homes_are_named(signed_in: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

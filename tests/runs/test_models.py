@@ -225,6 +225,7 @@ FAILURES: dict[str, tuple[list[Behaviour], str, int, str]] = {
     "404": ([refuses(404, "no such model")], "model_not_found", 1, "check the model's name and the URL"),
     "402": ([refuses(402)], "model_no_credit", 1, "top it up"),
     "quota": ([refuses(429, error=QUOTA)], "model_no_credit", 1, "top it up"),
+    "quota in words": ([refuses(429, "You exceeded your current quota")], "model_no_credit", 1, "used up its quota"),
     "429": ([refuses(429, f"slow down {KEY}")], "model_rate_limited", 3, "start again later"),
     "429 for an hour": ([refuses(429, retry_after="3600")], "model_rate_limited", 1, "start again after "),
     "500": ([refuses(500, f"key was {KEY}")], "model_unavailable", 3, "(500, “key was [REDACTED]”)"),

@@ -39,7 +39,7 @@ def create(request: HttpRequest, store: str, body: CreateIn | None = None) -> St
         return Status(201, shapes.session(reader, get_session(reader, session_id)))
 
 
-@router.delete(SESSION, auth=WRITE, response=answers(DeletedOut), summary="Delete a session of ours")
+@router.delete(SESSION, auth=WRITE, response=answers(DeletedOut), summary="Delete a session of the demo store")
 def delete(request: HttpRequest, store: str, session_id: str) -> DeletedOut:
     """Only in the demo store, where practice copies are: with the parts it continues, its messages and its runs.
 

@@ -12,7 +12,7 @@ from .facts import clock
 from .source import Piece
 
 NAMES = {"user": "User", "assistant": "Assistant", "system": "System", "developer": "System", "tool": "Tool"}
-STATES = {"live": "in context", "under": "summarised away", "out": "superseded or taken back"}
+STATES = {"live": "in context", "under": "summarised away", "out": "replaced or undone"}
 RULES = "Rules of the workspace, carried along"
 NOBODYS = "This is the summary of a compaction. It stands for earlier messages; nobody in the conversation said it."
 

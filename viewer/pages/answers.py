@@ -29,13 +29,13 @@ STATUS = {"not_found": 404, "store_unavailable": 503}  # every other refusal is 
 @dataclass(frozen=True, slots=True)
 class Refusal:
     """What a page says about a refusal: its stable code and its sentence; `kept` is text somebody typed for it.
-    `back` is the address of what it is about, `sentence` the message with its times in the reader's zone, "" for none.
+    `back` is address and label of what it is about, `sentence` the message with its times in the reader's zone.
     """
 
     code: str
     message: str
     kept: str = ""
-    back: str = ""
+    back: tuple[str, str] | None = None
     sentence: str = ""
 
 
@@ -80,13 +80,15 @@ def shows_refusals(view: View[P]) -> View[P]:
     return shown
 
 
-def refused(request: HttpRequest, refusal: StoreError, kept: str = "") -> HttpResponse:
+def refused(
+    request: HttpRequest, refusal: StoreError, kept: str = "", back: tuple[str, str] | None = None
+) -> HttpResponse:
     """The page of a refusal. htmx swaps only answers of status 200, so a fragment says it there."""
-    said = Refusal(refusal.code, refusal.message, kept)
+    said = Refusal(refusal.code, refusal.message, kept, back)
     if isinstance(refusal, AlreadyUndone):
         place = Place(refusal.store, refusal.session_id)
         reading = place.message(refusal.cut_id) if refusal.cut_id else place.view()
-        said = replace(said, back=reading, sentence=_undone(refusal))
+        said = replace(said, back=(reading, "Back to the session"), sentence=_undone(refusal))
         if is_fragment(request) and on_page_of(request, place):
             return page(request, "session/_undone.html", Undone(reading, said.sentence))
     if is_fragment(request):

@@ -19,7 +19,7 @@ FEW = 3  # files that the card names
 LABELS = {
     "not_yet": "not yet",
     "passed": "passed",
-    "nothing_required": "nothing to check",
+    "nothing_required": "nothing left to check",
     "undone": "undone before it was looked at",
     "superseded": "overtaken by a later compaction",
 }
@@ -65,12 +65,12 @@ def newest_cut(outline: Outline) -> Cut | None:
 
 
 def standing_of(found: Opened, cut: Cut) -> Standing | None:
-    """What the boundary's tab is called; None for one that nobody follows: an inherited one, or an old one that came
-    before anybody looked.
+    """What the boundary's tab is called; None for one with nothing to follow: an inherited one, an old one that came
+    before anybody looked, and one whose session's rules ask for no file.
     """
     audit = None if cut.inherited else audit_of(found, cut.handoff_id)
     if audit is not None:
-        return standing(audit)
+        return None if audit.status == "nothing_required" and not audit.required else standing(audit)
     newest = newest_cut(found.outline)
     return Standing("not looked at yet", open=True) if newest and newest.handoff_id == cut.handoff_id else None
 
@@ -132,4 +132,4 @@ def _files(audit: Audit) -> Sequence[str]:
 def _next(audit: Audit) -> str:
     if audit.status == "not_yet":
         return "The next complete turn is looked at."
-    return "" if audit.settled else "A warning was stored; one more turn counts."
+    return "" if audit.settled else "A warning waits for the agent; its next turn is checked, too."

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect
+from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_http_methods, require_POST
@@ -14,6 +15,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 import compaction
 from compaction import mask
 from viewer.runs import life, planning
+from viewer.runs.errors import AlreadyOpen
 from viewer.runs.planning import STRATEGIES, Draft, Options
 from viewer.runs.summarizers import KINDS, OFFLINE, summarizers
 from viewer.runs.summarizers.connections import connection
@@ -24,7 +26,7 @@ from viewer.store.stores import Store, get_store, open_store
 
 from . import formats
 from .addresses import Place
-from .answers import is_fragment, page, shows_refusals
+from .answers import is_fragment, page, refused, shows_refusals
 from .card import RunCard, matters, run_card
 from .masking import masks, session_for
 from .rules import ShownRules, found_rules
@@ -97,10 +99,10 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """The panel of one session. `reason` says why nothing can be compacted here at all, `nothing` why not just now;
-    `later` that the plan is not made yet; `summarises` that the strategy asks a summariser, `local` that this one sends
-    nothing anywhere, `no_model` that there is no other; `carry` that the workspace's rules are to be carried.
-    `run` is the session's newest run while it matters.
+    """The panel of one session. `reason` says why nothing can be compacted here at all, `nothing` why not just now, and
+    `instead` is label and address of the strategy that would help; `later` that the plan is not made yet; `summarises`
+    that the strategy asks a summariser, `local` that this one sends nothing anywhere, `no_model` that there is no
+    other; `carry` that the workspace's rules are to be carried. `run` is the session's newest run while it matters.
     """
 
     place: Place
@@ -116,6 +118,7 @@ class Panel:
     plan: PlanShown | None
     reason: str
     nothing: str
+    instead: tuple[str, str] | None
     later: bool
     run: RunCard | None
     confirming: bool = False
@@ -135,7 +138,7 @@ def panel(
     options = options or Options(summarizer=usual_summarizer(store))
     reason = _refusal(store, session)
     later = in_context > LIVE_LIMIT and not reason
-    plan, nothing = (None, "") if later or reason else _planned(store, session, options, masking)
+    plan, nothing, instead = (None, "", "") if later or reason else _planned(store, session, options, masking)
     newest = life.latest(store, session.id)
     usable = summarizers()
     return Panel(
@@ -152,6 +155,7 @@ def panel(
         plan=plan,
         reason=reason,
         nothing=nothing,
+        instead=_instead(Place(store.name, session.id), options, instead),
         later=later,
         run=run_card(newest, masking=masking) if newest is not None and matters(newest) else None,
         name=line(session.name, 120),
@@ -177,14 +181,24 @@ def _refusal(store: Store, session: Session) -> str:
     return "" if refusal is None else refusal.message
 
 
-def _planned(store: Store, session: Session, options: Options, masking: bool) -> tuple[PlanShown | None, str]:
-    """The plan, or why there is none just now."""
+def _planned(store: Store, session: Session, options: Options, masking: bool) -> tuple[PlanShown | None, str, str]:
+    """The plan, or why there is none just now and which strategy would help."""
     try:
-        return _with_sending(planning.draft(store, session.id, options), options, masking), ""
+        return _with_sending(planning.draft(store, session.id, options), options, masking), "", ""
+    except compaction.NothingToCompact as problem:
+        return None, problem.reason, problem.instead
     except compaction.CompactionError as problem:
-        return None, problem.reason
+        return None, problem.reason, ""
     except StoreError as problem:
-        return None, problem.message
+        return None, problem.message, ""
+
+
+def _instead(place: Place, options: Options, strategy: str) -> tuple[str, str] | None:
+    """The strategy that would help where this one does not: its label and the address that plans with it."""
+    if strategy not in STRATEGIES:
+        return None
+    kept = {"keep": options.keep_last, "focus": options.focus, "summarizer": options.summarizer}
+    return STRATEGIES[strategy], place.view("plan", strategy=strategy, **kept)
 
 
 def _with_sending(draft: Draft, options: Options, masking: bool) -> PlanShown:
@@ -201,11 +215,13 @@ def _with_sending(draft: Draft, options: Options, masking: bool) -> PlanShown:
 
 def _sends(found: Sending) -> SafeString:
     """What is sent where, in how many parts, and what it costs if that is known."""
-    asked = f" in {found.parts:,} parts" if found.parts > 1 else ""
+    several = " in {:,} parts, each with the instructions and the summary so far,"
+    asked = several.format(found.parts) if found.parts > 1 else ""
     price = f"The price is {formats.dollars(found.cost)}." if found.cost is not None else "Its price is not known here."
     return format_html(
-        "Sends about {} tokens{} to <b>{}</b> ({}), credentials blacked out where they are recognised. {}",
-        formats.thin(found.tokens_in), asked, found.connection.host, found.connection.model, price,
+        "Sends {} {} tokens{} to <b>{}</b> ({}), credentials blacked out where they are recognised. {}",
+        "up to" if asked else "about", formats.thin(found.tokens_in), asked, found.connection.host,
+        found.connection.model, price,
     )  # fmt: skip
 
 
@@ -251,7 +267,7 @@ def _little(plan: compaction.Plan) -> str:
     saved = max(plan.tokens_before - plan.tokens_after_estimate, 0)
     if saved >= LITTLE * plan.tokens_before:
         return ""
-    return f"This would save little: about {formats.thin(saved)} tokens of {formats.thin(plan.tokens_before)}."
+    return f"This would save little: less than a tenth of the {formats.thin(plan.tokens_before)} tokens in context."
 
 
 def _parts(draft: Draft) -> tuple[Part, ...]:
@@ -334,7 +350,13 @@ def start(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
     options, apply = options_from(request.POST, found), request.POST.get("apply") == "1"
     if "without_model" in request.POST:  # after a model has failed: looked at before it counts
         options, apply = replace(options, summarizer=OFFLINE.name), False
-    run = life.start(found, session_id, options, apply=apply)
+    try:
+        run = life.start(found, session_id, options, apply=apply)
+    except AlreadyOpen as refusal:
+        if not is_fragment(request):
+            return refused(request, refusal, back=(reverse("pages:run", args=[refusal.run]), f"Run {refusal.run}"))
+        card = run_card(life.get_run(refusal.run), masking=masks(request))
+        return page(request, "runs/_news.html", replace(card, refused=refusal.message))
     if is_fragment(request):
         return page(request, "runs/_news.html", run_card(run, masking=masks(request)))
     return redirect("pages:run", run.pk)

@@ -10,6 +10,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from viewer.runs.pickup import resume_command
+from viewer.store.dialect import POSTGRES
 from viewer.store.errors import NotFound
 from viewer.store.outline import NONE, Outline
 from viewer.store.relations import Child, children
@@ -39,7 +40,8 @@ class Kin:
 class Header:
     """What every view of a session says first. `view` is "", "context" or "rows".
 
-    `branch_of` is the name of the session this one was branched from, "" for none; `resume` what to type to go on.
+    `branch_of` is the name of the session this one was branched from, "" for none; `resume` what to type to go on,
+    which is said where Hermes has the store (`resumable`).
     """
 
     name: str
@@ -54,6 +56,7 @@ class Header:
     branch_of: str
     branch_href: str
     resume: str
+    resumable: bool
     kin: tuple[Kin, ...]
 
     @property
@@ -79,6 +82,7 @@ def header(found: Opened, view: str = "") -> Header:
         branch_of=branch_of,
         branch_href=branch_href,
         resume=resume_command(session.id),
+        resumable=not found.reader.store.ours and found.reader.columns.dialect is not POSTGRES,
         kin=tuple(_kin(found)),
     )
 

@@ -37,8 +37,8 @@ LATE = (
 )
 GONE = "The files that were named do not exist any more."
 OFFERED = (
-    "Offered, not injected: Hermes does not ask for this, and nobody has yet in this store. A program that fetches "
-    "the context by POST, or takes the events, is given it once."
+    "Not delivered by itself: Hermes does not ask for it, and no program has done so for this store yet. One that "
+    "fetches the context by POST, or takes the events, is given it once."
 )
 GIVEN = "Each is given once: to a program that fetches this session's context by POST, or takes its events."
 WHY = {"pending": "Nobody asked for it yet.", "expired": "Nobody asked for it in time."}
@@ -103,7 +103,7 @@ def reading(request: HttpRequest, store: str, session_id: str, handoff_id: int) 
         found = audited(opened(reader, session_id, masking=masks(request)))
         cut = find(found, handoff_id)
         audit = audit_of(found, handoff_id)
-        standing = standing_of(found, cut) or Standing("not followed")
+        standing = standing_of(found, cut) or Standing("nothing to check" if audit else "not followed")
         data = _page(found, handoff_id, standing, audit)
     return page(request, data.fragment if is_fragment(request) else "session/tab.html", data)
 
@@ -162,7 +162,7 @@ def _judged(audit: Audit) -> str:
         return f"The agent read {count} by the end of {turn}."
     said = f"By the end of {turn}, {unread(audit)} had not been read."
     if not audit.settled:
-        return f"{said} A warning was stored; one more turn counts."
+        return f"{said} A warning waits for the agent; its next turn is checked, too."
     if audit.turns < 2 and not audit.late:
         return f"{said} A later compaction came before another turn could count: the result stands."
     return f"{said} The result stands."

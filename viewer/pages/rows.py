@@ -30,7 +30,7 @@ WINDOW = 50
 SLICE = 200_000  # characters of a text shown uncut at once
 # May hold memory that the agent injected on the way to the provider (`docs/hermes.md` section 1): never rendered.
 NOT_SHOWN = frozenset({"api_content"})
-STATES = {"live": "in context", "under": "summarised away", "out": "superseded or taken back"}
+STATES = {"live": "in context", "under": "summarised away", "out": "replaced or undone"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from viewer.store.errors import NotUndoable, StoreError
+from viewer.store.errors import NotUndoable, SessionBusy, StoreError
 from viewer.store.errors import SessionEnded as SessionEnded
 
 
@@ -60,6 +60,14 @@ class AlreadyUndone(NotUndoable):
         super().__init__(message)
         self.store, self.session_id, self.handoff_id = store, session_id, handoff_id
         self.at, self.cut_id = at, cut_id
+
+
+class AlreadyOpen(SessionBusy):
+    """Another run of this site is at work on the session."""
+
+    def __init__(self, message: str, run: int) -> None:
+        super().__init__(message)
+        self.run = run
 
 
 class WrongStatus(StoreError):

@@ -17,7 +17,7 @@ from viewer.store.errors import CompactionConflict, NotFound, SessionBusy
 from viewer.store.stores import Store, get_store, open_store
 
 from . import candidate, job, outcomes, planning
-from .errors import NothingToDo, WrongStatus
+from .errors import AlreadyOpen, NothingToDo, WrongStatus
 from .models import OPEN_STATUSES, Run
 from .pickup import PickUp, pick_up
 from .plain import plain
@@ -118,7 +118,9 @@ def _require_none_open(store: Store, session_id: str) -> None:
     run = _of(store, session_id).filter(status__in=OPEN_STATUSES).first()
     if run is not None:
         since = timezone.localtime(run.created_at).strftime("%H:%M:%S")
-        raise SessionBusy(f"Palimpsest is compacting this session already: run {run.pk}, {run.status}, since {since}.")
+        raise AlreadyOpen(
+            f"Palimpsest is compacting this session already: run {run.pk}, {run.status}, since {since}.", run.pk
+        )
 
 
 def apply(run: Run, summary: str | None = None) -> Run:

@@ -44,7 +44,7 @@ class Connection:
     base_url: str
     api_key: str = field(repr=False)
     window: int | None
-    source: Literal["environment", "settings"]
+    source: Literal["environment", "settings", "form"]  # "form": it is being typed, and nothing else uses it
 
     @property
     def host(self) -> str:

@@ -44,6 +44,9 @@ _NO_CREDIT = re.compile(
     r"insufficient_quota|credit balance is too low|insufficient (?:credits|balance)|billing_hard_limit"
 )
 
+_QUOTA = re.compile(r"exceeded your current quota|quota (?:has been )?exceeded")
+NAMES = {"MODEL": "model", "URL": "URL", "KEY": "key", "WINDOW": "window"}
+
 
 class NotStreamed(Exception):
     """The answer is no stream of events; `said` is its JSON, None when it is something else."""
@@ -74,9 +77,9 @@ def require_events(response: httpx2.Response) -> None:
 def require_sendable(connection: Connection) -> None:
     """Raise ModelFailed for a key that no header can hold: libraries would write it to their logs."""
     if not (connection.api_key.isascii() and connection.api_key.isprintable()):
-        where = setting(connection, "KEY")
         raise ModelFailed(
-            "model_unauthorized", f"The API key has characters that no key has: paste it again ({where})."
+            "model_unauthorized",
+            f"The API key has characters that no key has: paste it again{where(connection, 'KEY')}.",
         )
 
 
@@ -142,11 +145,16 @@ def _refused(status: int, error: dict[str, Any], headers: Any, connection: Conne
         return ModelFailed(
             "model_no_credit", f"The account at {host} has no credit left: top it up there, or choose another model."
         )
+    if status == 429 and _QUOTA.search(words.casefold()) and _retry_after(headers) is None:
+        return ModelFailed(
+            "model_no_credit",
+            f"The account at {host} has used up its quota{quoted}: check its plan there, or choose another model.",
+        )
     if status == 413 or (status != 429 and is_too_long(words)):
         return ModelFailed(
             "model_window",
-            f"The request is longer than {model} at {host} takes{quoted}: set its context window "
-            f"({setting(connection, 'WINDOW')}) to what it really is, and start again.",
+            f"The request is longer than {model} at {host} takes{quoted}: set its context window"
+            f"{where(connection, 'WINDOW')} to what it really is, and start again.",
         )
     if status == 429:
         after = _retry_after(headers)
@@ -166,30 +174,30 @@ def _refused(status: int, error: dict[str, Any], headers: Any, connection: Conne
         return ModelFailed(
             "model_not_found",
             f"{host} knows no model {model} at {_address(connection)} ({status}{quoted}): check the model's name and "
-            f"the URL ({setting(connection, 'MODEL')}, {setting(connection, 'URL')}).",
+            f"the URL{where(connection, 'MODEL', 'URL')}.",
         )
     if 300 <= status < 400:
         target = _shown(str(headers.get("location", "")).partition("?")[0], connection)
         return ModelFailed(
             "model_redirected",
             f"{_address(connection)} sends requests on to {target or 'another address'}, which is not followed: "
-            f"enter the address that answers ({setting(connection, 'URL')}).",
+            f"enter the address that answers{where(connection, 'URL')}.",
         )
     return ModelFailed(
         "model_refused_request",
-        f"{host} did not take the request ({status}{quoted}): check that {model} is a chat model and the URL is right "
-        f"({setting(connection, 'MODEL')}, {setting(connection, 'URL')}).",
+        f"{host} did not take the request ({status}{quoted}): check that {model} is a chat model and the URL is right"
+        f"{where(connection, 'MODEL', 'URL')}.",
     )
 
 
 def _unauthorized(status: int, quoted: str, connection: Connection) -> ModelFailed:
-    host, where = connection.host, setting(connection, "KEY")
+    host, key = connection.host, where(connection, "KEY")
     if not connection.api_key:
-        said = f"{host} asks for an API key and none is set ({status}): set one ({where})."
+        said = f"{host} asks for an API key and none is set ({status}): set one{key}."
     elif status == 401:
-        said = f"{host} does not accept the API key (401): set a valid one ({where})."
+        said = f"{host} does not accept the API key (401): set a valid one{key}."
     else:
-        said = f"{host} does not let this API key use {connection.model} (403{quoted}): use another ({where})."
+        said = f"{host} does not let this API key use {connection.model} (403{quoted}): use another{key}."
     return ModelFailed("model_unauthorized", said)
 
 
@@ -256,15 +264,15 @@ def _broken(chain: list[BaseException], connection: Connection, begun: bool) -> 
     def is_any(*kinds: type[BaseException]) -> bool:
         return any(isinstance(problem, kinds) for problem in chain)
 
-    host, url = connection.host, setting(connection, "URL")
+    host, url = connection.host, where(connection, "URL")
     if is_any(ssl.SSLError):
-        return _unreachable(f"{host} could not prove who it is (TLS)", f"check that the URL is right ({url})")
+        return _unreachable(f"{host} could not prove who it is (TLS)", f"check that the URL is right{url}")
     if is_any(socket.gaierror):
-        return _unreachable(f"The name {host} could not be found", f"check the URL ({url}) and the network", True)
+        return _unreachable(f"The name {host} could not be found", f"check the URL{url} and the network", True)
     if is_any(ConnectionRefusedError):
-        return _unreachable(f"Nothing answers at {host}", f"start the server, or check the URL ({url})", True)
+        return _unreachable(f"Nothing answers at {host}", f"start the server, or check the URL{url}", True)
     if is_any(httpx2.ConnectTimeout, httpx2.ConnectError):
-        return _unreachable(f"{host} could not be reached", f"check the URL ({url}) and the network", True)
+        return _unreachable(f"{host} could not be reached", f"check the URL{url} and the network", True)
     if is_any(httpx2.TimeoutException):
         return ModelFailed(
             "model_stalled",
@@ -272,7 +280,7 @@ def _broken(chain: list[BaseException], connection: Connection, begun: bool) -> 
             "(PALIMPSEST_MODEL_SILENCE).",
         )
     if is_any(httpx2.InvalidURL, httpx2.UnsupportedProtocol):
-        return _unreachable("The address of the model cannot be used", f"check the URL ({url})")
+        return _unreachable("The address of the model cannot be used", f"check the URL{url}")
     if is_any(httpx2.TransportError, OSError):
         return unfinished(connection, begun)
     return _unreadable(chain[0], connection, begun)
@@ -286,7 +294,7 @@ def _unreadable(problem: BaseException, connection: Connection, begun: bool) -> 
     what = (
         "broke its answer off with something unreadable" if begun else "answers in a form that is not the interface's"
     )
-    advice = "start again" if begun else f"check the URL ({setting(connection, 'URL')})"
+    advice = "start again" if begun else f"check the URL{where(connection, 'URL')}"
     return ModelFailed("model_bad_answer", f"{connection.host} {what} ({type(problem).__name__}): {advice}.")
 
 
@@ -294,8 +302,8 @@ def _no_stream(kind: str, connection: Connection) -> ModelFailed:
     what = "a web page" if "html" in kind else "a document"
     return ModelFailed(
         "model_bad_answer",
-        f"{_address(connection)} answers with {what} instead of a model's words: check the URL "
-        f"({setting(connection, 'URL')}).",
+        f"{_address(connection)} answers with {what} instead of a model's words: check the URL"
+        f"{where(connection, 'URL')}.",
     )
 
 
@@ -329,18 +337,20 @@ def read_in_part(connection: Connection, read: int, sent: int) -> ModelFailed:
     return ModelFailed(
         "model_window",
         f"{connection.host} read only {read:,} of about {sent:,} tokens and dropped the rest: set the context "
-        f"window ({setting(connection, 'WINDOW')}) to what it really is, not {limits.window_of(connection):,}.",
+        f"window{where(connection, 'WINDOW')} to what it really is, not {limits.window_of(connection):,}.",
     )
 
 
 # --- naming things ---------------------------------------------------------------------------------------------------
 
 
-def setting(connection: Connection, what: str) -> str:
-    """Where a person sets the MODEL, URL, KEY or WINDOW."""
+def where(connection: Connection, *what: str) -> str:
+    """Where a person sets the MODEL, URL, KEY or WINDOW, in brackets; "" where they stand in the form beside."""
+    if connection.source == "form":
+        return ""
     if connection.source == "environment":
-        return f"PALIMPSEST_{connection.kind.upper()}_{what}"
-    return f"{ {'MODEL': 'model', 'URL': 'URL', 'KEY': 'key', 'WINDOW': 'window'}[what] } on the settings page"
+        return f" ({', '.join(f'PALIMPSEST_{connection.kind.upper()}_{each}' for each in what)})"
+    return f" ({' and '.join(NAMES[each] for each in what)} on the settings page)"
 
 
 def _address(connection: Connection) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import compaction
 from viewer.store.errors import StoreError
@@ -58,7 +58,7 @@ def try_out(connection: Connection) -> Tried:
     listener, began = _Listener(), time.monotonic()
     who = f"{connection.model} at {connection.host}"
     try:
-        MAKERS[connection.kind](connection).ask(_request(connection), listener)
+        MAKERS[connection.kind](_beside_its_form(connection)).ask(_request(connection), listener)
     except compaction.SummaryRejected as problem:
         took = _took(listener.usage, time.monotonic() - began)
         return Tried(False, f"{who} answered in {took}, but its text cannot be used as a summary: {problem.reason}")
@@ -70,6 +70,11 @@ def try_out(connection: Connection) -> Tried:
         logger.error("Trying %s: %s", who, type(problem).__name__)
         return Tried(False, f"Something unexpected went wrong ({type(problem).__name__}).", answers=False)
     return Tried(True, f"Works: {who} wrote a summary in {_took(listener.usage, time.monotonic() - began)}.")
+
+
+def _beside_its_form(connection: Connection) -> Connection:
+    """The same, so that a refusal does not send to the page on which it is read."""
+    return replace(connection, source="form") if connection.source == "settings" else connection
 
 
 def _request(connection: Connection) -> compaction.SummaryRequest:
