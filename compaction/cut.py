@@ -31,6 +31,7 @@ from .tokens import Counter, message_tokens
 
 Role = Literal["user", "assistant"]
 ROLES: tuple[Role, ...] = ("user", "assistant")
+_FIRST_WORDS = 3  # rows looked at: texts by two speakers in turn never leave a place between them
 
 
 class Cut:
@@ -161,10 +162,9 @@ class Cut:
         if at is not None:
             self._move(at, "so that the summary can stand as a message of its own")
             return fitting_role(_role(before), m.role_beside(self.rows[at]))
-        if self._leads_with_request():
-            before, after = self._neighbours()
-        if before is not None and fits("assistant", before, after):
-            return "assistant"
+        role = self._behind_first_words()
+        if role is not None:
+            return role
         self.reasons.append(
             "The summary will be in one message with the text of the first recent message, because as a message of its"
             " own it would stand beside one of the same role."
@@ -192,15 +192,29 @@ class Cut:
         kept = self.sizes.total(chain(self.head(), self._own(at, len(self.rows))))
         return at if self._worth_it(at, kept) else None
 
-    def _leads_with_request(self) -> bool:
-        """Move the user's message that leads the tail in front of the handoff, if it is the last and work goes on."""
-        tail = list(self.tail())
-        if len(tail) < 2 or tail[0] != last_user(self.rows) or not _calls(self.rows[tail[1]]):
-            return False
-        self.held = (*self.held, tail[0])
-        self.index = tail[1]
-        self.reasons.append("The last user message stays word for word, directly before the summary.")
-        return True
+    def _behind_first_words(self) -> Role | None:
+        """The role that fits behind the first words of the tail, which then stand in front of the handoff as they are.
+
+        The user's message that work goes on for, and the reply to it if that has no calls.
+        """
+        held, index = self.held, self.index
+        for _ in range(_FIRST_WORDS):
+            before, after = self._neighbours()
+            role = _any_fitting(before, after)
+            if role is not None:
+                break
+            first, *rest = self.tail()
+            if not rest or m.calls(self.rows[first]) or m.answers(self.rows[first]):
+                break
+            self.held, self.index = (*self.held, first), rest[0]
+        else:
+            role = _any_fitting(*self._neighbours())
+        if role is None:
+            self.held, self.index = held, index
+        elif self.held != held:
+            moved = plural(len(self.held) - len(held), "recent message")
+            self.reasons.append(f"The first {moved} will stand directly before the summary.")
+        return role
 
 
 def _role(message: Message | None) -> str | None:
@@ -213,6 +227,12 @@ def fitting_role(before: str | None, after: str) -> Role | None:
         if role not in (before, after) and (before is not None or role == "user"):
             return role
     return None
+
+
+def _any_fitting(before: Message | None, after: Message | None) -> Role | None:
+    """As `fitting_role`; in front of a call also "assistant"."""
+    role = fitting_role(_role(before), _role(after) or "")
+    return role or ("assistant" if before is not None and fits("assistant", before, after) else None)
 
 
 def fits(role: Role, before: Message | None, after: Message | None) -> bool:

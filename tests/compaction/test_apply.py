@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -52,6 +53,13 @@ def merging(last: Message, *more: Message) -> list[Message]:
     return [handoff("older"), *exchange(20), reply("long " + words(900)), last, *more]
 
 
+def merged_at(messages: list[Message], at: int) -> Result:
+    """The result if the tail begins with this message and the handoff cannot stand by itself."""
+    made = plan(messages, SMALL, count)
+    tail = tuple(range(at, len(messages)))
+    return apply(replace(made, role=None, head=tuple(i for i in made.head if i < at), tail=tail), BODY)
+
+
 def test_a_standalone_handoff_between_head_and_tail() -> None:
     messages = exchange(30)
     made = compacted(messages)
@@ -86,7 +94,7 @@ def test_the_system_message_gets_the_note_once() -> None:
 def test_a_handoff_merged_into_the_message_to_answer_stands_before_its_text() -> None:
     live = "last question " + words(300)
     messages = merging({**user(live), "api_content": "sent bytes", "extra": 1}, reply("ok"), reply("done"))
-    made = compacted(messages)
+    made = merged_at(messages, len(messages) - 3)
     row = made.messages[0]
     assert row == {
         "role": "user",
@@ -106,7 +114,8 @@ def test_a_handoff_merged_into_the_message_to_answer_stands_before_its_text() ->
 @pytest.mark.parametrize("kind", ["text", "input_text"])
 def test_a_merged_handoff_leads_a_list_in_the_lists_own_dialect(kind: str) -> None:
     live: list[Any] = [{"type": kind, "text": "look " + words(300)}, image()]
-    made = compacted(merging(user(live), reply("ok"), reply("done")))
+    messages = merging(user(live), reply("ok"), reply("done"))
+    made = merged_at(messages, len(messages) - 3)
     content = made.messages[0]["content"]
     assert content[0] == {"type": kind, "text": f"{protocol.handoff_text(BODY)}\n\n"} and content[1:] == live
     assert split(content)[1].content == live

@@ -91,6 +91,7 @@ def test_it_is_merged_when_no_better_cut_lies_inside_the_soft_ceiling() -> None:
         reply("long " + words(900)),
         user("last question " + words(300)),
         reply("ok"),
+        user("thanks"),
         reply("so"),
     ]
     made = plan(messages, SMALL, count)
@@ -117,7 +118,7 @@ def test_the_anchors_are_said() -> None:
     quiet = [row for i in range(30) for row in (reply("", f"c{i}"), result(f"c{i}", words(60)))]
     messages = [system(), *exchange(40), user("the task"), reply("On it."), *quiet[:30]]
     made = plan(messages, SMALL, count)
-    assert made.tail[0] == 81
+    assert made.head == (0, 1, 2, 81, 82) and made.tail[0] == 83, "its first words stand before the summary"
     assert any("to keep the last user message" in reason for reason in made.reasons)
 
 

@@ -431,10 +431,20 @@ def test_the_cut_moves_back_to_an_assistant_group_before_it_is_merged() -> None:
 MERGING: list[Message] = [system(NOTED), *block(30), reply("x" * 40_000)]  # the row before is beyond the soft ceiling
 
 
+def merged(messages: list[Message]) -> compaction.Result:
+    """The result if the last three messages are the tail and the handoff cannot stand by itself."""
+    plan = compaction.plan(messages, SMALL, count)
+    at = len(messages) - 3
+    tail = tuple(range(at, len(messages)))
+    return compaction.apply(
+        dataclasses.replace(plan, role=None, head=tuple(i for i in plan.head if i < at), tail=tail), SHORT
+    )
+
+
 def test_a_merged_row_is_summary_blank_line_end_marker_blank_line_live_text() -> None:
     live = hundred("And what about this?")
-    plan, made = compacted([*MERGING, user(live), reply("Yes."), reply("Done.")])
-    assert plan.role is None and len(made.messages) == 4
+    made = merged([*MERGING, user(live), reply("Yes."), reply("Done.")])
+    assert len(made.messages) == 4
     content = made.messages[1]["content"]
     assert content == f"{made.handoff}\n\n{live}"
     assert content.endswith(f"{SHORT}\n\n{protocol.END_MARKER}\n\n{live}")
@@ -452,8 +462,7 @@ def test_a_merged_row_is_summary_blank_line_end_marker_blank_line_live_text() ->
     ],
 )
 def test_a_merged_row_of_a_multimodal_list_keeps_its_blocks(live: Any) -> None:
-    plan, made = compacted([*MERGING, user(live), reply("Yes."), reply("Done.")])
-    assert plan.role is None
+    made = merged([*MERGING, user(live), reply("Yes."), reply("Done.")])
     content = made.messages[1]["content"]
     assert content[1:] == (live if isinstance(live, list) else [live])
     assert content[0]["text"].rstrip() == made.handoff
