@@ -27,7 +27,18 @@ from viewer.store.undoing import Undoing, check_undo, undoing_from_history
 from . import ours
 from .author import Author
 from .hermes import Hermes, HermesError
-from .told import Fault, Ledger, Row, Said, carried, history_faults, live_text, row_of, undo_faults
+from .told import (
+    Fault,
+    Ledger,
+    Row,
+    Said,
+    carried,
+    history_faults,
+    live_text,
+    lost_by_the_agent,
+    row_of,
+    undo_faults,
+)
 
 SESSION = "story"
 SHAPES = (
@@ -179,7 +190,9 @@ class Story:
             self.counts["the agent wrote its rows anew, without a summary"] += 1
             return []
         self.counts["the agent compacted"] += 1
-        return self._told_as_boundary(self._compacted("agent", [by_id[row_id] for row_id in before]), mark)
+        made = self._compacted("agent", [by_id[row_id] for row_id in before])
+        self.ledger.lost |= lost_by_the_agent(made.before, list(by_id.values()), self.ledger)
+        return self._told_as_boundary(made, mark)
 
     def _told_as_boundary(self, made: Compacted, mark: str) -> list[Fault]:
         """The newest boundary is the compaction just made, and shows its summary."""

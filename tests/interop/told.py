@@ -39,21 +39,27 @@ class Said:
 
 @dataclass(frozen=True)
 class Row:
-    """A row, or a message of History, as far as it matters here. `id` is 0 where there is none."""
+    """A row, or a message of History, as far as it matters here. `id` is 0 where there is none; `state` is "live",
+    "under" or "out" as in `viewer.store.alignment`.
+    """
 
     id: int
     role: str
     text: str
     calls: tuple[tuple[str, str], ...] = ()
     answers: str = ""
+    state: str = ""
 
 
 @dataclass
 class Ledger:
-    """What was said, in order, and the places in it that were taken back."""
+    """What was said, in order, the places in it that were taken back, and those that the agent itself lost: it marked
+    them as it marks what is taken back, and wrote no copy.
+    """
 
     said: list[Said] = field(default_factory=list)
     back: set[int] = field(default_factory=set)
+    lost: set[int] = field(default_factory=set)
 
     def kept(self) -> list[int]:
         return [at for at in range(len(self.said)) if at not in self.back]
@@ -78,7 +84,8 @@ def row_of(row: dict[str, Any]) -> Row:
     if isinstance(calls, str):
         calls = json.loads(calls)
     told = tuple((call.get("id") or "", call["function"]["arguments"]) for call in calls)
-    return Row(row.get("id") or 0, row["role"], _text(row.get("content")), told, row.get("tool_call_id") or "")
+    state = "live" if row.get("active") else "under" if row.get("compacted") else "out"
+    return Row(row.get("id") or 0, row["role"], _text(row.get("content")), told, row.get("tool_call_id") or "", state)
 
 
 def _text(content: Any) -> str:
@@ -176,7 +183,7 @@ def history_faults(shown: Sequence[Row], stored: Sequence[Row], ledger: Ledger) 
         for places in mine
         if len(places) > 1 and len(alone.intersection(places)) > 1
     ]
-    kept = set(ledger.kept())
+    kept = set(ledger.kept()) - ledger.lost
     counts = Counter(at for places in mine for at in set(places))
     doubled = sorted(at for at in counts if counts[at] > 1)
     faults += [Fault("doubled", f"{ledger.said[at].key} {counts[at]} times") for at in doubled]
@@ -216,6 +223,7 @@ def _of_row(row: Row, places: tuple[int, ...], ledger: Ledger, whole: set[int]) 
 def undo_faults(expected: Sequence[Row], live: Sequence[Row], ledger: Ledger) -> list[Fault]:
     """Where the live rows after an undo are not these, as messages with the texts they had."""
     faults: list[Fault] = []
+    live, expected = _without_lost(live, ledger), _without_lost(expected, ledger)
     told, wanted = carried(live, ledger), carried(expected, ledger)
     if told != wanted:
         counts, due = Counter(at for places in told for at in places), Counter(at for each in wanted for at in each)
@@ -232,6 +240,27 @@ def undo_faults(expected: Sequence[Row], live: Sequence[Row], ledger: Ledger) ->
     problems = Counter(broken_pairs(live))
     problems.subtract(broken_pairs(expected))
     return faults + [Fault("undo breaks pairs", problem) for problem in problems if problems[problem] > 0]
+
+
+def _without_lost(rows: Sequence[Row], ledger: Ledger) -> list[Row]:
+    return [
+        row for row, places in zip(rows, carried(rows, ledger), strict=True) if not places or set(places) - ledger.lost
+    ]
+
+
+def lost_by_the_agent(before: Sequence[Row], stored: Sequence[Row], ledger: Ledger) -> set[int]:
+    """What was live before a compaction of the agent's and is now at (0,0) without a copy, in stretches that begin with
+    a user's message: nothing in the rows tells them from what `/undo` took back.
+    """
+    mine, now = carried(before, ledger), carried(stored, ledger)
+    alive = {at for row, places in zip(stored, now, strict=True) if row.state != "out" for at in places}
+    out = {row.id for row in stored if row.state == "out"}
+    lost: set[int] = set()
+    for row, places in zip(before, mine, strict=True):
+        gone = row.id in out and not set(places) & alive
+        if gone and places and (row.role == "user" or places[0] - 1 in lost):
+            lost.update(places)
+    return lost
 
 
 def broken_pairs(rows: Sequence[Row]) -> list[str]:
