@@ -197,18 +197,13 @@ class Cut:
 
         The user's message that work goes on for, and the reply to it if that has no calls.
         """
-        held, index = self.held, self.index
-        for _ in range(_FIRST_WORDS):
-            before, after = self._neighbours()
-            role = _any_fitting(before, after)
-            if role is not None:
-                break
+        held, index, role = self.held, self.index, None
+        for _ in range(_FIRST_WORDS + 1):
+            role = _any_fitting(*self._neighbours())
             first, *rest = self.tail()
-            if not rest or m.calls(self.rows[first]) or m.answers(self.rows[first]):
+            if role or not rest or m.calls(self.rows[first]) or m.answers(self.rows[first]):
                 break
             self.held, self.index = (*self.held, first), rest[0]
-        else:
-            role = _any_fitting(*self._neighbours())
         if role is None:
             self.held, self.index = held, index
         elif self.held != held:
@@ -230,8 +225,10 @@ def fitting_role(before: str | None, after: str) -> Role | None:
 
 
 def _any_fitting(before: Message | None, after: Message | None) -> Role | None:
-    """As `fitting_role`; in front of a call also "assistant"."""
-    role = fitting_role(_role(before), _role(after) or "")
+    """As `fitting_role`; in front of a call also "assistant", and none where nothing follows."""
+    if after is None:
+        return None
+    role = fitting_role(_role(before), m.role_beside(after))
     return role or ("assistant" if before is not None and fits("assistant", before, after) else None)
 
 
