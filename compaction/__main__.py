@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import compaction
-from compaction import CompactionError, Message, Policy, Result, mask, offline
+from compaction import CompactionError, Message, Policy, Result, Survival, mask, offline
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -82,9 +82,17 @@ def _about(result: Result) -> list[str]:
         *report.repairs,
         f"{len(result.plan.messages):,} -> {len(result.messages):,} messages, "
         f"{result.tokens_before:,} -> {result.tokens_after:,} tokens.",
-        f"{len(report.kept):,} messages stay word for word, {len(report.shortened):,} shortened. Of {survival.total:,} "
-        f"exact details in the others {survival.total - len(survival.lost):,} are still there.",
+        f"{len(report.kept):,} messages stay word for word, {len(report.shortened):,} shortened.",
+        _losses(survival),
     ]
+
+
+def _losses(found: Survival) -> str:
+    kept, statements = found.statements
+    printed = sum(total for _, total in found.printed.values())
+    said = f"Of the {found.total:,} details we recognise in the others {len(found.lost):,} are lost"
+    stated = f"of the {statements:,} statements they stand in {statements - kept:,}"
+    return f"{said}, {stated}; of {printed:,} more that tools merely printed {len(found.lost_printed):,}."
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ from . import protocol
 from .anchors import LONGEST_LINE, Anchor, Counts, Survival, commands_of
 from .messages import Message
 from .names import Kind, names_of, words_of
+from .plan import Plan
 from .secrets import redact, redact_all
 from .sentences import error_line, is_binding, pasted_error, sentences
 from .statements import SOURCES, Detail, Source, Statement, statements, stems_of
@@ -274,14 +275,17 @@ def survival_of(
     which: Container[int] | None,
     left: Sequence[Message],
     earlier: Iterable[tuple[int, str]] = (),
+    *,
+    printed: bool = True,
 ) -> Survival:
     """What became of the details of messages (all, or those at the indices in `which`) in those that are `left`.
 
-    `earlier` are the texts of summaries that go with them, each with the index of the message it is from.
+    `earlier` are the texts of summaries that go with them, each with the index of the message it is from. Without
+    `printed` what tools merely printed is not counted, which costs less.
     """
     found = Found()
-    before = [Passage(text, "agent", at) for at, text in earlier if text]
-    found.read([*before, *passages(messages, which, live=True)])
+    texts = [Passage(text, "agent", at) for at, text in earlier if text] + passages(messages, which, live=True)
+    found.read([each for each in texts if printed or each.source != "tool"])
     stay = Left(passages(left, live=False))
     counts: Counts = {}
     lost: list[Anchor] = []
@@ -310,6 +314,14 @@ def survival_of(
     shown = tuple(sorted(map(_stated, gone), key=_weight))
     numbers = (len(found.statements) - len(gone), len(found.statements))
     return Survival(said[0], said[1], dict(counts), tuple(sorted(lost, key=_weight)), numbers, shown)
+
+
+def at_stake(plan: Plan) -> Survival:
+    """What would become of what is said and called if the summary kept nothing: the lost ones are at stake."""
+    stay = [plan.messages[i] for i in (*plan.head, *plan.tail)]
+    left = [{**row, m.body_key(row): m.live_content(row)} for row in stay]
+    earlier = [(next(iter(plan.lifted), -1), plan.previous_summary)]
+    return survival_of(plan.messages, {*plan.middle}, left, earlier, printed=False)
 
 
 def _local(places: dict[Key, _Place], left: Left) -> Iterator[tuple[_Place, bool]]:
@@ -360,6 +372,6 @@ def _stated(line: Statement) -> Anchor:
     )
 
 
-def _weight(anchor: Anchor) -> tuple[int, int]:
-    """What people said first, then the agent, calls and tools; of each the newest first."""
-    return SOURCES.index(anchor.source), -anchor.message
+def _weight(anchor: Anchor) -> tuple[int, bool, int]:
+    """What people said first, then the agent, calls and tools; of each whole lines, and the newest first."""
+    return SOURCES.index(anchor.source), anchor.kind not in ("constraint", "error", "command"), -anchor.message

@@ -22,6 +22,7 @@ PLAN_FIELDS = {
     "head", "middle", "tail", "lifted", "earlier_tokens", "reasons", "tokens_before", "tokens_after_estimate",
     "recompaction",
     "lock_seconds_estimate", "context_window", "tokens_are_estimates", "pick_up", "busy", "rules",
+    "at_stake",
 }  # fmt: skip
 
 
@@ -45,8 +46,14 @@ def test_the_whole_life(desk: Desk, tool: Tool) -> None:
     assert report["summarised"] == sorted([*plan["middle"]["ids"], *plan["lifted"]])
     assert {kind: still <= total for kind, (still, total) in report["anchors"].items()}["id"]
     lost = [one["text"] for one in report["lost"]]
-    assert len(lost) == sum(total - still for still, total in report["anchors"].values())
-    assert not any(text in run["summary"].split() for text in lost)
+    assert len(lost) == min(sum(total - still for still, total in report["anchors"].values()), 500)
+    assert not any(one["text"] in run["summary"].split() for one in report["lost"] if one["kind"] in ("path", "url"))
+    assert all(one["text"] in (one["line"] or one["text"]) for one in report["lost"])
+    speakers = [("person", "agent", "call").index(one["by"]) for one in report["lost"]]
+    assert speakers == sorted(speakers), "people first"
+    kept, statements = report["statements"]
+    assert 0 < kept < statements and len(report["lost_statements"]) == min(statements - kept, 500)
+    assert plan["at_stake"]["statements"] >= statements - kept and plan["at_stake"]["details"] >= len(lost)
     assert {one["message"] for one in report["lost"]} <= {*report["summarised"], *report["shortened"], None}
 
     text = "## Goal\nWritten by a person."

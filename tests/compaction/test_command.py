@@ -31,7 +31,7 @@ def test_it_compacts_a_list_of_messages() -> None:
     [handoff] = [row for row in messages if protocol.is_handoff(row)]
     assert "on 2026-11-22" in handoff["content"]
     assert messages[-1] == LONG[-1]
-    assert f"{len(LONG)} -> {len(messages)} messages" in done.stderr and "exact details" in done.stderr
+    assert f"{len(LONG)} -> {len(messages)} messages" in done.stderr and "details we recognise" in done.stderr
 
 
 def test_it_reads_an_object_and_a_summary_of_somebody_else(tmp_path: Path) -> None:

@@ -182,26 +182,29 @@ def test_the_report_names_what_is_not_found_after(
         **run.report,
         "anchors": {"id": [3, 5], "constraint": [0, 1]},
         "lost": [
-            {"kind": "id", "text": "OLD111", "message": None},
-            {"kind": "constraint", "text": "Never <b>delete</b>.", "message": 7},
-            {"kind": "id", "text": "NEW222", "message": 9},
+            {"kind": "constraint", "text": "Never <b>delete</b>.", "message": 7, "line": "", "by": "person"},
+            {"kind": "id", "text": "NEW222", "message": 9, "line": "Order NEW222 is late.", "by": "agent"},
+            {"kind": "id", "text": "OLD111", "message": None, "line": "", "by": "agent"},
         ],
+        "statements": [9, 10],
     }
     run.save()
     report = read(signed_in.get(f"/runs/{run.pk}")).one("ul", "report")
-    assert report.one("summary").text == "3 of 6 exact details not found after"
+    assert report.one("summary").text == "3 of 6 details lost (50 %)"
+    assert report.one("summary").attributes["class"] == "bad", "half of them"
+    assert "1 of 10 statements lost (10 %)" in report.text
     assert [row.text for row in report.one("ul", "lost").all("li")] == [
-        "constraint Never <b>delete</b>.",
-        "id NEW222",
-        "id OLD111",
+        "constraint Never <b>delete</b>. said by a person",
+        "id or code NEW222 Order NEW222 is late. said by the agent",
+        "id or code OLD111 said by the agent",
     ]
     assert report.one("ul", "lost").all("a")[0].attributes["href"] == f"{address(desk)}?around=7#m7"
     run.report = {**run.report, "anchors": {"id": [2, 2]}, "lost": []}
     run.save()
-    assert "All 2 exact details are still there" in read(signed_in.get(f"/runs/{run.pk}")).text
-    run.report = {key: value for key, value in run.report.items() if key not in ("anchors", "lost")}
+    assert "None of the 2 details we recognise is lost" in read(signed_in.get(f"/runs/{run.pk}")).text
+    run.report = {key: value for key, value in run.report.items() if key != "statements"}
     run.save()
-    assert "exact detail" not in read(signed_in.get(f"/runs/{run.pk}")).text, "a run from before they were counted"
+    assert "we recognise" not in read(signed_in.get(f"/runs/{run.pk}")).text, "a run from before they were counted"
 
 
 def test_the_boundary_comes_without_a_reload(signed_in: Client, open_desk: Callable[..., Desk], at_once: None) -> None:

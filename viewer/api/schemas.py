@@ -179,11 +179,19 @@ class MessagesOut(Schema):
     next: str | None
 
 
+class DetailsOut(Schema):
+    """How many of the details we recognise, in what was said and called, are lost, of how many."""
+
+    lost: int
+    total: int
+
+
 class CompactionOut(Schema):
     """`boundary_message_id` is the first message that was kept: the boundary stands before it.
 
     `rules` are those that stand at the end of `summary`, "" for none; `audit` is the status of the audit of the turn
-    after it, null where there is none.
+    after it, null where there is none; `details` what became of exact details, null of the agent's own compactions:
+    there it is looked for when the page is opened.
     """
 
     at: datetime | None
@@ -202,6 +210,7 @@ class CompactionOut(Schema):
     shortened_ids: list[int]
     run: int | None
     undoable: bool
+    details: DetailsOut | None = None
 
 
 class CompactionsOut(Schema):
@@ -262,6 +271,13 @@ class RulesOut(Schema):
     carried: bool = False
 
 
+class StakesOut(Schema):
+    """The details we recognise, and the statements they stand in, that would be lost if the summary kept nothing."""
+
+    details: int
+    statements: int
+
+
 class PlanOut(Schema):
     """A dry run: `head` and `tail` stay, `middle` would be summarised, earlier handoffs (`lifted`, and those merged
     into kept rows; `earlier_tokens` together) are folded into the new one.
@@ -285,6 +301,7 @@ class PlanOut(Schema):
     pick_up: str
     busy: BusyOut | None
     rules: RulesOut
+    at_stake: StakesOut
 
 
 class UsageOut(Schema):
@@ -341,21 +358,27 @@ class ApplyIn(Body):
 
 
 class AnchorOut(Schema):
-    """An exact thing that stands neither in the summary nor in a kept message, and the message it stood in.
+    """An exact thing that is lost, and the message it stood in.
 
-    `kind` is path, url, id, number, error, command or constraint; `message` null where only an earlier summary had it.
+    `kind` is path, url, id, number, date, name, version, phone, account, error, command, constraint or statement;
+    `message` null where only an earlier summary had it; `line` the line or sentence around it, "" where `text` is that
+    itself; `by` person, agent, call or tool: who said it.
     """
 
     kind: str
     text: str
     message: int | None
+    line: str = ""
+    by: str = ""
 
 
 class ReportOut(Schema):
     """What a run makes of the messages, by row id, and what was done besides, in sentences.
 
-    `anchors` counts the exact things in what was summarised or shortened, by kind: [still there, all]. `lost` names
-    those that are not, the newest 500.
+    `anchors` counts the details we recognise in what was said and called and is summarised or shortened, by kind:
+    [still there, all]; `statements` the lines and sentences they stand in, [still there, all]; `printed` the details
+    that tools merely printed, by kind. The lists name what is lost, each at most 500, the most telling and the newest
+    first. A run of an older version has no `statements`: it recognised less.
     """
 
     run: int
@@ -366,5 +389,9 @@ class ReportOut(Schema):
     notes: list[str]
     anchors: dict[str, tuple[int, int]] = {}
     lost: list[AnchorOut] = []
+    statements: tuple[int, int] | None = None
+    lost_statements: list[AnchorOut] = []
+    printed: dict[str, tuple[int, int]] = {}
+    lost_printed: list[AnchorOut] = []
     reasons: list[str]
     recompaction: bool

@@ -10,6 +10,7 @@ from typing import Any
 from compaction.rules import rules_in
 from viewer.catalog import histories
 from viewer.runs import life, planning
+from viewer.runs.losses import counted, stakes
 from viewer.runs.models import Run
 from viewer.runs.past import CompactionView
 from viewer.runs.planning import Draft
@@ -21,6 +22,7 @@ from viewer.store.stores import Reader
 from .schemas import (
     BusyOut,
     CompactionOut,
+    DetailsOut,
     ErrorOut,
     HeldOut,
     PartOut,
@@ -28,6 +30,7 @@ from .schemas import (
     RulesOut,
     RunOut,
     SessionOut,
+    StakesOut,
     UsageOut,
     moment,
 )
@@ -65,6 +68,7 @@ def session(reader: Reader, found: Session) -> SessionOut:
 
 def compaction(view: CompactionView, audit: str | None) -> CompactionOut:
     """A compaction with the status of its audit."""
+    known = counted(view.run)
     return CompactionOut(
         at=moment(view.at) if view.at else None,
         by=view.by,
@@ -82,11 +86,13 @@ def compaction(view: CompactionView, audit: str | None) -> CompactionOut:
         shortened_ids=list(view.shortened_ids),
         run=view.run,
         undoable=view.undoable,
+        details=DetailsOut(lost=known[0], total=known[1]) if known else None,
     )
 
 
 def plan(draft: Draft) -> PlanOut:
     made = draft.plan
+    details, statements = stakes(made)
     busy = BusyOut(lock=_held(draft.lock), turn=_held(draft.lease)) if draft.lock or draft.lease else None
     return PlanOut(
         head=_part(draft.head_ids, made.head_tokens),
@@ -104,6 +110,7 @@ def plan(draft: Draft) -> PlanOut:
         pick_up=draft.pick_up,
         busy=busy,
         rules=_rules(asdict(draft.rules), wanted=bool(made.policy.rules)),
+        at_stake=StakesOut(details=details, statements=statements),
     )
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
@@ -15,27 +16,47 @@ from viewer.store.errors import NotFound
 from viewer.store.stores import Reader, get_store, open_store
 
 from . import blocks, formats, patches
+from .addresses import Place
 from .answers import is_fragment, page, shows_refusals
-from .boundary import earlier_cut, find
+from .boundary import earlier_cut, find, start_of
 from .masking import masks, text_for
 from .opened import Opened, opened
-from .report import Lost, lost_details
+from .report import Loss, Lost, lost_parts, named_lost
 from .texts import line
 
-NO_DETAILS = "Paths, numbers, ids, commands, errors and constraints are looked for; what was summarised holds none."
+RECOGNISED = (
+    "Recognised are paths, addresses, ids and codes, names, dates, numbers, versions, phone and account numbers, "
+    "commands, errors, constraints; what is none of these is not counted. A detail is lost when no line that is left "
+    "says it where it belongs; one that a summary words anew counts as lost."
+)
+NO_DETAILS = "In what was summarised there is no detail that we recognise."
+OF_DETAILS = "Of the {} we recognise in what people and the agent said and calls were made with, {} {} lost."
+LISTS = {"lost": "Details", "lost_statements": "Statements", "lost_printed": "Printed by tools only"}
+
+
+@dataclass(frozen=True, slots=True)
+class LostList:
+    """One list of lost things: a page of them; `next` leads to those after, `left` says how many more there are."""
+
+    name: str
+    title: str
+    loss: Loss
+    named: tuple[Lost, ...]
+    next: str
+    left: str
 
 
 @dataclass(frozen=True, slots=True)
 class DetailsPage:
-    """The exact details that are not found after a compaction: `named` of them, `unnamed` more."""
+    """The exact details that are lost by a compaction, the statements they stood in, and those tools printed."""
 
     fragment: ClassVar[str] = "session/_details.html"
     name: str
     back: str
     heading: str
     explained: str
-    named: tuple[Lost, ...]
-    unnamed: int
+    recognised: str
+    lists: tuple[LostList, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,18 +74,39 @@ class UpdatePage:
 @require_safe
 @shows_refusals
 def details(request: HttpRequest, store: str, session_id: str, handoff_id: int) -> HttpResponse:
+    """All lists, or with `list` and `from` more of one."""
     with open_store(get_store(store)) as reader:
         found = opened(reader, session_id, masking=masks(request))
         noted = losses(reader, found.outline, find(found, handoff_id))
-    lost, total, named = lost_details(noted, found.place)
+    which, start = request.GET.get("list", ""), start_of(request)
+    lists = tuple(each for each in _lists(noted, found.place, handoff_id, start) if not which or each.name == which)
+    if which in LISTS and lists and is_fragment(request):
+        return page(request, "session/_more_lost.html", lists[0])
+    told = lost_parts(noted)[0]
     data = DetailsPage(
         **_top(found, handoff_id),
-        heading=f"{lost:,} of {formats.counted(total, 'exact detail')} not found after",
-        explained=f"{lost:,} of {total:,} stand neither in the summary nor in a kept message." if total else NO_DETAILS,
-        named=named,
-        unnamed=lost - len(named),
+        heading=told.words[0].upper() + told.words[1:] if told else "Details lost",
+        explained=_explained(told),
+        recognised=RECOGNISED,
+        lists=lists,
     )
     return page(request, data.fragment if is_fragment(request) else "session/tab.html", data)
+
+
+def _explained(told: Loss | None) -> str:
+    if told is None:
+        return NO_DETAILS
+    return OF_DETAILS.format(formats.counted(told.total, "detail"), f"{told.lost:,}", "is" if told.lost == 1 else "are")
+
+
+def _lists(noted: Mapping[str, Any], place: Place, handoff_id: int, start: int) -> Iterator[LostList]:
+    for (name, title), loss in zip(LISTS.items(), lost_parts(noted), strict=True):
+        if loss is not None:
+            named = named_lost(noted[name], place, start)
+            stop = start + len(named)
+            more = f"{place.listed(handoff_id, 'details')}?list={name}&from={stop}" if stop < len(noted[name]) else ""
+            left = f"{loss.lost - stop:,} more" if loss.lost > stop else ""
+            yield LostList(name, title, loss, named, more, left)
 
 
 @require_safe

@@ -27,6 +27,7 @@ from .audits import Standing, standing_of
 from .masking import masked_text, masks
 from .messages import who
 from .opened import Opened, opened
+from .report import loss_of
 from .rules import ShownRules, shown_rules
 from .texts import clean, line
 
@@ -131,10 +132,10 @@ def shown_boundary(handoff: Handoff, found: Opened, marked: int | None) -> Shown
 
 def _details(cut: Cut) -> str:
     """What the tab of lost details is called: of the agent's own compactions they are looked for when it is opened."""
-    counts = counted(cut)
+    counts = counted(cut.run)
     if counts is None:
-        return "details not found after"
-    return f"{counts[0]:,} of {formats.counted(counts[1], 'detail')} not found after"
+        return "details lost"
+    return loss_of(*counts, "detail").words
 
 
 def earlier_cut(outline: Outline, cut: Cut) -> Cut | None:
@@ -225,8 +226,7 @@ def kept(request: HttpRequest, store: str, session_id: str, handoff_id: int) -> 
 
 
 def _list(request: HttpRequest, place: Place, handoff_id: int, which: str) -> HttpResponse:
-    asked = request.GET.get("from", "")
-    start = int(asked) if asked.isascii() and asked.isdigit() and len(asked) < 10 else 0
+    start = start_of(request)
     with open_store(get_store(place.store)) as reader:
         found = opened(reader, place.session, masking=masks(request))
         cut = find(found, handoff_id)
@@ -244,6 +244,12 @@ def _list(request: HttpRequest, place: Place, handoff_id: int, which: str) -> Ht
     )
     fragment = "session/_more_listed.html" if start else data.fragment
     return page(request, fragment if is_fragment(request) else "session/tab.html", data)
+
+
+def start_of(request: HttpRequest) -> int:
+    """Where a further page of a list begins."""
+    asked = request.GET.get("from", "")
+    return int(asked) if asked.isascii() and asked.isdigit() and len(asked) < 10 else 0
 
 
 def find(found: Opened, handoff_id: int) -> Cut:

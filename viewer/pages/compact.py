@@ -16,6 +16,7 @@ import compaction
 from compaction import mask
 from viewer.runs import life, planning
 from viewer.runs.errors import AlreadyOpen
+from viewer.runs.losses import stakes
 from viewer.runs.planning import STRATEGIES, Draft, Options
 from viewer.runs.summarizers import KINDS, OFFLINE, summarizers
 from viewer.runs.summarizers.connections import connection
@@ -76,6 +77,7 @@ class PlanShown:
     after: SafeString
     after_label: str
     reasons: tuple[str, ...]
+    stakes: str
     busy: tuple[str, ...]
     quiet: str
     slow: str
@@ -236,6 +238,7 @@ def shown_plan(draft: Draft, masking: bool) -> PlanShown:
         after=formats.number(plan.tokens_after_estimate, "tokens"),
         after_label="After, about (tokens)" if isinstance(plan, mask.MaskPlan) else "After, at most (tokens)",
         reasons=plan.reasons,
+        stakes=_stakes(plan),
         busy=_busy(draft),
         quiet=QUIET if draft.sees_turns else QUIET_BUT_BLIND,
         slow=planning.slow_sentence(draft.lock_seconds),
@@ -247,6 +250,15 @@ def shown_plan(draft: Draft, masking: bool) -> PlanShown:
         turn=draft.lease is not None,
         rules=None if isinstance(plan, mask.MaskPlan) else found_rules(draft.rules, masking=masking),
     )
+
+
+def _stakes(plan: compaction.Plan) -> str:
+    """What a summary has to carry on, so that a preview can be judged."""
+    details, statements = stakes(plan)
+    if not details:
+        return ""
+    told = f"{formats.counted(details, 'detail')} we recognise in {formats.counted(statements, 'statement')}"
+    return f"At stake: {told} would leave the context with a summary that kept nothing."
 
 
 def _question(plan: compaction.Plan, turn: bool) -> str:

@@ -11,6 +11,7 @@ from django.views.decorators.http import require_safe
 from viewer.catalog import histories
 from viewer.catalog.lines import SessionFilter, page_of_lines
 from viewer.runs import life
+from viewer.runs.losses import lost_of
 from viewer.runs.models import Run
 from viewer.runs.past import CompactionView
 from viewer.runs.past import compactions as compactions_of
@@ -35,7 +36,7 @@ SESSIONS = 50  # compacted sessions whose boundaries are listed, the newest of e
 
 @dataclass(frozen=True, slots=True)
 class RunLine:
-    """One run. `lost` counts the exact details that are not found after it, `took` how long it went, `cost` what the
+    """One run. `lost` counts the exact details that are lost by it, `took` how long it went, `cost` what the
     model cost, `tokens_after` what is in context then; each is "" where there is nothing to tell.
     """
 
@@ -178,9 +179,10 @@ def _habit(each: Habit) -> HabitLine:
 
 
 def _lost(run: Run) -> str:
-    counts = (run.report or {}).get("anchors", {}).values()
-    total = sum(each for _, each in counts)
-    return f"{total - sum(still for still, _ in counts):,} of {total:,}" if total else ""
+    """Nothing of a run whose version recognised less."""
+    report = run.report or {}
+    lost, total = lost_of(report["anchors"]) if "statements" in report else (0, 0)
+    return f"{lost:,} of {total:,}" if total else ""
 
 
 def _cost(run: Run) -> str:

@@ -9,30 +9,70 @@ from functools import lru_cache
 from typing import Any
 
 from viewer.runs import life
+from viewer.runs.losses import lost_of
 from viewer.runs.models import Run
 
 from . import formats
 from .addresses import Place
 from .texts import clean, line
 
-LOST_SHOWN, LOST_LENGTH = 100, 160  # details that were lost: how many are named, characters of one
+LOST_SHOWN, LOST_LENGTH, LINE_LENGTH = 100, 160, 240  # of a page: lost details, characters of one and of its line
+SOME, MUCH = 0.2, 0.5  # of the details: a loss from here on is shown as one to look at, as one that hurts
+KINDS = {
+    "id": "id or code",
+    "date": "date or time",
+    "phone": "phone number",
+    "account": "account number",
+}
+SPEAKERS = {
+    "person": "said by a person",
+    "agent": "said by the agent",
+    "call": "used in a call",
+    "tool": "printed by a tool",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """An exact detail that is not found after the compaction, with a link to the message it stood in."""
+    """An exact detail or statement that is lost, the line it stood in, and a link to that message."""
 
     kind: str
     text: str
     href: str
+    line: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """How many are lost of how many, in words, and how bad that is: the class of its colour, "" for a low one."""
+
+    lost: int
+    total: int
+    words: str
+    level: str
+
+
+def loss_of(lost: int, total: int, what: str) -> Loss:
+    """A loss with its share: "123 of 134 details lost (92 %)"."""
+    share = lost / total if total else 0.0
+    level = "bad" if share >= MUCH else "warn" if share >= SOME else ""
+    percent = f" ({_percent(share)})" if lost else ""
+    return Loss(lost, total, f"{lost:,} of {formats.counted(total, what)} lost{percent}", level)
+
+
+def _percent(share: float) -> str:
+    """A share in percent; neither a small loss is none, nor a large one all."""
+    return "under 1 %" if share < 0.01 else "over 99 %" if 0.99 < share < 1 else f"{share:.0%}".replace("%", " %")
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
     """What a summary replaces: messages summarised and kept, earlier summaries folded in, what else was done.
 
-    `masks`: there is no summary, and nothing is summarised. `lost` of `details` exact things stand neither in the
-    summary nor in a kept message.
+    `masks`: there is no summary, and nothing is summarised. `details` and `statements` of people and the agent are lost
+    where they stand neither in the summary nor in a kept message, `printed` are those only tools printed; None where
+    there were none. `named` are the first of the lost details.
     """
 
     kept: str
@@ -41,20 +81,21 @@ class Report:
     masks: bool
     folded: int
     remarks: tuple[str, ...]
-    details: int
-    lost: int
+    details: Loss | None
+    statements: Loss | None
+    printed: Loss | None
     named: tuple[Lost, ...]
 
     @property
     def unnamed(self) -> int:
         """Lost details that the page does not name."""
-        return self.lost - len(self.named)
+        return self.details.lost - len(self.named) if self.details else 0
 
 
 def report_of(run: Run, place: Place) -> Report:
     """The report; links lead to messages of `place`."""
     found = run.report or {}
-    lost, details, named = lost_details(found, place)
+    details, statements, printed = lost_parts(found)
     middle, lifted = _planned(run.pk, run.created_at, run.status, run.attempts)
     return Report(
         masks=run.strategy == "mask",
@@ -64,16 +105,26 @@ def report_of(run: Run, place: Place) -> Report:
         folded=lifted,
         remarks=tuple(clean(str(remark)) for remark in (*found.get("repairs", ()), *found.get("notes", ()))),
         details=details,
-        lost=lost,
-        named=named,
+        statements=statements,
+        printed=printed,
+        named=named_lost(found.get("lost", ()), place),
     )
 
 
-def lost_details(noted: Mapping[str, Any], place: Place) -> tuple[int, int, tuple[Lost, ...]]:
-    """How many details are not found after a compaction, of how many, and those that a page names."""
-    counts = noted.get("anchors", {}).values()
-    lost, details = sum(total - still for still, total in counts), sum(total for _, total in counts)
-    return lost, details, _lost(noted.get("lost", ()), place)
+def lost_parts(noted: Mapping[str, Any]) -> tuple[Loss | None, Loss | None, Loss | None]:
+    """The loss of details, of statements, and of details that tools printed; None where there were none.
+
+    All are None of what a version noted that recognised less: its numbers would say that more was kept.
+    """
+    if "statements" not in noted:
+        return None, None, None
+    details, printed = (lost_of(noted.get(name, {})) for name in ("anchors", "printed"))
+    kept, statements = noted["statements"]
+    return (
+        loss_of(*details, "detail") if details[1] else None,
+        loss_of(statements - kept, statements, "statement") if statements else None,
+        loss_of(*printed, "detail") if printed[1] else None,
+    )
 
 
 @lru_cache(maxsize=1_000)
@@ -85,11 +136,22 @@ def _planned(run_id: int, created_at: datetime, status: str, attempts: int) -> t
     return len(plan.get("middle", ())), len(plan.get("lifted", ()))
 
 
-def _lost(found: Sequence[Any], place: Place) -> tuple[Lost, ...]:
-    """What was said or reported first, then names; each the newest first."""
-    newest = list(reversed(found))
-    order = sorted(newest, key=lambda one: one["kind"] not in ("constraint", "error", "command"))
+def named_lost(found: Sequence[Any], place: Place, start: int = 0) -> tuple[Lost, ...]:
+    """A page of lost details, in the order they were noted: the most telling first."""
     return tuple(
-        Lost(one["kind"], line(one["text"], LOST_LENGTH), place.message(one["message"]) if one["message"] else "")
-        for one in order[:LOST_SHOWN]
+        Lost(
+            kind=KINDS.get(one["kind"], one["kind"]),
+            text=line(one["text"], LOST_LENGTH),
+            href=place.message(one["message"]) if one["message"] else "",
+            line=_around(one.get("line", ""), one["text"]),
+            by=SPEAKERS.get(one.get("by", ""), ""),
+        )
+        for one in found[start : start + LOST_SHOWN]
     )
+
+
+def _around(text: str, detail: str) -> str:
+    """What is shown of the line a detail stands in: its surroundings."""
+    at = max(text.find(detail), 0)
+    start = max(at - LINE_LENGTH // 2, 0) if len(text) > LINE_LENGTH else 0
+    return ("… " if start else "") + line(text[start:], LINE_LENGTH)

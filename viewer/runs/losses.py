@@ -8,6 +8,7 @@ from typing import Any
 
 import compaction
 from compaction import Anchor, Survival
+from compaction import survival as engine
 from compaction.survival import survival_of
 from viewer.store import reading
 from viewer.store.codec import StoredMessage, message_of
@@ -58,7 +59,7 @@ def losses(reader: Reader, outline: Outline, cut: Cut) -> dict[str, Any]:
     """
     if cut.run is not None:
         known: dict[str, Any] | None = Run.objects.filter(pk=cut.run).values_list("report", flat=True).first()
-        if known and "statements" in known:
+        if known and "statements" in known and _names_all(known):
             return known
     rows = reading.read_rows(reader, [*cut.before_ids, *cut.block_ids])
     before = [rows[row_id] for row_id in cut.before_ids if row_id in rows]
@@ -70,14 +71,26 @@ def losses(reader: Reader, outline: Outline, cut: Cut) -> dict[str, Any]:
     return noted(found, lambda at: outline.message_of(before[at].id), LISTED)
 
 
-def counted(cut: Cut) -> tuple[int, int] | None:
+def counted(run: int | None) -> tuple[int, int] | None:
     """How many details of how many are lost by one of our own compactions; None for the agent's."""
-    if cut.run is None:
+    if run is None:
         return None
-    report = Run.objects.filter(pk=cut.run).values_list("report", flat=True).first()
+    report = Run.objects.filter(pk=run).values_list("report", flat=True).first()
     if not report or "statements" not in report:
         return None
     return lost_of(report["anchors"])
+
+
+def stakes(plan: compaction.Plan) -> tuple[int, int]:
+    """How many details and statements would be lost if the summary kept nothing."""
+    found = engine.at_stake(plan)
+    return len(found.lost), len(found.lost_statements)
+
+
+def _names_all(report: Mapping[str, Any]) -> bool:
+    """Whether a run noted every lost detail and statement, not only the first of them."""
+    kept, statements = report["statements"]
+    return len(report["lost"]) >= lost_of(report["anchors"])[0] and len(report["lost_statements"]) >= statements - kept
 
 
 def lost_of(counts: Mapping[str, Sequence[int]]) -> tuple[int, int]:
