@@ -333,6 +333,7 @@
     const side = byId("side");
     if (!side || side.classList.contains("up") === up) return;
     side.classList.toggle("up", up);
+    for (const [name, value] of [["role", "dialog"], ["aria-modal", "true"]]) up ? side.setAttribute(name, value) : side.removeAttribute(name);
     for (const other of all("body > .skips, body > header, .page > :not(#side)")) other.inert = up;
     if (up) opener = document.activeElement;
     (up ? focusOn : (place) => place?.focus())(up ? side : opener);
@@ -379,6 +380,22 @@
     here?.parentElement.classList.add("here");
   }, { rootMargin: "-15% 0px -60% 0px" });
 
+  // Times in the reader's zone, in the words that the server uses for its own (viewer/pages/formats.py).
+  function inMyZone() {
+    for (const time of all("time[data-at]")) {
+      const at = new Date(time.dateTime);
+      const two = (number) => String(number).padStart(2, "0");
+      const hour = `${two(at.getHours())}:${two(at.getMinutes())}`;
+      const day = `${at.getDate()} ${at.toLocaleString("en", { month: "short" })}`;
+      const year = at.getFullYear() === new Date().getFullYear() ? "" : ` ${at.getFullYear()}`;
+      const text = time.dataset.at === "hour" ? hour : `${day}${year} ${hour}`;
+      time.removeAttribute("data-at");
+      if (time.textContent === text) continue;
+      time.title = `${at.toLocaleString("en-GB", { timeZoneName: "short" })}; ${time.title}`;
+      time.textContent = text;
+    }
+  }
+
   // Filters and contents start closed where there is little room; so do those that came with a swap.
   const small = matchMedia("(max-width: 37.5em)");
   function foldUp() {
@@ -389,6 +406,7 @@
   }
   function settle() {
     foldUp();
+    inMyZone();
     drafts().forEach(weigh);
     refocus();
     watch();

@@ -328,12 +328,14 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{", "datefmt": "%H:%M:%S"}},
+    "filters": {"own_name": {"()": "viewer.bad_requests.OwnName"}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["console"], "level": "WARNING"},
     "loggers": {
         "django": {"handlers": [], "level": "WARNING", "propagate": True},
         # A page that does not exist is the visitor's business; a 500 is ours and is an error.
         "django.request": {"level": "ERROR"},
+        "django.security.DisallowedHost": {"filters": ["own_name"]},
         "viewer": {"level": "DEBUG" if DEBUG else "INFO"},
         # Whatever the level of the others: these write requests and headers, which hold sessions and may hold keys.
         **{name: {"level": "WARNING"} for name in ("openai", "anthropic", "httpx2", "httpcore2")},

@@ -5,6 +5,7 @@ from django.urls import include, path
 from viewer import access
 from viewer.api import api
 
+handler400 = "viewer.bad_requests.bad_request"
 urlpatterns = [
     path("sign-in/", access.sign_in_help, name="sign-in-help"),
     path("sign-in/<str:token>", access.sign_in_page, name="sign-in"),

@@ -109,6 +109,11 @@ def require_accessible(screen: Page, what: str, news: str = "") -> None:
     require_narrow(screen, what)
 
 
+def require(screen: Page, what: str, rules: list[str]) -> None:
+    """axe finds nothing against these rules."""
+    _require(screen, what, {"runOnly": {"type": "rule", "values": rules}})
+
+
 def _require(screen: Page, what: str, options: dict[str, Any], within: str = "html") -> None:
     assert screen.locator(within).count(), f"{what}: no {within}"
     if screen.evaluate("typeof axe") == "undefined":

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.pages.conftest import Book
-from tests.pages.screens import HELD, PHONE, TOP, Visit, at_rest, require_top, until_kept
+from tests.pages.screens import HELD, PHONE, TOP, Visit, at_rest, require, require_top, until_kept
 from tests.runs.desk import Desk
 
 
@@ -201,6 +202,8 @@ def test_the_panel_is_a_sheet_on_a_phone(visit: Visit, open_desk: Callable[..., 
         opener.focus()
         screen.keyboard.press("Enter")
         expect(side).to_be_focused()
+        # A sheet is a dialog: what it hides is no part of the page meanwhile.
+        require(screen, "the sheet", ["landmark-one-main", "page-has-heading-one", "landmark-unique", "target-size"])
         for _ in range(40):  # round and round, never outside; the browser's own bar is the way out
             screen.keyboard.press("Tab")
             assert screen.evaluate(
@@ -215,6 +218,16 @@ def test_the_panel_is_a_sheet_on_a_phone(visit: Visit, open_desk: Callable[..., 
         expect(side).not_to_have_class("side up")
         assert not screen.locator("[inert]").count()
         expect(opener).to_be_focused()
+
+
+@pytest.mark.parametrize(("zone", "told"), [("Asia/Tokyo", "22 Sep 00:00"), ("America/Los_Angeles", "21 Sep 08:00")])
+def test_times_are_the_readers(visit: Visit, book: Book, zone: str, told: str) -> None:
+    screen = visit(timezone_id=zone)
+    href = book.session("s")
+    row = book.say("s", "user", "What time is it?", timestamp=1_790_002_800.0)  # 21 September 2026, 15:00 UTC
+    screen.goto(href)
+    said = screen.locator(f"#m{row} time")
+    expect(said).to_have_text(told)
 
 
 def test_a_printed_session_is_its_conversation(visit: Visit, open_desk: Callable[..., Desk]) -> None:

@@ -14,7 +14,7 @@ from pytest_django import Settings
 
 from tests.pages import hostile
 from tests.pages.conftest import Book
-from tests.pages.screens import Visit, at_rest, require_accessible, require_narrow
+from tests.pages.screens import Visit, at_rest, require, require_accessible, require_narrow
 from tests.runs.desk import Desk
 from viewer.runs import life
 from viewer.runs.planning import Options
@@ -125,6 +125,7 @@ def test_the_page_of_the_api_obeys_the_policy(visit: Visit) -> None:
     screen = visit()
     screen.goto("/api/v1/docs")
     expect(screen.locator("body")).to_contain_text("/api/v1/stores")
+    require(screen, "the page of the API", ["html-has-lang", "landmark-one-main", "page-has-heading-one", "region"])
     policy = screen.request.get("/").headers["content-security-policy"]
     assert "unsafe" not in policy
 

@@ -100,6 +100,17 @@ def test_the_contents_are_words_without_markdown_and_markers(
     assert read(signed_in.get(href)).one("ol", id="toc").one("a").text == listed
 
 
+def test_landmarks_have_names_and_states_a_legend(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
+    desk = open_desk(21)
+    page = read(signed_in.get(f"/stores/hermes/sessions/{desk.session_id}"))
+    names = [form.attributes.get("aria-label") for form in page.all("form", role="search")]
+    assert len(names) == len(set(names)) == 2 and None not in names
+    assert "summarised away, still here" in page.one("p", "legend").text
+    assert "Times are in " in page.one("p", "zone").text
+    resume = next(note for note in page.one(cls="menu-items").all("p", "note") if "terminal" in note.text)
+    assert resume.one("code").text == f"hermes --resume {desk.session_id}"
+
+
 def test_the_first_heading_is_the_session_and_the_timeline_needs_no_script(
     signed_in: Client, open_desk: Callable[..., Desk]
 ) -> None:
