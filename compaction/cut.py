@@ -99,13 +99,14 @@ class Cut:
         if index < self.index:
             self.reasons.append(f"The cut moved back {plural(self.index - index, 'message')} {why}.")
             self.index = index
+            self.held = tuple(i for i in self.held if i < index)
 
     def _anchor_user(self) -> None:
         at = last_user(self.rows)
         if at is None or not self.head_end <= at < self.index:
             return
-        moved = align_end(self.rows, at, self.head_end)
-        if self._may_move(moved):
+        moved = self._whole_from(at)
+        if moved is not None:
             self._move(moved, "to keep the last user message")
         elif m.is_typed(self.rows[at]):
             self.held = (at,)
@@ -118,8 +119,8 @@ class Cut:
         at = last_reply(self.rows)
         if at is None or not self.head_end <= at < self.index:
             return
-        moved = align_end(self.rows, at, self.head_end)
-        if self._may_move(moved) and not any(i >= moved for i in self.held):
+        moved = None if any(i > at for i in self.held) else self._whole_from(at)
+        if moved is not None:
             self._move(moved, "to keep the last reply a person can read")
         elif m.is_readable_reply(self.rows[at]):
             exchange = self._exchange(at)
@@ -146,10 +147,20 @@ class Cut:
             return []
         return [question, *group]
 
-    def _may_move(self, index: int) -> bool:
-        """Whether a tail from here on leaves enough to summarise, and the context below the agent's threshold."""
-        kept = self.sizes.up_to(chain(self.head(), self._own(index, len(self.rows))), self.policy.enough)
-        return kept + self.policy.most_summary < self.policy.enough and self._worth_it(index, kept)
+    def _whole_from(self, at: int) -> int | None:
+        """Where a tail starts that keeps this message and all behind it.
+
+        None if that leaves too little to summarise, or the context at the agent's threshold.
+        """
+        if self._is_full(at):  # before looking for calls: all costs grow with what is kept
+            return None
+        index = align_end(self.rows, at, self.head_end)
+        kept = self.sizes.total(chain(self.head(), self._own(index, len(self.rows))))
+        return None if self._is_full(index) or not self._worth_it(index, kept) else index
+
+    def _is_full(self, index: int) -> bool:
+        kept = chain(reversed(list(self._own(index, len(self.rows)))), self.head())
+        return self.sizes.reach(kept, self.policy.enough - self.policy.most_summary)
 
     # --- the handoff's role ------------------------------------------------------------------------------------------
     def _seat(self) -> Role | None:
