@@ -38,7 +38,8 @@ class SummaryRequest:
     date of the compaction, if known. Where a transcript is folded, this is part `chunk` of `chunks`: `excerpt` is its
     piece of the digest, `sources` the messages that piece shows all or some of, and `begins_inside` the label of the
     message it starts in the middle of. `kept` are the messages that stay beside the summary, `newer` those of them that
-    stand behind it, secrets still in them.
+    stand behind it, secrets still in them; `places` says where in the transcript `sources` and then `kept` stand, by
+    default one after the other.
     """
 
     sources: tuple[Message, ...] = field(repr=False)
@@ -53,6 +54,7 @@ class SummaryRequest:
     begins_inside: str = ""
     kept: tuple[Message, ...] = field(default=(), repr=False)
     newer: tuple[Message, ...] = field(default=(), repr=False)
+    places: tuple[int, ...] = field(default=(), repr=False)
 
     @cached_property
     def turns(self) -> tuple[Message, ...]:
@@ -113,6 +115,7 @@ def request_of(plan: Plan, today: date | None = None) -> SummaryRequest:
         count=plan.count,
         kept=(*(_unwrapped(plan.messages[i]) for i in plan.head), *newer),
         newer=newer,
+        places=(*plan.middle, *plan.head, *plan.tail),
     )
 
 

@@ -1,84 +1,66 @@
-"""What a stretch of transcript says, as plain lines: requests, constraints, actions, errors, decisions, questions.
+"""What a stretch of transcript says: requests, constraints, work, errors, decisions, questions, names.
 
-Theory: nothing is phrased anew, so any language works. Three kinds of text are read, each within limits of its own, so
-that the cost does not grow with what tools print: what people typed, what the agent said and called, what tools gave
-back. The limits are beyond what context windows hold; beyond them the newest is read first. All that is read is
-redacted first. Lines are made only when somebody asks for them, newest first: of 20,000 messages a summary shows the
-last hundred actions.
+Theory: words are quoted, so any language works. Three kinds of text are read, each within limits of its own, so that
+the cost does not grow with what tools print: what people typed, what the agent said and called, what tools gave back.
+The limits are beyond what context windows hold; beyond them the newest is read first. All that is read is redacted
+first. Rows of the user role that a program wrote are read as results: those of SWE-agent answer the command that stands
+in a code fence of the reply before them.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter as Tally
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
-from typing import NamedTuple
+from datetime import date
+from itertools import groupby
+from typing import Any, NamedTuple
 
 from . import messages as m
-from .lines import arguments_of, clip, legible_name, line_count, outcome, unwrapped
+from . import wording
+from .actions import Deed, Work, gathered, kind_of, written_in
+from .code import code_names
+from .lines import clip, legible_name
+from .listed import Name, names_in
 from .messages import Call, Message
-from .names import WORD_BREAKS, Kind, measures, names_of
-from .secrets import redact_all
-from .sentences import BINDING_SIGNS, DECIDING_SIGNS, error_line, holding, is_binding, is_decision, is_wish, sentences
+from .people import Heard, day_of, people_of, spoken
+from .requests import Request, Said, is_output, plain, requests_in
+from .secrets import redact, redact_all
+from .sentences import DECIDING_SIGNS, holding, is_binding, is_decision, sentences
+from .todo import Step, newest_plan
 
 SCANNED = 8_000  # characters of one message that are read: its start and its end
 TURNS = 3_000  # messages that are read, the newest; of older ones only what people typed
 READ = 300_000  # characters read of what the agent said or called and of what tools gave back, most of it the newest
 TYPED = 250_000  # characters read of what people typed: a constraint in the middle of a long message counts too
 LEAST = 400  # characters of a message that are worth reading; where there is room for less, old ones are not read
-QUOTE, LINE, DETAIL = 1_500, 300, 160  # characters of the active task, of a line, of an argument or outcome
+QUOTE, LINE, DETAIL = 1_500, 300, 160  # characters of the latest request, of a line, of an argument or outcome
 LABELLED = 100_000  # characters of the newest results in which names are looked for under which values stand
 _PAIR = re.compile(r"\"(\w{1,40})\": ?\"?([\w$€£¥@./:,+-]{2,120})")
-_SEPARATOR = "\0"
+_FENCE = re.compile(r"^```[ \t]*(?:bash|sh|shell|console|zsh|powershell)?[ \t]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+FENCED = "command"  # the name of a call that stands in a code fence
 
 
 class Turn(NamedTuple):
-    """One message as read: its own words, its calls, and the results it holds with the ids they name."""
+    """One message as read: its own words, its calls, and the results it holds with the ids they name.
+
+    `typed`: a person wrote the words. `flagged`: the results that the message
+    itself calls failed. `place` is its place in the transcript.
+    """
 
     message: Message
     typed: bool
     words: str
     calls: tuple[Call, ...]
     results: tuple[tuple[str, str], ...]
-
-
-@dataclass(slots=True)
-class Action:
-    """One tool call, and what came of it the last time."""
-
-    call: Call
-    outcome: str | None = None
-    times: int = 0
-    failed: str = ""
-
-    def line(self, detail: int) -> str:
-        """`tool(name=value, …) -> outcome`, each of the two at most `detail` characters long."""
-        times = f" ({self.times} times)" if self.times > 1 else ""
-        shown = None if self.outcome is None else unwrapped(self.outcome)
-        came = "(no result yet)" if shown is None else outcome(shown, detail) + line_count(shown)
-        return f"{legible_name(self.call.name)}({clip(arguments_of(self.call.arguments), detail)}){times} -> {came}"
-
-    def trouble(self) -> str:
-        """The error its last result reports, or ""."""
-        return error_line(unwrapped(self.outcome)) if self.outcome else ""
-
-
-@dataclass(slots=True)
-class Name:
-    """One exact thing: in how many messages it was said, in how many calls used, in how many results printed."""
-
-    kind: Kind
-    said: int = 0
-    called: int = 0
-    printed: int = 0
-    tool: str = ""  # the one last called with it
-
-    @property
-    def weight(self) -> int:
-        """What people say and calls are made with is needed more than output, and so is what is repeated."""
-        return 6 * min(self.said, 4) + 4 * min(self.called, 4) + min(self.printed, 6)
+    place: int = 0
+    flagged: tuple[bool, ...] = ()
+    person: str = ""
+    day: date | None = None
 
 
 @dataclass(slots=True)
@@ -87,51 +69,48 @@ class Facts:
 
     turns: list[Turn]
     unread: int = 0
-    actions: dict[str, Action] = field(default_factory=dict)
+    work: list[Work] = field(default_factory=list)
+    plan: list[Step] = field(default_factory=list)
     names: dict[str, Name] = field(default_factory=dict)
+    code: dict[str, int] = field(default_factory=dict)
     roles: Tally[str] = field(default_factory=Tally)
     tools: Tally[str] = field(default_factory=Tally)
 
-    def requests(self) -> list[str]:
-        """What people typed."""
-        return [turn.words for turn in self.turns if turn.typed and turn.words.strip()]
+    @property
+    def dated(self) -> bool:
+        """Whether what was read is of more than one day, so that each line needs its own."""
+        return len({turn.day for turn in self.turns if turn.day}) > 1
+
+    @property
+    def people(self) -> set[str]:
+        """Those that messages are about."""
+        return {turn.person for turn in self.turns if turn.person}
 
     def replies(self) -> Iterator[str]:
         """What the agent said, newest first."""
         return (turn.words for turn in reversed(self.turns) if _is_reply(turn))
 
-    def constraints(self) -> tuple[list[str], list[str]]:
-        """Sentences people typed that bind, and milder wishes, word for word."""
-        binding: list[str] = []
-        wishes: list[str] = []
-        requests = self.requests()
-        for words, worth_it in zip(requests, holding(requests, BINDING_SIGNS), strict=True):
-            for sentence in sentences(words) if worth_it else ():
-                if is_binding(sentence):
-                    binding.append(sentence)
-                elif is_wish(sentence):
-                    wishes.append(sentence)
-        return binding, wishes
+    def constraints(self) -> Iterator[str]:
+        """Sentences people typed that bind, word for word, newest first; of several people with whose and when."""
+        several, dated = len(self.people) > 1, self.dated
+        found = (
+            (_whose(turn, several, dated), sentence)
+            for turn in reversed(self.turns)
+            if turn.typed and turn.words
+            for sentence in reversed([s for s in sentences(plain(turn.words)) if is_binding(s)])
+        )
+        for whose, group in groupby(distinct_pairs(found), key=lambda pair: pair[0]):
+            said = [sentence for _, sentence in group]
+            yield from [whose + " ".join(reversed(said))] if whose else said
 
     def decisions(self) -> Iterator[str]:
-        """Sentences that decide something, newest first."""
-        words = [turn.words for turn in reversed(self.turns) if turn.words and not turn.results]
-        for said, worth_it in zip(words, holding(words, DECIDING_SIGNS), strict=True):
+        """Sentences that decide something, newest first, with whose and when."""
+        turns = [turn for turn in reversed(self.turns) if turn.words and not turn.results]
+        several, dated = len(self.people) > 1, self.dated
+        for turn, worth_it in zip(turns, holding([turn.words for turn in turns], DECIDING_SIGNS), strict=True):
             if worth_it:
-                found = [s for s in sentences(said) if is_decision(s)]
-                yield from (clip(s, LINE) for s in reversed(found))
-
-    def questions(self, after: Sequence[Turn] = ()) -> Iterator[tuple[str, str]]:
-        """Questions and the start of the answer the other side gave, "" if none came; newest first.
-
-        Answers may stand in the turns that come `after`.
-        """
-        answer = {True: "", False: ""}  # the nearest later words of people, and of the agent
-        for turn, asks in chain(((t, False) for t in reversed(after)), ((t, True) for t in reversed(self.turns))):
-            if turn.words.strip() and (turn.typed or _is_reply(turn)):
-                for question in _asked(turn.words)[-1:] if asks else ():
-                    yield clip(question, LINE), clip(next(sentences(answer[not turn.typed]), ""), DETAIL)
-                answer[turn.typed] = turn.words
+                found = [s for s in sentences(turn.words) if is_decision(s) and not (turn.typed and is_binding(s))]
+                yield from (_whose(turn, several, dated) + clip(s, LINE) for s in reversed(found))
 
     def labels(self) -> dict[str, str]:
         """The names under which values stand in arguments and JSON results, the newest for each value."""
@@ -145,60 +124,146 @@ class Facts:
         return found
 
 
-def _asked(words: str) -> list[str]:
-    if "?" not in words and "？" not in words:
-        return []
-    return [s for s in sentences(words) if s.endswith(("?", "？"))]
+def distinct_pairs(pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """The pairs without repetitions, compared regardless of case."""
+    seen: set[str] = set()
+    for whose, sentence in pairs:
+        key = f"{whose}{sentence}".casefold()
+        if key not in seen:
+            seen.add(key)
+            yield whose, sentence
+
+
+def _whose(turn: Turn, several: bool, dated: bool) -> str:
+    """ "mia_li_3668, 15 July 2026: ", as far as it is told."""
+    known = [turn.person if several else "", spoken(turn.day) if dated and turn.day else ""]
+    return f"{', '.join(filter(None, known))}: " if any(known) else ""
 
 
 def _is_reply(turn: Turn) -> bool:
     return m.role(turn.message) == "assistant" and bool(turn.words.strip())
 
 
-def gather(messages: Sequence[Message]) -> Facts:
-    """Read the messages once."""
-    rows = [row for row in messages if not m.is_system(row)]
+def requests_of(turns: Sequence[Turn], before: Sequence[str] = ()) -> list[Request]:
+    """What people asked for in these turns and, before them, in an earlier summary."""
+    fenced = any(call.name == FENCED for turn in turns for call in turn.calls)
+    said = [
+        Said(turn.place, turn.typed, turn.words, _ends_turn(turn, turns[at + 1 : at + 2], fenced))
+        for at, turn in enumerate(turns)
+        if turn.words.strip() and (turn.typed or _is_reply(turn))
+    ]
+    return requests_in(said, before)
+
+
+def _ends_turn(turn: Turn, following: Sequence[Turn], fenced: bool) -> bool:
+    """Whether the agent's turn ends with this message: it calls nothing, and nothing but a person comes next.
+
+    Where commands stand in code fences, a message that ends with one calls something.
+    """
+    calls = turn.calls or (fenced and turn.words.rstrip().endswith("```"))
+    return not calls and all(next_.typed for next_ in following)
+
+
+def gather(messages: Sequence[Message], places: Sequence[int] = ()) -> Facts:
+    """Read the messages once; `places` are theirs in the transcript, by default one after the other."""
+    numbered = zip(places or range(len(messages)), messages, strict=True)
+    rows = [(place, row) for place, row in numbered if not m.is_system(row)]
     first = max(len(rows) - TURNS, 0)
-    older = [row for row in rows[:first] if m.is_typed(row)]
-    facts = Facts(_read([*older, *rows[first:]]), first - len(older))
-    facts.roles.update(legible_name(m.role(row)) for row in rows)
-    open_actions: dict[str, Action] = {}
-    for turn in facts.turns:
-        for id_, text in turn.results:
-            if (action := open_actions.pop(id_, None)) is not None:
-                action.outcome = text
-        for call in turn.calls:
-            facts.tools[legible_name(call.name)] += 1
-            key = f"{call.name} {call.arguments}"
-            action = facts.actions.pop(key, None) or Action(call)  # taken up again at the end
-            action.failed = action.failed or action.trouble()
-            action.times += 1
-            facts.actions[key] = action
-            open_actions.update(dict.fromkeys(call.ids, action))
-    facts.names = _names(facts.turns)
+    older = [(place, row) for place, row in rows[:first] if m.is_typed(row)]
+    facts = Facts(_attributed(_read([*older, *rows[first:]])), first - len(older))
+    facts.roles.update(legible_name(m.role(row)) for _, row in rows)
+    deeds = list(_deeds(facts.turns))
+    facts.tools.update(legible_name(deed.call.name) for deed in deeds)
+    facts.plan = newest_plan((d.call.name, d.call.arguments, d.outcome or "") for d in deeds if d.kind == "plan")
+    facts.work = gathered(deed for deed in deeds if deed.kind != "plan")
+    facts.names = names_in([(turn.words, turn.calls, turn.results, turn.typed) for turn in reversed(facts.turns)])
+    facts.code = code_names([redact(text) for text in written_in(deed)] for deed in reversed(deeds))
     return facts
 
 
+def _deeds(turns: Sequence[Turn]) -> Iterator[Deed]:
+    """The calls, each with its result."""
+    found: list[Deed] = []
+    waiting: dict[str, Deed] = {}
+    for turn in turns:
+        for at, (id_, text) in enumerate(turn.results):
+            if (deed := waiting.pop(id_, None)) is not None:
+                deed.outcome, deed.flagged = text, at < len(turn.flagged) and turn.flagged[at]
+        for call in turn.calls:
+            arguments = wording.arguments_in(call.arguments)
+            deed = Deed(call, kind_of(call, arguments), turn.place, arguments, person=turn.person, day=turn.day)
+            found.append(deed)
+            waiting.update(dict.fromkeys(call.ids, deed))
+    return iter(found)
+
+
+def _attributed(turns: list[Turn]) -> list[Turn]:
+    heard = [Heard(t.typed, t.words, [c.arguments for c in t.calls], [text for _, text in t.results]) for t in turns]
+    return [turn._replace(person=person) for turn, person in zip(turns, people_of(heard), strict=True)]
+
+
 # --- reading ---------------------------------------------------------------------------------------------------------
-def _read(rows: Sequence[Message]) -> list[Turn]:
+def _read(rows: Sequence[tuple[int, Message]]) -> list[Turn]:
     """The messages as turns, every text cut to what is read of it and redacted."""
-    words = ["" if m.role(row) in m.RESULT_ROLES else m.said(row.get("content")) for row in rows]
-    typed = [m.is_typed(row) for row in rows]
-    calls = [m.calls(row) for row in rows]
-    results = [m.results(row) for row in rows]
+    messages = [row for _, row in rows]
+    words = ["" if m.role(row) in m.RESULT_ROLES else m.said(row.get("content")) for row in messages]
+    outputs = _are_outputs(rows, words)
+    typed = [m.is_typed(row) and not output for row, output in zip(messages, outputs, strict=True)]
+    results = [m.results(row) for row in messages]
+    for at, output in enumerate(outputs):
+        if output:
+            results[at], words[at] = (*results[at], (_fence_id(at - 1), words[at])), ""
+    calls = [
+        [*m.calls(row), *(_fenced(words[at], at) if outputs[at + 1 : at + 2] == [True] else ())]
+        for at, row in enumerate(messages)
+    ]
     said = iter(_within(words, typed))
     arguments = iter(_legible([call.arguments for row in calls for call in row]))
-    outputs = iter(_legible([text for row in results for _, text in row]))
+    texts = iter(_legible([text for row in results for _, text in row]))
     return [
         Turn(
             row,
-            by_person,
+            typed[at],
             next(said),
-            tuple(call._replace(arguments=next(arguments)) for call in called),
-            tuple((id_, next(outputs)) for id_, _ in given),
+            tuple(call._replace(arguments=next(arguments)) for call in calls[at]),
+            tuple((id_, next(texts)) for id_, _ in results[at]),
+            place,
+            _flags(row),
+            day=day_of(row),
         )
-        for row, by_person, called, given in zip(rows, typed, calls, results, strict=True)
+        for at, (place, row) in enumerate(rows)
     ]
+
+
+def _are_outputs(rows: Sequence[tuple[int, Message]], words: Sequence[str]) -> list[bool]:
+    """Which rows of the user role a program wrote; the first one of a session is the task, whatever it looks like."""
+    first = next((place for place, row in rows if m.is_typed(row)), None)
+    return [
+        bool(text) and m.is_typed(row) and is_output(text, first=place == first and place <= 1)
+        for (place, row), text in zip(rows, words, strict=True)
+    ]
+
+
+def _fenced(words: str, at: int) -> list[Call]:
+    """The command that the last code fence of a reply holds, as a call."""
+    found = _FENCE.findall(words[-SCANNED:])
+    return [Call((_fence_id(at),), FENCED, json.dumps({"command": found[-1].strip()}))] if found else []
+
+
+def _fence_id(at: int) -> str:
+    return f"\0fence {at}"
+
+
+def _flags(row: Message) -> tuple[bool, ...]:
+    """Which of the results in a row say that their call failed."""
+    if m.role(row) in m.RESULT_ROLES:
+        return (_is_flagged(row),)
+    blocks: list[Any] = row["content"] if isinstance(row.get("content"), list) else []
+    return tuple(_is_flagged(b) for b in blocks if isinstance(b, dict) and b.get("type") == "tool_result")
+
+
+def _is_flagged(value: dict[str, Any]) -> bool:
+    return any(value.get(key) in (True, 1) for key in ("is_error", "isError"))
 
 
 def _within(words: list[str], typed: list[bool]) -> Iterator[str]:
@@ -237,46 +302,3 @@ def _limit(lengths: list[int], longest: int, left: int) -> int:
         left -= min(length, longest)
         remaining -= 1
     return longest
-
-
-# --- names -----------------------------------------------------------------------------------------------------------
-def _names(turns: list[Turn]) -> dict[str, Name]:
-    """The names in all that was read, each with how often it was met, the most recent first among those said."""
-    newest = turns[::-1]
-    spoken = [turn.words for turn in newest]
-    calls: dict[str, list[str]] = {}
-    for turn in newest:
-        for call in turn.calls:
-            calls.setdefault(call.name, []).append(call.arguments)
-    found: dict[str, Name] = {}
-    for said in spoken:
-        for measure in dict.fromkeys(measures(said)) if said else ():
-            found.setdefault(measure, Name("number")).said += 1
-    _meet(found, spoken, "said")
-    for tool, arguments in calls.items():
-        for name in _meet(found, arguments, "called"):
-            found[name].tool = found[name].tool or tool
-    _meet(found, [text for turn in newest for _, text in turn.results], "printed")
-    return found
-
-
-def _meet(found: dict[str, Name], texts: list[str], how: str) -> dict[str, None]:
-    """Count the names in the texts under `how`; the names met."""
-    met: dict[str, None] = {}
-    for word, times in _words(texts).items():
-        for kind, name in names_of(word):
-            known = found.setdefault(name, Name(kind))
-            setattr(known, how, getattr(known, how) + times)
-            met[name] = None
-    return met
-
-
-def _words(texts: list[str]) -> Tally[str]:
-    """In how many of the texts each word stands, in the order of the texts. One long text is taken apart far faster."""
-    everything = _SEPARATOR.join(text.replace(_SEPARATOR, " ") for text in texts if text)
-    for mark in WORD_BREAKS:
-        everything = everything.replace(mark, " ")
-    words: Tally[str] = Tally()
-    for text in everything.split(_SEPARATOR):
-        words.update(dict.fromkeys(text.split()).keys())  # a set's order would differ from run to run
-    return words

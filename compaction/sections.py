@@ -7,9 +7,11 @@ lists: a label and the names behind it.
 from __future__ import annotations
 
 import re
+from collections import Counter as Tally
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
+from typing import NamedTuple
 
 from . import facts as f
 from . import protocol
@@ -19,89 +21,114 @@ from .tokens import Counter
 
 # A heading that reads as an order makes models start the task again (hermes-agent #41607, #38364, #42812).
 TASK = "Latest request (already being worked on)"
-# Title, share of what task, constraints and names leave, and words by which the headings of other summarisers
-# (Hermes', models') are recognised.
+PLAN = "Plan"
+# Title, and words by which the headings of other summarisers (Hermes', models') are recognised.
 SECTIONS = (
-    (TASK, 0.0, ("latest request", "active task", "task snapshot", "in progress", "in-progress")),
-    ("Goal", 0.16, ("goal", "request", "user messages")),
-    ("Constraints", 0.0, ("constraint", "preference", "rule")),
-    ("Actions done", 0.30, ("action", "completed", "session log", "done", "dropped turns")),
-    ("Current state", 0.22, ("state", "context", "remaining", "next", "progress")),
-    ("Errors and blockers", 0.12, ("error", "block", "failure")),
-    ("Decisions", 0.10, ("decision", "agreed")),
-    ("Questions", 0.10, ("question", "pending", "user asks")),
-    ("Files", 0.0, ("file",)),
-    ("Identifiers", 0.0, ("identifier", "anchor")),
+    (TASK, ("latest request", "active task", "task snapshot", "in progress", "in-progress")),
+    ("Goal", ("goal", "request", "user messages")),
+    (PLAN, ("plan", "todo", "to-do", "task list")),
+    ("Constraints", ("constraint", "preference", "rule")),
+    ("Actions done", ("action", "completed", "session log", "done", "dropped turns")),
+    ("Current state", ("state", "context", "remaining", "next", "progress")),
+    ("Errors and blockers", ("error", "block", "failure")),
+    ("Decisions", ("decision", "agreed")),
+    ("Questions", ("question", "pending", "user asks")),
+    ("Files", ("file",)),
+    ("Identifiers", ("identifier", "anchor")),
 )
-TITLES = tuple(title for title, _, _ in SECTIONS)
+ALL_TITLES = tuple(title for title, _ in SECTIONS)
+TITLES = tuple(title for title in ALL_TITLES if title != PLAN)  # those a model is asked for
 LISTS = ("Files", "Identifiers")
 NOTHING = "(none)"
 TALLY = "Extracted without a model"  # first words of the counts above the sections
+ANSWERED = "(Answered; no request is open.)"  # beside the newest request, where that is so
+MORE = "(and "  # begins what says how many lines or names there is no room for
+IN_ANSWER = "(in answer to: "  # begins the question that the newest message answers
+FROM = "(from "  # begins whom the newest message is from
 QUANTITIES = "quantities"  # the list of names with a space in them, which commas part
 _HEADING = re.compile(r"^#{1,4}\s+(.*)$")
 _BULLET = re.compile(r"^(?:[-*•]|\d+[.)])\s+|^>\s?")
 _WORTH_A_CUT = 24  # tokens of room for which a line is worth being cut
 
 
+class Line(NamedTuple):
+    """A line, and where it stands among those of its section."""
+
+    text: str
+    at: float
+
+
 @dataclass(slots=True)
 class Lines:
-    """Lines in the order they are wanted, made one by one, and those taken, which are shown in the opposite order."""
+    """Lines in the order they are wanted, made one by one, and those taken, which are shown by their places."""
 
     title: str
-    share: float
-    offered: Iterator[str]
-    waiting: list[str] = field(default_factory=list)
-    taken: list[str] = field(default_factory=list)
+    offered: Iterator[Line]
+    waiting: list[Line] = field(default_factory=list)
+    taken: list[Line] = field(default_factory=list)
+    more: str = ""  # what is said of those there was no room for
 
     def take(self, room: int, count: Counter) -> int:
         """Take lines while they fit into the room; the tokens used. Three that do not fit end it.
 
         Where nothing fits at all, the first is cut.
         """
-        used = 0
-        misses: list[str] = []
+        used, heading = 0, 0 if self.taken else count(f"\n\n## {self.title}\n")
+        misses: list[Line] = []
         for line in chain(self.waiting, self.offered):
-            cost = count(line) + 1
+            cost = count(line.text) + 1 + heading
             if used + cost <= room:
-                used += cost
+                used, heading = used + cost, 0
                 self.taken.append(line)
             else:
                 misses.append(line)
             if len(misses) == 3 or used >= room:
                 break
-        if misses and not self.taken and room >= _WORTH_A_CUT:
-            self.taken.append(fitting(misses.pop(0), room - 2, count) + " …")
-            used = count(self.taken[0]) + 1
+        if misses and not self.taken and room - heading >= _WORTH_A_CUT:
+            first = misses.pop(0)
+            self.taken.append(first._replace(text=fitting(first.text, room - heading - 2, count) + " …"))
+            used = count(self.taken[0].text) + 1 + heading
         self.waiting = misses
         return used
 
     def drop(self) -> str:
-        return self.taken.pop()
+        """Give back the least wanted line; its text."""
+        return self.taken.pop().text
 
     def text(self) -> str:
-        return f"## {self.title}\n" + ("\n".join(reversed(self.taken)) or NOTHING)
+        """The section, "" if nothing was taken."""
+        if not self.taken:
+            return ""
+        lines = [line.text for line in sorted(self.taken, key=lambda line: line.at)]
+        return "\n".join([f"## {self.title}", *([self.more] if self.more else []), *lines])
 
 
 @dataclass(slots=True)
 class Names:
-    """A section of names, the most wanted first, shown in lists by label."""
+    """A section of names, the most wanted first, shown in lists by label.
+
+    Of the labels in `whole` it is said how many more there are.
+    """
 
     title: str
     offered: list[str]
     label: Callable[[str], str]
     taken: list[str] = field(default_factory=list)
+    whole: tuple[str, ...] = ()
 
     def take(self, room: int, count: Counter, wanted: set[str]) -> int:
         """Take the wanted names while they fit into the room; the tokens used."""
         used, left = 0, []
         labels = {self.label(name) for name in self.taken}
+        heading = 0 if self.taken else count(f"\n\n## {self.title}\n")
         for name in self.offered:
+            if used >= room or name not in wanted:
+                left.append(name)
+                continue
             label = self.label(name)
-            cost = (
-                count(f" {name}") + (0 if label in labels else count(f"- {label}:\n")) if name in wanted else room + 1
-            )
+            cost = count(f" {name}") * (name != label) + (0 if label in labels else count(f"- {label}:\n")) + heading
             if used + cost <= room:
-                used += cost
+                used, heading = used + cost, 0
                 labels.add(label)
                 self.taken.append(name)
             else:
@@ -110,14 +137,25 @@ class Names:
         return used
 
     def drop(self) -> str:
-        return self.taken.pop()
+        """Give back the least wanted name."""
+        name = self.taken.pop()
+        self.offered.append(name)
+        return name
 
     def text(self) -> str:
+        """The section, "" if nothing was taken."""
         lists: dict[str, list[str]] = {}
         for name in self.taken:
             lists.setdefault(self.label(name), []).append(name)
-        lines = (f"- {label}: {(', ' if label == QUANTITIES else ' ').join(names)}" for label, names in lists.items())
-        return f"## {self.title}\n" + ("\n".join(lines) or NOTHING)
+        left = Tally(label for name in self.offered if (label := self.label(name)) in self.whole)
+        lines = [
+            f"- {label}: {(', ' if label == QUANTITIES else ' ').join(name for name in names if name != label)}".rstrip(
+                ": "
+            )
+            + (f" {MORE}{left[label]:,} more)" if left[label] else "")
+            for label, names in lists.items()
+        ]
+        return "\n".join([f"## {self.title}", *lines]) if lines else ""
 
 
 def read_back(summary: str) -> dict[str, list[str]]:
@@ -125,7 +163,7 @@ def read_back(summary: str) -> dict[str, list[str]]:
 
     What only says how it was made is left out.
     """
-    found: dict[str, list[str]] = {title: [] for title in TITLES}
+    found: dict[str, list[str]] = {title: [] for title in ALL_TITLES}
     title = "Current state"
     for line in summary.splitlines():
         heading = _HEADING.match(line.strip())
@@ -139,14 +177,14 @@ def read_back(summary: str) -> dict[str, list[str]]:
 def _is_stale(line: str) -> bool:
     return (
         line.rstrip(".").lower() in ("none", NOTHING)
-        or line.startswith((TALLY, protocol.FRAMING, protocol.EARLIER_FRAMING))
+        or line.startswith((TALLY, protocol.FRAMING, protocol.EARLIER_FRAMING, MORE, IN_ANSWER, FROM))
         or any(phrase in line for phrase in protocol.FALLBACK_PHRASES)
     )
 
 
 def _section_of(heading: str) -> str:
     heading = heading.casefold()
-    known = (title for title, _, words in SECTIONS if any(word in heading for word in words))
+    known = (title for title, words in SECTIONS if any(word in heading for word in words))
     return next(known, "Current state")
 
 

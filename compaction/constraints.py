@@ -1,0 +1,155 @@
+"""Which sentences of people bind the agent: rules, prohibitions, limits and preferences, in some twenty languages.
+
+Theory: a word such as "never" or "must" binds only in some places. It does where it opens an order ("Never push"),
+follows a modal or names a limit; it does not in a report ("it never worked"), a guess ("there must be a mistake") or a
+question. So the places are listed, not the words. Scripts without spaces and languages with an imperative of their own
+are told by phrases. Precision and recall are measured on the marked sentences of tests/data/constraints.tsv.
+"""
+
+from __future__ import annotations
+
+import re
+
+LONGEST = 1_000  # characters of a sentence that are looked at: longer ones are pasted text, and patterns cost
+
+# What may stand before an order: "Please ...", "and ...", "From now on, ...".
+_OPENING = (
+    r"(?:^|[.;:,!–—(]\s+|\s-\s|\b(?:and|but|so|then|und|aber|et|mais|y|pero|e|ma)\s+)"
+    r"[\"'(*\[>\s-]*(?:(?:please|also|just|and|but|so|ok|okay|then|therefore|again|bitte|aber|und|por favor"
+    r"|s['’ ]il (?:te|vous) pla[iî]t)[,:]?\s+){0,3}"
+)
+_VERBS = (
+    "use|touch|change|edit|modify|run|write|answer|reply|respond|take|book|read|send|work|commit|push|deploy|delete"
+    "|remove|add|create|show|make|ask|call|pay|include|keep|test|fix|look|search|install|publish|merge|refund|cancel"
+    "|charge|speak|talk|do|give|list|report|open|log|print|buy|order|contact|mention|refer|rename|move|copy|check"
+)
+_ORDERS = (
+    r"(?:do not|don['’]t|never|always) (?!worry|mind\b|know\b|have\b|remember\b|think\b)\w",
+    r"never\W+\w+ing\b",
+    rf"only (?:ever )?(?:{_VERBS}|if|when|after|with|in|on|the|from|for|via)\b",
+    rf"(?:{_VERBS})\s+(?:\w+\s+){{0,2}}only\b",
+    r"(?:make|be) (?:very |absolutely )?(?:sure|certain)\b",
+    r"(?:ensure|avoid|refrain from|stick to|stay (?:with|in|within|below|under|away)|limit yourself"
+    r"|restrict yourself)\b",
+    r"hands off\b|stay away from|keep (?:your )?hands off",
+    r"leave\b.{1,60}\b(?:alone|untouched|unchanged|as (?:it is|they are|is))\b",
+    r"keep (?:it|them|this|that|the|all|our|my|your|both|every|each|\w+ \w+ (?:to|under|below|within))\b",
+    r"(?:ask|check with|consult|tell|warn|confirm with|wait for|clear (?:it|this|that) with)\s+(?:me|us|my|our"
+    r"|the \w+)\b"
+    r".{0,60}\b(?:before|first|whenever|ok\b|yes|go|approval|permission)",
+    r"wait (?:for|until|till)\b",
+    r"(?:use|write|take|prefer)\b.{1,60}(?:,| )\b(?:not|never|instead of|rather than)\b",
+    r"no (?:new |more |other )?\w+(?: \w+)? (?:in|on|for|to|before|after|outside|without|unless|until|at)\b",
+    r"no new \w+",
+    r"(?:all|every|each) \w+ (?:in|with|by|before) \w+(?: \w+)?,? please\b",
+    r"under no circumstances|in no case|by no means|on no account|from now on|at all times|whatever you do",
+    rf"(?:please )?always (?:{_VERBS})\b",
+)
+_LABEL = re.compile(
+    r"(?i)^[\W_]*(?:rules?|important|critical|constraints?|requirements?|policy|prohibited|forbidden|mandatory|required"
+    r"|warning|guidelines?|limit|budget|regeln?|wichtig|verboten|vorgabe|r[eè]gles?|interdit|obligatoire|reglas?"
+    r"|importante|regol[ae]|regras?|zasad[ay]|правил[оа]|важно|规则|規則|重要|注意|ルール|규칙|중요)[\W_]{0,4}[:：]\s*\S"
+)
+# Anywhere in a sentence: modals that leave no choice, limits, what somebody does not want.
+_ANYWHERE = re.compile(
+    r"(?i)\b(?:must not|mustn['’]t|may not|shall not|should not|shouldn['’]t|should never|must never|may only"
+    r"|must always"
+    r"|should always|should only|must only|can only be|have to be|has to be|is to be|are to be"
+    r"|(?:is|are) (?:strictly )?(?:forbidden|prohibited|off[- ]limits|not allowed|mandatory|required)"
+    r"|(?:do|does|did) not exceed|doesn['’]t exceed|must\s+(?!be\b|have\b|'ve\b)\w+|shall (?!I\b|we\b)\w+"
+    r"|must be \w+(?:ed|en|t|wn|ne|de|pt)\b"
+    r"|no (?:more|less|fewer|later|earlier|longer|sooner) than|not (?:more|less|fewer|later|earlier) than"
+    r"|at (?:the )?most|(?:is|are|be|take|spend|costs?|with|budget of|limit of|exactly|for) at least"
+    r"|(?:up to|within|below|under|over|above|maximum of|max(?:imum)?)\s+[$€£¥]?\d[\d,.]*\s*"
+    r"(?:[$€£¥%]|lines|words|characters|dollars|euros|usd|eur|limit|budget)"
+    r"|[$€£¥]\d[\d,.]* (?:limit|budget|maximum)|as long as|unless I|without my (?:yes|ok|consent|approval"
+    r"|permission|say)"
+    r"|without asking|without (?:changing|touching|adding|removing|deleting|breaking|altering|modifying|using|losing"
+    r"|cancel+ing|moving|renaming|installing|upgrading|leaving|rewriting)\b"
+    r"|(?:always|never|only)[,]? (?:in|with|use|using) (?:english|german|french|spanish|metric|utc))"
+)
+_WANTS = re.compile(
+    r"(?i)\b(?:I|we)(?:['’](?:d|ll|m|re))?\s+(?:(?:really|just|still|also|absolutely|definitely|certainly|strongly"
+    r"|actually|would|will|do|only|much|am|are)\s+){0,3}"
+    r"(?:(?:do not|don['’]t|not|won['’]t|wouldn['’]t|never)\s+(?:really\s+)?(?:want|need (?!to know)|wish"
+    r"|like (?:to|it|any)|accept|take)\b"
+    r"|want no|need no\b|prefer\b|rather\b|insist (?:on|that)|insisting|refuse\b|avoid\b)"
+    r"|\b(?:I|we) only (?:need|want|accept|take|fly|pay|use|eat)\b|\bcan only (?:use|pay|fly|take|be|do|spend)\b"
+    r"|\bgo ahead without\b|\bmy (?:budget|limit) is\b|\bprefer(?:ably)?\b.{0,40}\b(?:over|to|not)\b"
+)
+_FOREIGN = re.compile(
+    # German
+    r"(?i)\b(?:nie|niemals|keinesfalls|auf keinen fall|unter keinen umständen|unbedingt|stets|ausschließlich"
+    r"|höchstens)\b"
+    r"|\b(?:nicht|keine?n?|nur|immer)\b.{0,40}\b(?:darf|dürfen|darfst|soll(?:st|en|t)?|ändern|anfassen|löschen|verwenden"
+    r"|benutzen|nehmen|pushen|schreiben)\b|\b(?:darf|darfst|dürfen|soll|sollst|sollen)\b.{0,40}\b(?:nicht|kein\w*|nur|nie)\b"
+    r"|^(?:bitte )?(?:immer|nur)\b|\bfinger weg\b|\b(?:frage?|fragt|fragen sie)\b.{0,15}\b(?:mich|uns|erst|vorher)\b"
+    r"|\bmuss(?:t)? (?!ein |es |das |etwas )\w|\bmüssen (?!wohl)\w|\b(?:lass|lasst"
+    r"|lassen sie)\b.{0,40}\b(?:in ruhe|unverändert|stehen)\b"
+    # French
+    r"|\bne (?:\w+ ){1,2}?(?:pas|jamais|plus|rien)\b|\bn['’](?!(?:ai|a|as|ont|avons|avez|est|était"
+    r"|y)\b)\w+ (?:pas|jamais|plus|rien)\b"
+    r"|\bil (?:ne )?faut (?!que je)|\b(?:interdit|obligatoire|impérativement|uniquement)\b|^(?:toujours|jamais)\b"
+    r"|\bdemande[rz]?[- ]?(?:moi|nous)\b.{0,20}\bavant\b|\b(?:doit|doivent|devez) (?!y avoir|être une? )\w"
+    # Spanish, Portuguese, Italian
+    r"|(?:^|[.,;:!¡]\s*)(?:por favor,? )?(?:no|n[uu]nca|jam[aá]s) (?:me |lo |la |los |las |se )?\w{2,}(?:es|as"
+    r"|éis|áis|en|an)\b"
+    r"|(?:^|[.,;:!¡]\s*)(?:por favor,? )?(?:não|nunca|jamais) \w{2,}(?:e|es|a|em|am|ar|er|ir)\b"
+    r"|(?:^|[.,;:!]\s*)(?:per favore,? )?(?:non|mai) \w+(?:are|ere|ire|ate|ete|ite)\b"
+    r"|\bpreg[uú]nt[ae](?:me|nos)\b.{0,20}\bantes\b|\bpergunt[ae][- ]?me\b.{0,20}\bantes\b"
+    r"|\bchiedi(?:mi)?\b.{0,20}\bprima\b"
+    r"|^(?:siempre|solo|sólo|sempre|apenas|somente|soltanto) (?!me |se |que |te )\w+"
+    r"|\b(?:prohibido|obligatorio|vietato|obbligatorio|proibido|obrigatório)\b|\b(?:debes?|deben|deve|devono"
+    r"|devem) (?!de |haber|haver|esserci|ser un|essere un)\w"
+    # Russian, Ukrainian, Polish, Dutch, Scandinavian, Turkish, Hindi, Arabic
+    r"|\b(?:никогда|ніколи) не \w+(?:й|йте|ть|ти|и|ите|ь|ьте)\b|\b(?:нельзя|запрещено|обязательно)\b|\bне (?:надо"
+    r"|нужно)\b"
+    r"|(?:^|[.,;:!]\s*)(?:пожалуйста,? )?(?:не|только) \w+(?:й|йте|и|ите|ь|ьте|ть)\b|\bдолж(?:ен|на|ны|но) (?!быть)\w"
+    r"|\b(?:nigdy|tylko|zawsze) (?:nie )?\w+|\bnie (?:usuwaj|zmieniaj|ruszaj|wolno|dotykaj)\w*|\b(?:nooit|verboden)\b"
+    r"|^(?:alleen|altijd|aldrig|alltid|bara|asla|daima|sadece)\b|\bmag niet\b|\bmoet(?:en)? (?!een fout)\w"
+    r"|कभी (?:नहीं|न|मत)|हमेशा \S+|\bلا ت\w+|ممنوع|يجب"
+    # Chinese, Japanese, Korean
+    r"|必须|必須|不要|不得|不可(?!能|以|思)|不准|不许|禁止|务必|務必|切勿|请勿|請勿|绝不|絕不|只(?:能用|许|准|用)|仅(?:限|用|可)"
+    r"|(?<!为什么)(?<!怎么)总是要|必ず|絶対に?|ないで(?:ください|下さい|ね|。|$)|てはいけ|てはなら|(?:しない|せぬ)こと|のみ|だけを?(?:使|変|に)"
+    r"|반드시|절대|하지 ?(?:마|말)|지 ?마세요|지 ?마\b|항상|금지"
+)
+_QUESTION = ("?", "？")
+_IN_QUESTIONS = re.compile(
+    r"(?i)^(?:only|never|always) \w|\bwithout (?:chang|touch|add|remov|delet|break|alter|modif|cancel|mov)\w*ing\b"
+)
+# A guess, a report, an excuse: words that bind elsewhere do not here.
+_REPORT = re.compile(
+    r"(?i)\bthere must\b|\b(?:I|we|you|he|she|they|it|that|this) must (?:have|be (?!\w+ed\b|\w+en\b))"
+    r"|\b(?:I|we)['’](?:ve|m|ll) (?:always|never|only|sure|make sure)\b|\b(?:I|we) (?:have|had) (?:always|never|only)\b"
+    r"|\b(?:I|we) (?:think|guess|suppose|believe|suspect|assume|wonder)\b(?!.{0,30}\b(?:you|we) should)"
+    r"|\bI (?:really )?(?:do not|don[’']t|cannot|can['’]t|only) (?:have|know|remember|see|recall|mind|understand"
+    r"|think)\b"
+    r"|\bjust to (?:make sure|be sure|confirm)\b|\bI (?:also )?(?:just )?(?:want|wanted|would like) to make sure\b"
+    r"|^(?:why|wer|warum|pourquoi|por qué|waarom|what|where|when|how|who)\b"
+    r"|\b(?:no|not) (?:more|less) than (?:a (?:bit|little)|ever)\b|\bnever ?mind\b|\bfor at least \w+ (?:hours"
+    r"|days|weeks|years)"
+    r"|^(?:thanks|thank you)\b[^.]*$"
+)
+# A numbered line of code, an assignment, a quoted piece, a program's own message ("cat: x: cannot open").
+_PASTED = re.compile(
+    r"\d{2,}[:|→]\s{2}|[\w.\[\]]+\s*[-+*/|&]?=[^=]|[\"'].*[\"'][,:]?$|(?:[\w./*-]+: ){1,2}(?:cannot|only|must)\b"
+    r"|(?:import|from|def|class|return|raise|if|for|const|let|var|function|assert\w*)\b.*[({:;=]"
+)
+_ORDER = re.compile(f"(?i){_OPENING}(?:{'|'.join(_ORDERS)})")
+
+
+def is_binding(sentence: str) -> bool:
+    """Whether a sentence lays something down: a rule, a prohibition, a limit, a preference.
+
+    Questions do so only where they say what must stay as it is; lines of programs and logs that people paste do not.
+    """
+    text = " ".join(sentence[:LONGEST].split())
+    if not text or _PASTED.match(text):
+        return False
+    if text.endswith(_QUESTION):
+        return bool(_IN_QUESTIONS.search(text))
+    if _LABEL.match(text):
+        return True
+    if _REPORT.search(text):
+        return False
+    return any(pattern.search(text) for pattern in (_ORDER, _ANYWHERE, _WANTS, _FOREIGN))

@@ -1,0 +1,395 @@
+"""A summary without a model while its sections fill."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
+
+from . import facts as f
+from .actions import Work, path_of
+from .lines import clip, distinct
+from .listed import Name, is_noise
+from .material import NEWEST, Material
+from .names import Kind, names_of, words_of
+from .requests import Request, is_closing, question_in
+from .secrets import redact
+from .sections import (
+    ALL_TITLES,
+    ANSWERED,
+    FROM,
+    IN_ANSWER,
+    LISTS,
+    MORE,
+    PLAN,
+    QUANTITIES,
+    TASK,
+    Line,
+    Lines,
+    Names,
+    fitting,
+    listed,
+)
+from .sentences import sentences
+from .wording import PERSONAL_KEY
+
+CONSTRAINTS_SHARE, PLAN_SHARE = 0.5, 0.3  # of the budget: the most they take, whatever else there is
+DONE_SHARE = 0.15  # of the budget: set aside for what was done, before any names
+# Of what these leave: the most that is set aside for names said or called, and of the rest for those merely printed.
+NEEDED_SHARE, PRINTED_SHARE = 0.8, 0.7
+SHARES = {  # of what is then left for lines; what one leaves over the next one has
+    "Goal": 0.10,
+    "Current state": 0.16,
+    "Errors and blockers": 0.14,
+    "Actions done": 0.48,
+    "Decisions": 0.08,
+    "Questions": 0.04,
+}
+EARLIER_REQUESTS, EARLIER_STATES = 7, 3  # lines of an earlier summary that are carried on, if there is news
+EARLIER_WEIGHT = 4  # of a name in an earlier summary: as if a call had used it
+SHORT = 30  # bytes of a request that says little by itself ("yes, go on"); a script may say a word in one character
+_OPEN, _ANSWERED = "Open: ", "Answered: "
+
+
+class Draft:
+    """One attempt: `wide` says how many times longer than usual a line may be."""
+
+    def __init__(self, material: Material, wide: int = 1) -> None:
+        self.material = material
+        budget = material.request.budget_tokens
+        self.detail = min(max(budget // 40, f.DETAIL // 2), f.DETAIL) * wide
+        self.line, self.quote = f.LINE * wide, f.QUOTE * wide
+        offers = {
+            TASK: self._task(),
+            "Goal": self._goal(),
+            PLAN: self._plan(),
+            "Constraints": _newest_first(
+                chain(material.found.constraints(), reversed(material.earlier["Constraints"]))
+            ),
+            "Actions done": self._actions(),
+            "Current state": self._state(),
+            "Errors and blockers": self._errors(),
+            "Decisions": _newest_first(chain(material.found.decisions(), reversed(material.earlier["Decisions"]))),
+            "Questions": self._questions(),
+        }
+        self.lines = {title: Lines(title, self._first(offer)) for title, offer in offers.items()}
+        self.names = self._names()
+
+    # --- what each section offers, the most wanted first -------------------------------------------------------------
+    def _first(self, lines: Iterable[Line]) -> Iterator[Line]:
+        """The lines, those about the focus first."""
+        if not self.material.focus:
+            return iter(lines)
+        return iter(sorted(lines, key=lambda line: not self.material.is_in_focus(line.text)))
+
+    def _task(self) -> Iterator[Line]:
+        """The newest request; one that is kept in full beside the summary is only named."""
+        latest = self.material.latest
+        if latest is None:
+            return
+        kept = latest.last_place in self.material.kept_places
+        text = latest.newest if latest.place >= 0 or latest.answers else latest.opening
+        yield Line(f"> {_flat(clip(text, f.LINE if kept else self.quote))}", 0)
+        if person := self.material.whose.get(latest.last_place, ""):
+            yield Line(f"{FROM}{person})", 1)
+        if latest.answers and not kept:
+            yield Line(f'{IN_ANSWER}"{_flat(clip(latest.answers[-1][1], self.line))}")', 1)
+        if not latest.open:
+            yield Line(ANSWERED, 2)
+
+    def _goal(self) -> Iterator[Line]:
+        """What is open beside the newest message, the newest first."""
+        latest, kept = self.material.latest, self.material.kept_places
+        for request in reversed(self.material.requests):
+            shown = request is latest and not request.answers
+            if request.open and not shown and request.place not in kept and not _is_short(request.opening):
+                yield Line(f"- {_flat(clip(request.opening, self.line))}", request.place)
+
+    def _plan(self) -> Iterator[Line]:
+        """The steps still to do first, in case there is no room for all."""
+        steps = self.material.plan
+        if steps:
+            todo = [(at, step) for at, step in enumerate(steps) if not step.line().startswith("[x]")]
+            done = [(at, step) for at, step in enumerate(steps) if step.line().startswith("[x]")]
+            yield from (Line(f"- {_flat(redact(step.line()))}", at) for at, step in chain(todo, done))
+        elif not self.material.kept.plan:
+            yield from (Line(f"- {text}", at) for at, text in enumerate(self.material.earlier[PLAN]))
+
+    def _actions(self) -> Iterator[Line]:
+        """The newest, then what changed something, then the rest, then what an earlier summary tells."""
+        work = self.material.work[0]
+        wanted = sorted(range(len(work)), key=lambda back: (back >= NEWEST, -work[back].weight, back))
+        told = (self._told(work[at]) for at in wanted if work[at].weight)
+        earlier = self.material.earlier["Actions done"]
+        before = (Line(f"- {text}", at - len(earlier)) for at, text in reversed(list(enumerate(earlier))))
+        yield from _distinct(chain(told, before))
+
+    def _told(self, work: Work) -> Line:
+        return Line(f"- {_flat(work.done(self.detail, self.material.found.dated))}", work.last.at)
+
+    def _besides(self) -> Iterator[Line]:
+        """What is told where room is left: requests that were answered, and what was only looked at."""
+        looks = (work for work in self.material.work[0] if not work.weight and work.kind != "read")
+        yield from _distinct(chain(self._finished(), map(self._told, looks)))
+
+    def _finished(self) -> Iterator[Line]:
+        """Requests that were answered, the newest first."""
+        latest, kept = self.material.latest, self.material.kept_places
+        for request in reversed(self.material.requests):
+            told = request.open or request is latest or request.place in kept or _is_question(request)
+            if not told and not _is_short(request.opening):
+                person = self.material.whose.get(request.place, "")
+                whose = f"{person}'s " if person else ""
+                asked = _flat(clip(request.opening, self.line // 2))
+                yield Line(f'- Answered {whose}request: "{asked}"', request.place - 0.5)
+
+    def _state(self) -> Iterator[Line]:
+        said = [clip(words, 2 * self.line) for words in islice(self.material.found.replies(), 3)]
+        earlier = self.material.earlier["Current state"][::-1][: EARLIER_STATES if said else None]
+        return _newest_first(chain(said, earlier))
+
+    def _errors(self) -> Iterator[Line]:
+        """What is still wrong; the same message once."""
+        dated, seen = self.material.found.dated, set[str]()
+        for work in self.material.work[1]:
+            if (said := work.failed()) not in seen:
+                seen.add(said)
+                yield Line(f"- {_flat(work.error(self.detail, dated))}", work.last.at)
+        earlier = self.material.earlier["Errors and blockers"]
+        yield from (Line(f"- {text}", at - len(earlier)) for at, text in reversed(list(enumerate(earlier))))
+
+    def _questions(self) -> Iterator[Line]:
+        """The open one, those answered, those of an earlier summary; what was open then may have been answered."""
+        lines = chain(self._open_question(), self._answered())
+        earlier = self.material.earlier["Questions"][::-1]
+        news = any(request.place >= 0 for request in self.material.requests)
+        return _newest_first(chain(lines, (line for line in earlier if not (news and line.startswith(_OPEN)))))
+
+    def _open_question(self) -> Iterator[str]:
+        said = [turn for turn in self.material.turns if turn.words.strip() and (turn.typed or not turn.results)]
+        if said and not said[-1].typed and not said[-1].calls and said[-1].place not in self.material.kept_places:
+            question = question_in(said[-1].words)
+            yield from [f"{_OPEN}{clip(question, self.line)}"] if question else []
+
+    def _answered(self) -> Iterator[str]:
+        for request in reversed(self.material.requests):
+            answers = request.answers[: -1 if request is self.material.latest else None]
+            for place, question, answer in reversed(answers):
+                if place in self.material.kept_places:
+                    continue
+                yield f"{_ANSWERED}{clip(question, self.line)} -> {clip(answer, self.detail)}"
+            if _is_question(request) and not request.open and request.place not in self.material.kept_places:
+                answer = next(sentences(request.reply), "")
+                yield f"{_ANSWERED}{clip(request.opening, self.line)} -> {clip(answer, 2 * self.detail)}"
+
+    # --- names -------------------------------------------------------------------------------------------------------
+    def _names(self) -> dict[str, Names]:
+        """Names by weight; those of an earlier summary weigh as if a call had used them."""
+        material = self.material
+        known, before = dict(material.found.names), self._earlier_names()
+        for name in before:
+            if not is_noise(name, kind := _kind(name)):
+                known.setdefault(name, Name(kind))
+        before = {name: label for name, label in before.items() if name in known}
+        code = {name: times for name, times in material.found.code.items() if name not in known}
+        known |= {name: Name("id", printed=2 * times) for name, times in code.items()}
+        focused = self._focused_names()
+
+        def rank(name: str) -> tuple[bool, int, int]:
+            """Of those that tools merely printed, any may be needed: the short ones first, as more of them fit."""
+            found, earlier = known[name], name in before
+            printed = not (found.said or found.called or earlier)
+            return (
+                name in focused,
+                found.weight + EARLIER_WEIGHT * earlier,
+                -len(name) if printed and name not in code else 0,
+            )
+
+        order = sorted(known, key=rank, reverse=True)
+        self.needed = {name for name in order if known[name].said or known[name].called or name in before}
+        files = self._files()
+
+        owning = set(material.owners.values())
+
+        def label(name: str) -> str:
+            if known[name].kind == "path":
+                return files.get(name) or material.labels.get(name) or before.get(name) or "mentioned"
+            if name in code:
+                return "code"
+            person = material.owners.get(name, "") if name in self.needed else ""
+            if name in owning:
+                return name
+            return person or material.labels.get(name) or before.get(name) or _label(name, known[name].kind)
+
+        personal = (name for name in order if PERSONAL_KEY.search(material.labels.get(name) or before.get(name, "")))
+        left_out = {name for name in personal if not known[name].said}
+        order = [name for name in order if name not in left_out]
+        self.known = set(order)
+        paths = _in_turn([name for name in order if known[name].kind == "path"], files)
+        others = [name for name in order if known[name].kind != "path"]
+        return {
+            "Files": Names("Files", paths, label, whole=("read", "written")),
+            "Identifiers": Names("Identifiers", others, label),
+        }
+
+    def _earlier_names(self) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for title in ALL_TITLES:
+            labelled = title in LISTS
+            found |= {name: label * labelled for name, label in listed(self.material.earlier[title]).items()}
+        return found
+
+    def _files(self) -> dict[str, str]:
+        """The files that calls named, and what was done to them."""
+        found: dict[str, str] = {}
+        for work in self.material.found.work:
+            if work.kind in ("edit", "write", "read"):
+                path = path_of(work.last)
+                found[path] = "written" if work.kind != "read" or found.get(path) == "written" else "read"
+        return found
+
+    def _focused_names(self) -> set[str]:
+        if not self.material.focus:
+            return set()
+        turns = self.material.found.turns
+        about = [t.message for t in turns if self.material.is_in_focus(f"{t.words} {t.calls} {t.results}")]
+        return set(f.gather(about).names)
+
+    # --- filling -----------------------------------------------------------------------------------------------------
+    def fill(self) -> None:
+        """The request, constraints and plan first; room for names set aside; then each its share; then the rest."""
+        count, total = self.material.request.count, self.material.request.budget_tokens
+        left = total - count(self.material.head)
+        left -= self._take_task(total)
+        left -= self.lines["Constraints"].take(min(int(total * CONSTRAINTS_SHARE), left), count)
+        left -= self.lines["Actions done"].take(min(int(total * DONE_SHARE), left), count)
+        left -= self.lines[PLAN].take(min(int(total * PLAN_SHARE), left), count)
+        needed, printed = self._set_aside(left)
+        prose, room = left - needed - printed, 0.0
+        for title, share in SHARES.items():
+            room += prose * share
+            used = self.lines[title].take(min(int(room), left), count)
+            room, left = room - used, left - used
+        left -= self._take_names(left - printed, self.needed)
+        left -= self.lines["Actions done"].take(left - printed, count)
+        left += self._give_back_names()
+        left -= self._take_names(left, self.known)
+        actions = self.lines["Actions done"]
+        actions.offered = chain(actions.offered, self._first(self._besides()))
+        for section in self.lines.values():
+            left -= section.take(left, count)
+        self._give_back_names()
+        self._say_what_is_left_out()
+
+    def _take_names(self, room: int, wanted: set[str]) -> int:
+        used, wanted = 0, wanted - self._standing()
+        for names in self.names.values():
+            used += names.take(room - used, self.material.request.count, wanted)
+        for names in self.names.values():  # what stands elsewhere is not left out
+            names.offered = [name for name in names.offered if name in wanted or name not in self.needed]
+        return used
+
+    def _give_back_names(self) -> int:
+        """Names that stand in lines taken since; the tokens saved."""
+        standing, saved = self._standing(), 0
+        for names in self.names.values():
+            doubled = [name for name in names.taken if name in standing]
+            names.taken = [name for name in names.taken if name not in standing]
+            saved += sum(self.material.request.count(f" {name}") for name in doubled)
+        return saved
+
+    def _take_task(self, total: int) -> int:
+        """The newest request is always there, cut if need be."""
+        section, count = self.lines[TASK], self.material.request.count
+        section.taken = [line._replace(text=fitting(line.text, total // 2, count)) for line in section.offered]
+        return sum(count(line.text) + 1 for line in section.taken) + count(f"\n\n## {TASK}\n") * bool(section.taken)
+
+    def _set_aside(self, left: int) -> tuple[int, int]:
+        """Tokens for names: for those needed up to a share, for those merely printed up to a share of the rest."""
+        standing = self._standing()
+        names = [name for section in self.names.values() for name in section.offered if name not in standing]
+        needed, printed = (
+            self.material.request.count(" ".join(name for name in names if (name in self.needed) is said))
+            for said in (True, False)
+        )
+        needed = min(needed, int(left * NEEDED_SHARE))
+        return needed, min(printed, int((left - needed) * PRINTED_SHARE))
+
+    def _standing(self) -> set[str]:
+        """Names that need no list: they stand in the lines taken so far, or in the messages that are kept."""
+        lines = "\n".join(section.text() for section in self.lines.values())
+        standing = {name for word in words_of(lines) for _, name in names_of(word)} | set(self.material.kept.names)
+        ends = {end for name in standing if "/" in name for end in _ends(name)}
+        return standing | (ends & self.known)
+
+    def _say_what_is_left_out(self) -> None:
+        told = {line.at for line in self.lines["Actions done"].taken}
+        left = sum(work.weight > 1 and work.last.at not in told for work in self.material.work[0])
+        self.lines["Actions done"].more = f"- {MORE}{left:,} more that changed or ran something)" if left else ""
+
+    def text(self) -> str:
+        """The summary as it stands."""
+        sections: dict[str, Lines | Names] = {**self.lines, **self.names}
+        return "\n\n".join(filter(None, [self.material.head, *(sections[title].text() for title in ALL_TITLES)]))
+
+    def over(self) -> int:
+        """Tokens beyond the budget."""
+        return self.material.request.count(self.text()) - self.material.request.budget_tokens
+
+    def shrink(self, over: int) -> bool:
+        """Give back the least wanted of the last sections until about `over` tokens are saved; whether that was any."""
+        left = over
+        sections: Sequence[Lines | Names] = (*self.names.values(), *reversed(self.lines.values()))
+        for section in sections:
+            while left > 0 and section.taken:
+                left -= self.material.request.count(section.drop())
+        return left < over
+
+
+def _newest_first(lines: Iterable[str]) -> Iterator[Line]:
+    """A bullet for each line, shown in the opposite order."""
+    return (Line(f"- {_flat(line)}", -at) for at, line in enumerate(distinct(lines)))
+
+
+def _distinct(lines: Iterable[Line]) -> Iterator[Line]:
+    seen: set[str] = set()
+    for line in lines:
+        if (key := line.text.casefold()) not in seen:
+            seen.add(key)
+            yield line
+
+
+def _flat(text: str) -> str:
+    """On one line: a line break of any kind inside would begin a line, or a heading, of its own."""
+    return " ".join(text.split())
+
+
+def _in_turn(paths: list[str], files: dict[str, str]) -> list[str]:
+    """Files read and files written by turns, then the others: none of the two kinds leaves the other without room."""
+    kinds = [[path for path in paths if files.get(path) == kind] for kind in ("written", "read")]
+    longest = max(map(len, kinds))
+    turns = [path for at in range(longest) for kind in kinds for path in kind[at : at + 1]]
+    return [*turns, *(path for path in paths if path not in files)]
+
+
+def _ends(path: str) -> Iterator[str]:
+    """The last parts of a path, each of which may stand for it elsewhere."""
+    parts = path.split(":")[0].strip("/").split("/")
+    return ("/".join(parts[at:]) for at in range(1, len(parts)))
+
+
+def _is_short(request: str) -> bool:
+    return len(request.encode("utf-8", "surrogatepass")) < SHORT or is_closing(request)
+
+
+def _is_question(request: Request) -> bool:
+    return bool(request.reply) and request.opening.endswith(("?", "？"))
+
+
+def _kind(name: str) -> Kind:
+    return next((kind for kind, _ in names_of(name)), "number")
+
+
+def _label(name: str, kind: Kind) -> str:
+    if kind == "number":
+        return QUANTITIES if " " in name else "amounts and dates"
+    return {"path": "mentioned", "url": "urls"}.get(kind, "ids")

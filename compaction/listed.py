@@ -1,0 +1,108 @@
+"""Names in what was read: how often each was said, used in calls and printed, and which are worth a list.
+
+Of one output only some are taken: a listing of a thousand files is no thousand things worth knowing. Names inside the
+trees of dependencies and tools are none, unless a person said them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter as Tally
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from .messages import Call
+from .names import WORD_BREAKS, Kind, measures, names_of
+
+FROM_ONE = {"path": 12}  # names of a kind that one output brings, unless they are met elsewhere, too
+FROM_ONE_OTHERS = 24
+_TREES = re.compile(
+    r"(?:^|/)(?:node_modules|\.pnpm|site-packages|dist-packages|\.git|vendor|\.venv|venv|__pycache__|\.tox|\.next"
+    r"|\.cache|\.npm|\.cargo|\.mypy_cache|\.pytest_cache|bower_components|Pods|\.gradle)(?:/|$)"
+)
+_BUILT = re.compile(r"(?:^|/)(?:deps|_build|dist|build|target)/")
+_NO_NAMES = frozenset(("/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/usr/bin/env", "/bin/bash", "/bin/sh"))
+_SEPARATOR = "\0"
+
+
+@dataclass(slots=True)
+class Name:
+    """One exact thing: in how many messages it was said, in how many calls used, in how many results printed."""
+
+    kind: Kind
+    said: int = 0
+    called: int = 0
+    printed: int = 0
+    tool: str = ""  # the one last called with it
+
+    @property
+    def weight(self) -> int:
+        """What people say and calls are made with is needed more than output, and so is what is repeated."""
+        return 6 * min(self.said, 4) + 4 * min(self.called, 4) + min(self.printed, 6)
+
+
+Read = tuple[str, Sequence[Call], Sequence[tuple[str, str]], bool]  # words, calls, results, typed
+
+
+def names_in(newest: Sequence[Read]) -> dict[str, Name]:
+    """The names in all that was read, newest message first; the most recent first among those said."""
+    spoken = [words for words, *_ in newest]
+    calls: dict[str, list[str]] = {}
+    for _, called, _, _ in newest:
+        for call in called:
+            calls.setdefault(call.name, []).append(call.arguments)
+    found: dict[str, Name] = {}
+    for said in spoken:
+        for measure in dict.fromkeys(measures(said)) if said else ():
+            found.setdefault(measure, Name("number")).said += 1
+    _meet(found, spoken, "said")
+    for tool, arguments in calls.items():
+        for name in _meet(found, arguments, "called"):
+            found[name].tool = found[name].tool or tool
+    _meet(found, [text for _, _, results, _ in newest for _, text in results], "printed", capped=True)
+    typed = {name for words, *_, by_person in newest if by_person for name in _trees_in(words)}
+    return {
+        name: known
+        for name, known in found.items()
+        if name in typed or not (is_noise(name, known.kind) or (_is_built(name, known.kind) and not known.called))
+    }
+
+
+def is_noise(name: str, kind: Kind) -> bool:
+    """Whether a path is one of a dependency or of every system."""
+    return kind == "path" and (bool(_TREES.search(name)) or name in _NO_NAMES)
+
+
+def _is_built(name: str, kind: Kind) -> bool:
+    """Whether a path is in a place that is often, not always, somebody else's; one that a call names is told."""
+    return kind == "path" and bool(_BUILT.search(name))
+
+
+def _trees_in(words: str) -> Iterable[str]:
+    return (name for word in words.split() for kind, name in names_of(word) if is_noise(name, kind))
+
+
+def _meet(found: dict[str, Name], texts: list[str], how: str, capped: bool = False) -> dict[str, None]:
+    """Count the names in the texts under `how`; the names met."""
+    met: dict[str, None] = {}
+    for words in _words(texts):
+        new: Tally[str] = Tally()
+        for word in words:
+            for kind, name in names_of(word):
+                known = found.get(name)
+                if known is None:
+                    new[kind] += 1
+                    if capped and new[kind] > FROM_ONE.get(kind, FROM_ONE_OTHERS):
+                        continue
+                    known = found[name] = Name(kind)
+                setattr(known, how, getattr(known, how) + 1)
+                met[name] = None
+    return met
+
+
+def _words(texts: list[str]) -> Iterable[dict[str, None]]:
+    """The distinct words of each text. One long text is taken apart far faster."""
+    everything = _SEPARATOR.join(text.replace(_SEPARATOR, " ") for text in texts if text)
+    for mark in WORD_BREAKS:
+        everything = everything.replace(mark, " ")
+    return (dict.fromkeys(text.split()) for text in everything.split(_SEPARATOR))

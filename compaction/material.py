@@ -1,0 +1,115 @@
+"""What the transcript gives for a summary without a model, read once."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from . import facts as f
+from .actions import Work, path_of
+from .digest import SummaryRequest
+from .facts import Facts
+from .lines import clip
+from .names import names_of, words_of
+from .people import spoken
+from .requests import Request
+from .secrets import redact
+from .sections import ANSWERED, TALLY, TASK, read_back
+
+NEWEST = 3  # pieces of work that are told first, whatever they are
+SOON = 12  # pieces of work within which one that went well can be the fix of one that did not
+
+
+class Material:
+    """What the transcript gives for a summary; read once, whatever becomes of it."""
+
+    def __init__(self, request: SummaryRequest) -> None:
+        self.request = request
+        size = len(request.sources)
+        places = request.places or range(size + len(request.kept))
+        self.found = f.gather(request.sources, tuple(places[:size]))
+        self.kept = f.gather(request.kept, tuple(places[size:]))
+        self.earlier = read_back(redact(request.previous_summary))
+        turns = sorted([*self.found.turns, *self.kept.turns], key=lambda turn: turn.place)
+        open_before = () if ANSWERED in self.earlier[TASK] else (*self.earlier["Goal"], *self.earlier[TASK])
+        self.requests = f.requests_of(turns, open_before)
+        self.turns = turns
+        self.kept_places = {turn.place for turn in self.kept.turns}
+        self.head = tally(self.found, request)
+        self.focus = [
+            word for word in request.focus.casefold().split() if len(word.encode("utf-8", "surrogatepass")) > 2
+        ]
+        self.labels = self.found.labels()
+        self.plan = self.kept.plan and [] or self.found.plan
+
+    def is_in_focus(self, text: str) -> bool:
+        """Whether one of the focus' words stands in the text."""
+        lowered = text.casefold()
+        return any(word in lowered for word in self.focus)
+
+    @cached_property
+    def latest(self) -> Request | None:
+        """The newest request that is open; if none is, the newest."""
+        asked = [request for request in self.requests if len(request.newest) > 0]
+        return next((request for request in reversed(asked) if request.open), asked[-1] if asked else None)
+
+    @cached_property
+    def work(self) -> tuple[list[Work], list[Work]]:
+        """What was done, and what failed to the end; a failure that something later got over is told there."""
+        done: list[Work] = []
+        failed: list[Work] = []
+        fixes: dict[str, tuple[int, Work]] = {}
+        for back, work in enumerate(reversed(self.found.work)):
+            trouble = work.failed()
+            fix = fixes.get(_same_try(work))
+            if not trouble:
+                done.append(work)
+                fixes[_same_try(work)] = (back, work)
+            elif fix is None or (work.kind != "run" and back - fix[0] > SOON):
+                if work.weight or back < NEWEST:
+                    failed.append(work)
+            elif not fix[1].before:
+                fix[1].before = trouble
+        return done, failed
+
+    @cached_property
+    def whose(self) -> dict[int, str]:
+        """The person whom the message at a place is about, where there are several."""
+        several = len(self.found.people) > 1
+        return {turn.place: turn.person for turn in self.found.turns if several and turn.person}
+
+    @cached_property
+    def owners(self) -> dict[str, str]:
+        """For a name said or used only where the talk was about one person: that person."""
+        found: dict[str, str] = {}
+        if not self.found.people:
+            return found
+        for turn in self.found.turns:
+            for text in (turn.words, *(call.arguments for call in turn.calls)):
+                for word in words_of(text) if text else ():
+                    for _, name in names_of(word):
+                        found[name] = turn.person if found.get(name, turn.person) == turn.person else ""
+        return {name: person for name, person in found.items() if person and person != name}
+
+
+def _same_try(work: Work) -> str:
+    """Equal for two tries at the same thing: of commands their first two words, of calls tool and person."""
+    deed = work.last
+    if work.kind == "run":
+        return f"run {' '.join(work.name(80).strip('`').split()[:2])}"
+    if work.kind in ("edit", "write", "read"):
+        return f"{deed.call.name} {path_of(deed)}"
+    return f"{deed.call.name} {deed.person}"
+
+
+def tally(found: Facts, request: SummaryRequest) -> str:
+    """What the summary was made from, in one line."""
+    roles = ", ".join(f"{n:,} {role or 'other'}" for role, n in found.roles.most_common())
+    tools = ", ".join(f"{name or '?'} {n:,}" for name, n in found.tools.most_common(6))
+    when = f" on {request.today.isoformat()}" if request.today else ""
+    days = sorted({turn.day for turn in found.turns if turn.day})
+    written = f" of {spoken(days[0])}" + (f" to {spoken(days[-1])}" if len(days) > 1 else "") if days else ""
+    focus = f" Focus: {redact(clip(request.focus, f.LINE))}." if request.focus.strip() else ""
+    calls = f" Tool calls: {tools}." if tools else ""
+    read = f"{TALLY}{when} from {len(request.sources):,} messages ({roles}){written}."
+    unread = f" Of the oldest {found.unread:,} nothing was read." if found.unread else ""
+    return f"{read}{unread}{calls}{focus} Newer messages outrank all of it."

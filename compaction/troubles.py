@@ -1,0 +1,83 @@
+"""What went wrong in a call, told by its structure first: flags, exit codes, `"success": false`; then by its words.
+
+A tool that shows text (a file, a diff, a log) shows words about errors too, so of such a call only its structure
+counts, or a short answer that is a report.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from .lines import parsed
+from .sentences import error_line
+
+_HEAD = 600  # characters in which a text says how its call ended
+_SHORT = 3  # lines of an answer that can be a report and not a text
+_EXIT = re.compile(
+    r"(?i)\A\s*(?:error: )?exit(?:ed)?(?: with)?(?: status| code)?:? ([1-9]\d{0,5})\b"
+    r"|^(?:process exited with code|exit code:) ([1-9]\d{0,5})\b"
+    r"|\bcommand (?:exited|completed|finished|failed) with (?:exit )?code ([1-9]\d{0,5})\b",
+    re.MULTILINE,
+)
+_CODE_KEY = re.compile(r'"(?:exit_?code|returncode|exit_status)": ?"?(-?[1-9]\d{0,5})\b')
+_FALSE_KEY = re.compile(r'"(?:success|ok)": ?false\b|"(?:is_?error)": ?true\b')
+_CODES = ("exit_code", "exitCode", "exitcode", "returncode", "exit_status")
+_TEXTS = ("error", "stderr", "output", "message", "stdout", "result", "content", "reason")
+_TAGS = re.compile(r"</?tool_use_error>")
+
+
+def trouble(text: str, flagged: bool = False, shows: bool = False) -> str:
+    """One line on what went wrong, "" if nothing did.
+
+    `flagged`: the message itself says that the call failed. `shows`: the call shows some text, words in which do not
+    count.
+    """
+    values = parsed(text) if text.lstrip()[:1] == "{" else None
+    said = _of_values(values, shows) if isinstance(values, dict) else _of_text(text, shows)
+    if said or not flagged:
+        return _TAGS.sub("", said)
+    return _TAGS.sub("", _first(text)) or "failed"
+
+
+def _of_values(values: dict[str, Any], shows: bool) -> str:
+    code = next((values[key] for key in _CODES if key in values), None)
+    inner = values.get("metadata")
+    if code is None and isinstance(inner, dict):
+        code = inner.get("exit_code")
+    words = next((v for key in _TEXTS if isinstance(v := values.get(key), str) and v.strip()), "")
+    if code not in (None, 0, "0", "", False):
+        return f"exit {code}: {_telling(words)}".rstrip(": ")
+    refused = values.get("success") is False or values.get("ok") is False
+    if refused or any(values.get(key) is True for key in ("is_error", "isError")):
+        return _telling(words) or "no success"
+    error = values.get("error")
+    if isinstance(error, str) and error.strip():
+        return _telling(error)
+    return "" if shows or code is not None else error_line(words)
+
+
+def _of_text(text: str, shows: bool) -> str:
+    found = _EXIT.search(text[:_HEAD]) or _EXIT.search(text[-_HEAD:]) if "xit" in text or "xecut" in text else None
+    if found:
+        code = next(group for group in found.groups() if group)
+        return f"exit {code}: {_telling(text[found.end() :] or text[: found.start()])}".rstrip(": ")
+    if text.lstrip()[:1] == "{" and (code_key := _CODE_KEY.search(text)):  # JSON whose middle was left out
+        return f"exit {code_key[1]}: {error_line(text)}".rstrip(": ")
+    if text.lstrip()[:1] == "{" and _FALSE_KEY.search(text):
+        return error_line(text) or "no success"
+    if text.lstrip().startswith("<tool_use_error>"):
+        return _first(text)
+    if shows and text.strip().count("\n") >= _SHORT:
+        return ""
+    return error_line(text)
+
+
+def _telling(text: str) -> str:
+    """The line that says what went wrong: one with such words, or the last one of a program's output."""
+    lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
+    return error_line(text) or (lines[-1] if lines else "")
+
+
+def _first(text: str) -> str:
+    return next((line.strip() for line in text.splitlines() if line.strip()), "")

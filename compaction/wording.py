@@ -1,0 +1,184 @@
+"""Calls in the words a person would use: "Cancelled reservation XEHM4B", "flights HAT136 2024-05-20".
+
+Templates over a tool's name and arguments. Values stay word for word; only the names of tools become words, and those
+of tools whose first word is no verb known here stay as they are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+from .lines import clip, parsed
+from .secrets import redact
+from .sentences import set_of
+
+_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+_IRREGULAR = {
+    **{
+        "send": "Sent",
+        "resend": "Resent",
+        "set": "Set",
+        "reset": "Reset",
+        "put": "Put",
+        "make": "Made",
+        "buy": "Bought",
+    },
+    **{
+        "sell": "Sold",
+        "pay": "Paid",
+        "build": "Built",
+        "write": "Wrote",
+        "undo": "Undid",
+        "split": "Split",
+        "run": "Ran",
+    },
+    **{"give": "Gave", "take": "Took", "withdraw": "Withdrew", "submit": "Submitted", "commit": "Committed"},
+    **{"transfer": "Transferred", "cancel": "Cancelled", "stop": "Stopped", "drop": "Dropped", "ship": "Shipped"},
+    **{"refer": "Referred", "tag": "Tagged", "unsubscribe": "Unsubscribed", "plan": "Planned", "swap": "Swapped"},
+}
+_CHANGING = set_of(
+    """book rebook cancel update modify create delete remove add send resend transfer exchange return refund order
+    submit post put patch set reset assign reassign close reopen approve reject confirm schedule reschedule move
+    rename copy merge push deploy publish upload install uninstall enable disable start stop restart kill issue
+    charge pay reserve register invite archive restore save insert replace apply commit revert resolve escalate
+    complete mark grant revoke change adjust trigger upgrade downgrade convert import export subscribe
+    unsubscribe make buy sell build drop append attach detach link unlink block unblock lock unlock reply
+    forward ship tag untag undo write edit swap release withdraw give rotate migrate provision scale activate
+    deactivate suspend terminate accept decline file log record note notify"""
+)
+_READING = set_of(
+    """get list search find read lookup look check fetch query show view describe count calculate compute think
+    inspect browse load retrieve validate verify glob grep ls cat status history explain compare estimate wait
+    poll web"""
+)
+PERSON_KEY = re.compile(
+    r"(?i)(?:user|customer|client|member|account|guest|patient|employee|person|contact|subscriber)_?(?:id|name|no|number)?$"
+)
+_ID_KEY = re.compile(
+    r"(?i)(?:^|_)(?:id|number|no|key|code|ref|reference|ticket|order|issue|branch|pr|slug|sha|uuid)s?$"
+)
+PERSONAL_KEY = re.compile(
+    r"(?i)(?:^|_)(?:dob|date_of_birth|birth(?:day|date|_date)?|ssn|phone|mobile|address\w*|street|zip|postcode|email|gender|age)$"
+)
+_LONG_TEXT = 60  # characters of a value that needs its name beside it no longer
+
+
+def words_of_tool(name: str) -> list[str]:
+    """The words of a tool's own name in lower case: "mcp__desk__cancelOrder" is cancel, order."""
+    own = re.split(r"__|[.:/]", name)[-1]
+    return [word.lower() for word in _WORDS.findall(own)]
+
+
+def is_changing(name: str) -> bool:
+    """Whether a tool's name says that it changes something."""
+    words = words_of_tool(name)
+    return bool(words) and words[0] in _CHANGING
+
+
+def is_reading(name: str) -> bool:
+    """Whether a tool's name says that it only looks something up."""
+    words = words_of_tool(name)
+    return bool(words) and words[0] in _READING
+
+
+def past(verb: str) -> str:
+    """The past tense of a verb, capitalised."""
+    if verb in _IRREGULAR:
+        return _IRREGULAR[verb]
+    if verb.endswith("e"):
+        return f"{verb}d".capitalize()
+    if verb.endswith("y") and verb[-2:-1] not in "aeiou":
+        return f"{verb[:-1]}ied".capitalize()
+    return f"{verb}ed".capitalize()
+
+
+def subject_of(name: str, arguments: dict[str, Any]) -> tuple[str, str]:
+    """Key and value of the argument that says what a call is about: an id that fits the tool's words, or the first."""
+    ids = [
+        (key, str(value))
+        for key, value in arguments.items()
+        if isinstance(value, (str, int)) and not isinstance(value, bool) and _ID_KEY.search(key)
+        and not PERSON_KEY.search(key) and 0 < len(str(value)) <= 80
+    ]  # fmt: skip
+    words = words_of_tool(name)[1:]
+    fitting = (pair for pair in ids if any(word.rstrip("s") in pair[0].lower() for word in words))
+    return next(fitting, ids[0] if len(ids) == 1 else ("", ""))
+
+
+def person_in(arguments: dict[str, Any]) -> str:
+    """Whom a call is for, as its arguments say; "" if they do not."""
+    found = (v for key, v in arguments.items() if PERSON_KEY.search(key) and isinstance(v, str) and _is_id(v))
+    return next(found, "")
+
+
+def _is_id(value: str) -> bool:
+    return 3 <= len(value) <= 60 and " " not in value and any(c.isdigit() or c in "_@" for c in value)
+
+
+def sentence(name: str, subject: str, person: str, details: str) -> str:
+    """`Cancelled reservation XEHM4B for mia_li_3668: reason weather`."""
+    verb, *rest = words_of_tool(name)
+    what = " ".join([past(verb), *rest, *([subject] if subject else [])])
+    whom = f" for {person}" if person else ""
+    return f"{what}{whom}{': ' if details else ''}{details}"
+
+
+def details_of(arguments: dict[str, Any], without: tuple[str, ...], most: int) -> str:
+    """The other arguments as `name value` pairs, each list and object flattened to its values."""
+    pairs = (
+        _pair(key, value)
+        for key, value in arguments.items()
+        if value not in (None, "", [], {}) and (not isinstance(value, str) or value not in without)
+    )
+    return clip(redact(", ".join(pair for pair in pairs if pair)), most)
+
+
+def in_words(value: Any, most: int) -> str:
+    """A value of JSON as its names and values, without personal data."""
+    if isinstance(value, dict):
+        pairs = (_pair(key, item) for key, item in value.items() if item not in (None, "", [], {}))
+        return clip(redact(", ".join(pair for pair in pairs if pair)), most)
+    return clip(redact(" + ".join(_flat(value, 3))), most)
+
+
+def _pair(key: str, value: Any) -> str:
+    if PERSONAL_KEY.search(key):
+        return ""
+    flat = " + ".join(_flat(value, 3)) if isinstance(value, list) else " ".join(_flat(value, 3))
+    if len(flat) > _LONG_TEXT and isinstance(value, str):
+        return f'"{flat}"'
+    return f"{key.removesuffix('_id').replace('_', ' ')} {flat}"
+
+
+def _flat(value: Any, depth: int) -> Iterator[str]:
+    """The texts in a value; those of an object inside a list as one."""
+    if isinstance(value, dict) and depth:
+        for key, item in value.items():
+            if not PERSONAL_KEY.search(str(key)):
+                yield from _flat(item, depth - 1)
+    elif isinstance(value, list) and depth:
+        for item in value:
+            yield " ".join(_flat(item, depth - 1))
+    elif isinstance(value, bool):
+        yield "yes" if value else "no"
+    elif value is not None and depth:
+        yield " ".join(str(value)[:2_000].split())
+
+
+_STRING = re.compile(r'"(\w{1,40})": ?("(?:[^"\\]|\\.){0,4000}")')
+_MOST_PAIRS = 20
+
+
+def arguments_in(text: str) -> dict[str, Any]:
+    """The arguments of a call by name; of JSON whose middle was left out the whole texts; {} if they are no object."""
+    if text.lstrip()[:1] != "{":
+        return {}
+    value = parsed(text)
+    if isinstance(value, dict):
+        return value
+    pairs = islice(_STRING.finditer(text), _MOST_PAIRS)
+    found = {match[1]: parsed(match[2]) for match in pairs}
+    return {key: value for key, value in found.items() if isinstance(value, str)}
