@@ -11,7 +11,7 @@ from .lines import clip, distinct
 from .listed import Name, is_noise
 from .material import NEWEST, Material
 from .names import Kind, names_of, words_of
-from .requests import Request, is_closing, question_in
+from .requests import Request, gist, is_closing, question_in
 from .secrets import redact
 from .sections import (
     ALL_TITLES,
@@ -35,7 +35,7 @@ from .wording import PERSONAL_KEY
 CONSTRAINTS_SHARE, PLAN_SHARE = 0.5, 0.3  # of the budget: the most they take, whatever else there is
 DONE_SHARE = 0.15  # of the budget: set aside for what was done, before any names
 # Of what these leave: the most that is set aside for names said or called, and of the rest for those merely printed.
-NEEDED_SHARE, PRINTED_SHARE = 0.8, 0.7
+NEEDED_SHARE, PRINTED_SHARE = 0.88, 0.75
 SHARES = {  # of what is then left for lines; what one leaves over the next one has
     "Goal": 0.10,
     "Current state": 0.16,
@@ -44,7 +44,8 @@ SHARES = {  # of what is then left for lines; what one leaves over the next one 
     "Decisions": 0.08,
     "Questions": 0.04,
 }
-EARLIER_REQUESTS, EARLIER_STATES = 7, 3  # lines of an earlier summary that are carried on, if there is news
+ANSWERED_SHARE = 0.1  # of what is then left: requests with their answers, before names that were merely printed
+EARLIER_STATES = 3  # lines of an earlier summary's state that are carried on, if there is news
 EARLIER_WEIGHT = 4  # of a name in an earlier summary: as if a call had used it
 SHORT = 30  # bytes of a request that says little by itself ("yes, go on"); a script may say a word in one character
 _OPEN, _ANSWERED = "Open: ", "Answered: "
@@ -123,24 +124,26 @@ class Draft:
         before = (Line(f"- {text}", at - len(earlier)) for at, text in reversed(list(enumerate(earlier))))
         yield from _distinct(chain(told, before))
 
-    def _told(self, work: Work) -> Line:
-        return Line(f"- {_flat(work.done(self.detail, self.material.found.dated))}", work.last.at)
+    def _told(self, work: Work, detail: int = 0) -> Line:
+        return Line(f"- {_flat(work.done(detail or self.detail, self.material.found.dated))}", work.last.at)
 
     def _besides(self) -> Iterator[Line]:
         """What is told where room is left: requests that were answered, and what was only looked at."""
         looks = (work for work in self.material.work[0] if not work.weight and work.kind != "read")
-        yield from _distinct(chain(self._finished(), map(self._told, looks)))
+        yield from _distinct(chain(self._finished(), (self._told(work, f.DETAIL // 2) for work in looks)))
 
     def _finished(self) -> Iterator[Line]:
         """Requests that were answered, the newest first."""
         latest, kept = self.material.latest, self.material.kept_places
         for request in reversed(self.material.requests):
-            told = request.open or request is latest or request.place in kept or _is_question(request)
-            if not told and not _is_short(request.opening):
+            skipped = request.open or request is latest or request.place in kept or _is_question(request)
+            answer = gist(request.reply, self.line)
+            if not skipped and not (is_closing(request.opening) if answer else _is_short(request.opening)):
                 person = self.material.whose.get(request.place, "")
                 whose = f"{person}'s " if person else ""
                 asked = _flat(clip(request.opening, self.line // 2))
-                yield Line(f'- Answered {whose}request: "{asked}"', request.place - 0.5)
+                told = f'"{asked}" -> {_flat(answer)}' if answer else f'"{asked}"'
+                yield Line(f"- Answered {whose}request: {told}", request.place - 0.5)
 
     def _state(self) -> Iterator[Line]:
         said = [clip(words, 2 * self.line) for words in islice(self.material.found.replies(), 3)]
@@ -272,9 +275,10 @@ class Draft:
         left -= self._take_names(left - printed, self.needed)
         left -= self.lines["Actions done"].take(left - printed, count)
         left += self._give_back_names()
-        left -= self._take_names(left, self.known)
         actions = self.lines["Actions done"]
         actions.offered = chain(actions.offered, self._first(self._besides()))
+        left -= actions.take(int(left * ANSWERED_SHARE), count)
+        left -= self._take_names(left, self.known)
         for section in self.lines.values():
             left -= section.take(left, count)
         self._give_back_names()

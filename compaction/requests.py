@@ -13,6 +13,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from .cancelling import takes_back
+from .lines import clip
+
 _LOOKED_AT = 2_000  # characters at either end of a message
 _MARKER = re.compile(r"#{2,}[A-Z_]{3,20}#{2,}|\[(?:END|STOP|DONE)\]|<(?:end|stop)/?>")
 # How outputs and notices begin: SWE-agent, OpenHands, Claude Code.
@@ -157,6 +160,19 @@ def question_in(reply: str) -> str:
     return found[-1] if found else ""
 
 
+_MARKED = re.compile(r"\*\*[^*\n]{2,60}\*\*|^[A-ZÄÖÜ][\w ]{2,30}:\s", re.MULTILINE)
+_EXACT = re.compile(r"\d|[/_`]")
+
+
+def gist(reply: str, most: int) -> str:
+    """What a reply comes to: lines with a mark of their own, else sentences that name something exact; "" for none."""
+    lines = [line.strip() for line in reply[: 4 * _LOOKED_AT].splitlines()]
+    lines = [line for line in lines if line and line[0] not in "|#`"]
+    told = [line for line in lines if _MARKED.search(line) and _EXACT.search(line)]
+    pieces = (piece for line in lines for piece in _SPLIT.split(line) if len(piece) > 8 and "?" not in piece)
+    return clip(" ".join(told or [piece for piece in pieces if _EXACT.search(piece)][:2]), most)
+
+
 def requests_in(said: Iterable[Said], before: Iterable[str] = ()) -> list[Request]:
     """The requests, oldest first; those still open from `before`, an earlier summary, come first."""
     found = [Request(-1, text) for text in before]
@@ -173,10 +189,12 @@ def requests_in(said: Iterable[Said], before: Iterable[str] = ()) -> list[Reques
         text = plain(one.words)
         if is_closing(one.words) and (not question or _MARKER.search(one.words)):
             _close(found)
-        elif question and found and found[-1].open and not is_greeting(text):
+        elif question and not takes_back(text) and found and found[-1].open and not is_greeting(text):
             found[-1].answers.append((one.place, question, text))
         else:
-            found.append(Request(one.place, text))
+            if takes_back(text):
+                _close(found)
+            found.append(Request(one.place, text, open=not takes_back(text)))
         question = ""
     return found
 

@@ -63,6 +63,7 @@ _ID_KEY = re.compile(
 PERSONAL_KEY = re.compile(
     r"(?i)(?:^|_)(?:dob|date_of_birth|birth(?:day|date|_date)?|ssn|phone|mobile|address\w*|street|zip|postcode|email|gender|age)$"
 )
+MANY = 8  # entries of a list that are still told one by one
 _LONG_TEXT = 60  # characters of a value that needs its name beside it no longer
 
 
@@ -138,6 +139,8 @@ def details_of(arguments: dict[str, Any], without: tuple[str, ...], most: int) -
 
 def in_words(value: Any, most: int) -> str:
     """A value of JSON as its names and values, without personal data."""
+    if isinstance(value, list) and len(value) > MANY:
+        return f"{len(value):,} entries"
     if isinstance(value, dict):
         pairs = (_pair(key, item) for key, item in value.items() if item not in (None, "", [], {}))
         return clip(redact(", ".join(pair for pair in pairs if pair)), most)
@@ -145,6 +148,8 @@ def in_words(value: Any, most: int) -> str:
 
 
 def _pair(key: str, value: Any) -> str:
+    if isinstance(value, list) and len(value) > MANY:
+        return f"{key.replace('_', ' ')} {len(value):,} entries"
     if PERSONAL_KEY.search(key):
         return ""
     flat = " + ".join(_flat(value, 3)) if isinstance(value, list) else " ".join(_flat(value, 3))
