@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-
 from .alignment import LightRow
 
 
@@ -34,14 +32,14 @@ class Chains:
     def add(self, row: LightRow) -> None:
         """Take in a row: one more of the messages that it says it carries, or a message of its own."""
         messages = self.said_by(row)
-        if row.handoff == "standalone" and not row.restated:
-            return
-        if row.uid not in self.named and not (row.restated and messages):
-            if row.handoff == "standalone":
-                return
+        if row.handoff == "standalone" or row.of_compaction or (row.restated and messages):
+            if row.restated or row.absorbed:  # what the agent wrote, with somebody's message in it
+                self._carry(row, messages)
+        elif row.uid in self.named:
+            self._carry(row, messages)
+        else:
             self.rows[row.id] = []
-            messages = (row.id, *messages)
-        self._carry(row, messages)
+            self._carry(row, (row.id, *messages))
 
     def join(self, copy: LightRow, source: LightRow) -> None:
         """Take in a row that carries what another row does, whatever the two say of themselves."""
@@ -49,19 +47,23 @@ class Chains:
         self._carry(copy, tuple(dict.fromkeys((self.root[source.id], *self.said_by(copy)))))
 
     def _carry(self, row: LightRow, messages: tuple[int, ...]) -> None:
+        if not messages:
+            return
         self.root[row.id] = messages[0]
         if len(messages) > 1:
             self.others[row.id] = messages[1:]
         for message in messages:
             self.rows[message].append(row)
-        if row.uid and not row.restated:
+        if row.uid and not (row.restated or row.of_compaction):
             self.named[row.uid] = messages[0]
         if row.role == "user" and row.text and not row.scaffold:
             self._asked[row.text] = row.id
 
-    def newest_in(self, rows: Iterable[LightRow]) -> Mapping[int, LightRow]:
-        """The newest of these rows for each message."""
-        return {message: row for row in rows for message in self.of(row.id)}
+    def replace(self, row: LightRow, by: LightRow) -> None:
+        """Put another reading of a row in its place."""
+        for message in self.of(row.id):
+            rows = self.rows[message]
+            rows[rows.index(row)] = by
 
     def newest(self) -> list[LightRow]:
         """The newest row of every message, in the messages' order."""

@@ -24,7 +24,7 @@ from __future__ import annotations
 from bisect import bisect
 from collections import ChainMap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise, takewhile
 from typing import Literal, NamedTuple
 
@@ -185,8 +185,10 @@ class _Reading:
         # Rows that a block of ours which stands was made from: they were in context then, so theirs was not undone.
         self.our_sources = {source for block in ours.values() if not block.undone for source in block.copies.values()}
         self.rows = rows
+        self.last = {row.uid: row.id for row in rows.values()}  # the newest row of each name
         self.chains = Chains()
         self.generation: list[LightRow] = []
+        self.opened_by = 0  # rows of the generation that its block has
         self.pending: list[LightRow] = []  # rows since the last block, among them the next block's head copies
         self.boundaries: list[Boundary] = []
         self.handoffs: dict[str, int] = {}  # the owner's name for a handoff -> its row
@@ -201,7 +203,7 @@ class _Reading:
         block = None if ours else self._named(handoff, after, newest)
         if block is None:
             block = self._aligned(handoff, after, ours)
-        if not self._undone(handoff, block.rows, newest):
+        if not self._undone(handoff, block, newest):
             self._stands(handoff, block)
         self.append([row for row in after if row.id > block.rows[-1].id])
 
@@ -210,22 +212,53 @@ class _Reading:
         chains = self.chains
         known = ChainMap(chains.named, self.handoffs, {row.uid: row.id for row in reversed(self.pending) if row.uid})
         told = after if newest else uids.without_next_head(after, known)
-        behind = uids.tail_of(told, known) if handoff.uid else []
+        behind = uids.tail_of(handoff, told, known) if handoff.uid else []
         opening = uids.head_of(self.pending, known, behind, handoff) if handoff.uid else []
         if not opening and not any(row.uid in known for row in (handoff, *behind)):
             return None
         self._settle_but(opening)
-        sources = chains.newest_in(self.generation)
+        sources = self._sources()
         copied = {row.uid: row for row in self.generation if row.handoff == "standalone"}
 
         def pairs(rows: Iterable[LightRow]) -> Iterator[Pair]:
             for row in rows:
                 for message in chains.said_by(row):
-                    yield row, sources.get(message) or chains.rows[message][-1]
+                    yield from ((row, source) for source in sources.get(message) or chains.rows[message][-1:])
                 if row.handoff == "standalone" and row.uid in copied:
                     yield row, copied[row.uid]
 
-        return _Block([*opening, handoff, *behind], list(pairs(opening)), list(pairs([handoff, *behind])))
+        block = _Block([*opening, handoff, *behind], list(pairs(opening)), list(pairs([handoff, *behind])))
+        self._without_slips(block)
+        return block
+
+    def _sources(self) -> dict[int, list[LightRow]]:
+        """For each message the rows of the generation that were in context when it ended, but for take-backs: all of
+        its block, and behind it the newest one where the agent wrote its transcript anew.
+        """
+        found: dict[int, list[LightRow]] = {}
+        for at, row in enumerate(self.generation):
+            for message in self.chains.of(row.id):
+                if at < self.opened_by:
+                    found.setdefault(message, []).append(row)
+                else:
+                    found[message] = [row]
+        return found
+
+    def _without_slips(self, block: _Block) -> None:
+        """Rows that this compaction summarised and marked as superseded: it counts the originals of its tail, one too
+        many for each message that it merged into another. They stand before those originals, and were not taken back:
+        that begins with a user's row.
+        """
+        most = sum(len(row.absorbed) or row.restated for row in block.rows)
+        copied = {source.id for _, source in (*block.head, *block.tail)}
+        kept = {source.id for copy, source in block.tail if not copy.restated}
+        first = next((at for at, row in enumerate(self.generation) if row.id in kept and row.state == "out"), 0)
+        run = takewhile(lambda row: row.state == "out" and row.id not in copied, reversed(self.generation[:first]))
+        lost = list(takewhile(lambda row: row.role != "user", list(run)[::-1]))
+        for row in lost if len(lost) <= most else ():
+            under = replace(row, state="under")
+            self.generation[self.generation.index(row)] = under
+            self.chains.replace(row, under)
 
     def _aligned(self, handoff: LightRow, after: Sequence[LightRow], ours: KnownBlock | None) -> _Block:
         """The block by the map of the run that wrote it, or by lining up."""
@@ -251,17 +284,22 @@ class _Reading:
         """Those of the rows that are copies for certain; one whose original is gone is a message of its own."""
         return [(row, self.rows[ours.copies[row.id]]) for row in rows if ours.copies.get(row.id) in self.rows]
 
-    def _undone(self, handoff: LightRow, block: list[LightRow], newest: bool) -> bool:
-        """Whether a block was undone: it stands wholly at (0,0), nobody carried its handoff on, and (of the newest one
-        alone it can be told) it was not just taken back row by row, which brings nothing from before it into context.
+    def _undone(self, handoff: LightRow, block: _Block, newest: bool) -> bool:
+        """Whether a block was undone: it stands wholly at (0,0), nobody carried its handoff on, and it was not just
+        taken back row by row, which brings nothing from before it into context.
         """
-        if any(row.state != "out" or row.id in self.our_sources for row in block):
+        if any(row.state != "out" or row.id in self.our_sources for row in block.rows):
             return False
         if handoff.id in self.ours and self.ours[handoff.id].undone:
             return True
         if self.stamps[handoff.id] in self.carried:
             return False
-        return not newest or any(row.state == "live" for row in self.generation)
+        if newest:
+            return any(row.state == "live" for row in self.generation)
+        # What an undo brings back is carried on, or summarised, by the next compaction. Without names nobody can tell.
+        ended = max(row.id for row in block.rows)
+        kept = [source for copy, source in block.tail if source.uid and not copy.restated]
+        return not kept or any(row.state != "out" or self.last[row.uid] > ended for row in kept)
 
     def settle(self) -> None:
         """Make the pending rows messages of the current generation, copies of a compaction without a handoff aside."""
@@ -333,7 +371,7 @@ class _Reading:
         self._add(row for row in block.rows if row.id not in self.chains.root)
         if handoff.uid:
             self.handoffs.setdefault(handoff.uid, handoff.id)
-        self.generation = block.rows
+        self.generation, self.opened_by = block.rows, len(block.rows)
 
     def _before(self, copied: set[int]) -> list[LightRow]:
         """The rows that a compaction found in context, given those that it copied.
@@ -341,12 +379,12 @@ class _Reading:
         It takes every row out of context: one that is in it was not there before, or its copy is not told. Where the
         agent had written its transcript anew without a compaction, only the newest row of a message was in it.
         """
-        newest = self.chains.newest_in(self.generation)
+        sources = self._sources()
         return [
             row
             for row in self.generation
             if (row.state == "under" or row.id in copied)
-            and (row.id not in self.chains.root or newest[self.chains.root[row.id]].id == row.id)
+            and (row.id not in self.chains.root or row in sources[self.chains.root[row.id]])
         ]
 
     def _cut(self, tail: Sequence[Pair], away: Sequence[int]) -> int | None:
@@ -371,7 +409,7 @@ def _entry(rows: list[LightRow], chains: Chains) -> Entry | None:
     newest = rows[-1]
     if newest.state == "out":
         return None
-    alone = [row for row in rows if row.id not in chains.others and not row.restated]
+    alone = [row for row in rows if row.id not in chains.others and not (row.restated or row.of_compaction)]
     full = max(alone or rows, key=lambda row: row.size)
     return Entry(
         id=rows[0].id,

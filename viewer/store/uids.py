@@ -13,6 +13,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import dropwhile, takewhile
 from typing import Any
 
 from .alignment import LightRow
@@ -60,12 +61,17 @@ def head_of(
         is_copy = bool(row.uid) and message < row.id
         if not is_copy or row.uid in kept or (handoff.state == "live" != row.state):
             break
-        if row.handoff != "standalone":
+        if row.handoff != "standalone" and not row.restated:
             if message >= before:
+                head += [row] if row.role == "user" else []  # the newest request, put before an assistant that leads
                 break
             before = message
         head.append(row)
-    return head[::-1]
+    return list(dropwhile(_is_restated, reversed(head)))  # a request is repeated at the end of a block
+
+
+def _is_restated(row: LightRow) -> bool:
+    return row.restated
 
 
 def without_next_head(after: Sequence[LightRow], known: Mapping[str, int]) -> Sequence[LightRow]:
@@ -77,20 +83,22 @@ def without_next_head(after: Sequence[LightRow], known: Mapping[str, int]) -> Se
         row = after[at]
         if row.uid not in known:
             return after
-        if row.handoff != "standalone":
+        if row.handoff != "standalone" and not row.restated:
             if known[row.uid] >= before:
-                return after[: at + 1]
+                said = {known[uid] for each in after[:at] for uid in (each.uid, *each.absorbed) if uid in known}
+                end = at if row.role == "user" and known[row.uid] in said else at + 1
+                return after[: end + sum(1 for _ in takewhile(_is_restated, after[end:]))]
             before = known[row.uid]
     return after
 
 
-def tail_of(after: Sequence[LightRow], known: Mapping[str, int]) -> list[LightRow]:
+def tail_of(handoff: LightRow, after: Sequence[LightRow], known: Mapping[str, int]) -> list[LightRow]:
     """The rows behind a handoff that belong to its block: copies, by their names, and what the agent wrote for itself
     between them, or behind them where a compaction alone writes such rows.
     """
     block: list[LightRow] = []
     waiting: list[LightRow] = []
-    seen: set[str] = set()
+    seen = {handoff.uid, *handoff.absorbed}
     for row in after:
         if row.uid in seen and not row.restated:
             break  # nothing is kept twice: the agent wrote its transcript anew
