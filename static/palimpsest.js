@@ -287,6 +287,7 @@
   // stays there until it is let go, and the button's own request says what the fields say.
   let pressed = false, withheld = false;
   const asking = (element) => element.id === "replan";
+  const answering = () => document.querySelector("#plan :is(button, a).htmx-request");
   on("pointerdown", ({ target }) => { pressed = Boolean(target.closest?.("#plan .actions :is(button, a)")); });
   const letGo = () => setTimeout(() => {
     pressed = false;
@@ -297,14 +298,14 @@
   on("pointercancel", letGo);
   on("htmx:confirm", (event) => {
     if (!asking(event.detail.elt)) return;
-    const sent = document.querySelector("#plan :is(button, a).htmx-request");
+    const sent = answering();
     if (!pressed && !sent) return;
     withheld = !sent;
     event.preventDefault();
   });
   on("htmx:beforeSwap", ({ detail }) => {
-    if (!pressed || !asking(detail.requestConfig.elt)) return;
-    withheld = true;
+    if (!asking(detail.requestConfig.elt) || (!pressed && !answering())) return;
+    withheld = !answering();
     detail.shouldSwap = false;
   });
 

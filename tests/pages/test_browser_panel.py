@@ -82,3 +82,30 @@ def test_an_edit_survives_a_refusal_and_is_not_left_without_a_question(
     assert not screen.evaluate(UNLOAD)
     run = Run.objects.get()
     assert (run.status, run.summary.strip()) == ("applied", "## Goal\nBooked.")
+
+
+def test_undo_on_the_receipt_and_what_a_second_tab_is_told(
+    visit: Visit, open_desk: Callable[..., Desk], at_once: None
+) -> None:
+    desk = open_desk(21)
+    screen, second = visit(), visit()
+    href = f"/stores/hermes/sessions/{desk.session_id}"
+    screen.goto(href)
+    screen.get_by_role("button", name="Preview").click()
+    screen.get_by_role("button", name="Apply").click()
+    receipt = screen.locator("section.card.applied")
+    expect(receipt).to_be_visible()
+    handoff = Run.objects.get().handoff_id
+    second.goto(f"{href}?around={handoff}")
+    expect(second.locator(f"#b{handoff}")).to_be_visible()
+    before = second.locator("#facts").inner_text()
+    receipt.get_by_role("button", name="Undo this compaction…").click()
+    receipt.get_by_role("button", name="Undo", exact=True).click()
+    expect(screen.locator("#said")).to_contain_text("Undone.")
+    expect(screen.locator(f"#b{handoff}")).to_have_count(0)
+    expect(receipt).to_have_count(0)
+    second.locator(f"#b{handoff}-undo").get_by_role("button", name="Branch from here…").click()
+    expect(second.locator("#said")).to_contain_text("Already undone at")
+    expect(second.locator(f"#b{handoff}")).to_have_count(0)
+    expect(second.locator("#facts")).not_to_have_text(before)
+    expect(second.locator("#plan").get_by_role("button", name="Preview")).to_be_enabled()
