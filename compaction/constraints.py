@@ -12,6 +12,11 @@ import re
 
 LONGEST = 1_000  # characters of a sentence that are looked at: longer ones are pasted text, and patterns cost
 
+
+def _set_of(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
 # What may stand before an order: "Please ...", "and ...", "From now on, ...".
 _OPENING = (
     r"(?:^|[.;:,!–—(]\s+|\s-\s|\b(?:and|but|so|then|und|aber|et|mais|y|pero|e|ma)\s+)"
@@ -135,6 +140,24 @@ _PASTED = re.compile(
     r"\d{2,}[:|→]\s{2}|[\w.\[\]]+\s*[-+*/|&]?=[^=]|[\"'].*[\"'][,:]?$|(?:[\w./*-]+: ){1,2}(?:cannot|only|must)\b"
     r"|(?:import|from|def|class|return|raise|if|for|const|let|var|function|assert\w*)\b.*[({:;=]"
 )
+# Without one of these no sentence in Latin letters without accents binds: a first look that costs little.
+_FIRST_LOOK = _set_of(
+    """not don t never only always must mustn shall shouldn should may sure certain ensure avoid refrain stick
+    stay limit restrict hands leave keep ask check consult tell warn confirm wait clear use write take
+    prefer preferably no without circumstances case means account now times whatever please have has is are
+    be exceed doesn most least more less fewer up within below under over above max maximum budget long
+    unless want need wish like rather insist insisting refuse accept rule rules important critical
+    constraint constraints requirement requirements policy prohibited forbidden mandatory required warning
+    guideline guidelines regel regeln wichtig verboten vorgabe regle regles interdit obligatoire regla
+    reglas importante regola regole regra regras zasada zasady obligatorio vietato obbligatorio proibido
+    prohibido nie niemals keinesfalls unbedingt stets nicht kein keine keinen nur immer darf darfst soll
+    sollst sollen finger frag frage fragt fragen muss musst lass lasst lassen ne n pas jamais plus rien il
+    uniquement toujours demande demandez demander doit doivent devez nunca jamas non mai preguntame pregunte
+    pregunta pergunte pergunta chiedi chiedimi siempre solo sempre apenas somente soltanto debe debes deben
+    deve devono devem nigdy tylko zawsze nooit alleen altijd aldrig alltid bara asla daima sadece mag moet
+    moeten go my wouldn won d m re ll"""
+)
+_WORDS = re.compile(r"[a-z]+")
 _ORDER = re.compile(f"(?i){_OPENING}(?:{'|'.join(_ORDERS)})")
 
 
@@ -148,6 +171,8 @@ def is_binding(sentence: str) -> bool:
         return False
     if text.endswith(_QUESTION):
         return bool(_IN_QUESTIONS.search(text))
+    if text.isascii() and _FIRST_LOOK.isdisjoint(_WORDS.findall(text.lower())):
+        return False
     if _LABEL.match(text):
         return True
     if _REPORT.search(text):

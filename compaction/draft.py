@@ -63,9 +63,7 @@ class Draft:
             TASK: self._task(),
             "Goal": self._goal(),
             PLAN: self._plan(),
-            "Constraints": _newest_first(
-                chain(material.found.constraints(), reversed(material.earlier["Constraints"]))
-            ),
+            "Constraints": _newest_first(chain(material.constraints, reversed(material.earlier["Constraints"]))),
             "Actions done": self._actions(),
             "Current state": self._state(),
             "Errors and blockers": self._errors(),

@@ -170,7 +170,8 @@ def gather(messages: Sequence[Message], places: Sequence[int] = ()) -> Facts:
     rows = [(place, row) for place, row in numbered if not m.is_system(row)]
     first = max(len(rows) - TURNS, 0)
     older = [(place, row) for place, row in rows[:first] if m.is_typed(row)]
-    facts = Facts(_attributed(_read([*older, *rows[first:]])), first - len(older))
+    typed = [True] * len(older) + [m.is_typed(row) for _, row in rows[first:]]
+    facts = Facts(_attributed(_read([*older, *rows[first:]], typed)), first - len(older))
     facts.roles.update(legible_name(m.role(row)) for _, row in rows)
     deeds = list(_deeds(facts.turns))
     facts.tools.update(legible_name(deed.call.name) for deed in deeds)
@@ -203,12 +204,12 @@ def _attributed(turns: list[Turn]) -> list[Turn]:
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------
-def _read(rows: Sequence[tuple[int, Message]]) -> list[Turn]:
+def _read(rows: Sequence[tuple[int, Message]], by_people: Sequence[bool]) -> list[Turn]:
     """The messages as turns, every text cut to what is read of it and redacted."""
     messages = [row for _, row in rows]
     words = ["" if m.role(row) in m.RESULT_ROLES else m.said(row.get("content")) for row in messages]
-    outputs = _are_outputs(rows, words)
-    typed = [m.is_typed(row) and not output for row, output in zip(messages, outputs, strict=True)]
+    outputs = _are_outputs(rows, words, by_people)
+    typed = [by_person and not output for by_person, output in zip(by_people, outputs, strict=True)]
     results = [m.results(row) for row in messages]
     for at, output in enumerate(outputs):
         if output:
@@ -235,12 +236,13 @@ def _read(rows: Sequence[tuple[int, Message]]) -> list[Turn]:
     ]
 
 
-def _are_outputs(rows: Sequence[tuple[int, Message]], words: Sequence[str]) -> list[bool]:
+def _are_outputs(rows: Sequence[tuple[int, Message]], words: Sequence[str], by_people: Sequence[bool]) -> list[bool]:
     """Which rows of the user role a program wrote; the first one of a session is the task, whatever it looks like."""
-    first = next((place for place, row in rows if m.is_typed(row)), None)
+    typed = zip((place for place, _ in rows), words, by_people, strict=True)
+    first = next((place for (place, _), by_person in zip(rows, by_people, strict=True) if by_person), None)
     return [
-        bool(text) and m.is_typed(row) and is_output(text, first=place == first and place <= 1)
-        for (place, row), text in zip(rows, words, strict=True)
+        by_person and bool(text) and is_output(text, first=place == first and place <= 1)
+        for place, text, by_person in typed
     ]
 
 

@@ -53,6 +53,11 @@ class Material:
         return next((request for request in reversed(asked) if request.open), asked[-1] if asked else None)
 
     @cached_property
+    def constraints(self) -> list[str]:
+        """What people laid down, newest first."""
+        return list(self.found.constraints())
+
+    @cached_property
     def work(self) -> tuple[list[Work], list[Work]]:
         """What was done, and what failed to the end; a failure that something later got over is told there."""
         done: list[Work] = []

@@ -176,7 +176,7 @@ def gist(reply: str, most: int) -> str:
 def requests_in(said: Iterable[Said], before: Iterable[str] = ()) -> list[Request]:
     """The requests, oldest first; those still open from `before`, an earlier summary, come first."""
     found = [Request(-1, text) for text in before]
-    question = ""
+    still_open, question = list(found), ""
     for one in said:
         if not one.typed:
             if found and not found[-1].reply:
@@ -184,17 +184,18 @@ def requests_in(said: Iterable[Said], before: Iterable[str] = ()) -> list[Reques
             if one.ends:
                 question = question_in(one.words)
                 if not question:
-                    _close(found)
+                    _close(still_open)
             continue
         text = plain(one.words)
         if is_closing(one.words) and (not question or _MARKER.search(one.words)):
-            _close(found)
+            _close(still_open)
         elif question and not takes_back(text) and found and found[-1].open and not is_greeting(text):
             found[-1].answers.append((one.place, question, text))
         else:
-            if takes_back(text):
-                _close(found)
-            found.append(Request(one.place, text, open=not takes_back(text)))
+            if stops := takes_back(text):
+                _close(still_open)
+            found.append(Request(one.place, text, open=not stops))
+            still_open += found[-1:]
         question = ""
     return found
 
@@ -202,3 +203,4 @@ def requests_in(said: Iterable[Said], before: Iterable[str] = ()) -> list[Reques
 def _close(requests: list[Request]) -> None:
     for request in requests:
         request.open = False
+    requests.clear()
