@@ -43,8 +43,9 @@ class Chains:
 
     def join(self, copy: LightRow, source: LightRow) -> None:
         """Take in a row that carries what another row does, whatever the two say of themselves."""
-        self.rows.pop(copy.id, None)
-        self._carry(copy, tuple(dict.fromkeys((self.root[source.id], *self.said_by(copy)))))
+        self.rows.pop(copy.id, None)  # with its own name, where it was taken for a message before
+        said = [message for message in self.said_by(copy) if message != copy.id]
+        self._carry(copy, tuple(dict.fromkeys((self.root[source.id], *said))))
 
     def _carry(self, row: LightRow, messages: tuple[int, ...]) -> None:
         if not messages:
