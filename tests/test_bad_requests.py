@@ -35,6 +35,8 @@ def test_a_hostile_host_is_text(client: Client) -> None:
 
 
 def test_the_log_names_the_setting_that_is_read() -> None:
-    record = logging.LogRecord("d", 40, "f", 1, "You may need to add %r to ALLOWED_HOSTS.", ("x",), None)
+    raised = (ValueError, ValueError("ALLOWED_HOSTS"), None)
+    record = logging.LogRecord("d", 40, "f", 1, "You may need to add %r to ALLOWED_HOSTS.", ("x",), raised)
     assert OwnName().filter(record)
+    assert record.exc_info is None
     assert record.getMessage() == "You may need to add 'x' to PALIMPSEST_ALLOWED_HOSTS."

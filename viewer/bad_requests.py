@@ -29,4 +29,5 @@ class OwnName(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         record.msg = str(record.msg).replace("ALLOWED_HOSTS", SETTING)
+        record.exc_info = None  # where in Django that was found out says nothing, and the other name again
         return True
