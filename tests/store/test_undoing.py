@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sqlite3
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -169,3 +171,64 @@ def test_what_cannot_be_undone_says_why_and_stays(done: Done, since: str) -> Non
     if since != "the session split":  # which the run sees before it looks further
         assert outlook_of(done).refusal == refused.value.message and refused.value.code == "not_undoable"
     assert (query(done.path, "SELECT * FROM messages"), query(done.path, "SELECT * FROM sessions")) == before
+
+
+# -- what cannot be put back exactly -----------------------------------------------------------------------------------
+
+
+def by_hand(path: Path, rows: Sequence[tuple[str, str, dict[str, Any]]]) -> list[int]:
+    """These rows at the end of the session: role, content and further columns; their ids."""
+    with closing(sqlite3.connect(path)) as con, con:
+        ids = []
+        for at, (role, content, more) in enumerate(rows):
+            values = {"session_id": WEEK_29, "role": role, "content": content, "timestamp": 1.97e9 + at, **more}
+            names = ", ".join(values)
+            marks = ", ".join("?" * len(values))
+            ids.append(con.execute(f"INSERT INTO messages ({names}) VALUES ({marks})", list(values.values())).lastrowid)
+        return [row_id for row_id in ids if row_id]
+
+
+CALLS = '[{"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}]'
+UNDER = {"active": 0, "compacted": 1}
+
+
+@pytest.mark.parametrize(
+    ("left_out", "reason"),
+    [
+        ([], ""),
+        ([2], "1 message would come back without the call or the result it belongs to"),
+        ([1], "1 message would come back without the call or the result it belongs to"),
+    ],
+)
+def test_what_would_come_back_without_its_call_or_result_is_refused(
+    path: Path, left_out: list[int], reason: str
+) -> None:
+    before = by_hand(path, [
+        ("assistant", "", {"tool_calls": CALLS, **UNDER}),
+        ("tool", "done", {"tool_call_id": "c1", **UNDER}),
+        ("user", "thanks", UNDER),
+    ])  # fmt: skip
+    (handoff,) = by_hand(path, [("assistant", "[CONTEXT SUMMARY]: sum", {})])
+    originals: dict[int, int | None] = {row_id: None for at, row_id in enumerate(before) if at not in left_out}
+    with reader_of(path) as reader:
+        said = undoing.check_undo(reader, undoing.Undoing(WEEK_29, handoff, (handoff,), originals)).refusal
+    assert reason in said if reason else said == ""
+
+
+@pytest.mark.parametrize(
+    ("content", "refused"),
+    [
+        ("a new question", True),
+        ("Continue from the compressed conversation context above. This marker", False),
+        ("[STILL IN PROGRESS — this is the active request.]\nFix it.", False),
+    ],
+)
+def test_a_message_that_came_with_the_block_is_not_taken_out_of_context(
+    path: Path, content: str, refused: bool
+) -> None:
+    (before,) = by_hand(path, [("user", "hello", UNDER)])
+    handoff, loose = by_hand(path, [("assistant", "[CONTEXT SUMMARY]: sum", {}), ("user", content, {})])
+    with reader_of(path) as reader:
+        what = undoing.Undoing(WEEK_29, handoff, (handoff, loose), {before: None})
+        said = undoing.check_undo(reader, what).refusal
+    assert ("would take 1 message out of context" in said) == refused

@@ -212,19 +212,20 @@ class _Reading:
         chains = self.chains
         known = ChainMap(chains.named, self.handoffs, {row.uid: row.id for row in reversed(self.pending) if row.uid})
         told = after if newest else uids.without_next_head(after, known)
-        behind = uids.tail_of(handoff, told, known) if handoff.uid else []
+        opening = uids.head_of(self.pending, known, (), handoff) if handoff.uid else []
+        behind = uids.tail_of(handoff, told, known, opening) if handoff.uid else []
         opening = uids.head_of(self.pending, known, behind, handoff) if handoff.uid else []
         if not opening and not any(row.uid in known for row in (handoff, *behind)):
             return None
         self._settle_but(opening)
         sources = self._sources()
-        copied = {row.uid: row for row in self.generation if row.handoff == "standalone"}
+        copied = {row.uid: row for row in self.generation if row.handoff == "standalone" or row.of_compaction}
 
         def pairs(rows: Iterable[LightRow]) -> Iterator[Pair]:
             for row in rows:
                 for message in chains.said_by(row):
                     yield from ((row, source) for source in sources.get(message) or chains.rows[message][-1:])
-                if row.handoff == "standalone" and row.uid in copied:
+                if row.uid in copied:
                     yield row, copied[row.uid]
 
         block = _Block([*opening, handoff, *behind], list(pairs(opening)), list(pairs([handoff, *behind])))
@@ -406,7 +407,7 @@ class _Reading:
 
 
 def _entry(rows: list[LightRow], chains: Chains) -> Entry | None:
-    newest = rows[-1]
+    newest = next((row for row in reversed(rows) if row.state == "live"), rows[-1])
     if newest.state == "out":
         return None
     alone = [row for row in rows if row.id not in chains.others and not (row.restated or row.of_compaction)]

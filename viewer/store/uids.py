@@ -92,15 +92,21 @@ def without_next_head(after: Sequence[LightRow], known: Mapping[str, int]) -> Se
     return after
 
 
-def tail_of(handoff: LightRow, after: Sequence[LightRow], known: Mapping[str, int]) -> list[LightRow]:
+def tail_of(
+    handoff: LightRow, after: Sequence[LightRow], known: Mapping[str, int], opening: Sequence[LightRow]
+) -> list[LightRow]:
     """The rows behind a handoff that belong to its block: copies, by their names, and what the agent wrote for itself
-    between them, or behind them where a compaction alone writes such rows.
+    between them, or behind them where a compaction alone writes such rows. `opening` may be the block's head.
+
+    Take-backs go from the end: behind a handoff that is out, the whole block is.
     """
     block: list[LightRow] = []
     waiting: list[LightRow] = []
     seen = {handoff.uid, *handoff.absorbed}
+    if handoff.state == "out" and all(row.state == "out" for row in opening):
+        seen |= {row.uid for row in opening}
     for row in after:
-        if row.uid in seen and not row.restated:
+        if (row.uid in seen and not row.restated) or (handoff.state == "out" != row.state):
             break  # nothing is kept twice: the agent wrote its transcript anew
         waiting.append(row)
         if row.uid in known or row.restated or row.of_compaction:

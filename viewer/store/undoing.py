@@ -6,7 +6,11 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from .columns import Columns
+from compaction import messages as engine
+from compaction import pairs, protocol
+
+from .codec import decode_content
+from .columns import Columns, selection
 from .dialect import Connection, Dialect
 from .errors import NotFound
 from .history import History
@@ -17,7 +21,8 @@ from .stores import Reader
 @dataclass(frozen=True, slots=True)
 class Undoing:
     """A compaction to take back: its block, and each row that was live before it with its copy in the block (None:
-    summarised). `unmapped` says that the map is History's and that it found no copy in the block at all.
+    summarised). `unmapped` says that the map is History's and that it found no copy in the block at all; `twice` are
+    further rows of the block that say what a copy says.
     """
 
     session_id: str
@@ -25,6 +30,7 @@ class Undoing:
     block_ids: tuple[int, ...]
     originals: dict[int, int | None]
     unmapped: bool = False
+    twice: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +63,8 @@ def undoing_from_history(session_id: str, history: History | Outline, handoff_id
         if boundary.handoff_id == handoff_id:
             sources: dict[int, int | None] = {source: copy for copy, source in boundary.copies}
             originals = {row_id: sources.get(row_id) for row_id in boundary.before_ids}
-            return Undoing(session_id, handoff_id, boundary.block_ids, originals, unmapped=not boundary.copies)
+            twice = tuple(copy for copy, source in boundary.copies if sources[source] != copy)
+            return Undoing(session_id, handoff_id, boundary.block_ids, originals, not boundary.copies, twice)
     raise NotFound(f"Message {handoff_id} is not the handoff of a compaction of this session.")
 
 
@@ -84,7 +91,65 @@ def outlook_of(con: Connection, columns: Columns, undoing: Undoing) -> Outlook:
         ).fetchall()
     )
     outlook = Outlook(restored, hidden, later)
-    return replace(outlook, refusal=_refusal(con, columns.dialect, undoing, block, originals))
+    refusal = _refusal(con, columns.dialect, undoing, block, originals) or _inexact(con, columns, undoing, outlook)
+    return replace(outlook, refusal=refusal)
+
+
+def _inexact(con: Connection, columns: Columns, undoing: Undoing, outlook: Outlook) -> str:
+    """Why what would come back is not what was in context before with what was said since; "" when it is."""
+    kept = {*undoing.originals.values(), *undoing.twice}
+    loose = [row_id for row_id in outlook.hidden if row_id not in kept and row_id != undoing.handoff_id]
+    said = [row for row in _messages(con, columns, undoing.session_id, loose, "content") if not _is_the_agents(row)]
+    if said:
+        return f"It would take {_counted(len(said))} out of context that came with or after the summary."
+    after = _messages(con, columns, undoing.session_id, [*outlook.restored, *outlook.later])
+    ends = pairs.loose_ends(after)
+    if not (ends.calls or ends.results):
+        return ""
+    # A session may always have had calls without results; but none may miss one that is stored.
+    first, last = min(undoing.originals), max(undoing.block_ids)
+    where = f"{columns.dialect.unsought.format('session_id')} = ? AND id BETWEEN ? AND ?"
+    found = con.execute(f"SELECT id FROM messages WHERE {where}", [undoing.session_id, first, last]).fetchall()
+    left = {row[0] for row in found} - {row["id"] for row in after} - set(undoing.block_ids)
+    others = _messages(con, columns, undoing.session_id, sorted(left))
+    called = {id_ for row in others for call in engine.calls(row) for id_ in call.ids}
+    answered = {id_ for row in others for id_ in engine.answers(row)}
+    missing = sum(not called.isdisjoint(engine.answers(after[at])) for at in ends.results)
+    missing += sum(
+        not answered.isdisjoint(engine.calls(after[at])[position].ids)
+        for at, positions in ends.calls.items()
+        for position in positions
+    )
+    return f"{_counted(missing)} would come back without the call or the result it belongs to." if missing else ""
+
+
+def _counted(count: int) -> str:
+    return "1 message" if count == 1 else f"{count:,} messages"
+
+
+def _is_the_agents(row: engine.Message) -> bool:
+    return (
+        protocol.is_handoff(row)
+        or (row["role"] == "user" and not engine.is_typed(row))
+        or (protocol.restated(engine.said(row.get("content"))) is not None)
+    )
+
+
+def _messages(
+    con: Connection, columns: Columns, session_id: str, ids: Sequence[int], *more: str
+) -> list[engine.Message]:
+    """These rows of the session in order of their ids: what is needed to pair calls and results, and `more` columns."""
+    wanted = {
+        "id": "NULL", "role": "''", "tool_calls": "NULL", "tool_call_id": "NULL", "display_kind": "NULL",
+        "_compressed_summary": "0", **dict.fromkeys(more, "NULL"),
+    }  # fmt: skip
+    sql = (
+        f"SELECT {selection(columns.messages, wanted)} FROM messages "
+        f"WHERE {columns.dialect.unsought.format('session_id')} = ? AND id IN {columns.dialect.ids} ORDER BY id"
+    )
+    found = con.execute(sql, [session_id, json.dumps(list(ids))]).fetchall() if ids else []
+    rows = [dict(zip(wanted, row, strict=True)) for row in found]
+    return [{**row, "content": decode_content(row["content"])} if "content" in row else row for row in rows]
 
 
 def _refusal(
