@@ -90,9 +90,10 @@ def _about(result: Result) -> list[str]:
 def _losses(found: Survival) -> str:
     kept, statements = found.statements
     printed = sum(total for _, total in found.printed.values())
+    gone = printed - sum(kept for kept, _ in found.printed.values())
     said = f"Of the {found.total:,} details we recognise in the others {len(found.lost):,} are lost"
     stated = f"of the {statements:,} statements they stand in {statements - kept:,}"
-    return f"{said}, {stated}; of {printed:,} more that tools merely printed {len(found.lost_printed):,}."
+    return f"{said}, {stated}; of {printed:,} more that tools merely printed {gone:,}."
 
 
 if __name__ == "__main__":

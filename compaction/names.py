@@ -102,7 +102,8 @@ def _whole(word: str) -> tuple[tuple[Kind, str], ...]:
     word = _bare(word)
     url = word.find("http") if "://" in word else -1
     parts = _PIECE.split(word) if url < 0 else [*_PIECE.split(word[:url]), word[url:]]
-    found = (_NAME.fullmatch(piece) for piece in map(_bare, parts) if 1 < len(piece) <= LONGEST_NAME)
+    pieces = map(_bare, parts) if len(parts) > 1 else parts
+    found = (_NAME.fullmatch(piece) for piece in pieces if 1 < len(piece) <= LONGEST_NAME)
     return tuple((match.lastgroup, match[0]) for match in found if match and not _is_phrase(match))  # type: ignore[misc]  # a group is a Kind
 
 
@@ -113,7 +114,8 @@ def _is_phrase(match: re.Match[str]) -> bool:
 
 def _bare(word: str) -> str:
     """The word without the marks around it."""
-    return _HEADING.sub("", word.lstrip(_LEAD), count=1).rstrip(_TRAIL)
+    word = word.strip(_LEAD)
+    return (_HEADING.sub("", word, count=1) if word[:1] == "#" else word).rstrip(_TRAIL)
 
 
 def measures(text: str) -> list[str]:

@@ -17,84 +17,30 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 
 from . import messages as m
-from . import protocol
 from .anchors import LONGEST_LINE, Anchor, Counts, Survival, commands_of
 from .messages import Message
 from .names import Kind, names_of, words_of
+from .passages import Passage, passages
 from .plan import Plan
-from .secrets import redact, redact_all
+from .secrets import redact
 from .sentences import error_line, is_binding, pasted_error, sentences
-from .statements import SOURCES, Detail, Source, Statement, statements, stems_of
+from .statements import SOURCES, Detail, Statement, statements, stems_of
 
 THOROUGH = 1_500_000  # characters, the newest, of what was said and called, and again of what is left, that are read
 # for details of every kind; what is beyond, and all that tools printed, is looked through for names inside words
 NAMES_OF_A_LINE = 8  # names on a line that a number may belong to: the first
 SHARED_WORDS = 3  # words that a line shares with the statement it keeps: half of them, at most so many
-LONGEST_CALL = 2_000  # characters of a call's arguments whose details its output stands under
+PRINTED_SHOWN = 2_000  # lost details that tools printed which are named; the others are counted
 Key = tuple[frozenset[str], frozenset[str]]  # the heading a value stands under, the names on its line
 _NOWHERE: Key = (frozenset(), frozenset())
 _TOKEN = re.compile(r"[^\W_]+")
 
 
-@dataclass(frozen=True, slots=True)
-class Passage:
-    """One text of a message: what its words, one call or one result say. `around` are the values of its call."""
-
-    text: str
-    source: Source
-    message: int
-    typed: bool = False
-    around: frozenset[str] = frozenset()
-    written: bool = False  # by a compaction: the text of a summary
-
-    @property
-    def origin(self) -> str:
-        """What the recogniser calls the source."""
-        return {"person": "user", "agent": "assistant", "call": "args", "tool": "tool"}[self.source]
-
-
 # --- reading ---------------------------------------------------------------------------------------------------------
-def passages(messages: Sequence[Message], which: Container[int] | None = None, *, live: bool) -> list[Passage]:
-    """The texts of messages (all, or those at the indices in `which`), without credentials and system prompts.
-
-    With `live` what a compaction wrote into them is left out.
-    """
-    found: list[Passage] = []
-    called: dict[str, str] = {}
-    for at, message in enumerate(messages):
-        for call in m.calls(message):
-            called.update(dict.fromkeys(call.ids, call.arguments[:LONGEST_CALL]))
-        if (which is None or at in which) and not m.is_system(message):
-            found += _of_message(message, at, called, live)
-    texts = redact_all([each.text for each in found])
-    return [
-        Passage(text, p.source, p.message, p.typed, p.around, p.written) for text, p in zip(texts, found, strict=True)
-    ]
-
-
-def _of_message(message: Message, at: int, called: dict[str, str], live: bool) -> Iterator[Passage]:
-    for id_, text in m.results(message):
-        yield Passage(text, "tool", at, around=_values(called.get(id_, "")) if text and not live else frozenset())
-    if m.role(message) not in m.RESULT_ROLES:
-        typed = m.is_typed(message)
-        words = m.said(m.live_content(message))
-        if words:
-            yield Passage(words, "person" if typed else "agent", at, typed)
-        if not live and protocol.is_handoff(message):
-            parts = protocol.split(m.body(message), protocol.flag_of(message))
-            yield from (Passage(part.text, "agent", at, written=True) for part in parts if part.kind == "summary")
-    yield from (Passage(call.arguments, "call", at) for call in m.calls(message))
-
-
-def _values(arguments: str) -> frozenset[str]:
-    pieces = statements(arguments, "args", sentences=False) if arguments else ()
-    return frozenset(value for piece in pieces for value in piece.values())
-
-
 def _thorough(found: Sequence[Passage], most: int) -> set[int]:
     """Which of the passages are read for every kind of detail: the newest that fit."""
     chosen: set[int] = set()
@@ -206,6 +152,7 @@ class Found:
         self.details: dict[tuple[Kind, str], _Place] = {}
         self.local: dict[tuple[Kind, str], dict[Key, _Place]] = {}
         self.statements: dict[tuple[str, frozenset[str]], Statement] = {}
+        self.words: set[str] = set()  # those that were looked at
 
     def read(self, found: Sequence[Passage]) -> None:
         spoken = [each for each in found if each.source != "tool"]
@@ -216,6 +163,7 @@ class Found:
                 self._spoken(passage)
             else:
                 self._named(passage, self.anchors)
+        self.words = set()  # what is beyond the thorough part of the talk may be printed as well
         for passage in found:
             if passage.source == "tool":
                 self._printed(passage)
@@ -261,8 +209,10 @@ class Found:
         self._named(passage, self.printed)
 
     def _named(self, passage: Passage, into: dict[tuple[Kind, str], Anchor]) -> None:
-        """Names inside words alone."""
-        for word in words_of(passage.text):
+        """Names inside words alone; each word is looked at once."""
+        new = [word for word in words_of(passage.text) if word not in self.words and not word.isalpha()]
+        self.words.update(new)
+        for word in new:
             for kind, name in names_of(word):
                 if (kind, name) not in into:
                     at = passage.text.find(name)
@@ -284,36 +234,71 @@ def survival_of(
     `printed` what tools merely printed is not counted, which costs less.
     """
     found = Found()
-    texts = [Passage(text, "agent", at) for at, text in earlier if text] + passages(messages, which, live=True)
-    found.read([each for each in texts if printed or each.source != "tool"])
+    before = [Passage(text, "agent", at) for at, text in earlier if text]
+    texts = before + passages(messages, which, live=True, printed=printed)
+    found.read(texts)
     stay = Left(passages(left, live=False))
-    counts: Counts = {}
-    lost: list[Anchor] = []
+    counts, lost = _counted(_said(found, stay))
+    known = {(kind, value) for kind, value in (*found.details, *found.local)} | set(found.anchors)
+    others = ((key, one) for key, one in found.printed.items() if key not in known)
+    printed_counts, printed_lost = _counted(
+        (one, stay.stands(one.text) if one.line else one.text.lower() in stay.names)
+        for (kind, text), one in others
+        if (kind, text.lower()) not in known
+    )
+    gone = [line for line in found.statements.values() if not _is_kept(line, stay)]
+    return Survival(
+        by_kind=counts,
+        lost=tuple(sorted(lost, key=_weight)),
+        printed=printed_counts,
+        lost_printed=tuple(_shown(printed_lost, texts)),
+        statements=(len(found.statements) - len(gone), len(found.statements)),
+        lost_statements=tuple(sorted(map(_stated, gone), key=_weight)),
+    )
 
-    def count(anchor: Anchor, kept: bool) -> None:
-        survived, total = counts.get(anchor.kind, (0, 0))
-        counts[anchor.kind] = (survived + kept, total + 1)
+
+def _said(found: Found, stay: Left) -> Iterator[tuple[Anchor, bool]]:
+    """The details that were said and called, and whether each is kept."""
+    for anchor in found.anchors.values():
+        yield anchor, stay.stands(anchor.text) if anchor.line else stay.holds(anchor.text)
+    for place in found.details.values():
+        yield _anchor(place), stay.holds(place.detail.text)
+    for places in found.local.values():
+        yield from ((_anchor(place), kept) for place, kept in _local(places, stay))
+
+
+def _counted(pairs: Iterable[tuple[Anchor, bool]]) -> tuple[Counts, list[Anchor]]:
+    """(Survived, all) by kind, and the lost ones."""
+    counts: dict[Kind, list[int]] = {}
+    lost: list[Anchor] = []
+    for anchor, kept in pairs:
+        count = counts.setdefault(anchor.kind, [0, 0])
+        count[0] += kept
+        count[1] += 1
         if not kept:
             lost.append(anchor)
+    return {kind: (kept, total) for kind, (kept, total) in counts.items()}, lost
 
-    for anchor in found.anchors.values():
-        count(anchor, stay.stands(anchor.text) if anchor.line else stay.holds(anchor.text))
-    for place in found.details.values():
-        count(_anchor(place), stay.holds(place.detail.text))
-    for places in found.local.values():
-        for place, kept in _local(places, stay):
-            count(_anchor(place), kept)
-    said = dict(counts), tuple(sorted(lost, key=_weight))
-    known = {(kind, value) for kind, value in (*found.details, *found.local)} | set(found.anchors)
-    counts.clear()
-    lost.clear()
-    for key, anchor in found.printed.items():
-        if (key[0], key[1].lower()) not in known and key not in known:
-            count(anchor, stay.stands(anchor.text) if anchor.line else anchor.text.lower() in stay.names)
-    gone = [line for line in found.statements.values() if not _is_kept(line, stay)]
-    shown = tuple(sorted(map(_stated, gone), key=_weight))
-    numbers = (len(found.statements) - len(gone), len(found.statements))
-    return Survival(said[0], said[1], dict(counts), tuple(sorted(lost, key=_weight)), numbers, shown)
+
+def _shown(lost: Sequence[Anchor], texts: Sequence[Passage]) -> Iterator[Anchor]:
+    """The first lost details that tools printed, each with its line; what belongs to a credential is left out."""
+    chosen = sorted(lost, key=_weight)[:PRINTED_SHOWN]
+    wanted = {anchor.message for anchor in chosen}
+    by_message: dict[int, list[str]] = {}
+    for each in texts:
+        if each.source == "tool" and each.message in wanted:
+            by_message.setdefault(each.message, []).append(each.text)
+    clean = {at: redact("\n".join(pieces)) for at, pieces in by_message.items()}
+    for anchor in chosen:
+        text = clean[anchor.message]
+        at = text.find(anchor.text)
+        if anchor.kind == "error":
+            line = redact(anchor.line)
+            yield replace(anchor, text=line, line=line)
+        elif at >= 0:
+            start, end = text.rfind("\n", 0, at) + 1, text.find("\n", at)
+            start = max(start, at - LONGEST_LINE // 2)
+            yield replace(anchor, line=text[start : end if end >= 0 else len(text)][:LONGEST_LINE].strip())
 
 
 def at_stake(plan: Plan) -> Survival:

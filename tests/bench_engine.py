@@ -7,6 +7,8 @@ The long transcripts are those of ../shared/data, the large one the session of 2
 from __future__ import annotations
 
 import gc
+import json
+import random
 import sqlite3
 import subprocess
 import sys
@@ -20,6 +22,7 @@ from typing import Any
 
 import compaction
 from compaction import Message, Policy, counter_for, mask, offline
+from compaction.survival import survival_of
 from tests.compaction.survival import BUDGET, CUTS, WINDOWS, Measured, long_transcripts, measure, message
 from tests.compaction.transcripts import tool_turn
 
@@ -37,6 +40,41 @@ def main(large: Path | None) -> None:
         _large(list(_largest_session(large)), count)
         _memory(large)
     _doubling()
+    _losses()
+
+
+def _losses() -> None:
+    """The loss report of 20 MB: listings and JSON that tools printed, and talk about them."""
+    messages = large_talk()
+    size = sum(len(str(row["content"])) for row in messages)
+    kept = messages[-40:]
+    print(f"\nwhat became of the details, {len(messages):,} messages, {size / 1e6:.1f} MB")
+    _time("  of all of them", lambda: survival_of(messages, range(len(messages) - 40), kept))
+    _time("  without what tools printed (a plan)", lambda: survival_of(messages, None, kept, printed=False))
+
+
+def large_talk(turns: int = 2_000) -> list[Message]:
+    """About 20 MB, the same each time: a question, a call with 10 kB of output, an answer."""
+    dice = random.Random(20)
+    names = [f"{a}_{b}" for a in ("load", "save", "find", "parse", "send") for b in ("row", "page", "order", "user")]
+    code = [f"{n}:    def {dice.choice(names)}_{n % 97}(self, value):  # line {n % 300}" for n in range(2_000)]
+    messages: list[Message] = []
+    for i in range(turns):
+        order = f"B-{dice.randint(10_000, 99_999)}"
+        if i % 2:
+            start = dice.randrange(1_800)
+            output = "\n".join(code[start : start + 190])
+        else:
+            rows = [{"order": f"B-{dice.randint(10_000, 99_999)}", "pieces": n, "state": "sent"} for n in range(200)]
+            output = json.dumps(rows)
+        call = {"id": f"c{i}", "function": {"name": "find", "arguments": json.dumps({"order": order})}}
+        messages += [
+            {"role": "user", "content": f"Where is {order}? It was to reach Ghent on {i % 28 + 1} May."},
+            {"role": "assistant", "content": "", "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": f"c{i}", "content": output},
+            {"role": "assistant", "content": f"Order {order} left with {i % 90} pieces; see src/orders_{i % 50}.py."},
+        ]
+    return messages
 
 
 def _survival(count: compaction.Counter) -> None:

@@ -1,0 +1,70 @@
+"""The texts of messages, one a piece: what is said in each, what it calls, what a tool gave back."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from . import messages as m
+from . import protocol
+from .messages import Message
+from .secrets import redact_all
+from .statements import Source, statements
+
+LONGEST_CALL = 2_000  # characters of a call's arguments whose details its output stands under
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """One text of a message: what its words, one call or one result say. `around` are the values of its call."""
+
+    text: str
+    source: Source
+    message: int
+    typed: bool = False
+    around: frozenset[str] = frozenset()
+    written: bool = False  # by a compaction: the text of a summary
+
+    @property
+    def origin(self) -> str:
+        """What the recogniser calls the source."""
+        return {"person": "user", "agent": "assistant", "call": "args", "tool": "tool"}[self.source]
+
+
+def passages(
+    messages: Sequence[Message], which: Container[int] | None = None, *, live: bool, printed: bool = True
+) -> list[Passage]:
+    """The texts of messages (all, or those at the indices in `which`), without system prompts.
+
+    With `live` what a compaction wrote into them is left out, without `printed` the results of tools are. All are
+    without credentials, but what tools printed with `live`: that is long, and `_shown` redacts the little of it to be
+    shown.
+    """
+    found: list[Passage] = []
+    called: dict[str, str] = {}
+    for at, message in enumerate(messages):
+        for call in m.calls(message):
+            called.update(dict.fromkeys(call.ids, call.arguments[:LONGEST_CALL]))
+        if (which is None or at in which) and not m.is_system(message):
+            found += (each for each in _of_message(message, at, called, live) if printed or each.source != "tool")
+    texts = iter(redact_all([each.text for each in found if each.source != "tool" or not live]))
+    return [each if each.source == "tool" and live else replace(each, text=next(texts)) for each in found]
+
+
+def _of_message(message: Message, at: int, called: dict[str, str], live: bool) -> Iterator[Passage]:
+    for id_, text in m.results(message):
+        yield Passage(text, "tool", at, around=_values(called.get(id_, "")) if text and not live else frozenset())
+    if m.role(message) not in m.RESULT_ROLES:
+        typed = m.is_typed(message)
+        words = m.said(m.live_content(message))
+        if words:
+            yield Passage(words, "person" if typed else "agent", at, typed)
+        if not live and protocol.is_handoff(message):
+            parts = protocol.split(m.body(message), protocol.flag_of(message))
+            yield from (Passage(part.text, "agent", at, written=True) for part in parts if part.kind == "summary")
+    yield from (Passage(call.arguments, "call", at) for call in m.calls(message))
+
+
+def _values(arguments: str) -> frozenset[str]:
+    pieces = statements(arguments, "args", sentences=False) if arguments else ()
+    return frozenset(value for piece in pieces for value in piece.values())
