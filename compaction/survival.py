@@ -37,6 +37,7 @@ SHARED_WORDS = 3  # words that a line shares with the statement it keeps: half o
 PRINTED_SHOWN = 2_000  # lost details that tools printed which are named; the others are counted
 Key = tuple[frozenset[str], frozenset[str]]  # the heading a value stands under, the names on its line
 _NOWHERE: Key = (frozenset(), frozenset())
+_RANK = {"constraint": 0, "error": 0, "command": 0, "date": 2, "version": 2, "number": 3}  # of others 1
 _TOKEN = re.compile(r"[^\W_]+")
 
 
@@ -253,7 +254,7 @@ def survival_of(
         printed=printed_counts,
         lost_printed=tuple(_shown(printed_lost, texts)),
         statements=(len(found.statements) - len(gone), len(found.statements)),
-        lost_statements=tuple(sorted(map(_stated, gone), key=_weight)),
+        lost_statements=tuple(sorted(map(_stated, gone), key=lambda each: -each.message)),
     )
 
 
@@ -357,6 +358,6 @@ def _stated(line: Statement) -> Anchor:
     )
 
 
-def _weight(anchor: Anchor) -> tuple[int, bool, int]:
-    """What people said first, then the agent, calls and tools; of each whole lines, and the newest first."""
-    return SOURCES.index(anchor.source), anchor.kind not in ("constraint", "error", "command"), -anchor.message
+def _weight(anchor: Anchor) -> tuple[int, int, int]:
+    """What people said first, then the agent, calls and tools; of each whole lines, then names, and numbers last."""
+    return SOURCES.index(anchor.source), _RANK.get(anchor.kind, 1), -anchor.message

@@ -41,8 +41,12 @@ def test_what_the_agent_lost_is_looked_for_when_it_is_asked_for(
     lost, total = map(int, re.findall(r"\d+", page.one("h1").text.replace(",", ""))[:2])
     assert 100 < lost < total
     assert f"Of the {total:,} details we recognise" in page.one("main").text
-    assert [each.text.split(":")[0] for each in page.all("h3")] == ["Details", "Statements", "Printed by tools only"]
-    first = page.all("ul", "lost")[0]
+    assert [each.text.split(":")[0] for each in page.one("div", "losses").all("h2")] == [
+        "Statements",
+        "Details",
+        "Printed by tools only",
+    ]
+    first = page.all("ul", "lost")[1]
     named, more = first.all("li")[:-1], first.one("li", "more").one("a")
     assert len(named) == 100 and more.text == f"{lost - 100:,} more"
     fragment = read(signed_in.get(more.attributes["href"], headers=FRAGMENT))

@@ -31,7 +31,7 @@ RECOGNISED = (
 )
 NO_DETAILS = "In what was summarised there is no detail that we recognise."
 OF_DETAILS = "Of the {} we recognise in what people and the agent said and calls were made with, {} {} lost."
-LISTS = {"lost": "Details", "lost_statements": "Statements", "lost_printed": "Printed by tools only"}
+LISTS = {"lost_statements": "Statements", "lost": "Details", "lost_printed": "Printed by tools only"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,8 @@ def _explained(told: Loss | None) -> str:
 
 
 def _lists(noted: Mapping[str, Any], place: Place, handoff_id: int, start: int) -> Iterator[LostList]:
-    for (name, title), loss in zip(LISTS.items(), lost_parts(noted), strict=True):
+    details, statements, printed = lost_parts(noted)
+    for (name, title), loss in zip(LISTS.items(), (statements, details, printed), strict=True):
         if loss is not None:
             named = named_lost(noted[name], place, start)
             stop = start + len(named)

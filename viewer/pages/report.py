@@ -45,11 +45,15 @@ class Lost:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """How many are lost of how many, in words, and how bad that is: the class of its colour, "" for a low one."""
+    """How many are lost of how many, in `words` for a label and `told` as a sentence, and how bad that is.
+
+    `level` is the class of its colour, "" for a low one.
+    """
 
     lost: int
     total: int
     words: str
+    told: str
     level: str
 
 
@@ -58,7 +62,8 @@ def loss_of(lost: int, total: int, what: str) -> Loss:
     share = lost / total if total else 0.0
     level = "bad" if share >= MUCH else "warn" if share >= SOME else ""
     percent = f" ({_percent(share)})" if lost else ""
-    return Loss(lost, total, f"{lost:,} of {formats.counted(total, what)} lost{percent}", level)
+    told = f"{lost:,} of the {formats.counted(total, what)} we recognise {'is' if lost == 1 else 'are'} lost{percent}"
+    return Loss(lost, total, f"{lost:,} of {formats.counted(total, what)} lost{percent}", told, level)
 
 
 def _percent(share: float) -> str:
@@ -72,7 +77,7 @@ class Report:
 
     `masks`: there is no summary, and nothing is summarised. `details` and `statements` of people and the agent are lost
     where they stand neither in the summary nor in a kept message, `printed` are those only tools printed; None where
-    there were none. `named` are the first of the lost details.
+    there were none. `named` are the first of the lost details, `stated` of the statements.
     """
 
     kept: str
@@ -85,11 +90,17 @@ class Report:
     statements: Loss | None
     printed: Loss | None
     named: tuple[Lost, ...]
+    stated: tuple[Lost, ...]
 
     @property
     def unnamed(self) -> int:
         """Lost details that the page does not name."""
         return self.details.lost - len(self.named) if self.details else 0
+
+    @property
+    def unstated(self) -> int:
+        """Lost statements that the page does not name."""
+        return self.statements.lost - len(self.stated) if self.statements else 0
 
 
 def report_of(run: Run, place: Place) -> Report:
@@ -108,6 +119,7 @@ def report_of(run: Run, place: Place) -> Report:
         statements=statements,
         printed=printed,
         named=named_lost(found.get("lost", ()), place),
+        stated=named_lost(found.get("lost_statements", ()), place),
     )
 
 
