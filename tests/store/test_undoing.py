@@ -204,6 +204,7 @@ def test_what_would_come_back_without_its_call_or_result_is_refused(
     path: Path, left_out: list[int], reason: str
 ) -> None:
     before = by_hand(path, [
+        ("user", "do it", UNDER),
         ("assistant", "", {"tool_calls": CALLS, **UNDER}),
         ("tool", "done", {"tool_call_id": "c1", **UNDER}),
         ("user", "thanks", UNDER),
