@@ -7,9 +7,12 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.pages.screens import Visit, at_rest
+from tests.pages.screens import PHONE, WIDE, Visit, at_rest, require_accessible
 from tests.runs.desk import Desk
+from viewer.runs import life
 from viewer.runs.models import Run
+from viewer.runs.planning import Options
+from viewer.store.stores import get_store
 
 UNLOAD = "!dispatchEvent(new Event('beforeunload', { cancelable: true }))"  # whether leaving asks first
 
@@ -109,3 +112,24 @@ def test_undo_on_the_receipt_and_what_a_second_tab_is_told(
     expect(second.locator(f"#b{handoff}")).to_have_count(0)
     expect(second.locator("#facts")).not_to_have_text(before)
     expect(second.locator("#plan").get_by_role("button", name="Preview")).to_be_enabled()
+
+
+@pytest.mark.parametrize("shape", [WIDE, PHONE])
+@pytest.mark.usefixtures("at_once")
+def test_what_is_lost_can_be_read_in_any_light(
+    visit: Visit, demo: Callable[[str], str], shape: tuple[int, int, str]
+) -> None:
+    """How much is lost is said in words as well as in colour, before and after it is applied."""
+    place = demo("Stocktaking, ten warehouses")
+    store, session_id = get_store("demo"), place.rsplit("/", 1)[1]
+    run = life.start(store, session_id, Options(), apply=False)
+    screen = visit(*shape)
+    screen.goto(f"/runs/{run.pk}")
+    at_rest(screen)
+    expect(screen.locator(".report summary.bad").first).to_contain_text("statements we recognise are lost")
+    screen.locator(".report summary.bad").first.click()
+    require_accessible(screen, "a preview")
+    done = life.apply(life.get_run(run.pk))
+    screen.goto(f"{place}/boundaries/{life.get_run(done.pk).handoff_id}/details")
+    at_rest(screen)
+    require_accessible(screen, "lost details")
