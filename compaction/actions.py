@@ -8,7 +8,7 @@ outcome. What failed to the end is no work done: it is told among the errors.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, Literal
@@ -304,6 +304,24 @@ def _told_change(work: Work, detail: int) -> str:
         parts[deed.call.name] = told if subject else told + _answer(deed)
     told = "; ".join(part if not at else part[:1].lower() + part[1:] for at, part in enumerate(parts.values()))
     return told + work.overcome(detail)
+
+
+def in_short(works: Iterable[Work]) -> list[str]:
+    """Changes by what was done, each with the things and people it was done to: `Cancelled reservation: A1 (mia)`."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for work in works:
+        for deed, said in zip(work.deeds, work.troubles(), strict=True):
+            if not said:
+                subject = wording.subject_of(deed.call.name, deed.arguments)[1] or _made(deed)
+                person = wording.person_in(deed.arguments) or deed.person
+                things = found.setdefault(wording.sentence(deed.call.name, "", "", ""), {}).setdefault(person, [])
+                things += [subject] * (bool(subject) and subject not in things)
+    return [redact(f"{what}: {', '.join(map(_of_person, whose.items()))}") for what, whose in found.items()]
+
+
+def _of_person(pair: tuple[str, list[str]]) -> str:
+    person, things = pair
+    return f"{' '.join(things)} ({person})" if things and person else " ".join(things) or person or "once"
 
 
 _MADE = re.compile(r'"(\w*_?id|number|key)": ?"?([\w.#-]{2,60})')

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 
 from . import facts as f
-from .actions import Work, path_of
+from .actions import Work, in_short, path_of
 from .lines import clip, distinct
-from .listed import Name, is_noise
+from .listed import Name, ends_of, in_turn, is_noise, kind_of_name, label_of
 from .material import NEWEST, Material
-from .names import Kind, names_of, words_of
+from .names import names_of, words_of
 from .requests import Request, gist, is_closing, question_in
 from .secrets import redact
 from .sections import (
@@ -21,7 +21,6 @@ from .sections import (
     LISTS,
     MORE,
     PLAN,
-    QUANTITIES,
     TASK,
     Line,
     Lines,
@@ -33,7 +32,7 @@ from .sentences import sentences
 from .wording import PERSONAL_KEY
 
 CONSTRAINTS_SHARE, PLAN_SHARE = 0.5, 0.3  # of the budget: the most they take, whatever else there is
-DONE_SHARE = 0.15  # of the budget: set aside for what was done, before any names
+DONE_SHARE = 0.12  # of the budget: set aside for what was done, before any names
 # Of what these leave: the most that is set aside for names said or called, and of the rest for those merely printed.
 NEEDED_SHARE, PRINTED_SHARE = 0.88, 0.75
 SHARES = {  # of what is then left for lines; what one leaves over the next one has
@@ -44,7 +43,8 @@ SHARES = {  # of what is then left for lines; what one leaves over the next one 
     "Decisions": 0.08,
     "Questions": 0.04,
 }
-ANSWERED_SHARE = 0.1  # of what is then left: requests with their answers, before names that were merely printed
+ANSWERED_SHARE = 0.04  # of what is then left: requests with their answers, before names that were merely printed
+ANSWERS_ALONE = 0.8  # the same where nothing was changed or run: the answers are the work then
 EARLIER_STATES = 3  # lines of an earlier summary's state that are carried on, if there is news
 EARLIER_WEIGHT = 4  # of a name in an earlier summary: as if a call had used it
 SHORT = 30  # bytes of a request that says little by itself ("yes, go on"); a script may say a word in one character
@@ -56,6 +56,7 @@ class Draft:
 
     def __init__(self, material: Material, wide: int = 1) -> None:
         self.material = material
+        self.shortly: set[float] = set()  # places of the work that is told in short
         budget = material.request.budget_tokens
         self.detail = min(max(budget // 40, f.DETAIL // 2), f.DETAIL) * wide
         self.line, self.quote = f.LINE * wide, f.QUOTE * wide
@@ -117,7 +118,7 @@ class Draft:
         """The newest, then what changed something, then the rest, then what an earlier summary tells."""
         work = self.material.work[0]
         wanted = sorted(range(len(work)), key=lambda back: (back >= NEWEST, -work[back].weight, back))
-        told = (self._told(work[at]) for at in wanted if work[at].weight)
+        told = (self._told(work[at]) for at in wanted if work[at].weight and work[at].last.at not in self.shortly)
         earlier = self.material.earlier["Actions done"]
         before = (Line(f"- {text}", at - len(earlier)) for at, text in reversed(list(enumerate(earlier))))
         yield from _distinct(chain(told, before))
@@ -188,7 +189,7 @@ class Draft:
         material = self.material
         known, before = dict(material.found.names), self._earlier_names()
         for name in before:
-            if not is_noise(name, kind := _kind(name)):
+            if not is_noise(name, kind := kind_of_name(name)):
                 known.setdefault(name, Name(kind))
         before = {name: label for name, label in before.items() if name in known}
         code = {name: times for name, times in material.found.code.items() if name not in known}
@@ -219,13 +220,13 @@ class Draft:
             person = material.owners.get(name, "") if name in self.needed else ""
             if name in owning:
                 return name
-            return person or material.labels.get(name) or before.get(name) or _label(name, known[name].kind)
+            return person or material.labels.get(name) or before.get(name) or label_of(name, known[name].kind)
 
         personal = (name for name in order if PERSONAL_KEY.search(material.labels.get(name) or before.get(name, "")))
         left_out = {name for name in personal if not known[name].said}
         order = [name for name in order if name not in left_out]
         self.known = set(order)
-        paths = _in_turn([name for name in order if known[name].kind == "path"], files)
+        paths = in_turn([name for name in order if known[name].kind == "path"], files)
         others = [name for name in order if known[name].kind != "path"]
         return {
             "Files": Names("Files", paths, label, whole=("read", "written")),
@@ -270,17 +271,35 @@ class Draft:
             room += prose * share
             used = self.lines[title].take(min(int(room), left), count)
             room, left = room - used, left - used
+        left -= self._take_in_short(left - printed)
         left -= self._take_names(left - printed, self.needed)
         left -= self.lines["Actions done"].take(left - printed, count)
         left += self._give_back_names()
         actions = self.lines["Actions done"]
         actions.offered = chain(actions.offered, self._first(self._besides()))
-        left -= actions.take(int(left * ANSWERED_SHARE), count)
+        changed = any(work.weight > 1 for work in self.material.work[0])
+        left -= actions.take(int(left * (ANSWERED_SHARE if changed else ANSWERS_ALONE)), count)
         left -= self._take_names(left, self.known)
         for section in self.lines.values():
             left -= section.take(left, count)
         self._give_back_names()
         self._say_what_is_left_out()
+
+    def _take_in_short(self, room: int) -> int:
+        """Changes that there was no room to tell one by one, in a line for each kind; the tokens used."""
+        actions, count = self.lines["Actions done"], self.material.request.count
+        told = {line.at for line in actions.taken}
+        works = [w for w in self.material.work[0] if w.kind == "change" and w.last.at not in told]
+        if not works:
+            return 0
+        lines = [Line(f"- {_flat(text)}", works[-1].last.at - 0.25) for text in in_short(reversed(works))]
+        cost = sum(count(line.text) + 1 for line in lines)
+        if cost > room:
+            return 0
+        self.shortly = {work.last.at for work in works}
+        actions.taken = [*lines, *actions.taken]
+        actions.waiting = [line for line in actions.waiting if line.at not in self.shortly]
+        return cost
 
     def _take_names(self, room: int, wanted: set[str]) -> int:
         used, wanted = 0, wanted - self._standing()
@@ -320,11 +339,11 @@ class Draft:
         """Names that need no list: they stand in the lines taken so far, or in the messages that are kept."""
         lines = "\n".join(section.text() for section in self.lines.values())
         standing = {name for word in words_of(lines) for _, name in names_of(word)} | set(self.material.kept.names)
-        ends = {end for name in standing if "/" in name for end in _ends(name)}
+        ends = {end for name in standing if "/" in name for end in ends_of(name)}
         return standing | (ends & self.known)
 
     def _say_what_is_left_out(self) -> None:
-        told = {line.at for line in self.lines["Actions done"].taken}
+        told = {line.at for line in self.lines["Actions done"].taken} | self.shortly
         left = sum(work.weight > 1 and work.last.at not in told for work in self.material.work[0])
         self.lines["Actions done"].more = f"- {MORE}{left:,} more that changed or ran something)" if left else ""
 
@@ -365,33 +384,9 @@ def _flat(text: str) -> str:
     return " ".join(text.split())
 
 
-def _in_turn(paths: list[str], files: dict[str, str]) -> list[str]:
-    """Files read and files written by turns, then the others: none of the two kinds leaves the other without room."""
-    kinds = [[path for path in paths if files.get(path) == kind] for kind in ("written", "read")]
-    longest = max(map(len, kinds))
-    turns = [path for at in range(longest) for kind in kinds for path in kind[at : at + 1]]
-    return [*turns, *(path for path in paths if path not in files)]
-
-
-def _ends(path: str) -> Iterator[str]:
-    """The last parts of a path, each of which may stand for it elsewhere."""
-    parts = path.split(":")[0].strip("/").split("/")
-    return ("/".join(parts[at:]) for at in range(1, len(parts)))
-
-
 def _is_short(request: str) -> bool:
     return len(request.encode("utf-8", "surrogatepass")) < SHORT or is_closing(request)
 
 
 def _is_question(request: Request) -> bool:
     return bool(request.reply) and request.opening.endswith(("?", "？"))
-
-
-def _kind(name: str) -> Kind:
-    return next((kind for kind, _ in names_of(name)), "number")
-
-
-def _label(name: str, kind: Kind) -> str:
-    if kind == "number":
-        return QUANTITIES if " " in name else "amounts and dates"
-    return {"path": "mentioned", "url": "urls"}.get(kind, "ids")

@@ -37,7 +37,7 @@ READ = 300_000  # characters read of what the agent said or called and of what t
 TYPED = 250_000  # characters read of what people typed: a constraint in the middle of a long message counts too
 LEAST = 400  # characters of a message that are worth reading; where there is room for less, old ones are not read
 QUOTE, LINE, DETAIL = 1_500, 300, 160  # characters of the latest request, of a line, of an argument or outcome
-LABELLED = 100_000  # characters of the newest results in which names are looked for under which values stand
+LABELLED = 300_000  # characters of the newest results in which names are looked for under which values stand
 _PAIR = re.compile(r"\"(\w{1,40})\": ?\"?([\w$€£¥@./:,+-]{2,120})")
 _FENCE = re.compile(r"^```[ \t]*(?:bash|sh|shell|console|zsh|powershell)?[ \t]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter as Tally
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from .messages import Call
 from .names import WORD_BREAKS, Kind, measures, names_of
+from .sections import QUANTITIES
 
 FROM_ONE = {"path": 12}  # names of a kind that one output brings, unless they are met elsewhere, too
 FROM_ONE_OTHERS = 24
@@ -106,3 +107,29 @@ def _words(texts: list[str]) -> Iterable[dict[str, None]]:
     for mark in WORD_BREAKS:
         everything = everything.replace(mark, " ")
     return (dict.fromkeys(text.split()) for text in everything.split(_SEPARATOR))
+
+
+def ends_of(path: str) -> Iterator[str]:
+    """The last parts of a path, each of which may stand for it elsewhere."""
+    parts = path.split(":")[0].strip("/").split("/")
+    return ("/".join(parts[at:]) for at in range(1, len(parts)))
+
+
+def in_turn(paths: list[str], files: dict[str, str]) -> list[str]:
+    """Files read and files written by turns, then the others: none of the two kinds leaves the other without room."""
+    kinds = [[path for path in paths if files.get(path) == kind] for kind in ("written", "read")]
+    longest = max(map(len, kinds))
+    turns = [path for at in range(longest) for kind in kinds for path in kind[at : at + 1]]
+    return [*turns, *(path for path in paths if path not in files)]
+
+
+def kind_of_name(name: str) -> Kind:
+    """The kind of a name that stands in an earlier summary."""
+    return next((kind for kind, _ in names_of(name)), "number")
+
+
+def label_of(name: str, kind: Kind) -> str:
+    """What a name is listed under where the transcript gives it no label."""
+    if kind == "number":
+        return QUANTITIES if " " in name else "amounts and dates"
+    return {"path": "mentioned", "url": "urls"}.get(kind, "ids")

@@ -154,7 +154,7 @@ def _pair(key: str, value: Any) -> str:
         return ""
     flat = " + ".join(_flat(value, 3)) if isinstance(value, list) else " ".join(_flat(value, 3))
     if len(flat) > _LONG_TEXT and isinstance(value, str):
-        return f'"{flat}"'
+        return f'"{clip(flat, _LONG_TEXT + 20)}"'
     return f"{key.removesuffix('_id').replace('_', ' ')} {flat}"
 
 
