@@ -59,7 +59,7 @@ _COMMON = set_of(
     FileNotFoundError isinstance issubclass setattr getattr hasattr sys_path JavaScript TypeScript GitHub
     README node_modules"""
 )
-_MOST = 150  # code names worth a list
+_MOST = 400  # code names worth a list
 _LONGEST_CODE = 20_000  # characters of one piece of written code that are read
 
 
@@ -77,6 +77,6 @@ def code_names(written: Iterable[Iterable[str]]) -> dict[str, int]:
         own.update(dict.fromkeys([*defined, *called]))
         compound = [name for text in pieces for name in _COMPOUND.findall(text) if name not in _COMMON]
         used.update(dict.fromkeys([*defined, *called, *compound]).keys())
-    wanted = [name for name, times in used.items() if (times > 1 or name in own) and len(name) > 3]
-    wanted.sort(key=lambda name: -used[name])
+    wanted = [name for name in used if len(name) > 3]
+    wanted.sort(key=lambda name: (used[name] == 1 and name not in own, -used[name]))
     return {name: used[name] for name in wanted[:_MOST]}

@@ -56,6 +56,7 @@ class Draft:
 
     def __init__(self, material: Material, wide: int = 1) -> None:
         self.material = material
+        self.wide = wide
         self.shortly: set[float] = set()  # places of the work that is told in short
         budget = material.request.budget_tokens
         self.detail = min(max(budget // 40, f.DETAIL // 2), f.DETAIL) * wide
@@ -129,7 +130,7 @@ class Draft:
     def _besides(self) -> Iterator[Line]:
         """What is told where room is left: requests that were answered, and what was only looked at."""
         looks = (work for work in self.material.work[0] if not work.weight and work.kind != "read")
-        yield from _distinct(chain(self._finished(), (self._told(work, f.DETAIL // 2) for work in looks)))
+        yield from _distinct(chain(self._finished(), (self._told(work, f.DETAIL // 2 * self.wide) for work in looks)))
 
     def _finished(self) -> Iterator[Line]:
         """Requests that were answered, the newest first."""

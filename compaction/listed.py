@@ -15,8 +15,8 @@ from .messages import Call
 from .names import WORD_BREAKS, Kind, measures, names_of
 from .sections import QUANTITIES
 
-FROM_ONE = {"path": 12}  # names of a kind that one output brings, unless they are met elsewhere, too
-FROM_ONE_OTHERS = 24
+FROM_ONE = {"path": 16}  # names of a kind that one output brings, unless they are met elsewhere, too
+FROM_ONE_OTHERS = 40
 _TREES = re.compile(
     r"(?:^|/)(?:node_modules|\.pnpm|site-packages|dist-packages|\.git|vendor|\.venv|venv|__pycache__|\.tox|\.next"
     r"|\.cache|\.npm|\.cargo|\.mypy_cache|\.pytest_cache|bower_components|Pods|\.gradle)(?:/|$)"

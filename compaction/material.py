@@ -16,6 +16,7 @@ from .secrets import redact
 from .sections import ANSWERED, TALLY, TASK, read_back
 
 NEWEST = 3  # pieces of work that are told first, whatever they are
+MOST_PEOPLE = 12  # for whom names are listed apart: each costs a label
 SOON = 12  # pieces of work within which one that went well can be the fix of one that did not
 
 
@@ -93,7 +94,8 @@ class Material:
                 for word in words_of(text) if text else ():
                     for _, name in names_of(word):
                         found[name] = turn.person if found.get(name, turn.person) == turn.person else ""
-        return {name: person for name, person in found.items() if person and person != name}
+        owned = {name: person for name, person in found.items() if person and person != name}
+        return owned if len(set(owned.values())) <= MOST_PEOPLE else {}
 
 
 def _same_try(work: Work) -> str:

@@ -63,6 +63,7 @@ _ID_KEY = re.compile(
 PERSONAL_KEY = re.compile(
     r"(?i)(?:^|_)(?:dob|date_of_birth|birth(?:day|date|_date)?|ssn|phone|mobile|address\w*|street|zip|postcode|email|gender|age)$"
 )
+MUCH = 600  # characters of room in which a long list is told, too
 MANY = 8  # entries of a list that are still told one by one
 _LONG_TEXT = 60  # characters of a value that needs its name beside it no longer
 
@@ -139,7 +140,7 @@ def details_of(arguments: dict[str, Any], without: tuple[str, ...], most: int) -
 
 def in_words(value: Any, most: int) -> str:
     """A value of JSON as its names and values, without personal data."""
-    if isinstance(value, list) and len(value) > MANY:
+    if isinstance(value, list) and len(value) > MANY and most < MUCH:
         return f"{len(value):,} entries"
     if isinstance(value, dict):
         pairs = (_pair(key, item) for key, item in value.items() if item not in (None, "", [], {}))
@@ -149,13 +150,13 @@ def in_words(value: Any, most: int) -> str:
 
 def _pair(key: str, value: Any) -> str:
     if isinstance(value, list) and len(value) > MANY:
-        return f"{key.replace('_', ' ')} {len(value):,} entries"
+        return f"{key} {len(value):,} entries"
     if PERSONAL_KEY.search(key):
         return ""
     flat = " + ".join(_flat(value, 3)) if isinstance(value, list) else " ".join(_flat(value, 3))
     if len(flat) > _LONG_TEXT and isinstance(value, str):
         return f'"{clip(flat, _LONG_TEXT + 20)}"'
-    return f"{key.removesuffix('_id').replace('_', ' ')} {flat}"
+    return f"{key} {flat}"
 
 
 def _flat(value: Any, depth: int) -> Iterator[str]:
