@@ -33,6 +33,7 @@ from .wording import PERSONAL_KEY
 
 CONSTRAINTS_SHARE, PLAN_SHARE = 0.5, 0.3  # of the budget: the most they take, whatever else there is
 DONE_SHARE = 0.12  # of the budget: set aside for what was done, before any names
+DONE_ALONE = 0.3  # the same where nobody is served: ids that people name need less room there
 # Of what these leave: the most that is set aside for names said or called, and of the rest for those merely printed.
 NEEDED_SHARE, PRINTED_SHARE = 0.88, 0.75
 SHARES = {  # of what is then left for lines; what one leaves over the next one has
@@ -264,7 +265,8 @@ class Draft:
         left = total - count(self.material.head)
         left -= self._take_task(total)
         left -= self.lines["Constraints"].take(min(int(total * CONSTRAINTS_SHARE), left), count)
-        left -= self.lines["Actions done"].take(min(int(total * DONE_SHARE), left), count)
+        done = DONE_SHARE if self.material.found.people else DONE_ALONE
+        left -= self.lines["Actions done"].take(min(int(total * done), left), count)
         left -= self.lines[PLAN].take(min(int(total * PLAN_SHARE), left), count)
         needed, printed = self._set_aside(left)
         prose, room = left - needed - printed, 0.0
