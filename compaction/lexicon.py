@@ -74,6 +74,7 @@ COMMON = _set_of(
     requirement requirements building installing getting collecting using already satisfied wheels everything however
     also additionally therefore instead meanwhile otherwise indeed besides moreover furthermore hence thus yep yeah
     alright correct exactly understood got noted agreed because while though although unless given say maybe perhaps
+    hmm uh um ugh wow oops
     lastly afterwards later ask tell meet use see check contact send give make try keep put show find look go take move
     visit bring buy pay sell wait remember inform invite remind follow copy replace rename install start stop open close
     nothing something everyone someone nobody anything anyone drink yes'm oh ah well alas lord sea nations

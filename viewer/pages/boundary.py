@@ -27,7 +27,7 @@ from .audits import Standing, standing_of
 from .masking import masked_text, masks
 from .messages import who
 from .opened import Opened, opened
-from .report import loss_of
+from .report import Loss, loss_of
 from .rules import ShownRules, shown_rules
 from .texts import clean, line
 
@@ -59,7 +59,7 @@ class ShownBoundary:
     `undo` is the address that says what undoing would do, "" with the reason in `no_undo` and where a later compaction
     is the reason, its address in `later`; `update_href` that of what
     this summary changed in the one before, "" for the first. `reading` says how the startup reading after it stands,
-    None where nobody follows it.
+    None where nobody follows it; `loss` is the class of the colour in which `details` says how much is lost.
     """
 
     template: ClassVar[str] = "session/_boundary.html"
@@ -80,6 +80,7 @@ class ShownBoundary:
     summarised_href: str
     kept_href: str
     details: str
+    loss: str
     details_href: str
     update_href: str
     reading: Standing | None
@@ -100,6 +101,7 @@ def shown_boundary(handoff: Handoff, found: Opened, marked: int | None) -> Shown
     """A boundary as the page shows it."""
     cut = find(found, handoff.boundary.handoff_id)
     place, no_undo = found.place, _no_undo(found, cut)
+    loss = _loss(cut)
     return ShownBoundary(
         id=cut.handoff_id,
         href=place.boundary(cut.handoff_id),
@@ -117,7 +119,8 @@ def shown_boundary(handoff: Handoff, found: Opened, marked: int | None) -> Shown
         shortened=cut.shortened,
         summarised_href=place.listed(cut.handoff_id, "summarised"),
         kept_href=place.listed(cut.handoff_id, "kept"),
-        details=_details(cut),
+        details=loss.words if loss else "details lost",
+        loss=loss.level if loss else "",
         details_href=place.listed(cut.handoff_id, "details"),
         update_href=place.listed(cut.handoff_id, "update") if earlier_cut(found.outline, cut) else "",
         reading=standing_of(found, cut),
@@ -130,12 +133,10 @@ def shown_boundary(handoff: Handoff, found: Opened, marked: int | None) -> Shown
     )
 
 
-def _details(cut: Cut) -> str:
-    """What the tab of lost details is called: of the agent's own compactions they are looked for when it is opened."""
+def _loss(cut: Cut) -> Loss | None:
+    """What one of our own compactions lost; None of the agent's, where it is looked for when the tab is opened."""
     counts = counted(cut.run)
-    if counts is None:
-        return "details lost"
-    return loss_of(*counts, "detail").words
+    return loss_of(*counts, "detail") if counts else None
 
 
 def earlier_cut(outline: Outline, cut: Cut) -> Cut | None:
