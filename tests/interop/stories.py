@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from .hermes import Hermes, HermesError, environment
+from .recorded import record, shortened
 from .story import Compacted, Step, Story
 from .told import Fault
 
@@ -98,6 +99,8 @@ def keep(directory: Path, outcome: Outcome, schema: int) -> None:
         source.backup(copy)
     if outcome.kind.startswith("undo"):
         (home / "before-undo.db").write_bytes(story.before_undo)
+    file = home / ("before-undo.db" if outcome.kind.startswith("undo") else "state.db")
+    (home / "story.json").write_text(shortened(json.dumps(record(file, _ledger(story)), indent=0, ensure_ascii=False)))
     (home / "ledger.json").write_text(json.dumps(_ledger(story), indent=1, ensure_ascii=False))
     steps = "\n".join(f"{number}. {step}" for number, step in story.told)
     faults = "\n".join(map(str, outcome.faults))
@@ -108,7 +111,9 @@ def _ledger(story: Story) -> dict[str, Any]:
     ledger = story.ledger
     return {
         "said": [asdict(each) | {"back": at in ledger.back} for at, each in enumerate(ledger.said)],
+        "lost": sorted(ledger.lost),
         "live_wanted_after_last_undo": story.wanted,
+        "undone_last": story.undone,
         "compactions": list(map(_compaction, story.compacted)),
     }
 

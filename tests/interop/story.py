@@ -83,6 +83,7 @@ class Story:
         self.counts: Counter[str] = Counter()
         self.wanted: list[int] = []  # rows that should be live after the last undo
         self.before_undo = b""  # the file before it
+        self.undone = 0  # the handoff that it took back
 
     # -- telling
 
@@ -253,7 +254,7 @@ class Story:
         if refusal:
             return self._refused(made, refusal)
         expected = self._expected(made)
-        self.wanted = [row.id for row in expected]
+        self.wanted, self.undone = [row.id for row in expected], made.handoff_id
         with closing(sqlite3.connect(self.path)) as con:
             self.before_undo = con.serialize()
         try:

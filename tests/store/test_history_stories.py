@@ -1,0 +1,85 @@
+"""History and undo of sessions that the real agent class wrote (`tests/interop/stories`), against what was said.
+
+Each file in `tests/data/stories` is one in as few steps as History or undo got wrong before; no Hermes is needed here.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.interop.recorded import ledger_of, load, restore
+from tests.interop.told import Row, history_faults, row_of, undo_faults
+from viewer.store import guards, reading, writing
+from viewer.store.codec import decode_content
+from viewer.store.history import History
+from viewer.store.known import KnownBlock
+from viewer.store.stores import Store, open_store
+from viewer.store.undoing import check_undo, undoing_from_history
+
+from .leases import turn_lease
+
+RECORDED = sorted((Path(__file__).parents[1] / "data" / "stories").glob("*.json"))
+SESSION = "story"
+
+
+@pytest.fixture(params=RECORDED, ids=lambda path: path.stem)
+def story(request: pytest.FixtureRequest) -> dict[str, Any]:
+    return load(request.param)
+
+
+@pytest.fixture
+def store(story: dict[str, Any], tmp_path: Path) -> Store:
+    restore(story, tmp_path / "state.db")
+    return Store("story", f"sqlite:///{tmp_path / 'state.db'}", "configured")
+
+
+def rows(tmp_path: Path) -> list[Row]:
+    with closing(sqlite3.connect(tmp_path / "state.db")) as con:
+        con.row_factory = sqlite3.Row
+        stored = [dict(row) for row in con.execute("SELECT * FROM messages ORDER BY id")]
+    return [row_of({**row, "content": decode_content(row["content"])}) for row in stored]
+
+
+def history_of(store: Store, story: dict[str, Any]) -> tuple[History, list[Row]]:
+    """The History, and the messages it shows."""
+    made = [each["known"] for each in story["compactions"] if each["known"]]
+    known = [KnownBlock(**each | {"copies": {int(a): b for a, b in each["copies"].items()}}) for each in made]
+    with open_store(store) as reader:
+        history = reading.read_history(reader, SESSION, known)
+        shown = reading.history_messages(reader, history.items)
+    messages = [each for each in shown if isinstance(each, reading.HistoryMessage)]
+    return history, [
+        row_of({
+            "id": each.row.id, "role": each.row.role, "content": each.content, "tool_calls": each.row.tool_calls,
+            "tool_call_id": each.row.tool_call_id,
+        })
+        for each in messages
+    ]  # fmt: skip
+
+
+def test_each_message_once_with_its_fullest_text(story: dict[str, Any], store: Store, tmp_path: Path) -> None:
+    _, shown = history_of(store, story)
+    assert history_faults(shown, rows(tmp_path), ledger_of(story)) == []
+
+
+def test_undo_puts_back_what_was_live(story: dict[str, Any], store: Store, tmp_path: Path) -> None:
+    """The newest compaction, or the one whose undo went wrong; never refused here, where rows tell enough."""
+    newest = [each for each in story["compactions"] if not each["undone"] or each["handoff_id"] == story["undone_last"]]
+    if not newest or newest[-1]["known"]:
+        pytest.skip("nothing of the agent's to undo")
+    made, before = newest[-1], rows(tmp_path)
+    undoing = undoing_from_history(SESSION, history_of(store, story)[0], made["handoff_id"])
+    with open_store(store) as reader:
+        assert check_undo(reader, undoing).refusal == ""
+    holder = guards.new_holder()
+    guards.take_lock(store, SESSION, holder)
+    with turn_lease(store, SESSION) as lease:
+        writing.undo(store, undoing, lock_holder=holder, lease_holder=lease)
+    wanted = story["live_wanted_after_last_undo"] if made["undone"] else made["live_before"]
+    expected = [row for row in before if row.id in wanted]
+    assert undo_faults(expected, [row for row in rows(tmp_path) if row.state == "live"], ledger_of(story)) == []
