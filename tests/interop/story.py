@@ -312,8 +312,11 @@ class Story:
             self.hermes.reload()
 
     def rewrite(self) -> None:
+        """Live rows are deleted and written anew: what the agent's memory lacks is gone, if nothing else carries it."""
         self._wait()
+        before = self._alive()
         self.hermes.ask("rewrite")
+        self.ledger.lost |= before - self._alive()
         self.load()
 
     # -- reading
@@ -325,6 +328,11 @@ class Story:
             con.row_factory = sqlite3.Row
             stored = [dict(row) for row in con.execute(sql)]
         return [row_of({**row, "content": decode_content(row["content"])}) for row in stored]
+
+    def _alive(self) -> set[int]:
+        """What some row carries that is live or under a boundary."""
+        rows = [row for row in self.rows() if row.state != "out"]
+        return {at for places in carried(rows, self.ledger) for at in places}
 
     def history(self) -> History:
         known = [each.known for each in self.compacted if each.known]
