@@ -12,8 +12,8 @@ import sqlite3
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterable
-from contextlib import closing
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -72,6 +72,14 @@ class Teller:
             if self.tell(outcome.story.seed, fewer).kind == outcome.kind:
                 steps = fewer
         return self.tell(outcome.story.seed, steps)
+
+
+@contextmanager
+def in_memory() -> Iterator[Path]:
+    """A directory where commits cost nothing, if there is one: an agent commits every step."""
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None, ignore_cleanup_errors=True) as home:
+        yield Path(home)
 
 
 def as_schema_21(hermes: Hermes, path: Path) -> None:
@@ -142,12 +150,11 @@ def main(arguments: list[str]) -> int:
 
 
 def run(seeds: Iterable[int], options: argparse.Namespace) -> int:
-    memory = Path("/dev/shm")
     started, outcomes = time.monotonic(), 0
     kinds, refusals, counts, wrong = Counter[str](), Counter[str](), Counter[str](), 0
-    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None, ignore_cleanup_errors=True) as home:
-        hermes = Hermes(environment(REQUIREMENTS[options.schema]), Path(home) / "home", NOBODY)
-        teller = Teller(hermes, Path(home), options.schema, judge_history=not options.undo)
+    with in_memory() as home:
+        hermes = Hermes(environment(REQUIREMENTS[options.schema]), home / "home", NOBODY)
+        teller = Teller(hermes, home, options.schema, judge_history=not options.undo)
         for seed in seeds:
             outcome = teller.tell(seed, options.steps)
             outcomes += 1

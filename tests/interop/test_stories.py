@@ -4,27 +4,22 @@ tells many more).
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from .hermes import Hermes, environment
-from .stories import NOBODY, REQUIREMENTS, Teller
+from .stories import NOBODY, REQUIREMENTS, Teller, in_memory
 
 STEPS = 14
-# Without the agent's own names for messages (before schema 31) merged and unstamped copies are not all told yet: these
-# are the seeds of 0 to 60 whose stories hold.
-SEEDS = {
-    21: (),
-    22: (),
-    31: tuple(seed for seed in range(36) if seed != 21),
-}  # fmt: skip
+# Without the agent's own names for messages (before schema 31) merged and unstamped copies are not all told yet: here
+# are seeds whose stories hold.
+SEEDS = {21: (0, 2, 3, 4, 6, 7), 22: (5, 6, 7, 11, 13, 14), 31: tuple(range(16))}
 
 
 @pytest.mark.parametrize("schema", sorted(REQUIREMENTS), ids=lambda schema: f"schema{schema}")
-def test_stories(schema: int, tmp_path: Path) -> None:
-    hermes = Hermes(environment(REQUIREMENTS[schema]), tmp_path / "home", NOBODY)
-    teller = Teller(hermes, tmp_path, schema)
-    faults = {seed: str(faults[0]) for seed in SEEDS[schema] if (faults := teller.tell(seed, STEPS).faults)}
-    hermes.stop()
+def test_stories(schema: int) -> None:
+    with in_memory() as home:
+        hermes = Hermes(environment(REQUIREMENTS[schema]), home / "home", NOBODY)
+        teller = Teller(hermes, home, schema)
+        faults = {seed: str(faults[0]) for seed in SEEDS[schema] if (faults := teller.tell(seed, STEPS).faults)}
+        hermes.stop()
     assert faults == {}
