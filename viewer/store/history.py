@@ -21,12 +21,11 @@ Blocks that were written through this site are `known`: their extent and copies 
 
 from __future__ import annotations
 
-from bisect import bisect
 from collections import ChainMap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise, takewhile
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from . import uids
 from .alignment import (
@@ -40,6 +39,7 @@ from .alignment import (
     tail_run,
     with_telling_times,
 )
+from .blocks import Block, first_kept, shorter, slipped
 from .chains import Chains
 from .known import KnownBlock, borne_out, kept_at_once
 from .openers import Stamp, openers
@@ -142,7 +142,7 @@ def build(rows: Sequence[LightRow], known: Iterable[KnownBlock] = ()) -> History
     stamps = {row.id: (row.handoff_key, row.time) for row in rows if row.handoff}
     rows = with_telling_times(kept_at_once(rows, ours.values()))
     reading = _Reading(stamps, carried, ours, {row.id: row for row in rows})
-    reading.append(rows[: openings[0]] if openings else rows)
+    reading.pending.extend(rows[: openings[0]] if openings else rows)
     for index, end in pairwise([*openings, len(rows)]):
         reading.compaction(rows[index], rows[index + 1 : end], newest=end == len(rows))
     reading.settle()
@@ -155,14 +155,6 @@ def build(rows: Sequence[LightRow], known: Iterable[KnownBlock] = ()) -> History
 
 
 # -- blocks ----------------------------------------------------------------------------------------------------------
-
-
-class _Block(NamedTuple):
-    """The rows that a compaction inserted, and the copies among them: before the handoff, and from it on."""
-
-    rows: list[LightRow]
-    head: list[Pair]
-    tail: list[Pair]
 
 
 _ONE_WRITE = 1.0  # seconds: an agent that lost its copies' times stamps them all while it writes the block
@@ -194,9 +186,6 @@ class _Reading:
         self.handoffs: dict[str, int] = {}  # the owner's name for a handoff -> its row
         self.closed = True  # whether it is known where the newest block ends, whatever may follow
 
-    def append(self, rows: Sequence[LightRow]) -> None:
-        self.pending.extend(rows)
-
     def compaction(self, handoff: LightRow, after: Sequence[LightRow], *, newest: bool) -> None:
         """Take in a handoff and the rows up to the next one."""
         ours, self.closed = self.ours.get(handoff.id), True
@@ -205,9 +194,9 @@ class _Reading:
             block = self._aligned(handoff, after, ours)
         if not self._undone(handoff, block, newest):
             self._stands(handoff, block)
-        self.append([row for row in after if row.id > block.rows[-1].id])
+        self.pending.extend([row for row in after if row.id > block.rows[-1].id])
 
-    def _named(self, handoff: LightRow, after: Sequence[LightRow], newest: bool) -> _Block | None:
+    def _named(self, handoff: LightRow, after: Sequence[LightRow], newest: bool) -> Block | None:
         """The block by the names that its rows have; None where no copy has the name of an earlier row."""
         chains = self.chains
         known = ChainMap(chains.named, self.handoffs, {row.uid: row.id for row in reversed(self.pending) if row.uid})
@@ -228,8 +217,11 @@ class _Reading:
                 if row.uid in copied:
                     yield row, copied[row.uid]
 
-        block = _Block([*opening, handoff, *behind], list(pairs(opening)), list(pairs([handoff, *behind])))
-        self._without_slips(block)
+        block = Block([*opening, handoff, *behind], list(pairs(opening)), list(pairs([handoff, *behind])))
+        for row in slipped(self.generation, block):
+            under = replace(row, state="under")
+            self.generation[self.generation.index(row)] = under
+            chains.replace(row, under)
         return block
 
     def _sources(self) -> dict[int, list[LightRow]]:
@@ -245,23 +237,7 @@ class _Reading:
                     found[message] = [row]
         return found
 
-    def _without_slips(self, block: _Block) -> None:
-        """Rows that this compaction summarised and marked as superseded: it counts the originals of its tail, one too
-        many for each message that it merged into another. They stand before those originals, and were not taken back:
-        that begins with a user's row.
-        """
-        most = sum(len(row.absorbed) or row.restated for row in block.rows)
-        copied = {source.id for _, source in (*block.head, *block.tail)}
-        kept = {source.id for copy, source in block.tail if not copy.restated}
-        first = next((at for at, row in enumerate(self.generation) if row.id in kept and row.state == "out"), 0)
-        run = takewhile(lambda row: row.state == "out" and row.id not in copied, reversed(self.generation[:first]))
-        lost = list(takewhile(lambda row: row.role != "user", list(run)[::-1]))
-        for row in lost if len(lost) <= most else ():
-            under = replace(row, state="under")
-            self.generation[self.generation.index(row)] = under
-            self.chains.replace(row, under)
-
-    def _aligned(self, handoff: LightRow, after: Sequence[LightRow], ours: KnownBlock | None) -> _Block:
+    def _aligned(self, handoff: LightRow, after: Sequence[LightRow], ours: KnownBlock | None) -> Block:
         """The block by the map of the run that wrote it, or by lining up."""
         if not ours:
             self.pending = uids.believed(self.pending, handoff, after)
@@ -273,7 +249,7 @@ class _Reading:
         tail = self._known(ours, [handoff, *after]) if ours else self._tail(handoff, after)
         last = tail[-1][0].id if tail else handoff.id
         rows = [*(copy for copy, _ in head), handoff, *(row for row in after if row.id <= last)]
-        return _Block(rows, head, tail)
+        return Block(rows, head, tail)
 
     def _settle_but(self, opening: Iterable[LightRow]) -> None:
         """Settle all pending rows but these, which open a block."""
@@ -285,7 +261,7 @@ class _Reading:
         """Those of the rows that are copies for certain; one whose original is gone is a message of its own."""
         return [(row, self.rows[ours.copies[row.id]]) for row in rows if ours.copies.get(row.id) in self.rows]
 
-    def _undone(self, handoff: LightRow, block: _Block, newest: bool) -> bool:
+    def _undone(self, handoff: LightRow, block: Block, newest: bool) -> bool:
         """Whether a block was undone: it stands wholly at (0,0), nobody carried its handoff on, and it was not just
         taken back row by row, which brings nothing from before it into context.
         """
@@ -340,7 +316,7 @@ class _Reading:
         rows = [row for row in self.generation if row.handoff != "standalone"]
         return max(tail_run(self.chains.newest(), candidates), tail_run(rows, candidates), key=len)
 
-    def _stands(self, handoff: LightRow, block: _Block) -> None:
+    def _stands(self, handoff: LightRow, block: Block) -> None:
         copies, of = [*block.head, *block.tail], self.chains.of
         before = self._before({source.id for _, source in copies})
         kept = dict.fromkeys(message for _, source in copies for message in of(source.id))
@@ -351,7 +327,7 @@ class _Reading:
                 time=self.stamps[handoff.id][1] if handoff.handoff == "standalone" else None,
                 block_ids=tuple(row.id for row in block.rows),
                 before_ids=tuple(row.id for row in before),
-                cut_id=self._cut(block.tail, list(away)),
+                cut_id=first_kept(block, self.chains.root, sorted(away)),
                 copies=tuple((copy.id, source.id) for copy, source in copies),
                 summarised_ids=tuple(away),
                 kept_ids=tuple(kept),
@@ -359,7 +335,7 @@ class _Reading:
                     dict.fromkeys(
                         message
                         for copy, source in copies
-                        if not copy.restated and _shorter(copy, source)
+                        if not copy.restated and shorter(copy, source)
                         for message in of(source.id)
                     )
                 ),
@@ -388,16 +364,6 @@ class _Reading:
             and (row.id not in self.chains.root or row in sources[self.chains.root[row.id]])
         ]
 
-    def _cut(self, tail: Sequence[Pair], away: Sequence[int]) -> int | None:
-        """The first message of the stretch that the tail kept. One that was taken from inside what was summarised, to
-        stand before the rest, does not count.
-        """
-        kept = [self.chains.root[row.id] for copy, row in tail if row.id in self.chains.root and not copy.restated]
-        gone = sorted(away)
-        while len(kept) > 1 and bisect(gone, kept[0]) < bisect(gone, kept[1]):
-            kept = kept[1:]
-        return kept[0] if kept else None
-
     def _add(self, rows: Iterable[LightRow]) -> None:
         for row in rows:
             self.chains.add(row)
@@ -418,13 +384,8 @@ def _entry(rows: list[LightRow], chains: Chains) -> Entry | None:
         full_id=full.id,
         newest_id=newest.id,
         state=newest.state,
-        shortened=newest in alone and _shorter(newest, full),
+        shortened=newest in alone and shorter(newest, full),
     )
-
-
-def _shorter(row: LightRow, full: LightRow) -> bool:
-    """Whether `row` says less than `full`: smaller, with another text or calls, or cut behind an equal start."""
-    return row.size < full.size and (row.text != full.text or row.calls != full.calls or row.size < 0.9 * full.size)
 
 
 def _ordered(entries: list[Entry], boundaries: Sequence[Boundary]) -> tuple[Entry | Boundary, ...]:
