@@ -6,6 +6,7 @@ Each file in `tests/data/stories` is one in as few steps as History or undo got 
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Collection
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -30,13 +31,9 @@ UNSOLVED_HISTORY = {
     "21-0002-doubled", "21-0005-doubled", "21-0022-not-whole", "22-0010-not-whole", "22-0035-merged", "22-0036-merged",
     "22-0037-merged", "22-0040-doubled", "22-0043-undo-doubles",
 }  # fmt: skip
-UNSOLVED_UNDO = {
-    "22-0002-undo-reorders", "22-0010-not-whole", "22-0030-nobodys-words", "22-0035-merged",
-    "22-0036-merged", "22-0037-merged", "22-0040-doubled", "22-0043-undo-doubles",
-}  # fmt: skip
 
 
-def recorded(unsolved: set[str]) -> pytest.MarkDecorator:
+def recorded(unsolved: Collection[str] = ()) -> pytest.MarkDecorator:
     marks = {name: [pytest.mark.xfail(strict=True)] for name in unsolved}
     told = [pytest.param(path, id=path.stem, marks=marks.get(path.stem, [])) for path in RECORDED]
     return pytest.mark.parametrize("story", told, indirect=True)
@@ -83,7 +80,7 @@ def test_each_message_once_with_its_fullest_text(story: dict[str, Any], store: S
     assert history_faults(shown, rows(tmp_path), ledger_of(story)) == []
 
 
-@recorded(UNSOLVED_UNDO)
+@recorded()
 def test_undo_puts_back_what_was_live(story: dict[str, Any], store: Store, tmp_path: Path) -> None:
     """The newest compaction, or the one whose undo went wrong. Only where rows have no names it may be refused."""
     newest = [each for each in story["compactions"] if not each["undone"] or each["handoff_id"] == story["undone_last"]]
