@@ -10,7 +10,7 @@ from itertools import takewhile
 from compaction import messages as engine
 from compaction import pairs, protocol
 
-from .codec import decode_content
+from .codec import decode_content, number
 from .columns import Columns, selection
 from .dialect import Connection, Dialect
 from .errors import NotFound
@@ -187,24 +187,34 @@ def _refusal(
         return INHERITED
     if undoing.unmapped and con.execute(_OLDER, [undoing.handoff_id, undoing.session_id, block_end]).fetchone():
         return UNTOLD
-    if undoing.found and _written_with_it(con, undoing):
+    if undoing.found and _written_with_it(con, dialect, undoing):
         return UNTOLD
     return ""
 
 
-def _written_with_it(con: Connection, undoing: Undoing) -> bool:
+def _written_with_it(con: Connection, dialect: Dialect, undoing: Undoing) -> bool:
     """Whether a live row that is not in the block was written by the compaction, as its time says.
 
-    The owner inserts a block in one loop: a row without a time gets the moment of the write, each a microsecond after
-    the one before (`_insert_message_rows` in hermes_state.py of 0.18 to 0.22). What is said later is later by more.
+    A copy keeps its time. The owner inserts a block in one loop, and a row without a time gets the moment of the write,
+    each a microsecond after the one before (`_insert_message_rows` in hermes_state.py of 0.18 to 0.22).
     """
-    rows = con.execute(
-        "SELECT n.id, n.active, n.timestamp - h.timestamp FROM messages h JOIN messages n "
+    before = con.execute(
+        f"SELECT role, timestamp FROM messages WHERE id IN {dialect.ids}", [json.dumps(list(undoing.originals))]
+    ).fetchall()
+    behind = con.execute(
+        "SELECT n.id, n.active, n.role, n.timestamp, h.timestamp FROM messages h JOIN messages n "
         "ON n.session_id = h.session_id AND n.id > h.id WHERE h.id = ? ORDER BY n.id LIMIT ?",
         [undoing.handoff_id, len(undoing.block_ids) + _BEHIND],
     ).fetchall()
-    written = takewhile(lambda each: (each[1][2] or 0) < _STEP * (each[0] + 1), enumerate(rows, 1))
-    return any(active and row_id not in undoing.block_ids for _, (row_id, active, _) in written)
+    times = {tuple(row) for row in before}
+    newest = max(
+        [0.0, *(time for _, time in times), *(row[4] for row in behind[:1])]
+    )  # a merged handoff has an old time
+    written = takewhile(lambda each: each[1][3] - newest < _STEP * (each[0] + 1), enumerate(behind, 1))
+    return any(
+        active and row_id not in undoing.block_ids and (time >= newest or (role, time) in times)
+        for _, (row_id, active, role, time, _) in written
+    )
 
 
 def _exist_elsewhere(con: Connection, dialect: Dialect, undoing: Undoing) -> bool:
