@@ -206,13 +206,12 @@ def _written_with_it(con: Connection, dialect: Dialect, undoing: Undoing) -> boo
         "ON n.session_id = h.session_id AND n.id > h.id WHERE h.id = ? ORDER BY n.id LIMIT ?",
         [undoing.handoff_id, len(undoing.block_ids) + _BEHIND],
     ).fetchall()
-    times = {tuple(row) for row in before}
-    newest = max(
-        [0.0, *(time for _, time in times), *(row[4] for row in behind[:1])]
-    )  # a merged handoff has an old time
-    written = takewhile(lambda each: each[1][3] - newest < _STEP * (each[0] + 1), enumerate(behind, 1))
+    times = {(role, number(time)) for role, time in before}
+    handoff = [number(row[4]) for row in behind[:1]]
+    newest = max([0.0, *(time for _, time in times), *handoff])  # a merged handoff has the time of a message
+    written = takewhile(lambda each: number(each[1][3]) - newest < _STEP * (each[0] + 1), enumerate(behind, 1))
     return any(
-        active and row_id not in undoing.block_ids and (time >= newest or (role, time) in times)
+        active and row_id not in undoing.block_ids and (number(time) >= newest or (role, number(time)) in times)
         for _, (row_id, active, role, time, _) in written
     )
 
