@@ -187,7 +187,7 @@ def _refusal(
         return INHERITED
     if undoing.unmapped and con.execute(_OLDER, [undoing.handoff_id, undoing.session_id, block_end]).fetchone():
         return UNTOLD
-    if undoing.found and _written_with_it(con, dialect, undoing):
+    if undoing.found and (_written_with_it(con, dialect, undoing) or _begins_inside_a_write(con, dialect, undoing)):
         return UNTOLD
     return ""
 
@@ -214,6 +214,20 @@ def _written_with_it(con: Connection, dialect: Dialect, undoing: Undoing) -> boo
         active and row_id not in undoing.block_ids and (number(time) >= newest or (role, number(time)) in times)
         for _, (row_id, active, role, time, _) in written
     )
+
+
+def _begins_inside_a_write(con: Connection, dialect: Dialect, undoing: Undoing) -> bool:
+    """Whether the row before the block, or before the first original, was written with it, as its time says: then it is
+    a copy of a start that was not told.
+    """
+    where = f"{dialect.unsought.format('session_id')} = ? AND id <= ?"
+    for first in (min(undoing.block_ids), min(undoing.originals)):
+        rows = con.execute(
+            f"SELECT timestamp FROM messages WHERE {where} ORDER BY id DESC LIMIT 2", [undoing.session_id, first]
+        ).fetchall()
+        if len(rows) == 2 and 0 < number(rows[0][0]) - number(rows[1][0]) < _STEP:
+            return True
+    return False
 
 
 def _exist_elsewhere(con: Connection, dialect: Dialect, undoing: Undoing) -> bool:
