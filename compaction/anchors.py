@@ -25,7 +25,8 @@ COMMAND_KEYS = ("command", "cmd", "script")  # arguments under which tools take 
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """One exact thing. `message` is the index of the message it stands in, `start` its offset in the text there.
+    """One exact thing. `message` is the index of the message it stands in, `start` its offset in the text there (0 of
+    what tools printed).
 
     `line` is the line or sentence it stands in, "" if that was not looked for, `source` who said it. Texts are without
     credentials: anchors that are lost are shown to people and kept.

@@ -45,7 +45,8 @@ _UNITS = (
     "|jours?|heures?|días?|horas?"
 )
 _HOSTS = "com|org|net|io|dev|app|ai|co|eu|de|fr|nl|be|uk|us|ru|cn|jp|kr|internal|local|lan|example|test|cloud"
-_NAME = re.compile(
+# What holds a slash, a backslash or a dot; tried first.
+_PLACE = re.compile(
     r"(?P<url>https?://\S{4,})"
     r"|(?P<path>(?:~|\.{1,2})?(?:/[\w.@+-]+){2,}/?(?::\d+)*"  # /srv/app, ~/a/b, ./a/b.py:12
     r"|/(?=\w*[a-z])[\w-][\w.-]+/?"  # /tmp
@@ -53,7 +54,9 @@ _NAME = re.compile(
     r"|[\w.@+-]+(?:/[\w.@+-]+)+\.\w{1,8}(?::\d+)*|[\w@+-]+(?:/[\w.@+-]+){2,}/?"
     r"|[\w-]+(?:\.[\w-]+)+(?:/[\w.@+-]+)+(?::[\w.-]+)?"  # registry.example.com/shop/web:1.8.0
     rf"|(?!\w\.\w$)[\w@+-][\w.@+-]*\.(?:{_SUFFIXES})(?::\d+)*)"
-    r"|(?P<number>[$€£¥₽₩]\d[\d,]*(?:\.\d+)?[kKM]?"
+)
+_NAME = re.compile(
+    r"(?P<number>[$€£¥₽₩]\d[\d,]*(?:\.\d+)?[kKM]?"
     r"|[-+]?\d[\d,]*(?:\.\d+)?(?:ns|us|µs|ms|s|min|h|d|%|k|K|M|G|T|kB|KB|MB|GB|TB|USD|EUR))"
     r"|(?P<date>\d{4}-\d{2}-\d{2}|\d{1,2}\.\d{1,2}\.(?:19|20)\d\d|\d{1,2}/\d{1,2}/(?:19|20)\d\d)"
     r"|(?P<id>[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[A-Za-z]\w+"  # a mail address
@@ -99,12 +102,24 @@ def _names_of(word: str) -> tuple[tuple[Kind, str], ...]:
 
 
 def _whole(word: str) -> tuple[tuple[Kind, str], ...]:
-    word = _bare(word)
+    found: list[tuple[Kind, str]] = []
+    for piece in _pieces(_bare(word)):
+        match = _match(piece) if 1 < len(piece) <= LONGEST_NAME else None
+        if match and not _is_phrase(match):
+            found.append((match.lastgroup, piece))  # type: ignore[arg-type]  # a group is a Kind
+    return tuple(found)
+
+
+def _match(piece: str) -> re.Match[str] | None:
+    place = _PLACE.fullmatch(piece) if "/" in piece or "." in piece or "\\" in piece else None
+    return place or _NAME.fullmatch(piece)
+
+
+def _pieces(word: str) -> list[str]:
+    """What a word says each for itself, as "path" and "a/b.py" in "path=a/b.py"; a URL is one piece."""
     url = word.find("http") if "://" in word else -1
     parts = _PIECE.split(word) if url < 0 else [*_PIECE.split(word[:url]), word[url:]]
-    pieces = map(_bare, parts) if len(parts) > 1 else parts
-    found = (_NAME.fullmatch(piece) for piece in pieces if 1 < len(piece) <= LONGEST_NAME)
-    return tuple((match.lastgroup, match[0]) for match in found if match and not _is_phrase(match))  # type: ignore[misc]  # a group is a Kind
+    return [_bare(part) for part in parts] if len(parts) > 1 else parts
 
 
 def _is_phrase(match: re.Match[str]) -> bool:

@@ -22,6 +22,8 @@ _TROUBLE = (
     *("segmentation fault", "core dumped", "out of memory", "no space left", "broken pipe"),
     *("错误", "失败", "エラー", "失敗", "오류", "실패", "ошибка", "fehler", "erreur"),
 )
+# Without a word that holds one of these no line reports trouble: of each sign its longest word.
+TROUBLE_WORDS = tuple(max(sign.split(), key=len) for sign in _TROUBLE)
 _CALM = re.compile(
     r"(?i)\bno (?:errors?|fail\w*|conflicts?|warnings or errors)\b|\b0 (?:errors?|fail\w*)|\bwithout errors?\b"
     r"|\b(?:errors?|fail\w*|error_count|is_error)\"?\s*[:=]\s*(?:null|\"\"|false|\[\]|\{\}|0\b)|\btimeout\"?\s*[:=]\s*\d"

@@ -16,8 +16,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from heapq import nsmallest
 from itertools import accumulate
 
 from . import messages as m
@@ -27,7 +29,7 @@ from .names import Kind, names_of, words_of
 from .passages import Passage, passages
 from .plan import Plan
 from .secrets import redact
-from .sentences import error_line, is_binding, pasted_error, sentences
+from .sentences import TROUBLE_WORDS, error_line, holding, is_binding, pasted_error, sentences
 from .statements import SOURCES, Detail, Statement, statements, stems_of
 
 THOROUGH = 1_500_000  # characters, the newest, of what was said and called, and again of what is left, that are read
@@ -148,12 +150,13 @@ class Found:
     """The details and statements of what leaves the context."""
 
     def __init__(self) -> None:
-        self.anchors: dict[tuple[Kind, str], Anchor] = {}  # lines that are details themselves, and all that is printed
-        self.printed: dict[tuple[Kind, str], Anchor] = {}
+        self.anchors: dict[tuple[Kind, str], Anchor] = {}  # lines that are details themselves, names in older talk
+        self.printed: dict[tuple[Kind, str], int] = {}  # what tools printed, and the message where it stands first
         self.details: dict[tuple[Kind, str], _Place] = {}
         self.local: dict[tuple[Kind, str], dict[Key, _Place]] = {}
         self.statements: dict[tuple[str, frozenset[str]], Statement] = {}
         self.words: set[str] = set()  # those that were looked at
+        self.troubled: set[str] = set()  # of them those that a line that reports trouble may have
 
     def read(self, found: Sequence[Passage]) -> None:
         spoken = [each for each in found if each.source != "tool"]
@@ -163,7 +166,7 @@ class Found:
             if n in thorough:
                 self._spoken(passage)
             else:
-                self._named(passage, self.anchors)
+                self._named(passage)
         self.words = set()  # what is beyond the thorough part of the talk may be printed as well
         for passage in found:
             if passage.source == "tool":
@@ -203,21 +206,29 @@ class Found:
         anchor = Anchor(kind, text, passage.message, max(passage.text.find(text), 0), text, passage.source)
         self.anchors.setdefault((kind, text), anchor)
 
-    def _printed(self, passage: Passage) -> None:
-        if line := error_line(passage.text)[:LONGEST_LINE]:
-            anchor = Anchor("error", line, passage.message, passage.text.find(line), line, "tool")
-            self.printed.setdefault(("error", line), anchor)
-        self._named(passage, self.printed)
-
-    def _named(self, passage: Passage, into: dict[tuple[Kind, str], Anchor]) -> None:
-        """Names inside words alone; each word is looked at once."""
-        new = [word for word in words_of(passage.text) if word not in self.words and not word.isalpha()]
-        self.words.update(new)
-        for word in new:
+    def _named(self, passage: Passage) -> None:
+        """Names inside words alone, of talk that is too old to be read thoroughly."""
+        for word in self._new_words(words_of(passage.text)):
             for kind, name in names_of(word):
-                if (kind, name) not in into:
-                    at = passage.text.find(name)
-                    into[kind, name] = Anchor(kind, name, passage.message, at, "", passage.source)
+                anchor = Anchor(kind, name, passage.message, passage.text.find(name), "", passage.source)
+                self.anchors.setdefault((kind, name), anchor)
+
+    def _printed(self, passage: Passage) -> None:
+        """Names inside words of what a tool printed, and a line that reports trouble."""
+        words = words_of(passage.text)
+        new = self._new_words(words)
+        self.troubled.update(word for word, holds in zip(new, holding(new, TROUBLE_WORDS), strict=True) if holds)
+        if not self.troubled.isdisjoint(words) and (line := error_line(passage.text)[:LONGEST_LINE]):
+            self.printed.setdefault(("error", line), passage.message)
+        for word in new:
+            for name in names_of(word):
+                self.printed.setdefault(name, passage.message)
+
+    def _new_words(self, words: Iterable[str]) -> list[str]:
+        """Those of the words that were not looked at before."""
+        new = [word for word in words if word not in self.words]
+        self.words.update(new)
+        return new
 
 
 # --- both together ---------------------------------------------------------------------------------------------------
@@ -239,17 +250,12 @@ def survival_of(
     texts = before + passages(messages, which, live=True, printed=printed)
     found.read(texts)
     stay = Left(passages(left, live=False))
-    counts, lost = _counted(_said(found, stay))
-    known = {(kind, value) for kind, value in (*found.details, *found.local)} | set(found.anchors)
-    others = ((key, one) for key, one in found.printed.items() if key not in known)
-    printed_counts, printed_lost = _counted(
-        (one, stay.stands(one.text) if one.line else one.text.lower() in stay.names)
-        for (kind, text), one in others
-        if (kind, text.lower()) not in known
-    )
+    said = [*_said(found, stay)]
+    lost = [anchor for anchor, kept in said if not kept]
+    printed_counts, printed_lost = _printed(found, stay)
     gone = [line for line in found.statements.values() if not _is_kept(line, stay)]
     return Survival(
-        by_kind=counts,
+        by_kind=_counts((anchor.kind, kept) for anchor, kept in said),
         lost=tuple(sorted(lost, key=_weight)),
         printed=printed_counts,
         lost_printed=tuple(_shown(printed_lost, texts)),
@@ -268,33 +274,41 @@ def _said(found: Found, stay: Left) -> Iterator[tuple[Anchor, bool]]:
         yield from ((_anchor(place), kept) for place, kept in _local(places, stay))
 
 
-def _counted(pairs: Iterable[tuple[Anchor, bool]]) -> tuple[Counts, list[Anchor]]:
-    """(Survived, all) by kind, and the lost ones."""
-    counts: dict[Kind, list[int]] = {}
-    lost: list[Anchor] = []
-    for anchor, kept in pairs:
-        count = counts.setdefault(anchor.kind, [0, 0])
-        count[0] += kept
-        count[1] += 1
-        if not kept:
-            lost.append(anchor)
-    return {kind: (kept, total) for kind, (kept, total) in counts.items()}, lost
+def _printed(found: Found, stay: Left) -> tuple[Counts, list[Anchor]]:
+    """What tools merely printed: the counts, and the first of those that are lost."""
+    known = {(kind, text.lower()) for kind, text in (*found.anchors, *found.details, *found.local)}
+    kept: list[tuple[Kind, bool]] = []
+    lost: list[tuple[int, int, int, Kind, str]] = []  # in the order in which they are named
+    for at, ((kind, text), message) in enumerate(found.printed.items()):
+        lowered = text.lower()
+        if (kind, lowered) not in known:
+            stands = stay.stands(text) if kind == "error" else lowered in stay.names
+            kept.append((kind, stands))
+            if not stands:
+                lost.append((_RANK.get(kind, 1), -message, at, kind, text))
+    first = nsmallest(PRINTED_SHOWN, reversed(lost))  # from the newest on few have to be put in between
+    return _counts(kept), [Anchor(kind, text, -newest, source="tool") for _, newest, _, kind, text in first]
+
+
+def _counts(kinds: Iterable[tuple[Kind, bool]]) -> Counts:
+    """(Survived, all) by kind."""
+    counted = Counter(kinds)
+    return {kind: (counted[kind, True], counted[kind, True] + counted[kind, False]) for kind, _ in counted}
 
 
 def _shown(lost: Sequence[Anchor], texts: Sequence[Passage]) -> Iterator[Anchor]:
-    """The first lost details that tools printed, each with its line; what belongs to a credential is left out."""
-    chosen = sorted(lost, key=_weight)[:PRINTED_SHOWN]
-    wanted = {anchor.message for anchor in chosen}
+    """Lost details that tools printed, each with its line; what belongs to a credential is left out."""
+    wanted = {anchor.message for anchor in lost}
     by_message: dict[int, list[str]] = {}
     for each in texts:
         if each.source == "tool" and each.message in wanted:
             by_message.setdefault(each.message, []).append(each.text)
     clean = {at: redact("\n".join(pieces)) for at, pieces in by_message.items()}
-    for anchor in chosen:
+    for anchor in lost:
         text = clean[anchor.message]
         at = text.find(anchor.text)
         if anchor.kind == "error":
-            line = redact(anchor.line)
+            line = redact(anchor.text)
             yield replace(anchor, text=line, line=line)
         elif at >= 0:
             start, end = text.rfind("\n", 0, at) + 1, text.find("\n", at)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 import compaction
-from compaction import Message, Policy, offline
+from compaction import Message, Policy, offline, sentences
 from compaction.survival import survival_of
 from tests.compaction.transcripts import call, count, handoff, reply, result, transcripts, user
 from viewer.store.demo import stocktaking, support
@@ -158,6 +158,15 @@ def test_what_tools_merely_printed_is_counted_apart_and_last() -> None:
     assert [one.source for one in found.lost] == ["person", "person", "agent"]
     assert found.printed["id"] == (0, 4_999) and found.statements == (0, 2)
     assert found.lost[0].line == "Is B-10007 sent to Priya Raman?"
+
+
+@pytest.mark.parametrize("sign", sentences._TROUBLE)
+def test_an_error_that_a_tool_printed_is_found_also_where_its_words_were_printed_before(sign: str) -> None:
+    outputs = [f"{sign} at disk {name}" for name in ("one", "two")]
+    messages = [result(str(n), text) for n, text in enumerate((*outputs, "all is well", *outputs))]
+    found = survival_of(messages, None, [handoff(outputs[0])])
+    assert found.printed["error"] == (1, 2)
+    assert [one.text for one in found.lost_printed if one.kind == "error"] == outputs[1:]
 
 
 @settings(deadline=None)
