@@ -158,6 +158,11 @@
     }
   }
   on("focusin", () => { held = null; });
+  // Whoever leaves a field for nothing else has left it. Browsers say the same of what a swap takes out of the page,
+  // before it is out: so it is looked at again when the swap is done.
+  on("focusout", ({ target }) => queueMicrotask(() => {
+    if (document.activeElement === document.body && target.isConnected && !target.disabled && target.checkVisibility()) held = null;
+  }));
   on("htmx:beforeRequest", () => hold());
 
   // What is put in above, or anew, must not move what is being read, nor close it: an open fold with an id stays open.

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import expect
 
-from tests.pages.conftest import Book
+from tests.pages.conftest import PRESENT, Book
 from tests.pages.screens import HELD, PHONE, TOP, Visit, at_rest, require, require_top, until_kept
 from tests.runs.desk import Desk
 
@@ -135,6 +135,32 @@ def test_after_every_step_back_shows_whole_pages(visit: Visit, open_desk: Callab
         screen.get_by_role("heading", name="Sessions", level=1).wait_for()
 
 
+def test_a_field_that_was_left_does_not_take_the_focus_back(visit: Visit, book: Book) -> None:
+    """Else single keys are typed into it."""
+    screen = visit()
+    href = book.session("s")
+    book.chat("s", 4)
+    screen.goto(href)
+    at_rest(screen)
+    turns = screen.locator("[data-turn]")
+
+    def arrives(words: str) -> None:
+        before = turns.count()
+        book.say("s", "user", words, timestamp=PRESENT + 100 + before)
+        screen.evaluate("window.dispatchEvent(new Event('focus'))")
+        expect(turns).to_have_count(before + 1)
+        at_rest(screen)
+
+    screen.keyboard.press("/")
+    arrives("One more.")
+    expect(screen.locator("#search")).to_be_focused()
+    screen.locator("h1").click()
+    arrives("And another.")
+    expect(screen.locator("#search")).not_to_be_focused()
+    screen.keyboard.press("?")
+    expect(screen.locator("dialog#keys")).to_be_visible()
+
+
 def test_keys(visit: Visit, book: Book) -> None:
     screen = visit()
     href = book.session("s")
@@ -162,6 +188,7 @@ def test_keys(visit: Visit, book: Book) -> None:
     assert not screen.locator("dialog#keys").is_visible()
     screen.evaluate("document.activeElement.blur()")
     screen.keyboard.press("?")
+    expect(screen.locator("dialog#keys")).to_be_visible()
     listed = screen.locator("dialog#keys dt").all_inner_texts()
     assert {key for line in listed for key in line.split()} == {*"/fjk[]egsgc?", "Esc"}
     screen.get_by_label("Single-key shortcuts").uncheck()
