@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
-from collections import Counter as Tally
 
 import pytest
 from hypothesis import given, settings
@@ -29,6 +27,7 @@ from tests.compaction.transcripts import (
     transcripts,
     user,
 )
+from tests.work import within
 
 
 @pytest.mark.parametrize(
@@ -240,12 +239,10 @@ def test_any_text_has_anchors_that_stand_in_it(text: str) -> None:
 
 
 def test_looking_grows_with_the_text() -> None:
-    """No expression may take more than linear time on text made to hurt it: a whole minute stands for "never"."""
-    started = time.process_time()
+    """No expression may take more than linear time on text made to hurt it."""
     for piece in ("a/", "_1", "A1", "1,", "a.", "-", ":", "=", "http://", "x@x.", "\\a", "1 ", "'", "\n", " ", "Error"):
-        Tally(anchor.kind for anchor in anchors_of(piece * 100_000))
-        Tally(anchor.kind for anchor in anchors_of(json.dumps([piece * 50] * 2_000)))
-    assert time.process_time() - started < 60
+        for text in (piece * 100_000, json.dumps([piece * 50] * 2_000)):
+            assert within(4, lambda text: [*anchors_of(text)], text)
 
 
 def test_a_compaction_reports_what_survived_and_what_is_lost() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 
 import pytest
 
@@ -13,6 +12,7 @@ from compaction.statements import statements
 from compaction.survival import survival_of
 from tests.compaction.details import HALVES, lines, measured
 from tests.compaction.transcripts import handoff, reply, result, user
+from tests.work import within
 
 ORIGINS = ("user", "assistant", "args", "tool")
 PATTERNS = {
@@ -105,17 +105,10 @@ def test_a_detail_stands_where_it_says(origin: str) -> None:
             assert [at for _, _, at in found] == sorted({at for _, _, at in found}), "none inside another"
 
 
-def seconds(do: object, *given: object) -> float:
-    started = time.process_time()
-    do(*given)  # type: ignore[operator]
-    return time.process_time() - started
-
-
 @pytest.mark.parametrize("name", PATTERNS)
 def test_no_expression_takes_long_on_a_text_made_to_hurt_it(name: str) -> None:
     pattern = PATTERNS[name]
-    slow = {piece: took for piece in HOSTILE if (took := seconds(_walk, pattern, _hostile(piece))) > 0.5}
-    assert not slow
+    assert not [piece for piece in HOSTILE if not within(0.5, _walk, pattern, _hostile(piece))]
 
 
 def _walk(pattern: re.Pattern[str], text: str) -> None:
@@ -130,13 +123,13 @@ def _hostile(piece: str, length: int = 100_000) -> str:
 @pytest.mark.parametrize("piece", HOSTILE)
 def test_100_000_characters_take_less_than_a_second(piece: str) -> None:
     text = _hostile(piece)
-    assert seconds(lambda: [*statements(text, "args" if "{" in piece else "assistant", sentences=True)]) < 1
+    assert within(1, lambda: [*statements(text, "args" if "{" in piece else "assistant", sentences=True)])
 
 
 @pytest.mark.parametrize("piece", ["12 ", "€1,", "B-10001 ", "Aa Bb ", "- 4-02 17\n", '{"a": 1}, ', "x\n"])
 def test_the_whole_report_grows_with_the_text(piece: str) -> None:
     text = _hostile(piece, 50_000)
-    assert seconds(survival_of, [user(text), reply(text), result("a", text)], None, [handoff(text)]) < 4
+    assert within(4, survival_of, [user(text), reply(text), result("a", text)], None, [handoff(text)])
 
 
 def test_the_word_lists_hold_what_they_are_for() -> None:

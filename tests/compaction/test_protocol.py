@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import time
 from typing import Any
 
 import pytest
@@ -22,6 +21,7 @@ from compaction.protocol import (
     PRIOR_HEADER,
 )
 from tests.compaction.transcripts import image
+from tests.work import within
 
 LONG = (
     f"{CURRENT_HEADER} Earlier turns were compacted into the summary below. Respond to the latest message only. The"
@@ -344,6 +344,4 @@ def test_no_text_of_a_row_is_lost_or_doubled(pieces: list[str], flagged: bool) -
 
 def test_a_row_full_of_markers_is_read_in_time() -> None:
     for marker in (MERGE_DELIMITER, END_MARKER, f"{MERGE_DELIMITER}\n", f"{LEGACY_HEADER} {END_MARKER} "):
-        started = time.process_time()
-        split(marker * 100_000)
-        assert time.process_time() - started < 2
+        assert within(2, split, marker * 100_000)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import copy
 import json
 import re
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -21,6 +20,7 @@ from compaction import BadTranscript, Insert, Message, NothingToCompact, Policy,
 from compaction import messages as m
 from compaction.sections import TASK
 from tests.compaction.transcripts import call, image, policies, reply, result, system, transcripts, user
+from tests.work import calls
 
 POLICY = Policy(context_window=16_000)  # tail budget 1,600 tokens, soft ceiling 2,400, summaries up to 800
 
@@ -188,10 +188,13 @@ def test_ten_thousand_messages(shape: Callable[[str, int], list[Message]]) -> No
     while len(messages) < 10_000:
         messages += shape(f"TASK {i}/", i)
         i += 1
-    started = time.process_time()
-    plan = compaction.plan(messages, Policy(), count)
-    made = compaction.apply(plan, "Short.")
-    assert time.process_time() - started < 3
+
+    def compacted() -> tuple[compaction.Plan, compaction.Result]:
+        plan = compaction.plan(messages, Policy(), count)
+        return plan, compaction.apply(plan, "Short.")
+
+    assert calls(compacted) < 200 * len(messages)
+    plan, made = compacted()
     assert sorted((*plan.head, *plan.middle, *plan.tail, *plan.lifted)) == list(range(len(messages)))
     assert unpaired(made.messages) == 0 and not made.report.repairs
     assert f"TASK {i - 1}/" in live_users(made.messages)
@@ -212,15 +215,17 @@ def test_ten_thousand_messages(shape: Callable[[str, int], list[Message]]) -> No
         [user(f"{protocol.handoff_text('again')}\n\nlive")],
     ],
 )
-def test_ten_thousand_of_one_kind_are_compacted_or_refused_in_time(rows: list[Message]) -> None:
+def test_the_cost_of_ten_thousand_of_one_kind_grows_with_them(rows: list[Message]) -> None:
     messages = [dict(rows[i % len(rows)]) for i in range(10_000)]
-    started = time.process_time()
-    try:
-        made = compaction.compact(messages, POLICY, plain_ask, count)
-        assert made.tokens_after < made.tokens_before
-    except NothingToCompact as refusal:
-        assert refusal.reason.endswith(".")
-    assert time.process_time() - started < 5
+
+    def compacted_or_refused() -> None:
+        try:
+            made = compaction.compact(messages, POLICY, plain_ask, count)
+            assert made.tokens_after < made.tokens_before
+        except NothingToCompact as refusal:
+            assert refusal.reason.endswith(".")
+
+    assert calls(compacted_or_refused) < 1_000 * len(messages)
 
 
 # --- any transcript --------------------------------------------------------------------------------------------------
