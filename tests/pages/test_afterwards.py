@@ -69,9 +69,11 @@ def test_of_our_own_compactions_the_tab_says_how_many(signed_in: Client, open_de
     run = life.start(desk.store, desk.session_id, Options(), apply=True)
     counts = list(run.report["anchors"].values())
     lost, total = sum(each[1] - each[0] for each in counts), sum(each[1] for each in counts)
-    assert 0 < lost < total
+    kept, stated = run.report["statements"]
+    assert 0 < lost < total and 0 < kept < stated
     assert run.handoff_id is not None
-    label = f"{lost:,} of {total:,} details lost ({lost / total:.0%})".replace("%", " %")
+    label = f"{lost:,} of {total:,} details ({lost / total:.0%}), {stated - kept:,} of {stated:,} statements"
+    label = f"{label} ({(stated - kept) / stated:.0%}) lost".replace("%", " %")
     assert label in tabs(signed_in, desk, run.handoff_id)
     page = read(signed_in.get(f"{session(desk)}/boundaries/{run.handoff_id}/details"))
     assert page.one("h1").text == label

@@ -11,6 +11,8 @@ from typing import Annotated, Any, Literal
 from ninja import Schema
 from pydantic import ConfigDict, Field
 
+from .losses import DetailsOut, LossesOut, StakesOut
+
 Limit = Annotated[int, Field(ge=1, le=500)]
 
 
@@ -179,19 +181,12 @@ class MessagesOut(Schema):
     next: str | None
 
 
-class DetailsOut(Schema):
-    """How many of the details we recognise, in what was said and called, are lost, of how many."""
-
-    lost: int
-    total: int
-
-
 class CompactionOut(Schema):
     """`boundary_message_id` is the first message that was kept: the boundary stands before it.
 
     `rules` are those that stand at the end of `summary`, "" for none; `audit` is the status of the audit of the turn
-    after it, null where there is none; `details` what became of exact details, null of the agent's own compactions:
-    there it is looked for when the page is opened.
+    after it, null where there is none; `details` and `statements` what became of these, null of the agent's own
+    compactions: there it is looked for when `compactions/{handoff_id}/details` is asked for.
     """
 
     at: datetime | None
@@ -211,6 +206,7 @@ class CompactionOut(Schema):
     run: int | None
     undoable: bool
     details: DetailsOut | None = None
+    statements: DetailsOut | None = None
 
 
 class CompactionsOut(Schema):
@@ -269,13 +265,6 @@ class RulesOut(Schema):
     text: str = ""
     reason: str = ""
     carried: bool = False
-
-
-class StakesOut(Schema):
-    """The details we recognise, and the statements they stand in, that would be lost if the summary kept nothing."""
-
-    details: int
-    statements: int
 
 
 class PlanOut(Schema):
@@ -357,28 +346,10 @@ class ApplyIn(Body):
     summary: str | None = None
 
 
-class AnchorOut(Schema):
-    """An exact thing that is lost, and the message it stood in.
+class ReportOut(LossesOut):
+    """What a run makes of the messages, by row id, and what was done besides, in sentences. Lists name at most 500.
 
-    `kind` is path, url, id, number, date, name, version, phone, account, error, command, constraint or statement;
-    `message` null where only an earlier summary had it; `line` the line or sentence around it, "" where `text` is that
-    itself; `by` person, agent, call or tool: who said it.
-    """
-
-    kind: str
-    text: str
-    message: int | None
-    line: str = ""
-    by: str = ""
-
-
-class ReportOut(Schema):
-    """What a run makes of the messages, by row id, and what was done besides, in sentences.
-
-    `anchors` counts the details we recognise in what was said and called and is summarised or shortened, by kind:
-    [still there, all]; `statements` the lines and sentences they stand in, [still there, all]; `printed` the details
-    that tools merely printed, by kind. The lists name what is lost, each at most 500, the most telling and the newest
-    first. A run of an older version has no `statements`: it recognised less.
+    A run of an older version has no `statements`: it recognised less.
     """
 
     run: int
@@ -387,11 +358,5 @@ class ReportOut(Schema):
     summarised: list[int]
     repairs: list[str]
     notes: list[str]
-    anchors: dict[str, tuple[int, int]] = {}
-    lost: list[AnchorOut] = []
-    statements: tuple[int, int] | None = None
-    lost_statements: list[AnchorOut] = []
-    printed: dict[str, tuple[int, int]] = {}
-    lost_printed: list[AnchorOut] = []
     reasons: list[str]
     recompaction: bool

@@ -11,7 +11,8 @@ from ninja.responses import Status
 
 from viewer.catalog import histories, keeping
 from viewer.catalog.lines import Order, SessionFilter
-from viewer.runs import aftermath, planning
+from viewer.runs import aftermath, life, planning
+from viewer.runs.losses import losses
 from viewer.runs.planning import Options
 from viewer.store import appending, writing
 from viewer.store.sessions import get_session
@@ -19,6 +20,7 @@ from viewer.store.stores import get_store, open_store
 
 from . import listed, messages, shapes
 from .answers import answers
+from .losses import LossesOut
 from .schemas import (
     AppendedOut,
     AppendIn,
@@ -114,6 +116,22 @@ def compactions(request: HttpRequest, store: str, session_id: str) -> Compaction
         audits = aftermath.look(reader, session, histories.outline(reader, session)) if found else []
     judged = {audit.handoff_id: audit.status for audit in audits}
     return CompactionsOut(items=[shapes.compaction(view, judged.get(view.handoff_id)) for view in found])
+
+
+@router.get(
+    f"{SESSION}/compactions/{{handoff_id}}/details",
+    auth=READ,
+    response=answers(LossesOut),
+    summary="What a compaction lost",
+)
+def compaction_details(request: HttpRequest, store: str, session_id: str, handoff_id: int) -> LossesOut:
+    """Of the agent's compactions, too: there it is looked for in the rows, which takes longer the more there are."""
+    with open_store(get_store(store)) as reader:
+        outline = histories.outline(reader, get_session(reader, session_id))
+        cut = outline.cut_at(handoff_id)
+        if cut is None:
+            raise life.not_there(store, session_id, handoff_id)
+        return LossesOut(**losses(reader, outline, cut))
 
 
 @router.post(f"{SESSION}/plan", auth=READ[:1], response=answers(PlanOut), summary="A dry run")

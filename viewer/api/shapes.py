@@ -19,10 +19,10 @@ from viewer.store.guards import Held
 from viewer.store.sessions import Session
 from viewer.store.stores import Reader
 
+from .losses import DetailsOut, StakesOut
 from .schemas import (
     BusyOut,
     CompactionOut,
-    DetailsOut,
     ErrorOut,
     HeldOut,
     PartOut,
@@ -30,7 +30,6 @@ from .schemas import (
     RulesOut,
     RunOut,
     SessionOut,
-    StakesOut,
     UsageOut,
     moment,
 )
@@ -86,13 +85,18 @@ def compaction(view: CompactionView, audit: str | None) -> CompactionOut:
         shortened_ids=list(view.shortened_ids),
         run=view.run,
         undoable=view.undoable,
-        details=DetailsOut(lost=known[0], total=known[1]) if known else None,
+        details=_lost(known.details) if known else None,
+        statements=_lost(known.statements) if known else None,
     )
+
+
+def _lost(counts: tuple[int, int]) -> DetailsOut:
+    return DetailsOut(lost=counts[0], total=counts[1])
 
 
 def plan(draft: Draft) -> PlanOut:
     made = draft.plan
-    details, statements = stakes(made)
+    (details, all_details), (statements, all_statements) = stakes(made)
     busy = BusyOut(lock=_held(draft.lock), turn=_held(draft.lease)) if draft.lock or draft.lease else None
     return PlanOut(
         head=_part(draft.head_ids, made.head_tokens),
@@ -110,7 +114,9 @@ def plan(draft: Draft) -> PlanOut:
         pick_up=draft.pick_up,
         busy=busy,
         rules=_rules(asdict(draft.rules), wanted=bool(made.policy.rules)),
-        at_stake=StakesOut(details=details, statements=statements),
+        at_stake=StakesOut(
+            details=details, details_total=all_details, statements=statements, statements_total=all_statements
+        ),
     )
 
 

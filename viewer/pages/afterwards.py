@@ -21,7 +21,7 @@ from .answers import is_fragment, page, shows_refusals
 from .boundary import earlier_cut, find, start_of
 from .masking import masks, text_for
 from .opened import Opened, opened
-from .report import Loss, Lost, lost_parts, named_lost
+from .report import Loss, Lost, label, lost_parts, named_lost
 from .texts import line
 
 RECOGNISED = (
@@ -29,7 +29,7 @@ RECOGNISED = (
     "commands, errors, constraints; what is none of these is not counted. A detail is lost when no line that is left "
     "says it where it belongs; one that a summary words anew counts as lost."
 )
-NO_DETAILS = "In what was summarised there is no detail that we recognise."
+NO_DETAILS = "In what was summarised or shortened, people and the agent said no detail that we recognise."
 OF_DETAILS = "Of the {} we recognise in what people and the agent said and calls were made with, {} {} lost."
 LISTS = {"lost_statements": "Statements", "lost": "Details", "lost_printed": "Printed by tools only"}
 
@@ -82,10 +82,11 @@ def details(request: HttpRequest, store: str, session_id: str, handoff_id: int) 
     lists = tuple(each for each in _lists(noted, found.place, handoff_id, start) if not which or each.name == which)
     if which in LISTS and lists and is_fragment(request):
         return page(request, "session/_more_lost.html", lists[0])
-    told = lost_parts(noted)[0]
+    told, statements, _ = lost_parts(noted)
+    heading = label((told, statements))[0] or "details lost"
     data = DetailsPage(
         **_top(found, handoff_id),
-        heading=told.words[0].upper() + told.words[1:] if told else "Details lost",
+        heading=heading[0].upper() + heading[1:],
         explained=_explained(told),
         recognised=RECOGNISED,
         lists=lists,

@@ -27,7 +27,7 @@ from .audits import Standing, standing_of
 from .masking import masked_text, masks
 from .messages import who
 from .opened import Opened, opened
-from .report import Loss, loss_of
+from .report import label, loss_of
 from .rules import ShownRules, shown_rules
 from .texts import clean, line
 
@@ -101,7 +101,7 @@ def shown_boundary(handoff: Handoff, found: Opened, marked: int | None) -> Shown
     """A boundary as the page shows it."""
     cut = find(found, handoff.boundary.handoff_id)
     place, no_undo = found.place, _no_undo(found, cut)
-    loss = _loss(cut)
+    lost, level = _loss(cut)
     return ShownBoundary(
         id=cut.handoff_id,
         href=place.boundary(cut.handoff_id),
@@ -119,8 +119,8 @@ def shown_boundary(handoff: Handoff, found: Opened, marked: int | None) -> Shown
         shortened=cut.shortened,
         summarised_href=place.listed(cut.handoff_id, "summarised"),
         kept_href=place.listed(cut.handoff_id, "kept"),
-        details=loss.words if loss else "details lost",
-        loss=loss.level if loss else "",
+        details=lost or "details lost",
+        loss=level,
         details_href=place.listed(cut.handoff_id, "details"),
         update_href=place.listed(cut.handoff_id, "update") if earlier_cut(found.outline, cut) else "",
         reading=standing_of(found, cut),
@@ -133,10 +133,10 @@ def shown_boundary(handoff: Handoff, found: Opened, marked: int | None) -> Shown
     )
 
 
-def _loss(cut: Cut) -> Loss | None:
-    """What one of our own compactions lost; None of the agent's, where it is looked for when the tab is opened."""
+def _loss(cut: Cut) -> tuple[str, str]:
+    """What one of our own compactions lost as a label and its colour; of the agent's it is looked for in the tab."""
     counts = counted(cut.run)
-    return loss_of(*counts, "detail") if counts else None
+    return label((loss_of(*counts.details, "detail"), loss_of(*counts.statements, "statement"))) if counts else ("", "")
 
 
 def earlier_cut(outline: Outline, cut: Cut) -> Cut | None:

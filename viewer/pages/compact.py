@@ -254,11 +254,12 @@ def shown_plan(draft: Draft, masking: bool) -> PlanShown:
 
 def _stakes(plan: compaction.Plan) -> str:
     """What a summary has to carry on, so that a preview can be judged."""
-    details, statements = stakes(plan)
+    (details, all_details), (statements, all_statements) = stakes(plan)
     if not details:
         return ""
-    told = f"{formats.counted(details, 'detail')} we recognise in {formats.counted(statements, 'statement')}"
-    return f"At stake: {told} would leave the context with a summary that kept nothing."
+    told = f"{details:,} of the {formats.counted(all_details, 'detail')}"
+    stated = f"{statements:,} of the {formats.counted(all_statements, 'statement')}"
+    return f"At stake: {told} and {stated} we recognise would leave the context with a summary that kept nothing."
 
 
 def _question(plan: compaction.Plan, turn: bool) -> str:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
 from viewer.runs import life
-from viewer.runs.losses import lost_of
+from viewer.runs.losses import counted_in, lost_of
 from viewer.runs.models import Run
 
 from . import formats
@@ -45,7 +45,7 @@ class Lost:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """How many are lost of how many, in `words` for a label and `told` as a sentence, and how bad that is.
+    """How many are lost of how many, in `words` for a `label` and `told` as a sentence, and how bad that is.
 
     `level` is the class of its colour, "" for a low one.
     """
@@ -57,13 +57,24 @@ class Loss:
     level: str
 
 
-def loss_of(lost: int, total: int, what: str) -> Loss:
-    """A loss with its share: "123 of 134 details lost (92 %)"."""
-    share = lost / total if total else 0.0
+def loss_of(lost: int, total: int, what: str) -> Loss | None:
+    """A loss with its share, "123 of 134 details (92 %)"; None where there was nothing to lose."""
+    if not total:
+        return None
+    share = lost / total
     level = "bad" if share >= MUCH else "warn" if share >= SOME else ""
     percent = f" ({_percent(share)})" if lost else ""
     told = f"{lost:,} of the {formats.counted(total, what)} we recognise {'is' if lost == 1 else 'are'} lost{percent}"
-    return Loss(lost, total, f"{lost:,} of {formats.counted(total, what)} lost{percent}", told, level)
+    return Loss(lost, total, f"{lost:,} of {formats.counted(total, what)}{percent}", told, level)
+
+
+def label(losses: Iterable[Loss | None]) -> tuple[str, str]:
+    """Several losses as one label, with the class of the worst one's colour; "" where there is none."""
+    found = [loss for loss in losses if loss is not None]
+    if not found:
+        return "", ""
+    worst = max(found, key=lambda loss: loss.lost / loss.total)
+    return f"{', '.join(loss.words for loss in found)} lost", worst.level
 
 
 def _percent(share: float) -> str:
@@ -130,13 +141,9 @@ def lost_parts(noted: Mapping[str, Any]) -> tuple[Loss | None, Loss | None, Loss
     """
     if "statements" not in noted:
         return None, None, None
-    details, printed = (lost_of(noted.get(name, {})) for name in ("anchors", "printed"))
-    kept, statements = noted["statements"]
-    return (
-        loss_of(*details, "detail") if details[1] else None,
-        loss_of(statements - kept, statements, "statement") if statements else None,
-        loss_of(*printed, "detail") if printed[1] else None,
-    )
+    details, statements = counted_in(noted)
+    printed = lost_of(noted.get("printed", {}))
+    return loss_of(*details, "detail"), loss_of(*statements, "statement"), loss_of(*printed, "detail")
 
 
 @lru_cache(maxsize=1_000)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import compaction
 from compaction import Anchor, Survival
@@ -19,6 +19,13 @@ from .models import Run
 from .plain import plain
 
 LISTED = 5_000  # lost details of each list that a page may go through
+
+
+class Counted(NamedTuple):
+    """How many details are lost of how many, and how many statements."""
+
+    details: tuple[int, int]
+    statements: tuple[int, int]
 
 
 def noted(found: Survival, name: Callable[[int], int | None], most: int | None = None) -> dict[str, Any]:
@@ -71,20 +78,26 @@ def losses(reader: Reader, outline: Outline, cut: Cut) -> dict[str, Any]:
     return noted(found, lambda at: outline.message_of(before[at].id), LISTED)
 
 
-def counted(run: int | None) -> tuple[int, int] | None:
-    """How many details of how many are lost by one of our own compactions; None for the agent's."""
+def counted(run: int | None) -> Counted | None:
+    """What of details and statements is lost by one of our own compactions; None for the agent's."""
     if run is None:
         return None
     report = Run.objects.filter(pk=run).values_list("report", flat=True).first()
     if not report or "statements" not in report:
         return None
-    return lost_of(report["anchors"])
+    return counted_in(report)
 
 
-def stakes(plan: compaction.Plan) -> tuple[int, int]:
-    """How many details and statements would be lost if the summary kept nothing."""
+def counted_in(noted: Mapping[str, Any]) -> Counted:
+    """What of details and statements is lost, of what was `noted`."""
+    kept, statements = noted["statements"]
+    return Counted(lost_of(noted["anchors"]), (statements - kept, statements))
+
+
+def stakes(plan: compaction.Plan) -> Counted:
+    """What of details and statements would be lost if the summary kept nothing."""
     found = engine.at_stake(plan)
-    return len(found.lost), len(found.lost_statements)
+    return Counted((len(found.lost), found.total), (len(found.lost_statements), found.statements[1]))
 
 
 def _names_all(report: Mapping[str, Any]) -> bool:

@@ -1,0 +1,141 @@
+"""What a compaction loses: plan, candidate and boundary say the same, on pages, over the API and in the command."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from compaction.__main__ import main
+from tests.api.tool import Tool
+from tests.pages.html import read
+from tests.runs.desk import Desk
+from viewer import access
+from viewer.runs import planning
+from viewer.runs.models import Run
+from viewer.store.stores import get_store, open_store
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
+Lost = tuple[int, int]  # lost of how many
+
+
+@pytest.fixture
+def tool() -> Tool:
+    return Tool(access.new_token("tool", access.SCOPES))
+
+
+def numbers(text: str) -> list[int]:
+    return [int(each.replace(",", "")) for each in re.findall(r"\d[\d,]*", text)]
+
+
+def _said(report: Any) -> tuple[Lost, Lost]:
+    """Details and statements of an answer with `anchors` and `statements`."""
+    still = sum(kept for kept, _ in report["anchors"].values())
+    total = sum(all_ for _, all_ in report["anchors"].values())
+    kept, statements = report["statements"]
+    return (total - still, total), (statements - kept, statements)
+
+
+def _command(run: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> tuple[Lost, Lost]:
+    """What `python -m compaction` says of the same messages on the same day."""
+    with open_store(get_store(run.store)) as reader:
+        basis = planning.read_basis(reader, run.session_id)
+    sent = json.dumps([planning._dated(row) for row in basis.sent])
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(sent.encode())))
+    day = (run.finished_at or run.created_at).date()
+    assert main(["--window", str(basis.window), "--today", str(day), "--strategy", run.strategy]) == 0
+    told = capsys.readouterr().err.strip().splitlines()[-1]
+    total, lost, statements, stated = numbers(told)[:4]
+    return (lost, total), (stated, statements)
+
+
+def _agree(path: str, client: Client, tool: Tool, strategy: str) -> tuple[Run, tuple[Lost, Lost]]:
+    """Compact, and compare all that is said of it; what the run's report says."""
+    status, plan = tool.call("POST", f"{path}/plan", {"strategy": strategy})
+    stake = plan["at_stake"]
+    shown = read(client.post(f"{path}/plan", {"strategy": strategy})).text
+    run_id = tool.call("POST", f"{path}/runs", {"apply": False, "strategy": strategy})[1]["id"]
+    details, statements = said = _said(tool.get(f"/runs/{run_id}/report"))
+    assert (status, stake["details_total"], stake["statements_total"]) == (200, details[1], statements[1])
+    assert stake["details"] >= details[0] and stake["statements"] >= statements[0]
+    asked = [stake[name] for name in ("details", "details_total", "statements", "statements_total")]
+    assert (numbers(shown.split("At stake:")[1])[:4] if stake["details"] else asked) == asked
+    card = read(client.get(f"/runs/{run_id}")).one("ul", "report")
+    told = [(numbers(each.text)[:2], each.attributes.get("class", "")) for each in card.all("summary")]
+    assert [tuple(each) for each, _ in told] == [each for each in (statements, details) if each[0]]
+    assert tool.call("POST", f"/runs/{run_id}/apply")[1]["status"] == "applied"
+    run = Run.objects.get(pk=run_id)
+    newest = tool.get(f"{path}/compactions")["items"][-1]
+    assert [(newest[name]["lost"], newest[name]["total"]) for name in ("details", "statements")] == [*said]
+    found = tool.get(f"{path}/compactions/{run.handoff_id}/details")
+    assert _said(found) == said and len(found["lost"]) == details[0] and len(found["lost_statements"]) == statements[0]
+    boundary = read(client.get(f"{path}?around={run.handoff_id}")).one("section", id=f"b{run.handoff_id}")
+    (tab,) = [each for each in boundary.one("nav", "tabs").all("a") if "ost" in each.text]
+    page = read(client.get(f"{path}/boundaries/{run.handoff_id}/details"))
+    assert page.one("h1").text == tab.text
+    shares = [each for each in said if each[1]]
+    assert [*map(numbers, re.findall(r"[\d,]+ of [\d,]+", tab.text))] == [[*each] for each in shares]
+    worst = max(shares, key=lambda each: each[0] / each[1], default=(0, 0))
+    assert tab.attributes.get("class", "") == next((colour for each, colour in told if tuple(each) == worst), "")
+    return run, said
+
+
+@pytest.mark.parametrize("title", ["Support desk, the long thread", "Stocktaking, ten warehouses"])
+def test_all_that_is_said_of_a_loss_agrees(
+    signed_in: Client,
+    tool: Tool,
+    demo: Callable[[str], str],
+    title: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = demo(title)
+    with open_store(get_store("demo")) as reader:  # before it is compacted
+        assert planning.read_basis(reader, path.split("/")[-1]).sent
+    run, said = _agree(path, signed_in, tool, "summary")
+    assert 0 < said[0][0] < said[0][1] and 0 < said[1][0] < said[1][1]
+    tool.call("POST", f"/runs/{run.pk}/undo")
+    assert _command(run, monkeypatch, capsys) == said
+
+
+@pytest.mark.parametrize("strategy", ["summary", "mask"])
+def test_it_agrees_for_a_session_compacted_before(
+    signed_in: Client,
+    tool: Tool,
+    open_desk: Callable[..., Desk],
+    strategy: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    desk = open_desk(21)
+    run, said = _agree(f"/stores/hermes/sessions/{desk.session_id}", signed_in, tool, strategy)
+    tool.call("POST", f"/runs/{run.pk}/undo")
+    assert _command(run, monkeypatch, capsys) == said
+
+
+def test_what_the_agent_lost_is_told_over_the_api_as_on_the_page(
+    signed_in: Client, tool: Tool, open_desk: Callable[..., Desk]
+) -> None:
+    desk = open_desk(21)
+    path = f"/stores/hermes/sessions/{desk.session_id}"
+    handoff = tool.get(f"{path}/compactions")["items"][0]["handoff_id"]
+    found = _said(tool.get(f"{path}/compactions/{handoff}/details"))
+    page = read(signed_in.get(f"{path}/boundaries/{handoff}/details"))
+    assert [*map(numbers, re.findall(r"[\d,]+ of [\d,]+", page.one("h1").text))] == [[*each] for each in found]
+    assert found[0][0] > 0
+    status, answer = tool.call("GET", f"{path}/compactions/1/details")
+    assert (status, answer["error"]["code"]) == (404, "not_found")
+
+
+def test_where_nothing_can_be_lost_no_number_is_told(signed_in: Client, tool: Tool, demo: Callable[[str], str]) -> None:
+    """Shortened output of a session in which everything said and called stays: there is no "0 of 0"."""
+    path = demo("Stocktaking, ten warehouses")
+    run = Run.objects.get(pk=tool.call("POST", f"{path}/runs", {"apply": True, "strategy": "mask"})[1]["id"])
+    boundary = read(signed_in.get(f"{path}?around={run.handoff_id}")).one("section", id=f"b{run.handoff_id}")
+    assert [each.text for each in boundary.one("nav", "tabs").all("a")][-1] == "Details lost"

@@ -1,0 +1,51 @@
+"""What a compaction loses, as the API tells it."""
+
+from __future__ import annotations
+
+from ninja import Schema
+
+
+class DetailsOut(Schema):
+    """How many of the details (or statements) we recognise, in what was said and called, are lost, of how many."""
+
+    lost: int
+    total: int
+
+
+class StakesOut(Schema):
+    """The details and statements we recognise that would be lost if the summary kept nothing, of how many."""
+
+    details: int
+    details_total: int
+    statements: int
+    statements_total: int
+
+
+class AnchorOut(Schema):
+    """An exact thing that is lost, and the message it stood in.
+
+    `kind` is path, url, id, number, date, name, version, phone, account, error, command, constraint or statement;
+    `message` null where only an earlier summary had it; `line` the line or sentence around it, "" where `text` is that
+    itself; `by` person, agent, call or tool: who said it.
+    """
+
+    kind: str
+    text: str
+    message: int | None
+    line: str = ""
+    by: str = ""
+
+
+class LossesOut(Schema):
+    """What became of the details of what is summarised or shortened, [still there, all] of each kind.
+
+    `anchors` are those said and called, `statements` the lines and sentences they stand in, `printed` what tools merely
+    printed. The lists name what is lost, the most telling and the newest first, at most 5,000 each.
+    """
+
+    anchors: dict[str, tuple[int, int]] = {}
+    lost: list[AnchorOut] = []
+    statements: tuple[int, int] | None = None
+    lost_statements: list[AnchorOut] = []
+    printed: dict[str, tuple[int, int]] = {}
+    lost_printed: list[AnchorOut] = []
