@@ -57,7 +57,7 @@ _SUMMARY = re.compile(
 )
 _ESCAPES = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|\[\d{1,2}(?:;\d{1,2})*m")
 _PROMPTS = re.compile(r"^(?:\(Open file: .*\)|\(Current directory: .*\)|bash-\$)[ \t]*$", re.MULTILINE)  # SWE-agent
-_LONG_COMMAND = 160  # characters of a command that name it
+LONG_COMMAND = 160  # characters of a command that name it
 _NAMED = 12  # names of code told of a file
 
 
@@ -106,6 +106,11 @@ class Work:
             return 3 if _COMMIT.search(command) else 0 if shows(command) else 2
         return 0 if self.kind in ("read", "look") else 1
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether there is no more to tell than that a file was written or edited."""
+        return self.kind in ("edit", "write") and not (any(self.troubles()) or _code_names(self))
+
     def troubles(self) -> list[str]:
         """What went wrong in each call, "" where nothing did."""
         if self._troubles is None:
@@ -131,7 +136,7 @@ class Work:
     def name(self, detail: int) -> str:
         """What it is about: a command, a file, a call."""
         if self.kind == "run":
-            return f"`{clip(raw_command(self.last), max(detail, _LONG_COMMAND))}`"
+            return f"`{clip(raw_command(self.last), max(detail, LONG_COMMAND))}`"
         if self.kind in ("edit", "write", "read"):
             return f"{legible_name(self.last.call.name)} {path_of(self.last)}"
         return f"{legible_name(self.last.call.name)}({clip(arguments_of(self.last.call.arguments), detail)})"
@@ -197,7 +202,7 @@ def command_of(deed: Deed) -> str:
         if shorter == text:
             break
         text = shorter
-    return clip(text, _LONG_COMMAND)
+    return clip(text, LONG_COMMAND)
 
 
 def raw_command(deed: Deed) -> str:
@@ -227,8 +232,8 @@ def _told_file(work: Work, detail: int) -> str:
     path = path_of(work.last)
     if writes:
         created = "creat" in (writes[0].outcome or "")[:200].lower()
-        text = f"{'Created' if created else 'Wrote'} {path}{_times(len(writes))}"
-        text += f", then edited it{_times(len(edits))}" if edits else ""
+        text = f"{'Created' if created else 'Wrote'} {path}{times(len(writes))}"
+        text += f", then edited it{times(len(edits))}" if edits else ""
     else:
         text = f"Edited {path} ({len(edits)} edit{'s' * (len(edits) != 1)})"
     names = _code_names(work)
@@ -264,14 +269,15 @@ def _fitting(names: list[str], most: int) -> Iterator[str]:
         yield name
 
 
-def _times(n: int) -> str:
+def times(n: int) -> str:
+    """` (3 times)`; nothing for once."""
     return f" ({n} times)" if n > 1 else ""
 
 
 def _told_command(work: Work, detail: int) -> str:
     """`Ran `npm test` (3 times; a try failed before: "..."): 12 passed`."""
     shown = _result(work.last, detail, last=not shows(command_of(work.last)))
-    return f"Ran {work.name(detail)}{_times(len(work.deeds))}{work.overcome(detail)}: {shown}"
+    return f"Ran {work.name(detail)}{times(len(work.deeds))}{work.overcome(detail)}: {shown}"
 
 
 def _result(deed: Deed, detail: int, last: bool) -> str:
@@ -345,7 +351,7 @@ def _told_call(work: Work, detail: int) -> str:
     deed = work.last
     arguments = clip(arguments_of(deed.call.arguments), detail)
     result = _result(deed, detail, last=False)
-    return f"{legible_name(deed.call.name)}({arguments}){_times(len(work.deeds))}{work.overcome(detail)}: {result}"
+    return f"{legible_name(deed.call.name)}({arguments}){times(len(work.deeds))}{work.overcome(detail)}: {result}"
 
 
 _TELLERS = {"edit": _told_file, "write": _told_file, "run": _told_command, "change": _told_change}

@@ -6,6 +6,7 @@ import re
 from collections import Counter as Tally
 from collections.abc import Iterable
 
+from .names import names_of
 from .sentences import set_of
 
 _DEFINED = re.compile(
@@ -14,7 +15,8 @@ _DEFINED = re.compile(
     r"|create table)\s+(?:async\s+)?(?:\([^)\n]{0,60}\)\s*)?\*?([A-Za-z_][\w.]{2,60}[!?]?)"
     r"(?=\s*[(=:{<,;]|\s+do\b|\s+(?:extends|implements)\b|\s*\n|\s*$)"
 )
-_CALLED = re.compile(r"(?<![\w./\\-])([A-Za-z_]\w{1,40}(?:\.[A-Za-z_]\w{1,40}){1,3})\(")
+_CALLED = re.compile(r"(?<![\w./\\-])([A-Za-z_]\w{1,40}(?:\.[A-Za-z_]\w{1,40}){1,3}[!?]?)\(")
+_DOTTED = re.compile(r"(?<![\w./\\@-])([A-Za-z_]\w{1,40}(?:\.[A-Za-z_]\w{1,40}){1,3})(?![\w(/!?-]|\.\w)")
 _OWN_ROOTS = set_of(
     """Math JSON Object Array String Number Boolean Promise Date RegExp Symbol Map Set Reflect Intl Error
     console window document event navigator localStorage sessionStorage crypto process module exports React
@@ -63,6 +65,16 @@ _MOST = 400  # code names worth a list
 _LONGEST_CODE = 20_000  # characters of one piece of written code that are read
 
 
+def _used_in(text: str) -> list[str]:
+    """Names of several parts that a piece of code uses: `annotation_id`, `HooksController`, `project.name`."""
+    dotted = (
+        name
+        for name in (_DOTTED.findall(text) if "." in text else ())
+        if name.split(".", 1)[0] not in _OWN_ROOTS and not names_of(name)
+    )
+    return [*(name for name in _COMPOUND.findall(text) if name not in _COMMON), *dotted]
+
+
 def code_names(written: Iterable[Iterable[str]]) -> dict[str, int]:
     """Names that written code defines, calls elsewhere or uses in several pieces, each with the number of pieces.
 
@@ -75,8 +87,7 @@ def code_names(written: Iterable[Iterable[str]]) -> dict[str, int]:
         defined = [name for text in pieces for name in defined_in(text)]
         called = [name for text in pieces for name in called_in(text)]
         own.update(dict.fromkeys([*defined, *called]))
-        compound = [name for text in pieces for name in _COMPOUND.findall(text) if name not in _COMMON]
-        used.update(dict.fromkeys([*defined, *called, *compound]).keys())
-    wanted = [name for name in used if len(name) > 3]
+        used.update(dict.fromkeys([*defined, *called, *(name for text in pieces for name in _used_in(text))]).keys())
+    wanted = [name for name in used if len(name) > 3 and not (name.isalpha() and name.islower())]  # "range" says little
     wanted.sort(key=lambda name: (used[name] == 1 and name not in own, -used[name]))
     return {name: used[name] for name in wanted[:_MOST]}

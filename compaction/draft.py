@@ -6,11 +6,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 
 from . import facts as f
-from .actions import Work, in_short, path_of
+from .actions import LONG_COMMAND, Work, in_short, path_of, raw_command, times
+from .folders import MORE
 from .lines import clip, distinct
-from .listed import Name, ends_of, in_turn, is_noise, kind_of_name, label_of
+from .listed import ends_of
 from .material import NEWEST, Material
 from .names import names_of, words_of
+from .ranking import Ranked
 from .requests import Request, gist, is_closing, question_in
 from .secrets import redact
 from .sections import (
@@ -18,18 +20,14 @@ from .sections import (
     ANSWERED,
     FROM,
     IN_ANSWER,
-    LISTS,
-    MORE,
     PLAN,
     TASK,
     Line,
     Lines,
     Names,
     fitting,
-    listed,
 )
 from .sentences import sentences
-from .wording import PERSONAL_KEY
 
 CONSTRAINTS_SHARE, PLAN_SHARE = 0.5, 0.3  # of the budget: the most they take, whatever else there is
 DONE_SHARE = 0.12  # of the budget: set aside for what was done, before any names
@@ -47,8 +45,10 @@ SHARES = {  # of what is then left for lines; what one leaves over the next one 
 ANSWERED_SHARE = 0.04  # of what is then left: requests with their answers, before names that were merely printed
 ANSWERS_ALONE = 0.8  # the same where nothing was changed or run: the answers are the work then
 EARLIER_STATES = 3  # lines of an earlier summary's state that are carried on, if there is news
-EARLIER_WEIGHT = 4  # of a name in an earlier summary: as if a call had used it
+MOST_FILES = 12  # written without anything to tell of them that have a line of their own
 SHORT = 30  # bytes of a request that says little by itself ("yes, go on"); a script may say a word in one character
+COMMANDS_SHARE = 0.25  # of what is left behind the lines: commands told by their names alone
+ALSO_RAN = "Also ran: "
 _OPEN, _ANSWERED = "Open: ", "Answered: "
 
 
@@ -74,7 +74,8 @@ class Draft:
             "Questions": self._questions(),
         }
         self.lines = {title: Lines(title, self._first(offer)) for title, offer in offers.items()}
-        self.names = self._names()
+        self.ranked = Ranked(material)
+        self.names = self.ranked.sections()
 
     # --- what each section offers, the most wanted first -------------------------------------------------------------
     def _first(self, lines: Iterable[Line]) -> Iterator[Line]:
@@ -119,7 +120,10 @@ class Draft:
     def _actions(self) -> Iterator[Line]:
         """The newest, then what changed something, then the rest, then what an earlier summary tells."""
         work = self.material.work[0]
-        wanted = sorted(range(len(work)), key=lambda back: (back >= NEWEST, -work[back].weight, back))
+        plain = {back for back, one in enumerate(work) if back >= NEWEST and one.is_plain}
+        wanted = sorted(range(len(work)), key=lambda back: (back >= NEWEST, back in plain, -work[back].weight, back))
+        if len(plain) > MOST_FILES:  # the list of files tells as much
+            wanted = [back for back in wanted if back not in plain]
         told = (self._told(work[at]) for at in wanted if work[at].weight and work[at].last.at not in self.shortly)
         earlier = self.material.earlier["Actions done"]
         before = (Line(f"- {text}", at - len(earlier)) for at, text in reversed(list(enumerate(earlier))))
@@ -185,79 +189,6 @@ class Draft:
                 answer = next(sentences(request.reply), "")
                 yield f"{_ANSWERED}{clip(request.opening, self.line)} -> {clip(answer, 2 * self.detail)}"
 
-    # --- names -------------------------------------------------------------------------------------------------------
-    def _names(self) -> dict[str, Names]:
-        """Names by weight; those of an earlier summary weigh as if a call had used them."""
-        material = self.material
-        known, before = dict(material.found.names), self._earlier_names()
-        for name in before:
-            if not is_noise(name, kind := kind_of_name(name)):
-                known.setdefault(name, Name(kind))
-        before = {name: label for name, label in before.items() if name in known}
-        code = {name: times for name, times in material.found.code.items() if name not in known}
-        known |= {name: Name("id", printed=2 * times) for name, times in code.items()}
-        focused = self._focused_names()
-
-        def rank(name: str) -> tuple[bool, int, int]:
-            """Of those that tools merely printed, any may be needed: the short ones first, as more of them fit."""
-            found, earlier = known[name], name in before
-            printed = not (found.said or found.called or earlier)
-            return (
-                name in focused,
-                found.weight + EARLIER_WEIGHT * earlier,
-                -len(name) if printed and name not in code else 0,
-            )
-
-        order = sorted(known, key=rank, reverse=True)
-        self.needed = {name for name in order if known[name].said or known[name].called or name in before}
-        files = self._files()
-
-        owning = set(material.owners.values())
-
-        def label(name: str) -> str:
-            if known[name].kind == "path":
-                return files.get(name) or material.labels.get(name) or before.get(name) or "mentioned"
-            if name in code:
-                return "code"
-            person = material.owners.get(name, "") if name in self.needed else ""
-            if name in owning:
-                return name
-            return person or material.labels.get(name) or before.get(name) or label_of(name, known[name].kind)
-
-        personal = (name for name in order if PERSONAL_KEY.search(material.labels.get(name) or before.get(name, "")))
-        left_out = {name for name in personal if not known[name].said}
-        order = [name for name in order if name not in left_out]
-        self.known = set(order)
-        paths = in_turn([name for name in order if known[name].kind == "path"], files)
-        others = [name for name in order if known[name].kind != "path"]
-        return {
-            "Files": Names("Files", paths, label, whole=("read", "written")),
-            "Identifiers": Names("Identifiers", others, label),
-        }
-
-    def _earlier_names(self) -> dict[str, str]:
-        found: dict[str, str] = {}
-        for title in ALL_TITLES:
-            labelled = title in LISTS
-            found |= {name: label * labelled for name, label in listed(self.material.earlier[title]).items()}
-        return found
-
-    def _files(self) -> dict[str, str]:
-        """The files that calls named, and what was done to them."""
-        found: dict[str, str] = {}
-        for work in self.material.found.work:
-            if work.kind in ("edit", "write", "read"):
-                path = path_of(work.last)
-                found[path] = "written" if work.kind != "read" or found.get(path) == "written" else "read"
-        return found
-
-    def _focused_names(self) -> set[str]:
-        if not self.material.focus:
-            return set()
-        turns = self.material.found.turns
-        about = [t.message for t in turns if self.material.is_in_focus(f"{t.words} {t.calls} {t.results}")]
-        return set(f.gather(about).names)
-
     # --- filling -----------------------------------------------------------------------------------------------------
     def fill(self) -> None:
         """The request, constraints and plan first; room for names set aside; then each its share; then the rest."""
@@ -275,14 +206,17 @@ class Draft:
             used = self.lines[title].take(min(int(room), left), count)
             room, left = room - used, left - used
         left -= self._take_in_short(left - printed)
-        left -= self._take_names(left - printed, self.needed)
+        left -= self._take_commands(int((left - printed) * COMMANDS_SHARE))
+        left -= self._take_names(left - printed, self.ranked.spoken)
+        left -= self._take_names(left - printed, self.ranked.needed)
         left -= self.lines["Actions done"].take(left - printed, count)
         left += self._give_back_names()
         actions = self.lines["Actions done"]
         actions.offered = chain(actions.offered, self._first(self._besides()))
         changed = any(work.weight > 1 for work in self.material.work[0])
         left -= actions.take(int(left * (ANSWERED_SHARE if changed else ANSWERS_ALONE)), count)
-        left -= self._take_names(left, self.known)
+        left -= self._take_names(left, self.ranked.likely)
+        left -= self._take_names(left, self.ranked.known)
         for section in self.lines.values():
             left -= section.take(left, count)
         self._give_back_names()
@@ -299,17 +233,42 @@ class Draft:
         cost = sum(count(line.text) + 1 for line in lines)
         if cost > room:
             return 0
-        self.shortly = {work.last.at for work in works}
-        actions.taken = [*lines, *actions.taken]
-        actions.waiting = [line for line in actions.waiting if line.at not in self.shortly]
+        self._tell_shortly(lines, works)
         return cost
 
+    def _take_commands(self, room: int) -> int:
+        """Commands that there was no room to tell one by one, in one line, the most repeated first; the tokens used."""
+        actions, count = self.lines["Actions done"], self.material.request.count
+        told = {line.at for line in actions.taken}
+        works = [w for w in self.material.work[0] if w.kind == "run" and w.weight > 1 and w.last.at not in told]
+        works = [w for w in works if len(raw_command(w.last)) <= LONG_COMMAND]
+        cost, pieces = count(f"- {ALSO_RAN}.") + 2, list[str]()
+        fitting = []
+        for work in sorted(works, key=lambda work: -len(work.deeds)):
+            piece = f"`{raw_command(work.last)}`{times(len(work.deeds))}"
+            if (more := count(f", {piece}")) <= room - cost:
+                cost += more
+                pieces.append(_flat(piece))
+                fitting.append(work)
+        if not pieces:
+            return 0
+        self._tell_shortly([Line(f"- {ALSO_RAN}{', '.join(pieces)}", fitting[0].last.at - 0.25)], fitting)
+        return cost
+
+    def _tell_shortly(self, lines: list[Line], works: list[Work]) -> None:
+        """Note lines that tell several pieces of work."""
+        actions = self.lines["Actions done"]
+        self.shortly |= {work.last.at for work in works}
+        actions.taken = [*lines, *actions.taken]
+        actions.waiting = [line for line in actions.waiting if line.at not in self.shortly]
+
     def _take_names(self, room: int, wanted: set[str]) -> int:
-        used, wanted = 0, wanted - self._standing()
+        used, standing = 0, self._standing()
+        wanted = wanted - standing
         for names in self.names.values():
             used += names.take(room - used, self.material.request.count, wanted)
         for names in self.names.values():  # what stands elsewhere is not left out
-            names.offered = [name for name in names.offered if name in wanted or name not in self.needed]
+            names.offered = [name for name in names.offered if not (name in standing and name in self.ranked.needed)]
         return used
 
     def _give_back_names(self) -> int:
@@ -332,7 +291,7 @@ class Draft:
         standing = self._standing()
         names = [name for section in self.names.values() for name in section.offered if name not in standing]
         needed, printed = (
-            self.material.request.count(" ".join(name for name in names if (name in self.needed) is said))
+            self.material.request.count(" ".join(name for name in names if (name in self.ranked.needed) is said))
             for said in (True, False)
         )
         needed = min(needed, int(left * NEEDED_SHARE))
@@ -343,11 +302,15 @@ class Draft:
         lines = "\n".join(section.text() for section in self.lines.values())
         standing = {name for word in words_of(lines) for _, name in names_of(word)} | set(self.material.kept.names)
         ends = {end for name in standing if "/" in name for end in ends_of(name)}
-        return standing | (ends & self.known)
+        return standing | (ends & self.ranked.known)
 
     def _say_what_is_left_out(self) -> None:
         told = {line.at for line in self.lines["Actions done"].taken} | self.shortly
-        left = sum(work.weight > 1 and work.last.at not in told for work in self.material.work[0])
+        listed = {path for path in self.names["Files"].taken if self.ranked.files.get(path) == "written"}
+        left = sum(
+            work.weight > 1 and work.last.at not in told and path_of(work.last) not in listed
+            for work in self.material.work[0]
+        )
         self.lines["Actions done"].more = f"- {MORE}{left:,} more that changed or ran something)" if left else ""
 
     def text(self) -> str:

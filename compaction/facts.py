@@ -32,6 +32,7 @@ from .sentences import DECIDING_SIGNS, holding, is_binding, is_decision, sentenc
 from .todo import Step, newest_plan
 
 SCANNED = 8_000  # characters of one message that are read: its start and its end
+ARGUMENTS = 32_000  # characters of a call's arguments that are read: a file that is written whole is what was done
 TURNS = 3_000  # messages that are read, the newest; of older ones only what people typed
 READ = 300_000  # characters read of what the agent said or called and of what tools gave back, most of it the newest
 TYPED = 250_000  # characters read of what people typed: a constraint in the middle of a long message counts too
@@ -219,7 +220,7 @@ def _read(rows: Sequence[tuple[int, Message]], by_people: Sequence[bool]) -> lis
         for at, row in enumerate(messages)
     ]
     said = iter(_within(words, typed))
-    arguments = iter(_legible([call.arguments for row in calls for call in row]))
+    arguments = iter(_legible([call.arguments for row in calls for call in row], ARGUMENTS))
     texts = iter(_legible([text for row in results for _, text in row]))
     return [
         Turn(

@@ -12,17 +12,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from .messages import Call
-from .names import WORD_BREAKS, Kind, measures, names_of
+from .names import WORD_BREAKS, Kind, measures, names_of, words_of
 from .sections import QUANTITIES
 
 FROM_ONE = {"path": 16}  # names of a kind that one output brings, unless they are met elsewhere, too
 FROM_ONE_OTHERS = 40
+NEWEST = 40  # messages whose names are more likely to be needed soon
 _TREES = re.compile(
     r"(?:^|/)(?:node_modules|\.pnpm|site-packages|dist-packages|\.git|vendor|\.venv|venv|__pycache__|\.tox|\.next"
     r"|\.cache|\.npm|\.cargo|\.mypy_cache|\.pytest_cache|bower_components|Pods|\.gradle)(?:/|$)"
 )
 _BUILT = re.compile(r"(?:^|/)(?:deps|_build|dist|build|target)/")
 _NO_NAMES = frozenset(("/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/usr/bin/env", "/bin/bash", "/bin/sh"))
+# What a trace prints: a position that the next edit moves, a function with its arity; and a route or the end of a tag.
+_PASSING = re.compile(r":\d+(?::\d+)*$|^[A-Za-z][\w.!?-]*/\d$|^/[^./]+/?$")
 _SEPARATOR = "\0"
 
 
@@ -35,6 +38,7 @@ class Name:
     called: int = 0
     printed: int = 0
     tool: str = ""  # the one last called with it
+    recent: bool = False  # met in one of the newest messages
 
     @property
     def weight(self) -> int:
@@ -61,11 +65,16 @@ def names_in(newest: Sequence[Read]) -> dict[str, Name]:
         for name in _meet(found, arguments, "called"):
             found[name].tool = found[name].tool or tool
     _meet(found, [text for _, _, results, _ in newest for _, text in results], "printed", capped=True)
+    for words, called, results, _ in newest[:NEWEST]:
+        for text in (words, *(call.arguments for call in called), *(text for _, text in results)):
+            for name in (name for word in words_of(text) for _, name in names_of(word)):
+                if name in found:
+                    found[name].recent = True
     typed = {name for words, *_, by_person in newest if by_person for name in _trees_in(words)}
     return {
         name: known
         for name, known in found.items()
-        if name in typed or not (is_noise(name, known.kind) or (_is_built(name, known.kind) and not known.called))
+        if name in typed or not (is_noise(name, known.kind) or (_is_passing(name, known) and not known.called))
     }
 
 
@@ -74,9 +83,12 @@ def is_noise(name: str, kind: Kind) -> bool:
     return kind == "path" and (bool(_TREES.search(name)) or name in _NO_NAMES)
 
 
-def _is_built(name: str, kind: Kind) -> bool:
-    """Whether a path is in a place that is often, not always, somebody else's; one that a call names is told."""
-    return kind == "path" and bool(_BUILT.search(name))
+def _is_passing(name: str, known: Name) -> bool:
+    """Whether a path is in a place that is often, not always, somebody else's, or of no use later.
+
+    One that a call names is told.
+    """
+    return known.kind == "path" and bool(_BUILT.search(name) or (not known.said and _PASSING.search(name)))
 
 
 def _trees_in(words: str) -> Iterable[str]:
@@ -104,6 +116,7 @@ def _meet(found: dict[str, Name], texts: list[str], how: str, capped: bool = Fal
 def _words(texts: list[str]) -> Iterable[dict[str, None]]:
     """The distinct words of each text. One long text is taken apart far faster."""
     everything = _SEPARATOR.join(text.replace(_SEPARATOR, " ") for text in texts if text)
+    everything = everything.replace("</", " ")  # what ends a tag is no path
     for mark in WORD_BREAKS:
         everything = everything.replace(mark, " ")
     return (dict.fromkeys(text.split()) for text in everything.split(_SEPARATOR))
@@ -113,6 +126,12 @@ def ends_of(path: str) -> Iterator[str]:
     """The last parts of a path, each of which may stand for it elsewhere."""
     parts = path.split(":")[0].strip("/").split("/")
     return ("/".join(parts[at:]) for at in range(1, len(parts)))
+
+
+def folders_of(path: str) -> Iterator[str]:
+    """The folder of a path, as it may stand elsewhere: whole, or below any folder above it."""
+    parts = path.strip("/").split("/")[:-1]
+    return ("/".join(parts[at:]) for at in range(len(parts)))
 
 
 def in_turn(paths: list[str], files: dict[str, str]) -> list[str]:

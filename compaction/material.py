@@ -119,4 +119,4 @@ def tally(found: Facts, request: SummaryRequest) -> str:
     calls = f" Tool calls: {tools}." if tools else ""
     read = f"{TALLY}{when} from {len(request.sources):,} messages ({roles}){written}."
     unread = f" Of the oldest {found.unread:,} nothing was read." if found.unread else ""
-    return f"{read}{unread}{calls}{focus} Newer messages outrank all of it."
+    return f"{read}{unread}{calls}{focus} If a newer message contradicts this, the newer message counts."

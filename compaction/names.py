@@ -82,7 +82,8 @@ MEASURE = re.compile(rf"(?<![\w.,$€£¥-])\d[\d,]*(?:\.\d+)?\s(?:{_UNITS})(?!\
 
 
 def words_of(text: str) -> dict[str, None]:
-    """The distinct words of a text, in order, parted at white space, quotes and brackets."""
+    """The distinct words of a text, in order, parted at white space, quotes and brackets; the end of a tag is none."""
+    text = text.replace("</", " ")
     for mark in WORD_BREAKS:
         text = text.replace(mark, " ")
     return dict.fromkeys(text.split())

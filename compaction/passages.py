@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from . import messages as m
 from . import protocol
+from .folders import spelled_out
 from .messages import Message
 from .secrets import redact_all
 from .statements import Source, statements
@@ -61,7 +62,9 @@ def _of_message(message: Message, at: int, called: dict[str, str], live: bool) -
             yield Passage(words, "person" if typed else "agent", at, typed)
         if not live and protocol.is_handoff(message):
             parts = protocol.split(m.body(message), protocol.flag_of(message))
-            yield from (Passage(part.text, "agent", at, written=True) for part in parts if part.kind == "summary")
+            yield from (
+                Passage(spelled_out(part.text), "agent", at, written=True) for part in parts if part.kind == "summary"
+            )
     yield from (Passage(call.arguments, "call", at) for call in m.calls(message))
 
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter as Tally
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import NamedTuple
 
 from . import facts as f
 from . import protocol
+from .folders import BELOW, MORE, spelled_out
 from .lines import clip
 from .names import measures, names_of, words_of
 from .tokens import Counter
@@ -42,7 +43,6 @@ LISTS = ("Files", "Identifiers")
 NOTHING = "(none)"
 TALLY = "Extracted without a model"  # first words of the counts above the sections
 ANSWERED = "(Answered; no request is open.)"  # beside the newest request, where that is so
-MORE = "(and "  # begins what says how many lines or names there is no room for
 IN_ANSWER = "(in answer to: "  # begins the question that the newest message answers
 FROM = "(from "  # begins whom the newest message is from
 QUANTITIES = "quantities"  # the list of names with a space in them, which commas part
@@ -107,26 +107,40 @@ class Lines:
 class Names:
     """A section of names, the most wanted first, shown in lists by label.
 
-    Of the labels in `whole` it is said how many more there are.
+    Of the labels in `whole` it is said how many more there are; those with a folder in `folders` are told below it.
     """
 
     title: str
     offered: list[str]
     label: Callable[[str], str]
-    taken: list[str] = field(default_factory=list)
     whole: tuple[str, ...] = ()
+    folders: Mapping[str, str] = field(default_factory=dict)
+    taken: list[str] = field(default_factory=list)
+
+    def _list(self, name: str) -> str:
+        """What the list is called that the name stands in."""
+        folder = self.folders.get(name)
+        return self.label(name) + (f"{BELOW}{folder}" if folder else "")
+
+    def _shown(self, name: str) -> str:
+        folder = self.folders.get(name)
+        return name[len(folder) + 1 :] if folder else name
 
     def take(self, room: int, count: Counter, wanted: set[str]) -> int:
         """Take the wanted names while they fit into the room; the tokens used."""
         used, left = 0, []
-        labels = {self.label(name) for name in self.taken}
+        labels = {self._list(name) for name in self.taken}
         heading = 0 if self.taken else count(f"\n\n## {self.title}\n")
         for name in self.offered:
             if used >= room or name not in wanted:
                 left.append(name)
                 continue
-            label = self.label(name)
-            cost = count(f" {name}") * (name != label) + (0 if label in labels else count(f"- {label}:\n")) + heading
+            label = self._list(name)
+            cost = (
+                count(f" {self._shown(name)}") * (name != label)
+                + (0 if label in labels else count(f"- {label}:\n"))
+                + heading
+            )
             if used + cost <= room:
                 used, heading = used + cost, 0
                 labels.add(label)
@@ -146,8 +160,8 @@ class Names:
         """The section, "" if nothing was taken."""
         lists: dict[str, list[str]] = {}
         for name in self.taken:
-            lists.setdefault(self.label(name), []).append(name)
-        left = Tally(label for name in self.offered if (label := self.label(name)) in self.whole)
+            lists.setdefault(self._list(name), []).append(self._shown(name))
+        left = Tally(self._list(name) for name in self.offered if self.label(name) in self.whole)
         lines = [
             f"- {label}: {(', ' if label == QUANTITIES else ' ').join(name for name in names if name != label)}".rstrip(
                 ": "
@@ -192,7 +206,8 @@ def listed(lines: Iterable[str]) -> dict[str, str]:
     """The names in the lists of an earlier summary, each with its label."""
     found: dict[str, str] = {}
     for line in lines:
-        label, colon, rest = line.partition(": ")
+        label, colon, rest = spelled_out(line).partition(": ")
+        label = label.partition(BELOW)[0]
         names = measures(rest if colon else line)
         names += [name for word in words_of(rest if colon else line) for _, name in names_of(word)]
         found.update(dict.fromkeys(names, label if colon else ""))

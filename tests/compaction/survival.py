@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -12,11 +13,13 @@ from pathlib import Path
 import compaction
 from compaction import Counter, Message, NothingToCompact, Policy, Survival, offline, protocol
 from compaction.anchors import Anchor, anchors_in, hindsight, survival, visible_text
+from compaction.folders import spelled_out
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 BUDGET = 2_000  # tokens of the summaries measured
 CUTS = (0.35, 0.5, 0.65, 0.8, 0.9)  # where in a transcript it is compacted; what follows is hindsight
 WINDOWS = (200_000, 40_000)  # context windows: what is kept beside the summary is a share of them
+_BORN = re.compile(r'"dob\\*": ?\\*"([\d-]{10})')
 LONG = 200  # messages; of a shorter transcript a summary of 2,000 tokens holds nearly everything
 
 
@@ -50,15 +53,24 @@ def measure(title: str, messages: list[Message], cut: float, window: int, count:
     started = time.perf_counter()
     summary = offline.summarize(request)
     seconds = time.perf_counter() - started
-    left = f"{summary}\n{visible_text(plan.messages[i] for i in (*plan.head, *plan.tail))}"
+    left = f"{spelled_out(summary)}\n{visible_text(plan.messages[i] for i in (*plan.head, *plan.tail))}"
     middle = [plan.messages[i] for i in plan.middle]
     spoken = anchors_in(middle, spoken=True)
     return Measured(
         title, cut, window, len(middle), count(summary), seconds,
-        hindsight(middle, left, messages[split:]),
+        _without_birth_dates(hindsight(middle, left, messages[split:]), middle),
         survival((anchor for anchor in spoken if not _binds(anchor)), left),
         survival(filter(_binds, spoken), left),
     )  # fmt: skip
+
+
+def _without_birth_dates(found: Survival, messages: list[Message]) -> Survival:
+    """What was found of all details but those that a summary leaves out on purpose."""
+    born = set(_BORN.findall(visible_text(messages)))
+    lost = tuple(anchor for anchor in found.lost if anchor.text not in born)
+    kept, total = found.by_kind.get("date", (0, 0))
+    left_out = len(found.lost) - len(lost)
+    return replace(found, lost=lost, by_kind={**found.by_kind, "date": (kept, total - left_out)})
 
 
 def _binds(anchor: Anchor) -> bool:

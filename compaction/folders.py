@@ -1,0 +1,44 @@
+"""Lists of files that tell their common folder once, `- written in /srv/app: a.py lib/b.py`, and their full paths."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter as Tally
+from collections.abc import Iterable, Sequence
+
+BELOW = " in "  # between the name of a list and the folder its files are in
+MORE = "(and "  # begins what says how many lines or names there is no room for
+MOST = 4  # folders
+LEAST = 3  # files of a folder that is told once for all
+_SHALLOWEST = 3  # parts of a path: a folder above says little, as in "/home/me"
+_LIST = re.compile(rf"^((?:- )?[\w ]{{1,40}}{BELOW}(/[^\s:]+): )([^\n]+)$", re.MULTILINE)
+
+
+def shared_folders(paths: Sequence[str]) -> dict[str, str]:
+    """For each path the folder that is worth being told once for all paths below it."""
+    found: dict[str, str] = {}
+    for _ in range(MOST):
+        left = [path for path in paths if path not in found]
+        if not (folder := _shared_folder(left)):
+            break
+        found |= {path: folder for path in left if path.startswith(f"{folder}/") and path != f"{folder}/"}
+    return found
+
+
+def _shared_folder(paths: Iterable[str]) -> str:
+    below: Tally[str] = Tally()
+    for path in paths:
+        parts = path.split("/")[:-1] if path.startswith("/") and " " not in path else []
+        below.update("/".join(parts[:depth]) for depth in range(_SHALLOWEST, len(parts) + 1) if parts[depth - 1])
+    saved = {folder: (n - 1) * len(folder) for folder, n in below.items() if n >= LEAST}
+    return max(saved, key=lambda folder: (saved[folder], folder), default="")
+
+
+def spelled_out(summary: str) -> str:
+    """The summary with the full paths of what is listed below a folder."""
+    return _LIST.sub(lambda found: found[1] + _joined(found[2], found[3]), summary) if BELOW in summary else summary
+
+
+def _joined(folder: str, names: str) -> str:
+    names, more, left = names.partition(f" {MORE}")
+    return " ".join(f"{folder}/{name}" for name in names.split()) + more + left
