@@ -1,7 +1,7 @@
 """What was done, a line for each thing it was done to: a file, a command, a reservation, a ticket.
 
 Calls on the same thing are one piece of work: how often, for whom, what came of it, and what failed before it went
-well. Kinds of tools are told by their names (`wording`, `reads`); what is of no known kind is told as a call with its
+well. Kinds of tools are told by their names (`deeds`, `wording`); what is of no known kind is told as a call with its
 outcome. What failed to the end is no work done: it is told among the errors.
 """
 
@@ -11,75 +11,24 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Any, Literal
 
 from . import wording
 from .code import called_in, defined_in
+from .deeds import COMMIT, ESCAPES, LONG_COMMAND, Deed, Kind, command_of, key_of, path_of, raw_command, shows
 from .lines import arguments_of, clip, legible_name, line_count, outcome, parsed, unwrapped
-from .messages import Call
 from .people import spoken
-from .reads import READ_TOOLS, SHELL_TOOLS
 from .secrets import redact
-from .sentences import set_of
-from .todo import is_plan_tool
-from .troubles import trouble
 
-Kind = Literal["edit", "write", "read", "run", "change", "look", "plan", "other"]
-
-_EDIT = set_of(
-    """edit multiedit multi_edit edit_file editfile apply_patch patch update_file insert_edit_into_file replace
-    replace_in_file str_replace search_replace notebookedit notebook_edit edit_block insert_line apply_diff"""
-)
-_WRITE = set_of("""write write_file writefile create_file createfile save_file write_to_file file_write new_file""")
-_EDITORS = ("str_replace_based_edit_tool", "str_replace_editor", "text_editor")
-_LOOK = set_of("""glob grep ls webfetch websearch web_search web_fetch toolsearch think browser_snapshot""")
-_PATHS = ("file_path", "path", "filepath", "filename", "target_file", "notebook_path", "file", "absolute_path")
-_COMMANDS = ("command", "cmd", "script", "input", "code")
 _TEXTS = ("content", "new_string", "new_str", "file_text", "replacement_text", "patch", "new_source", "code", "diff")
-# What surrounds a command without being it: a change of directory, where output goes, how much of it is shown.
-_BEFORE = re.compile(r"^\s*(?:cd\s+\S+\s*(?:&&|;)\s*|(?:export\s+)?[A-Z_]{3,}=\S+\s+|sudo\s+|time\s+)+")
-_BEHIND = re.compile(r"\s*(?:2>&1|2>\s*/dev/null|\|\s*(?:tail|head)(?:\s+-\S+)*(?:\s+\d+)?|;\s*echo\s.*)\s*$")
-_SHOWING = re.compile(
-    r"^(?:cat|ls|grep|egrep|rg|ag|find|fd|head|tail|sed -n|less|more|wc|tree|pwd|echo|which|file|stat|du|df|ps"
-    r"|env|diff|nl"
-    r"|git (?:status|log|diff|show|branch|remote|blame|ls-files|rev-parse|stash list)|type|printenv|sort|awk|jq"
-    r"|\S+ (?:show|list|status|ready|--help|--version|-v)|search_dir|search_file|find_file|open|goto|scroll_up"
-    r"|scroll_down)\b"
-)
-_COMMIT = re.compile(r"\bgit\s+commit\b")
-_COMMIT_MESSAGE = re.compile(
-    r"-m\s+(?:\"\$\(cat <<-?\s*'?\"?(\w+)'?\"?\s*\n(?P<here>[^\n]+)|(?P<mark>[\"'])(?P<text>[^\n]+?)(?:(?P=mark)|\n|$))"
-)
 _SUMMARY = re.compile(
     r"(?i)^.*\b\d+ (?:tests?|passed|passing|failed|examples?|specs?|failures?|errors?|warnings?|files? changed"
     r"|insertions?)\b.*$",
     re.MULTILINE,
 )
-_ESCAPES = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|\[\d{1,2}(?:;\d{1,2})*m")
 _PROMPTS = re.compile(r"^(?:\(Open file: .*\)|\(Current directory: .*\)|bash-\$)[ \t]*$", re.MULTILINE)  # SWE-agent
-LONG_COMMAND = 160  # characters of a command that name it
+MOST_THEN = 3  # calls of one tool on one thing that are told
+_SHORT_RESULT = 300  # characters of a result that is no record of its own
 _NAMED = 12  # names of code told of a file
-
-
-@dataclass(slots=True)
-class Deed:
-    """One call and what came of it: `at` its place in the transcript."""
-
-    call: Call
-    kind: Kind
-    at: int
-    arguments: dict[str, Any]
-    outcome: str | None = None
-    flagged: bool = False
-    person: str = ""
-    day: date | None = None
-
-    def trouble(self) -> str:
-        """What went wrong, "" if nothing did."""
-        if self.outcome is None:
-            return ""
-        only_shows = self.kind in ("read", "look") or (self.kind == "run" and shows(command_of(self)))
-        return clip(redact(_ESCAPES.sub("", trouble(self.outcome, self.flagged, only_shows))), 600)
 
 
 @dataclass(slots=True)
@@ -103,7 +52,7 @@ class Work:
             return 3
         if self.kind == "run":
             command = command_of(self.last)
-            return 3 if _COMMIT.search(command) else 0 if shows(command) else 2
+            return 3 if COMMIT.search(command) else 0 if shows(command) else 2
         return 0 if self.kind in ("read", "look") else 1
 
     @property
@@ -148,76 +97,6 @@ class Work:
             return ""
         tries = "a try" if len(failures) == 1 else f"{len(failures)} tries"
         return f' ({tries} failed before: "{clip(failures[-1], detail)}")'
-
-
-def kind_of(call: Call, arguments: dict[str, Any]) -> Kind:
-    """What a call does, by the tool's name and, of a tool with commands, by its command."""
-    name = re.split(r"__|[.:/]", call.name)[-1].lower().replace("-", "_")
-    if is_plan_tool(call.name):
-        return "plan"
-    if name in SHELL_TOOLS or name == "command":
-        return "run"
-    if name in _EDITORS:
-        command = arguments.get("command")
-        return "read" if command == "view" else "write" if command == "create" else "edit"
-    if any(isinstance(arguments.get(key), str) for key in _PATHS):
-        if name in _EDIT:
-            return "edit"
-        if name in _WRITE:
-            return "write"
-        if name in READ_TOOLS:
-            return "read"
-    if name in _LOOK or wording.is_reading(call.name):
-        return "look"
-    return "change" if wording.is_changing(call.name) and arguments else "other"
-
-
-def key_of(deed: Deed) -> str:
-    """Equal for calls on the same thing."""
-    if deed.kind in ("edit", "write"):
-        return f"file {path_of(deed)}"
-    if deed.kind == "read":
-        return f"read {path_of(deed)}"
-    if deed.kind == "run":
-        return f"run {command_of(deed)}"
-    if deed.kind == "change":
-        subject = wording.subject_of(deed.call.name, deed.arguments)[1]
-        if subject:
-            return f"thing {subject}"
-    return f"{deed.call.name} {deed.call.arguments}"
-
-
-def path_of(deed: Deed) -> str:
-    """The file a call names."""
-    return clip(redact(next((v for key in _PATHS if isinstance(v := deed.arguments.get(key), str)), "")), 400)
-
-
-def command_of(deed: Deed) -> str:
-    """The command of a shell call, without what surrounds it; of a commit its message's first line."""
-    text = _BEFORE.sub("", _command(deed)).strip()
-    if _COMMIT.search(text) and (message := _COMMIT_MESSAGE.search(text)):
-        return f'git commit -m "{(message["here"] or message["text"]).strip()}"'
-    for _ in range(4):
-        shorter = _BEHIND.sub("", text)
-        if shorter == text:
-            break
-        text = shorter
-    return clip(text, LONG_COMMAND)
-
-
-def raw_command(deed: Deed) -> str:
-    """The command as it was called; of a commit its message's first line."""
-    return command_of(deed) if _COMMIT.search(text := _command(deed)) else text
-
-
-def _command(deed: Deed) -> str:
-    value = next((v for key in _COMMANDS if (v := deed.arguments.get(key))), deed.call.arguments)
-    return redact((" ".join(map(str, value)) if isinstance(value, list) else str(value))[:4_000]).strip()
-
-
-def shows(command: str) -> bool:
-    """Whether a command only shows something."""
-    return bool(_SHOWING.match(command)) and ">" not in command
 
 
 # --- telling ---------------------------------------------------------------------------------------------------------
@@ -284,7 +163,7 @@ def _result(deed: Deed, detail: int, last: bool) -> str:
     """What a call gave back, in a line: the count of a test run, else how a program's output ends or a text begins."""
     if deed.outcome is None:
         return "no result yet"
-    text = _PROMPTS.sub("", _ESCAPES.sub("", unwrapped(deed.outcome))).strip()
+    text = _PROMPTS.sub("", ESCAPES.sub("", unwrapped(deed.outcome))).strip()
     if text[:1] in ("{", "[") and (value := parsed(text)):
         return wording.in_words(value, 2 * detail)
     counts = _SUMMARY.findall(text[-4_000:]) if last else []
@@ -297,19 +176,35 @@ def _result(deed: Deed, detail: int, last: bool) -> str:
 
 
 def _told_change(work: Work, detail: int) -> str:
-    """`Cancelled reservation XEHM4B for mia_li_3668: reason weather; updated flights: ...`."""
-    parts: dict[str, str] = {}
-    for deed, said in zip(work.deeds, work.troubles(), strict=True):
-        if said:
-            continue
-        made = _made(deed)
-        subject = wording.subject_of(deed.call.name, deed.arguments)[1] or made
-        person = "" if parts else wording.person_in(deed.arguments) or deed.person
-        details = wording.details_of(deed.arguments, (subject, person, deed.person), 2 * detail)
-        told = wording.sentence(deed.call.name, "" if parts else subject, person, details)
-        parts[deed.call.name] = told if subject else told + _answer(deed)
-    told = "; ".join(part if not at else part[:1].lower() + part[1:] for at, part in enumerate(parts.values()))
+    """`Cancelled reservation XEHM4B for mia_li_3668: reason weather; updated flights: date 2 May, then date 3 May`."""
+    went_well = [deed for deed, said in zip(work.deeds, work.troubles(), strict=True) if not said]
+    subjects = [wording.subject_of(deed.call.name, deed.arguments)[1] or _made(deed) for deed in went_well]
+    person = next((who for deed in went_well if (who := wording.person_in(deed.arguments) or deed.person)), "")
+    parts: dict[str, list[str]] = {}
+    for deed, subject in zip(went_well, subjects, strict=True):
+        known = (subject, person, deed.person)
+        details = [wording.details_of(deed.arguments, known, 2 * detail), _given(deed, known, detail)]
+        told = ", ".join(filter(None, details)) + ("" if subject else _answer(deed))
+        parts.setdefault(deed.call.name, []).append(told)
+    first = (next(filter(None, subjects), ""), person)
+    sentences = (
+        wording.sentence(
+            name, *(first if not at else ("", "")), ", then ".join(list(filter(None, dict.fromkeys(told)))[-MOST_THEN:])
+        )
+        for at, (name, told) in enumerate(parts.items())
+    )
+    told = "; ".join(part if not at else part[:1].lower() + part[1:] for at, part in enumerate(sentences))
     return told + work.overcome(detail)
+
+
+def _given(deed: Deed, known: tuple[str, ...], most: int) -> str:
+    """What a short result adds to what was asked for: a number it gave, a price."""
+    value = parsed(deed.outcome or "") if 0 < len(deed.outcome or "") <= _SHORT_RESULT else None
+    if not isinstance(value, dict):
+        return ""
+    told = {*known, *(str(given) for given in deed.arguments.values())}
+    new = {k: v for k, v in value.items() if isinstance(v, (str, int, float)) and not isinstance(v, bool)}
+    return wording.details_of({k: v for k, v in new.items() if str(v) not in told and k != "message"}, known, most)
 
 
 def in_short(works: Iterable[Work]) -> list[str]:
@@ -346,6 +241,21 @@ def _answer(deed: Deed) -> str:
     return f" -> {short}" if 0 < len(short) <= 100 and short[:1] not in ("{", "[") else ""
 
 
+def _told_look(work: Work, detail: int) -> str:
+    """`Looked up reservation XEHM4B: status confirmed`; a tool whose name is no such sentence is told as a call."""
+    deed = work.last
+    subject = wording.subject_of(deed.call.name, deed.arguments)[1]
+    told = wording.looked(deed.call.name, subject)
+    if not told or not isinstance(deed.arguments, dict):
+        return _told_call(work, detail)
+    details = wording.details_of(deed.arguments, (subject,), detail)
+    result = _result(deed, detail, last=False)
+    if subject:
+        result = result.replace(f"{wording.subject_of(deed.call.name, deed.arguments)[0]} {subject}, ", "", 1)
+    asked = f" ({details})" if details else ""
+    return f"{told}{asked}{times(len(work.deeds))}{work.overcome(detail)}: {result}"
+
+
 def _told_call(work: Work, detail: int) -> str:
     """`tool(name=value): outcome`."""
     deed = work.last
@@ -354,7 +264,7 @@ def _told_call(work: Work, detail: int) -> str:
     return f"{legible_name(deed.call.name)}({arguments}){times(len(work.deeds))}{work.overcome(detail)}: {result}"
 
 
-_TELLERS = {"edit": _told_file, "write": _told_file, "run": _told_command, "change": _told_change}
+_TELLERS = {"edit": _told_file, "write": _told_file, "run": _told_command, "change": _told_change, "look": _told_look}
 
 
 def gathered(deeds: Iterator[Deed]) -> list[Work]:

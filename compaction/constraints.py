@@ -43,8 +43,12 @@ _ORDERS = (
     r"|the \w+)\b"
     r".{0,60}\b(?:before|first|whenever|ok\b|yes|go|approval|permission)",
     r"wait (?:for|until|till)\b",
-    r"(?:use|write|take|prefer)\b.{1,60}(?:,| )\b(?:not|never|instead of|rather than)\b",
-    r"no (?:new |more |other )?\w+(?: \w+)? (?:in|on|for|to|before|after|outside|without|unless|until|at)\b",
+    r"(?:use|write|take|prefer)\b.{1,60}(?:,| )\b(?:not|never)\b",
+    rf"(?:{_VERBS}|prefer)\b.{{1,60}} (?:instead of|rather than|before (?:each|every|any)|after (?:each|every|any))\b",
+    rf"instead,? (?:try to )?(?:{_VERBS})\b",
+    r"(?:every|each|all|any) (?:\w+ ){1,4}(?:needs?|requires?|must|has to|have to)\b",
+    r"no (?:new |more |other )?(?!\w+ \w+ed\b)\w+(?: \w+)? "
+    r"(?:in|on|for|to|before|after|outside|without|unless|until|at)\b",
     r"no new \w+",
     r"(?:all|every|each) \w+ (?:in|with|by|before) \w+(?: \w+)?,? please\b",
     r"under no circumstances|in no case|by no means|on no account|from now on|at all times|whatever you do",
@@ -67,8 +71,8 @@ _ANYWHERE = re.compile(
     r"|at (?:the )?most|(?:is|are|be|take|spend|costs?|with|budget of|limit of|exactly|for) at least"
     r"|(?:up to|within|below|under|over|above|maximum of|max(?:imum)?)\s+[$€£¥]?\d[\d,.]*\s*"
     r"(?:[$€£¥%]|lines|words|characters|dollars|euros|usd|eur|limit|budget)"
-    r"|[$€£¥]\d[\d,.]* (?:limit|budget|maximum)|as long as|unless I|without my (?:yes|ok|consent|approval"
-    r"|permission|say)"
+    r"|[$€£¥]\d[\d,.]* (?:limit|budget|maximum)|as long as|anything\b.{1,60}\bnothing else|unless I"
+    r"|without my (?:yes|ok|consent|approval|permission|say)"
     r"|without asking|without (?:changing|touching|adding|removing|deleting|breaking|altering|modifying|using|losing"
     r"|cancel+ing|moving|renaming|installing|upgrading|leaving|rewriting)\b"
     r"|(?:always|never|only)[,]? (?:in|with|use|using) (?:english|german|french|spanish|metric|utc))"
@@ -91,14 +95,20 @@ _FOREIGN = re.compile(
     r"|^(?:bitte )?(?:immer|nur)\b|\bfinger weg\b|\b(?:frage?|fragt|fragen sie)\b.{0,15}\b(?:mich|uns|erst|vorher)\b"
     r"|\bmuss(?:t)? (?!ein |es |das |etwas )\w|\bmüssen (?!wohl)\w|\b(?:lass|lasst"
     r"|lassen sie)\b.{0,40}\b(?:in ruhe|unverändert|stehen)\b"
+    r"|\bbitte\b.{0,40}\b(?:nur|keine?[nmrs]?|nicht|immer|erst)\b|^(?:erst|zuerst) (?:frag|zeig|sag)"
+    r"|\bohne (?:meine|unsere) \w+"
     # French
     r"|\bne (?:\w+ ){1,2}?(?:pas|jamais|plus|rien)\b|\bn['’](?!(?:ai|a|as|ont|avons|avez|est|était"
     r"|y)\b)\w+ (?:pas|jamais|plus|rien)\b"
     r"|\bil (?:ne )?faut (?!que je)|\b(?:interdit|obligatoire|impérativement|uniquement)\b|^(?:toujours|jamais)\b"
     r"|\bdemande[rz]?[- ]?(?:moi|nous)\b.{0,20}\bavant\b|\b(?:doit|doivent|devez) (?!y avoir|être une? )\w"
     # Spanish, Portuguese, Italian
-    r"|(?:^|[.,;:!¡]\s*)(?:por favor,? )?(?:no|n[uu]nca|jam[aá]s) (?:me |lo |la |los |las |se )?\w{2,}(?:es|as"
-    r"|éis|áis|en|an)\b"
+    r"|(?:^|[.,;:!¡]\s*|\b(?:y|pero|ni)\s+)(?:por favor,? )?(?:no|n[uu]nca|jam[aá]s) "
+    r"(?:me |lo |la |los |las |se )?\w{2,}(?:es|as|éis|áis|en|an)\b(?! (?:in|on|for|to|of|are|were|\w+ed)\b)"
+    r"|\bsin (?:mi\b|pregunt|avisar|consultar)|\bsem (?:a )?minha\b|\bsenza (?:il )?mio\b|\bsans (?:mon|notre) \w+"
+    r"|\b(?:y|pero|,) que (?:no )?\w+ .{0,40}\b(?:antes|después|máximo|mínimo)\b"
+    r"|\b(?:usa|usad|use|usen|utiliza|env[ií]a|manda|trabaja|responde|contesta|entrega)\w* (?:solo|sólo|solamente"
+    r"|únicamente|siempre)\b"
     r"|(?:^|[.,;:!¡]\s*)(?:por favor,? )?(?:não|nunca|jamais) \w{2,}(?:e|es|a|em|am|ar|er|ir)\b"
     r"|(?:^|[.,;:!]\s*)(?:per favore,? )?(?:non|mai) \w+(?:are|ere|ire|ate|ete|ite)\b"
     r"|\bpreg[uú]nt[ae](?:me|nos)\b.{0,20}\bantes\b|\bpergunt[ae][- ]?me\b.{0,20}\bantes\b"
@@ -110,13 +120,22 @@ _FOREIGN = re.compile(
     r"|\b(?:никогда|ніколи) не \w+(?:й|йте|ть|ти|и|ите|ь|ьте)\b|\b(?:нельзя|запрещено|обязательно)\b|\bне (?:надо"
     r"|нужно)\b"
     r"|(?:^|[.,;:!]\s*)(?:пожалуйста,? )?(?:не|только) \w+(?:й|йте|и|ите|ь|ьте|ть)\b|\bдолж(?:ен|на|ны|но) (?!быть)\w"
+    r"|\b(?:не|ні) \w{2,}(?:ай|яй|уй|юй|ій)(?:те)?\b|\b(?:и|но|а|і|та) не \w+(?<!л)и(?:те)?\b"
+    r"|\bбез (?:моего|нашего|мого|нашого) \w+|\b(?:сначала|сперва|спочатку) (?:спроси|покажи|согласу|уточни|запитай)"
+    r"|(?:,\s*(?:но )?|\w(?:ай|яй|уй|юй)(?:те)?\b.{1,40}\b)только (?:без|на|с|в|через|по|после|до|из|за)\b"
+    r"|\b(?:zapytaj|spytaj) mnie\b|\bbez mojej \w+"
     r"|\b(?:nigdy|tylko|zawsze) (?:nie )?\w+|\bnie (?:usuwaj|zmieniaj|ruszaj|wolno|dotykaj)\w*|\b(?:nooit|verboden)\b"
     r"|^(?:alleen|altijd|aldrig|alltid|bara|asla|daima|sadece)\b|\bmag niet\b|\bmoet(?:en)? (?!een fout)\w"
     r"|कभी (?:नहीं|न|मत)|हमेशा \S+|\bلا ت\w+|ممنوع|يجب"
     # Chinese, Japanese, Korean
     r"|必须|必須|不要|不得|不可(?!能|以|思)|不准|不许|禁止|务必|務必|切勿|请勿|請勿|绝不|絕不|只(?:能用|许|准|用)|仅(?:限|用|可)"
-    r"|(?<!为什么)(?<!怎么)总是要|必ず|絶対に?|ないで(?:ください|下さい|ね|。|$)|てはいけ|てはなら|(?:しない|せぬ)こと|のみ|だけを?(?:使|変|に)"
-    r"|반드시|절대|하지 ?(?:마|말)|지 ?마세요|지 ?마\b|항상|금지"
+    r"|一律|绝对不|絕對不|千万(?:别|不)|一定要(?!不要)|不能超过|没有我的|(?:^|[，。；、,\s前])(?:请|先|就)?别(?!人|的|处|墅|名|致|扭|说)"
+    r"|先(?:问|告诉|通知)我|问过?我(?:再|之后|以后)|前(?:都)?不(?:能|要|得)|(?:^|[，。；,])不能(?!不)"
+    r"|(?<!为什么)(?<!怎么)总是要|必ず|絶対に?|ないで(?:ください|下さい|ね|。|$)|ない(?:こと|ように)(?!が|も|は|で)"
+    r"|(?:先に|事前に|まず|必ず)(?:私|僕|わたし|こちら)?に?(?:聞|確認|相談|連絡|許可)|(?:聞|確認|相談|承認|許可)\S{0,6}てから"
+    r"|(?:予算|上限|期限|締め切り)は.{1,20}(?:まで|以内|以下)|てはいけ|てはなら|(?:しない|せぬ)こと|のみ|だけを?(?:使|変|に)"
+    r"|(?:먼저|전에|전엔).{0,14}(?:물어|확인|알려|말해)|지 말아|말 것|"
+    r"반드시|절대|하지 ?(?:마|말)|지 ?마세요|지 ?마\b|항상|금지"
 )
 _QUESTION = ("?", "？")
 _IN_QUESTIONS = re.compile(
@@ -133,7 +152,8 @@ _REPORT = re.compile(
     r"|^(?:why|wer|warum|pourquoi|por qué|waarom|what|where|when|how|who)\b"
     r"|\b(?:no|not) (?:more|less) than (?:a (?:bit|little)|ever)\b|\bnever ?mind\b|\bfor at least \w+ (?:hours"
     r"|days|weeks|years)"
-    r"|^(?:thanks|thank you)\b[^.]*$"
+    r"|\b(?:habe?|hat|haben|hatten?|war|ist|sind|wurden?)\b.{0,50}\b(?:nie|niemals|nicht|keine?n?)\b.{0,40}\w+(?:t|en)[.!]?$"
+    r"|\bnoch nie\b|^(?:thanks|thank you)\b[^.]*$"
 )
 # A numbered line of code, an assignment, a quoted piece, a program's own message ("cat: x: cannot open").
 _PASTED = re.compile(
@@ -155,7 +175,8 @@ _FIRST_LOOK = _set_of(
     uniquement toujours demande demandez demander doit doivent devez nunca jamas non mai preguntame pregunte
     pregunta pergunte pergunta chiedi chiedimi siempre solo sempre apenas somente soltanto debe debes deben
     deve devono devem nigdy tylko zawsze nooit alleen altijd aldrig alltid bara asla daima sadece mag moet
-    moeten go my wouldn won d m re ll"""
+    moeten go my wouldn won d m re ll every each any all before after instead nothing sin que sem senza sans
+    bitte erst zuerst ohne usa usad usen utiliza envia manda trabaja responde contesta entrega zapytaj spytaj bez"""
 )
 _WORDS = re.compile(r"[a-z]+")
 _ORDER = re.compile(f"(?i){_OPENING}(?:{'|'.join(_ORDERS)})")

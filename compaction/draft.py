@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 
 from . import facts as f
-from .actions import LONG_COMMAND, Work, in_short, path_of, raw_command, times
+from .actions import Work, in_short, times
+from .deeds import LONG_COMMAND, path_of, raw_command
 from .folders import MORE
 from .lines import clip, distinct
 from .listed import ends_of
@@ -27,7 +28,7 @@ from .sections import (
     Names,
     fitting,
 )
-from .sentences import sentences
+from .sentences import is_binding, sentences
 
 CONSTRAINTS_SHARE, PLAN_SHARE = 0.5, 0.3  # of the budget: the most they take, whatever else there is
 DONE_SHARE = 0.12  # of the budget: set aside for what was done, before any names
@@ -49,6 +50,7 @@ MOST_FILES = 12  # written without anything to tell of them that have a line of 
 SHORT = 30  # bytes of a request that says little by itself ("yes, go on"); a script may say a word in one character
 COMMANDS_SHARE = 0.25  # of what is left behind the lines: commands told by their names alone
 ALSO_RAN = "Also ran: "
+COURTESY = 22  # bytes of a reply that tells nothing of the state, unless it has a number
 _OPEN, _ANSWERED = "Open: ", "Answered: "
 
 
@@ -142,6 +144,7 @@ class Draft:
         latest, kept = self.material.latest, self.material.kept_places
         for request in reversed(self.material.requests):
             skipped = request.open or request is latest or request.place in kept or _is_question(request)
+            skipped = skipped or all(map(is_binding, sentences(request.opening)))  # told among the constraints
             answer = gist(request.reply, self.line)
             if not skipped and not (is_closing(request.opening) if answer else _is_short(request.opening)):
                 person = self.material.whose.get(request.place, "")
@@ -151,7 +154,8 @@ class Draft:
                 yield Line(f"- Answered {whose}request: {told}", request.place - 0.5)
 
     def _state(self) -> Iterator[Line]:
-        said = [clip(words, 2 * self.line) for words in islice(self.material.found.replies(), 3)]
+        telling = (words for words in self.material.found.replies() if not _is_courtesy(words))
+        said = [clip(words, 2 * self.line) for words in islice(telling, 3)]
         earlier = self.material.earlier["Current state"][::-1][: EARLIER_STATES if said else None]
         return _newest_first(chain(said, earlier))
 
@@ -352,6 +356,12 @@ def _flat(text: str) -> str:
 
 def _is_short(request: str) -> bool:
     return len(request.encode("utf-8", "surrogatepass")) < SHORT or is_closing(request)
+
+
+def _is_courtesy(reply: str) -> bool:
+    """Whether a reply says no more than "Noted." or "You are welcome."."""
+    short = len(reply.encode("utf-8", "surrogatepass")) < COURTESY
+    return (short and not any(map(str.isdigit, reply))) or is_closing(reply)
 
 
 def _is_question(request: Request) -> bool:

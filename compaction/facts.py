@@ -20,8 +20,9 @@ from typing import Any, NamedTuple
 
 from . import messages as m
 from . import wording
-from .actions import Deed, Work, gathered, kind_of, written_in
+from .actions import Work, gathered, written_in
 from .code import code_names
+from .deeds import Deed, kind_of
 from .lines import clip, legible_name
 from .listed import Name, names_in
 from .messages import Call, Message

@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import cached_property
 
 from . import facts as f
-from .actions import Work, path_of
+from .actions import Work
+from .deeds import command_of, path_of
 from .digest import SummaryRequest
 from .facts import Facts
 from .lines import clip
@@ -69,7 +70,8 @@ class Material:
             fix = fixes.get(_same_try(work))
             if not trouble:
                 done.append(work)
-                fixes[_same_try(work)] = (back, work)
+                if work.weight:  # what only shows something is no fix
+                    fixes[_same_try(work)] = (back, work)
             elif fix is None or (work.kind != "run" and back - fix[0] > SOON):
                 if work.weight or back < NEWEST:
                     failed.append(work)
@@ -102,7 +104,7 @@ def _same_try(work: Work) -> str:
     """Equal for two tries at the same thing: of commands their first two words, of calls tool and person."""
     deed = work.last
     if work.kind == "run":
-        return f"run {' '.join(work.name(80).strip('`').split()[:2])}"
+        return f"run {' '.join(command_of(deed).split()[:2])}"
     if work.kind in ("edit", "write", "read"):
         return f"{deed.call.name} {path_of(deed)}"
     return f"{deed.call.name} {deed.person}"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from . import facts as f
-from .actions import path_of
+from .deeds import path_of
 from .folders import shared_folders
 from .listed import Name, ends_of, folders_of, in_turn, is_noise, kind_of_name, label_of
 from .material import Material

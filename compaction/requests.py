@@ -79,7 +79,7 @@ _GREETING = re.compile(
     r"(?i)^\W*(?:hi|hello|hey|good (?:morning|afternoon|evening)|hallo|guten tag|bonjour|hola|ciao|olá|привет"
     r"|здравствуйте|你好|您好|こんにちは)\b"
 )
-_SPLIT = re.compile(r"(?<=[.!?。！？])\s*|\n+|,\s+(?=thank|bye)")
+_SPLIT = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])\s*|\n+|,\s+(?=thank|bye)")
 
 
 class Said(NamedTuple):

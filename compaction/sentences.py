@@ -15,7 +15,19 @@ def set_of(words: str) -> frozenset[str]:
 
 # Signs of trouble in a tool's output, looked for as they stand: a regular expression would cost ten times as much.
 _TROUBLE = (
-    *("error", "exception", "traceback", "fail", "fatal", "denied", "refused", "not found", "no such", "timed out"),
+    *(
+        "error",
+        "exception",
+        "traceback",
+        "fail",
+        "err!",
+        "fatal",
+        "denied",
+        "refused",
+        "not found",
+        "no such",
+        "timed out",
+    ),
     *("timeout", "panic", "cannot", "could not", "unable", "invalid", "abort", "conflict", "not allowed", "forbidden"),
     # What the system itself says: errno names (errno(3)), signals (signal(7)).
     *("enoent", "eacces", "eperm:", "eexist:", "eisdir", "enotdir", "econnre", "etimedout", "eaddrinuse", "enospc"),

@@ -54,6 +54,11 @@ _READING = set_of(
     inspect browse load retrieve validate verify glob grep ls cat status history explain compare estimate wait
     poll web"""
 )
+_LOOKED = {
+    **dict.fromkeys(("get", "fetch", "show", "view", "describe", "query", "lookup", "retrieve"), "Looked up"),
+    **{"list": "Listed", "search": "Searched", "find": "Searched", "check": "Checked", "count": "Counted"},
+    **{"calculate": "Calculated", "verify": "Verified", "compare": "Compared"},
+}
 PERSON_KEY = re.compile(
     r"(?i)(?:user|customer|client|member|account|guest|patient|employee|person|contact|subscriber)_?(?:id|name|no|number)?$"
 )
@@ -84,6 +89,12 @@ def is_reading(name: str) -> bool:
     """Whether a tool's name says that it only looks something up."""
     words = words_of_tool(name)
     return bool(words) and words[0] in _READING
+
+
+def looked(name: str, subject: str) -> str:
+    """`Looked up reservation XEHM4B` for `get_reservation`, "" for a tool whose name does not say so much."""
+    verb, *rest = words_of_tool(name) or [""]
+    return " ".join(filter(None, [_LOOKED[verb], *rest, subject])) if verb in _LOOKED and rest else ""
 
 
 def past(verb: str) -> str:

@@ -49,7 +49,7 @@ def test_every_section_is_filled_from_the_transcript() -> None:
     found = sections(REFUND, today=date(2026, 11, 21))
     assert found[TASK] == [f"> {REFUND[0]['content']}"]
     assert found["Constraints"] == ["- Never book anything without asking me."]
-    assert found["Actions done"] == ["- get_reservation(reservation_id=XEHM4B): status confirmed, price $7,222"]
+    assert found["Actions done"] == ["- Looked up reservation XEHM4B: status confirmed, price $7,222"]
     assert found["Current state"][-1] == "- That failed. Shall I use the card instead?"
     assert found["Errors and blockers"] == [
         "- cancel(reservation_id=XEHM4B, reason=change of plan): Error: payment method certificate_7504069 not found"
@@ -254,7 +254,7 @@ def test_an_earlier_summary_lives_on_behind_what_is_new() -> None:
     assert found[TASK] == ["> Now book a hotel in Vienna for two nights."]
     assert found["Goal"] == [f"- {REFUND[0]['content']}"]
     assert found["Constraints"] == ["- Never book anything without asking me."]
-    assert found["Actions done"] == ["- get_reservation(reservation_id=XEHM4B): status confirmed, price $7,222"]
+    assert found["Actions done"] == ["- Looked up reservation XEHM4B: status confirmed, price $7,222"]
     assert found["Questions"] == ["- Open: Which part?"], "what was open then may have been answered"
     text = offline.summarize(request([reply("Working.")], previous_summary=first))
     assert "2026-11-20" not in text, "the counts of an earlier summary are stale"

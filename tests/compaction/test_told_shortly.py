@@ -1,0 +1,132 @@
+"""What twenty summaries that were read as the agent would taught: subjects, short forms, and what says nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from compaction import counter_for
+from compaction.constraints import is_binding
+from compaction.draft import ALSO_RAN
+from compaction.requests import gist
+from tests.compaction.test_offline import sections
+from tests.compaction.test_told import actions, step
+from tests.compaction.transcripts import count, reply, user
+
+MARKED = Path(__file__).resolve().parents[1] / "data" / "constraints_2.tsv"
+
+
+def test_a_hundred_more_marked_sentences_are_told_apart() -> None:
+    rows = [line.split("\t") for line in MARKED.read_text("utf-8").splitlines() if not line.startswith("#")]
+    marked = [(wanted == "1", is_binding(sentence)) for _, wanted, sentence in rows]
+    right = sum(wanted and found for wanted, found in marked)
+    assert len(marked) == 100
+    assert right / sum(found for _, found in marked) >= 0.95, "precision"
+    assert right / sum(wanted for wanted, _ in marked) >= 0.9, "recall"
+
+
+def test_two_changes_of_one_thing_are_told_in_turn_with_what_they_gave() -> None:
+    def ship(id_: str, day: str, number: str) -> list[Any]:
+        return step(id_, "schedule_shipment", {"order_id": "HZ-20418", "date": day}, f'{{"tracking": "{number}"}}')
+
+    [line] = actions(ship("a", "2026-07-15", "SF13902"), ship("b", "2026-07-26", "SF13903"))
+    assert line == (
+        "- Scheduled shipment HZ-20418: date 2026-07-15, tracking SF13902, then date 2026-07-26, tracking SF13903"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "output", "line"),
+    [
+        ("get_order", {"order_id": "B-1"}, '{"order_id": "B-1", "state": "sent"}', "- Looked up order B-1: state sent"),
+        ("check_rooms", {"date": "2026-08-13"}, "2 free", "- Checked rooms (date 2026-08-13): 2 free"),
+        ("web_search", {"query": "tea"}, "3 hits", "- web_search(query=tea): 3 hits"),
+    ],
+)
+def test_what_was_looked_up_is_told_in_words(name: str, arguments: dict[str, str], output: str, line: str) -> None:
+    assert actions(step("a", name, arguments, output)) == [line]
+
+
+def test_what_only_shows_something_is_no_fix_and_a_folder_is_no_command() -> None:
+    wrong = step("a", "Bash", {"command": "cd /srv && make publish"}, "Exit code 2\nno such target")
+    help_ = step("b", "Bash", {"command": "cd /srv && make --help"}, "usage: make [target]")
+    other = step("c", "Bash", {"command": "cd /srv && ls"}, "a b")
+    found = sections([user("Publish it."), *wrong, *help_, *other])
+    assert found["Errors and blockers"] == ["- `cd /srv && make publish`: exit 2: no such target"]
+
+
+def test_a_look_at_another_machine_is_a_look() -> None:
+    seen = step("a", "Bash", {"command": "ssh web-2 tail -n 50 /var/log/x.log"}, "1\n2\n3\nupstream timed out: x\n5\n6")
+    assert sections([user("See why."), *seen])["Errors and blockers"] == []
+
+
+def test_what_npm_reports_is_an_error() -> None:
+    found = sections(
+        [user("Go."), *step("a", "Bash", {"command": "npm run deploy"}, "npm ERR! missing script: deploy")]
+    )
+    assert found["Errors and blockers"] == ["- `npm run deploy`: npm ERR! missing script: deploy"]
+
+
+def test_an_answer_is_not_parted_inside_a_number_or_a_path() -> None:
+    assert gist("The total is 1.146 € now. See /srv/a.2026-07.pdf for it.", 200) == (
+        "The total is 1.146 € now. See /srv/a.2026-07.pdf for it."
+    )
+
+
+def test_replies_that_say_nothing_are_no_state_and_rules_are_no_requests() -> None:
+    turns = [
+        user("Never call anybody after eight in the evening."), reply("Noted."),
+        user("Move the order B-20918 to Friday, please."), reply("Moved B-20918 to Friday."),
+        user("Thanks!"), reply("You're welcome!"),
+        user("Now look at the bins of the north hall."), reply("", "a"),
+    ]  # fmt: skip
+    found = sections(turns)
+    assert found["Current state"] == ["- Moved B-20918 to Friday."]
+    assert found["Actions done"] == [
+        '- Answered request: "Move the order B-20918 to Friday, please." -> Moved B-20918 to Friday.'
+    ]
+
+
+def test_commands_without_room_for_a_line_are_named_in_one() -> None:
+    turns = [user("Work on it.")]
+    for n in range(60):
+        turns += step(f"c{n}", "Bash", {"command": f"make part-{n}"}, f"built part {n} of the whole thing, all is well")
+        turns += step(f"t{n}", "Bash", {"command": "make test"}, f"{n} passed")
+    [line] = [line for line in sections(turns, budget_tokens=900)["Actions done"] if ALSO_RAN in line]
+    assert line.count("`make part-") > 6
+
+
+def test_birth_dates_of_many_people_are_not_listed() -> None:
+    turns = []
+    for n in range(20):
+        turns += [
+            user(f"Hi! I am born on 19{n + 60}-03-21."),
+            *step(f"a{n}", "get_user", {"user_id": f"mia_li_{n:04}"}),
+        ]
+        turns += [
+            *step(f"b{n}", "book_room", {"user_id": f"mia_li_{n:04}", "dob": f"19{n + 60}-03-21"}),
+            reply("Done."),
+        ]
+    listed = "\n".join(sections(turns, budget_tokens=4_000)["Identifiers"])
+    assert "-03-21" not in listed
+
+
+def test_code_names_that_two_calls_use_are_listed_before_those_of_one() -> None:
+    def write(id_: str, names: list[str]) -> list[Any]:
+        return step(
+            id_, "Write", {"file_path": f"/srv/{id_}.py", "content": "\n".join(f"x = {name}(1)" for name in names)}
+        )
+
+    once = [f"only_here_{n}" for n in range(200)]
+    turns = [user("Write it."), *write("a", ["shared_name", *once[:100]]), *write("b", ["shared_name", *once[100:]])]
+    text = " ".join(sections(turns, budget_tokens=500, count=counter_for("gpt-5"))["Identifiers"])
+    assert "shared_name" in text.split()[:6] and count(text) < 500
+
+
+def test_the_middle_of_a_file_that_was_written_whole_is_read() -> None:
+    filler = "\n".join(f"# line {n} of the file" for n in range(400))
+    written = {"file_path": "/srv/a.py", "content": f"{filler}\ndef in_the_middle(x):\n    pass\n{filler}"}
+    text = " ".join(sections([user("Write it."), *step("a", "Write", written)])["Actions done"])
+    assert "in_the_middle" in text
