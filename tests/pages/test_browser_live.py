@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.pages.conftest import Book
 from tests.pages.screens import HELD, Visit, at_rest
@@ -70,6 +71,29 @@ def test_what_the_agent_writes_appears_by_itself(visit: Visit, book: Book) -> No
     expect(screen.locator(f"#m{newer}")).to_be_in_viewport()
     assert screen.evaluate("document.activeElement.id") == f"m{newer - 1}"
     assert not screen.locator("#news button").count()
+
+
+def test_no_look_comes_between_an_undo_and_what_it_shows(visit: Visit, open_desk: Callable[..., Desk]) -> None:
+    """Its answer would be for a page that is gone by then."""
+    screen = visit()
+    screen.goto(f"/stores/hermes/sessions/{open_desk(21, 'Merged carrier 92').session_id}")
+    at_rest(screen)
+    held: list[Route] = []
+    screen.route(re.compile(r"\?around="), lambda route: held.append(route))
+    asked = looks(screen)
+    boundary = screen.locator("[data-boundary]").last
+    boundary.get_by_role("button", name="Undo this compaction…").click()
+    with screen.expect_request(re.compile(r"\?around=")):
+        boundary.get_by_role("button", name="Undo", exact=True).click()
+    before = len(asked)
+    screen.evaluate("document.querySelector('[data-live]').dispatchEvent(new Event('look'))")
+    screen.evaluate("fetch('/static/icon.svg').then(answer => answer.ok)")
+    assert len(asked) == before
+    held[0].continue_()
+    at_rest(screen)
+    expect(screen.locator("[data-boundary]")).to_have_count(0)
+    with screen.expect_request(lambda request: "/live?" in request.url):
+        screen.evaluate("window.dispatchEvent(new Event('focus'))")
 
 
 def test_looks_become_rare_and_stop_when_nobody_looks(visit: Visit, book: Book) -> None:

@@ -20,8 +20,6 @@ from .card import RunCard, mark_of, run_card, ticks
 from .masking import masks, session_for
 from .texts import clean, line
 
-SUMMARY_LIMIT = 400_000  # characters taken from the form
-
 
 @dataclass(frozen=True, slots=True)
 class RunPage:
@@ -83,7 +81,7 @@ def apply(request: HttpRequest, run_id: int) -> HttpResponse:
     """Have the candidate written, with the text as edited in the form."""
     found = life.get_run(run_id)
     text = request.POST.get("summary")
-    edited = None if text is None else text[:SUMMARY_LIMIT].replace("\r\n", "\n")
+    edited = None if text is None else text.replace("\r\n", "\n")
     unchanged = edited is not None and edited.strip() == clean(found.summary).strip()
     typed = None if unchanged else edited
     try:
