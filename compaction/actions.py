@@ -19,13 +19,17 @@ from .lines import arguments_of, clip, legible_name, line_count, outcome, parsed
 from .people import spoken
 from .secrets import redact
 
-_TEXTS = ("content", "new_string", "new_str", "file_text", "replacement_text", "patch", "new_source", "code", "diff")
+_TEXTS = (
+    *("content", "new_string", "new_str", "replace", "file_text", "replacement_text"),
+    *("patch", "new_source", "code", "diff"),
+)
 _SUMMARY = re.compile(
-    r"(?i)^.*\b\d+ (?:tests?|passed|passing|failed|examples?|specs?|failures?|errors?|warnings?|files? changed"
-    r"|insertions?)\b.*$",
+    r"(?i)^.*\b(?<!mode )\d+ (?:tests?|passed|passing|failed|examples?|specs?|failures?|errors?|warnings?"
+    r"|files? changed|insertions?)\b.*$",
     re.MULTILINE,
 )
 _PROMPTS = re.compile(r"^(?:\(Open file: .*\)|\(Current directory: .*\)|bash-\$)[ \t]*$", re.MULTILINE)  # SWE-agent
+_ROOMY = 160  # characters of detail from which on an edit that names nothing is quoted
 MOST_THEN = 3  # calls of one tool on one thing that are told
 _SHORT_RESULT = 300  # characters of a result that is no record of its own
 _NAMED = 12  # names of code told of a file
@@ -87,7 +91,8 @@ class Work:
         if self.kind == "run":
             return f"`{clip(raw_command(self.last), max(detail, LONG_COMMAND))}`"
         if self.kind in ("edit", "write", "read"):
-            return f"{legible_name(self.last.call.name)} {path_of(self.last)}"
+            tool = "edit" if "command" in self.last.arguments else legible_name(self.last.call.name)
+            return f"{tool} {path_of(self.last)}"
         return f"{legible_name(self.last.call.name)}({clip(arguments_of(self.last.call.arguments), detail)})"
 
     def overcome(self, detail: int) -> str:
@@ -117,6 +122,8 @@ def _told_file(work: Work, detail: int) -> str:
         text = f"Edited {path} ({len(edits)} edit{'s' * (len(edits) != 1)})"
     names = _code_names(work)
     told = f"; code: {' '.join(_fitting(names, 2 * detail))}" if names else ""
+    if not names and edits and detail >= _ROOMY and (new := written_in(edits[-1])):
+        told = f': "{clip(redact(new[0]), detail // 2)}"'
     return f"{text}{work.overcome(detail)}{told}"
 
 

@@ -16,7 +16,7 @@ from .sentences import set_of
 from .todo import is_plan_tool
 from .troubles import trouble
 
-Kind = Literal["edit", "write", "read", "run", "change", "look", "plan", "other"]
+Kind = Literal["edit", "write", "read", "run", "change", "look", "plan", "thought", "other"]
 _EDIT = set_of(
     """edit multiedit multi_edit edit_file editfile apply_patch patch update_file insert_edit_into_file replace
     replace_in_file str_replace search_replace notebookedit notebook_edit edit_block insert_line apply_diff"""
@@ -39,11 +39,15 @@ _SHOWING = re.compile(
 _ELSEWHERE = re.compile(
     r"^(?:ssh(?: -\S+)* \S+|docker exec(?: -\S+)* \S+|kubectl exec(?: -\S+)* \S+ --)\s+[\"']?(?:sudo )?"
 )
+_THOUGHTS = set_of("think thinking sequentialthinking sequential_thinking")
+_EDITED = re.compile(r"(edit|create|insert)\b(?: \d+:\d+| \S+)?\s*")  # commands and tools of SWE-agent
+_OPEN_FILE = re.compile(r"\(Open file: (/[^()\n]+)\)")
 COMMIT = re.compile(r"\bgit\s+commit\b")
 _COMMIT_MESSAGE = re.compile(
     r"-m\s+(?:\"\$\(cat <<-?\s*'?\"?(\w+)'?\"?\s*\n(?P<here>[^\n]+)|(?P<mark>[\"'])(?P<text>[^\n]+?)(?:(?P=mark)|\n|$))"
 )
 ESCAPES = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|\[\d{1,2}(?:;\d{1,2})*m")
+_END = 600  # characters of a result in which SWE-agent says what is open
 LONG_COMMAND = 160  # characters of a command that name it
 
 
@@ -73,6 +77,8 @@ def kind_of(call: Call, arguments: dict[str, Any]) -> Kind:
     name = re.split(r"__|[.:/]", call.name)[-1].lower().replace("-", "_")
     if is_plan_tool(call.name):
         return "plan"
+    if name in _THOUGHTS:
+        return "thought"
     if name in SHELL_TOOLS or name == "command":
         return "run"
     if name in _EDITORS:
@@ -88,6 +94,19 @@ def kind_of(call: Call, arguments: dict[str, Any]) -> Kind:
     if name in _LOOK or wording.is_reading(call.name):
         return "look"
     return "change" if wording.is_changing(call.name) and arguments else "other"
+
+
+def settle(deed: Deed) -> None:
+    """Note on which file an edit was made that names none: of SWE-agent, the one its result calls open."""
+    if path_of(deed) or deed.kind not in ("run", "change", "other"):
+        return
+    text = _command(deed) if deed.kind == "run" else deed.call.name
+    edited = _EDITED.match(text)
+    found = _OPEN_FILE.search((deed.outcome or "")[-_END:]) if edited else None
+    if edited and found:
+        written = {"new_string": text[edited.end() :]} if deed.kind == "run" else {}
+        deed.kind = "write" if edited[1] == "create" else "edit"
+        deed.arguments = {**deed.arguments, **written, "path": found[1]}
 
 
 def key_of(deed: Deed) -> str:

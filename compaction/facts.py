@@ -22,7 +22,7 @@ from . import messages as m
 from . import wording
 from .actions import Work, gathered, written_in
 from .code import code_names
-from .deeds import Deed, kind_of
+from .deeds import Deed, kind_of, settle
 from .lines import clip, legible_name
 from .listed import Name, names_in
 from .messages import Call, Message
@@ -176,9 +176,11 @@ def gather(messages: Sequence[Message], places: Sequence[int] = ()) -> Facts:
     facts = Facts(_attributed(_read([*older, *rows[first:]], typed)), first - len(older))
     facts.roles.update(legible_name(m.role(row)) for _, row in rows)
     deeds = list(_deeds(facts.turns))
+    for deed in deeds:
+        settle(deed)
     facts.tools.update(legible_name(deed.call.name) for deed in deeds)
     facts.plan = newest_plan((d.call.name, d.call.arguments, d.outcome or "") for d in deeds if d.kind == "plan")
-    facts.work = gathered(deed for deed in deeds if deed.kind != "plan")
+    facts.work = gathered(deed for deed in deeds if deed.kind not in ("plan", "thought"))
     facts.names = names_in([(turn.words, turn.calls, turn.results, turn.typed) for turn in reversed(facts.turns)])
     facts.code = code_names([redact(text) for text in written_in(deed)] for deed in reversed(deeds))
     return facts

@@ -34,7 +34,7 @@ class Ranked:
         self.spoken = {name for name in order if self.names[name].said}
         self.needed = self.spoken.union(called)
         self.likely = self.needed.union(self.code, self._beside(), self._repeated_lately())
-        left_out = self._personal() | self._ends_of_files()
+        left_out = self._personal() | self._ends_of_files() | self._bare_versions()
         self.order = [name for name in order if name not in left_out]
         self.known = set(self.order)
 
@@ -117,6 +117,11 @@ class Ranked:
         labels = ((name, self.material.labels.get(name) or self.before.get(name, "")) for name in self.names)
         personal = (name for name, label in labels if PERSONAL_KEY.search(label))
         return {name for name in personal if not (self.names[name].said and self.material.owners.get(name))}
+
+    def _bare_versions(self) -> set[str]:
+        """Version numbers that a tool printed: of what, the list would not say."""
+        versions = (name for name, found in self.names.items() if found.kind == "version" and name[:1].isdigit())
+        return {name for name in versions if name not in self.needed}
 
     def _ends_of_files(self) -> set[str]:
         """Ends of paths that are listed whole."""

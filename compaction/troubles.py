@@ -13,6 +13,7 @@ from .lines import parsed
 from .sentences import error_line
 
 _HEAD = 600  # characters in which a text says how its call ended
+_TRACED = 6_000  # characters of a traceback that are read, its end
 _SHORT = 3  # lines of an answer that can be a report and not a text
 _EXIT = re.compile(
     r"(?i)\A\s*(?:error: )?exit(?:ed)?(?: with)?(?: status| code)?:? ([1-9]\d{0,5})\b"
@@ -24,6 +25,7 @@ _CODE_KEY = re.compile(r'"(?:exit_?code|returncode|exit_status)": ?"?(-?[1-9]\d{
 _FALSE_KEY = re.compile(r'"(?:success|ok)": ?false\b|"(?:is_?error)": ?true\b')
 _CODES = ("exit_code", "exitCode", "exitcode", "returncode", "exit_status")
 _TEXTS = ("error", "stderr", "output", "message", "stdout", "result", "content", "reason")
+_RAISED = re.compile(r"^[A-Za-z_][\w.]{2,80}(?:: .*)?$", re.MULTILINE)  # where a traceback of Python says what it was
 _TAGS = re.compile(r"</?tool_use_error>")
 
 
@@ -35,6 +37,8 @@ def trouble(text: str, flagged: bool = False, shows: bool = False) -> str:
     """
     values = parsed(text) if text.lstrip()[:1] == "{" else None
     said = _of_values(values, shows) if isinstance(values, dict) else _of_text(text, shows)
+    if said.endswith("Traceback (most recent call last):"):
+        said = said.replace("Traceback (most recent call last):", _raised(text)).strip()
     if said or not flagged:
         return _TAGS.sub("", said)
     return _TAGS.sub("", _first(text)) or "failed"
@@ -77,6 +81,12 @@ def _telling(text: str) -> str:
     """The line that says what went wrong: one with such words, or the last one of a program's output."""
     lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
     return error_line(text) or (lines[-1] if lines else "")
+
+
+def _raised(text: str) -> str:
+    """The line behind a traceback that names what was raised."""
+    lines = _RAISED.findall(text[text.find("Traceback (most recent") :][-_TRACED:])
+    return str(next((line for line in reversed(lines) if "Error" in line or "Exception" in line), "Traceback"))
 
 
 def _first(text: str) -> str:

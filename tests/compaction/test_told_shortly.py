@@ -11,6 +11,7 @@ from compaction import counter_for
 from compaction.constraints import is_binding
 from compaction.draft import ALSO_RAN
 from compaction.requests import gist
+from compaction.troubles import trouble
 from tests.compaction.test_offline import sections
 from tests.compaction.test_told import actions, step
 from tests.compaction.transcripts import count, reply, user
@@ -130,3 +131,45 @@ def test_the_middle_of_a_file_that_was_written_whole_is_read() -> None:
     written = {"file_path": "/srv/a.py", "content": f"{filler}\ndef in_the_middle(x):\n    pass\n{filler}"}
     text = " ".join(sections([user("Write it."), *step("a", "Write", written)])["Actions done"])
     assert "in_the_middle" in text
+
+
+STATE = "(Open file: /repo/a.py)\n(Current directory: /repo)\nbash-$"
+
+
+@pytest.mark.parametrize(
+    ("output", "line"),
+    [
+        (f"File updated. Please review the changes.\n{STATE}", "- Edited /repo/a.py (1 edit); code: total_of"),
+        (f"Your proposed edit has introduced new syntax error(s).\n{STATE}", ""),
+    ],
+)
+def test_an_edit_of_the_open_file_is_told_as_one(output: str, line: str) -> None:
+    edit = reply("I edit it.\n```\nedit 3:3\ndef total_of(x):\nend_of_edit\n```")
+    found = sections([user("Solve the issue in the repository."), edit, user(output)])
+    assert found["Actions done"] == ([line] if line else [])
+    assert bool(found["Errors and blockers"]) is not bool(line)
+
+
+def test_thoughts_are_no_work() -> None:
+    assert actions(step("a", "think", {"thought": "Both reservations are upcoming."}, "")) == []
+
+
+@pytest.mark.parametrize(
+    ("output", "told"),
+    [
+        ('Traceback (most recent call last):\n  File "a.py", line 3\nValueError: no flag', "ValueError: no flag"),
+        ("Requirement already satisfied: exceptiongroup>=1.0 in /opt/x", ""),
+    ],
+)
+def test_what_a_traceback_and_pip_say(output: str, told: str) -> None:
+    assert trouble(output) == told
+
+
+def test_a_commit_is_told_by_its_counts_and_bare_versions_are_not_listed() -> None:
+    printed = "[main 1a2b3c4] Add it\n 2 files changed, 108 insertions(+)\n create mode 100644 test/a_test.py"
+    versions = "\n".join(f"Requirement already satisfied: pkg{n} in /opt/x (4.{n}.1)" for n in range(30))
+    turns = [user("Commit it."), *step("a", "Bash", {"command": 'git commit -m "Add it"'}, printed)]
+    turns += [*step("b", "Bash", {"command": "pip install -e ."}, versions), reply("Done with 4.3.1.")]
+    found = sections(turns)
+    assert '- Ran `git commit -m "Add it"`: 2 files changed, 108 insertions(+)' in found["Actions done"]
+    assert "4.4.1" not in "\n".join(found["Identifiers"])
