@@ -19,7 +19,8 @@ MONTHS = (
     "|giugno|luglio|settembre|ottobre|dicembre|января|февраля|марта|апреля|мая|июня|июля|августа|сентября|октября"
     "|ноября|декабря"
 )
-CURRENCIES = "€|£|\\$|₽|₩|¥|元|円|원|руб|zł|kr|EUR|USD|GBP|CHF|JPY|RUB"
+CODES_OF_CURRENCIES = "EUR|USD|GBP|CHF|JPY|RUB|CAD|AUD|CNY|INR|BRL|PLN|SEK|NOK|DKK|CZK|HUF|TRY|KRW|MXN|ZAR|SGD|HKD"
+CURRENCIES = rf"€|£|\$|₽|₩|¥|₹|元|円|원|руб|zł|kr|[Ee]uros?|{CODES_OF_CURRENCIES}"
 UNITS = (
     "ns|us|µs|ms|s|sec|seconds?|mins?|minutes?|h|hrs?|hours?|days?|weeks?|months?|years?|%|percent|B|kB|KB|MB|GB|TB|KiB"
     "|MiB|GiB|bytes?|chars?|tokens?|lines?|rows?|px|mm|cm|m²|m³|m|km|mi|miles?|g|kg|lbs?|°C|°F|Hz|MHz|GHz|W|kW|V|USD"
@@ -27,6 +28,24 @@ UNITS = (
     "|skipped|cores?|boxes|pieces|bins|Tage?|Stunden?|Minuten|Wochen?|jours?|heures?|días?|horas?"
     "|дней|дня|часов|часа|минут|файлов|строк|руб"
 )
+# Units that measure the same, of those in `UNITS` and of currencies: 30 seconds are neither 30 % nor 30 files. What is
+# merely counted ("#") is called by many names; "m" is left out, which are metres or minutes.
+_SAME_UNIT = {
+    **{"ns": "ns", "us": "us µs", "ms": "ms", "s": "s sec second seconds", "%": "% percent"},
+    "min": "min mins minute minutes minuten минут",
+    "h": "h hr hrs hour hours stunde stunden heure heures hora horas часов часа",
+    "d": "d day days tag tage jour jours día días дней дня",
+    "week": "week weeks woche wochen",
+    **{"month": "month months", "year": "year years"},
+    **{"byte": "b byte bytes", "kb": "kb kib", "mb": "mb mib", "gb": "gb gib", "tb": "tb tib", "token": "token tokens"},
+    **{"mm": "mm", "cm": "cm", "km": "km", "mi": "mi mile miles", "g": "g", "kg": "kg", "lb": "lb lbs", "px": "px"},
+    **{"°c": "°c", "°f": "°f", "hz": "hz", "mhz": "mhz", "ghz": "ghz", "w": "w", "kw": "kw", "v": "v"},
+    **{"€": "€ eur euro euros", "$": "$ usd dollar dollars", "£": "£ gbp pound pounds", "¥": "¥ ￥ jpy cny 円 元"},
+    **{"₽": "₽ rub руб", "₩": "₩ krw 원", "₹": "₹ inr", "chf": "chf", "zł": "zł pln"},
+    "#": "person persons people passenger passengers bag bags item items file files test tests passed failed skipped"
+    " line lines row rows char chars core cores boxes pieces bins файлов строк",
+}
+UNIT_OF = {unit: same for same, units in _SAME_UNIT.items() for unit in units.split()}
 # What makes the word behind it a name.
 TITLES = (
     "Mr|Mrs|Ms|Miss|Dr|Prof|Sir|Herr|Frau|M|Mme|Mlle|Sr|Sra|Hello|Hi|Hey|Dear|Hallo|Bonjour|Hola|Liebe|Lieber|Best"
@@ -37,7 +56,7 @@ NAMED = (
     "name|names|first_name|last_name|full_name|display_name|user|username|owner|author|assignee|customer|client|guest"
     "|contact|city|town|place|country|location|address|street|origin|destination|from|to|warehouse|depot|site|company"
     "|supplier|vendor|host|hostname|bucket|branch|service|project|table|queue|database|cluster|region|model|assistance"
-    "|sender|recipient|airport|hotel|station|имя|клиент|город|адрес|姓名|客户|城市|地址|名前|都市|住所|이름|도시|주소"
+    "|sender|recipient|airport|hotel|station|namespace|role|tenant|node|pod|carrier|имя|клиент|город|адрес|姓名|客户|城市|地址|名前|都市|住所|이름|도시|주소"
 )
 # Capitalised in titles, headings and labels, but names of nothing.
 COMMON = _set_of(
@@ -84,6 +103,7 @@ COMMON = _set_of(
     мы вы он она они для при после перед спасибо хорошо der die das ein eine und oder aber ich du er sie es wir
     ihr mein dein sein nicht ja nein bitte danke guten le la les un une des et ou mais je tu il elle nous vous
     ils elles merci bonjour oui non votre notre el los las una y o pero yo tú ella nosotros gracias hola sí het
+    здравствуйте привет добрый moin guten grüß servus buenos buenas olá ciao buongiorno merhaba
     een en of maar ik jij hij zij wij jullie niet ja nee dank"""
 )
 # Three or four capitals that abbreviate what everybody knows, and so name nothing here.

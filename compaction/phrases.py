@@ -13,6 +13,7 @@ from functools import lru_cache
 from .lexicon import (
     ACRONYMS,
     BUILT_IN,
+    CODES_OF_CURRENCIES,
     COMMON,
     CURRENCIES,
     MONTHS,
@@ -33,12 +34,14 @@ _DATES = (
         r"|(?:19|20)\d\d-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?)?"
         r"|(?<![\w./,])\d{1,2}([./])\d{1,2}\1(?:19|20)\d\d(?!\w)"
         r"|(?:\d{4}年)?\d{1,2}月\d{1,2}日|(?:\d{4}년 ?)?\d{1,2}월 ?\d{1,2}일"
+        rf"|\d{{1,2}}/(?:{MONTHS})/(?:19|20)\d\d(?::\d\d){{3}}"  # Common Log Format
         r"|\d{1,2}(?:点|點|時)(?:\d{1,2}分|半)?|\d{1,2}시(?: ?\d{1,2}분)?"
-        r"|(?<![\w:.])\d{1,2}:\d\d(?::\d\d)?(?![\w:])(?: ?[ap]\.?m\b)?|(?<![\w.])\d{1,2} ?[ap]m\b|(?<!\w)\d{1,2} Uhr\b)"
+        r"|(?<![\w:.])\d{1,2}:\d\d(?::\d\d)?(?![\w:])(?: ?[ap]\.?m\b)?|(?<![\w.])\d{1,2} ?[ap]m\b"
+        r"|(?<!\w)\d{1,2} Uhr\b|(?<!\w)\d{1,2}h\d\d\b)"
     ),
     re.compile(
         rf"\b(?=[A-Z][a-zé]{{2,9}}\.? \d)(?:{MONTHS})\.? (?:\d{{1,2}}(?:st|nd|rd|th)?\b(?!:)"
-        r"(?:,? (?:19|20)\d\d| \d\d:\d\d)?|(?:19|20)\d\d\b)"
+        r"(?:,? (?:19|20)\d\d| \d\d:\d\d(?::\d\d)?(?: (?:19|20)\d\d)?)?|(?:19|20)\d\d\b)"
     ),
     re.compile(rf"(?<=\b(?:by|in) )(?=[A-Z])(?:{MONTHS})\b"),
 )
@@ -50,10 +53,14 @@ _PHONE = re.compile(
 _AMOUNT = re.compile(
     rf"(?<![\w.,])\d{{1,3}}(?:[\d.,]|[ \u00a0\u202f](?=\d{{3}}\b)){{0,12}} ?(?:{CURRENCIES})(?![A-Za-z])"
 )
+_AMOUNT_BEHIND = re.compile(
+    rf"(?<![A-Za-z])(?:[A-Z]{{0,3}}[$€£¥₽₩₹₴₺]|(?:{CODES_OF_CURRENCIES})) ?(?=\d)"
+    r"\d{1,3}(?:[\d.,'’]|[ \u00a0\u202f](?=\d{3}\b)){0,12}(?<=\d)(?!\w)"
+)  # R$ 350,00; CHF 1'250.00
 _MEASURE = re.compile(rf"(?<![\w.,$€£¥-])\d[\d,]*(?:\.\d+)?\s(?:{UNITS})(?!\w)")
 # A bare number: not one that counts the items of a list or the lines of a listing.
 _NUMBER = re.compile(
-    r"(?<![\w.,/#@$€£¥+-])(?<!\w[-+])[-+−]?[$€£¥₽₩]?\d{1,15}(?:,\d{3})*(?:\.\d{1,12})?(?!\w|[.:,/-]\w|[)\]]\()"
+    r"(?:(?<=\d\.\.)|(?<![\w.,/#@$€£¥+-]))(?<!\w[-+])[-+−]?[$€£¥₽₩]?\d{1,15}(?:,\d{3})*(?:\.\d{1,12})?(?!\w|[.:,/-]\w|[)\]]\()"
 )
 _ORDINAL = re.compile(r"(?m)^[ \t>*_-]*\d{1,6}(?:[.)](?=[ \t*])|[:|→](?!\d))|(?<=[.!?:] )\d{1,2}\. (?=[A-Z*`])")
 _CJK_NUMBER = re.compile(r"\d{1,15}(?:,\d{3})*(?:\.\d+)? ?(?=[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])")
@@ -63,7 +70,7 @@ _CAPS = re.compile(rf"(?<![\w@#./\\'’`-]){_CAP}(?:(?: | & |-){_CAP}){{0,4}}(?!
 _ONE = re.compile(_CAP)
 _LABEL = re.compile(r"(?<!\w)[\"']?([^\W\d]\w{1,15})[\"']?\s?[:=]\s?[\"']?")
 _NAMED = frozenset(NAMED.split("|"))
-_VALUE = re.compile(r"[^\"'\\\n,;(){}\[\]|]{2,60}")
+_VALUE = re.compile(r"[^\"'\\\n,;(){}\[\]|<>]{2,60}")
 _CODES = re.compile(r"(?<![\w'’&$%./-])[A-Z]{3,4}(?![\w'’&-]|\.\w|/\w)")
 _OPTION = re.compile(r"(?<=\s)-\d{1,4}(?=\s|\"|$)")
 _OPTION_VALUE = re.compile(r"(?<=\s)-{1,2}[a-z-]+[ =]([a-z][a-z0-9]+(?:-[a-z0-9]+)+)(?![\w/.])")
@@ -88,8 +95,9 @@ _CAMEL = re.compile(
 _TWO_PARTS = re.compile(r"(?<=\")[a-z][a-z0-9]+-[a-z0-9-]{2,40}(?=\")|(?<![^\s])[a-z][a-z0-9]+-[a-z0-9]+(?=:? )")
 _QUOTED = re.compile(rf"(?<=\")(?:{_CAP}(?: {_CAP}){{0,3}}|[A-Z]{{3,4}})(?=\")")
 _AFTER = re.compile(
-    r"(?i)\b(?:branch|bucket|host|service|queue|table|repo|container|cluster|volume|worker|index|function|variable)"
-    r" ([a-z][\w]*(?:[-_.]\w+)+)"
+    r"(?i)\b(?:branch|bucket|host|service|queue|table|repo|container|cluster|volume|worker|index|function|variable|role"
+    r"|task|job|key|column|relation|constraint|database|schema|namespace|deployment|pod|node) [\"'`]?"
+    r"([a-z][\w]*(?:[-_.]\w+)+)"
 )
 _FOLLOWED = re.compile(
     r"(?:['’]s)? (?:is|was|has|had|said|says|asks|asked|wants|wanted|will|would|can|could|lives|works|wrote|sent|paid"
@@ -97,12 +105,18 @@ _FOLLOWED = re.compile(
 )
 _TITLE_WORDS = frozenset(TITLES.split("|"))
 _LABELS = re.compile(r"\W{0,4}:(?!//)|\*{0,2}:\*{0,2}")
-_BREAK = re.compile(r"(?:^|[.!?:…。]|\n)[\s>*_#|\"'“‘`(\[\d.)-]*$")
-_GERMAN = re.compile(r"\b(?:der|die|das|ist|und|nicht|ich|ein|eine|für|mit|wir)\b")
+_NUMBERED = re.compile(r"\. \d")  # "Art. 46", "Fig. 3"
+_BREAK = re.compile(r"(?:^|[.!?:…。\]]|\n)[\s>*_#|\"'“‘`(\[\d.)-]*$")
+_GERMAN = re.compile(
+    r"\b(?:[Dd]er|die|Die|[Dd]as|ist|sind|wird|[Uu]nd|nicht|[Ii]ch|[Ee]in|[Ee]ine|einen|für|mit|[Ww]ir|Sie|auf|[Mm]ein"
+    r"|dem|den|zum|zur|wie|bitte|Bitte|dass|auch|noch|habe|haben|sich)\b"
+)
+_STREET = re.compile(r"(?<!\w)(?:\w{0,30}(?:stra(?:ß|ss)e|weg|platz|allee|gasse)|Str\.) (?=\d)")
 _IN_GERMAN = re.compile(r"\b(?:in|nach|aus|bei|von|Herr|Frau)\.? $")
 _CJK_NAME = re.compile(
     rf"(?:{PLACES})(?:駅|市|県|省|区)?|[\u4e00-\u9fff]{{1,3}}(?:駅|寺|院|城|県)(?![\u4e00-\u9fff])"
     rf"|[\u4e00-\u9fff\u30a0-\u30ff]{{1,6}}(?=さん|様)|(?<=我叫)[{SURNAMES}][\u4e00-\u9fff]{{1,2}}"
+    rf"|(?<=我是)[{SURNAMES}][\u4e00-\u9fff]{{1,2}}(?![\u4e00-\u9fff])"
     rf"|(?<!\w)[{SURNAMES}][\u4e00-\u9fff](?=女士|先生|小姐|老师)"
 )
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
@@ -149,8 +163,9 @@ class Phrases:
             at = match.start()
             for kind, name in names_of(match[0]):
                 at = text.find(name, at, match.end())
-                inside = kind in ("id", "number", "date") and any(a <= at < b for a, b in dates)
-                if at >= 0 and not inside and not text.startswith("<", at - 1):  # no tag that ends
+                small = kind in ("id", "number", "date")
+                inside = any(a <= at < b and (small or at + len(name) <= b) for a, b in dates)
+                if at >= 0 and not inside and not text.startswith("</", at - 1):  # no tag that ends
                     self.take(kind, at, at + len(name))
 
     def numbers(self, dates: Sequence[tuple[int, int]]) -> None:
@@ -159,6 +174,7 @@ class Phrases:
         for start, end in dates:
             self.take("date", start, end)
         self.all("number", _AMOUNT)
+        self.all("number", _AMOUNT_BEHIND)
         self.all("number", _MEASURE)
         self.all("number", _NUMBER)
         if _CJK.search(self.text):
@@ -194,8 +210,10 @@ class Phrases:
             return not any(_is_common(word) for word, _, _ in words)
         if _TITLE_BEFORE.search(before):
             return True
+        if _NUMBERED.match(self.text, end):
+            return False
         if german:
-            return bool(_IN_GERMAN.search(before))
+            return bool(_IN_GERMAN.search(before) or _STREET.match(self.text, start))
         if self.text.startswith(",", end) and not words[0][0].endswith("ly"):
             return True  # "Aalst, aisle 6": who or what is spoken of
         begins = _BREAK.search(before) if start >= _LOOK_BACK else _BREAK.search(before) or not before.strip(" *_#>-")
@@ -273,6 +291,7 @@ def details_of(text: str, origin: str) -> list[tuple[Kind, str, int]]:
         found.labelled()
         found.all("name", _QUOTED)
     if origin == "tool":
+        found.all("name", _AFTER, 1)
         found.all("name", _TWO_PARTS)
         found.all("name", _DEFINED, 1)
     else:

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from .lexicon import UNIT_OF
 from .names import Kind
 from .phrases import details_of
 
@@ -30,7 +31,11 @@ _HEADING = re.compile(r"#{1,6} |\*\*[^*]+\*\*:?$")
 _STEM = 5  # letters by which two words are the same
 _WORDS = re.compile(r"[^\W\d_]{3,}")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-_VALUE = re.compile(r"[-−]?\d[\d,]*(?:\.\d+)?")
+_DIGITS = re.compile(r"[-−]?\d(?:[\d.,'’ \u00a0\u202f]*\d)?")
+_GROUPED = re.compile(r"[ '’\u00a0\u202f]|,(?=\d{3}(?!\d))")  # "12 500", "1'250", "1,250"
+_COMMA_LAST = re.compile(r"(-?[\d.]*\d),(\d{1,2}|\d{4,})")  # "1.249,00"
+_DOTTED = re.compile(r"-?\d{1,3}(?:\.\d{3}){2,}")  # "1.249.000"
+UNIT = "|"  # between a number and its unit, in a value
 SHORT_ID = 5  # characters: a shorter id is counted anew in every place, as seats, bins and list numbers are
 
 
@@ -49,10 +54,22 @@ class Detail(NamedTuple):
 
 
 def value_of(kind: Kind, text: str) -> str:
-    """What is compared of a detail: of a number its digits and sign, else its text regardless of case."""
-    if kind == "number" and (match := _VALUE.search(text)):
-        return match[0].replace(",", "").replace("−", "-")
+    """What is compared of a detail: of a number sign, digits and unit, else its text regardless of case."""
+    if kind == "number" and (match := _DIGITS.search(text)):
+        around = re.sub(r"[-−+\s]", "", text[: match.start()] + text[match.end() :])
+        unit = UNIT_OF.get(around.casefold(), "")
+        return _plain(match[0]) + (UNIT + unit if unit else "")
     return " ".join(text.casefold().split())
+
+
+def _plain(number: str) -> str:
+    """A number as programs write it, however its thousands are set apart; "1.249" is one and a quarter."""
+    number = _GROUPED.sub("", number.replace("−", "-"))
+    if match := _COMMA_LAST.fullmatch(number):
+        number = f"{match[1].replace('.', '')}.{match[2]}"
+    elif _DOTTED.fullmatch(number):
+        number = number.replace(".", "")
+    return number.removesuffix(".00")
 
 
 @dataclass(slots=True)

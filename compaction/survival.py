@@ -30,7 +30,7 @@ from .passages import Passage, passages
 from .plan import Plan
 from .secrets import redact
 from .sentences import TROUBLE_WORDS, error_line, holding, is_binding, pasted_error, sentences
-from .statements import SOURCES, Detail, Statement, statements, stems_of
+from .statements import SOURCES, UNIT, Detail, Statement, statements, stems_of
 
 THOROUGH = 1_500_000  # characters, the newest, of what was said and called, and again of what is left, that are read
 # for details of every kind; what is beyond, and all that tools printed, is looked through for names inside words
@@ -64,6 +64,7 @@ class Left:
         self.written: set[int] = set()  # of them those of a summary
         self.own: dict[str, set[int]] = {}
         self.under: dict[str, set[int]] = {}
+        self.measured: dict[str, set[int]] = {}  # of numbers with a unit, by the number alone
         self.names = {name.lower() for each in found for word in words_of(each.text) for _, name in names_of(word)}
         for n in sorted(_thorough(found, THOROUGH)):
             self._read(found[n])
@@ -80,6 +81,8 @@ class Left:
                 self.written.add(len(self.lines))
             for value in line.values():
                 self.own.setdefault(value, set()).add(len(self.lines))
+                if UNIT in value:
+                    self.measured.setdefault(value.partition(UNIT)[0], set()).add(len(self.lines))
             for value in line.heading:
                 self.under.setdefault(value, set()).add(len(self.lines))
             self.lines.append(line)
@@ -112,13 +115,19 @@ class Left:
                 yield line
                 at = self.text.find(text, self.starts[line + 1])
 
+    def saying(self, value: str) -> set[int]:
+        """The lines that say a value; of a number with a unit those that say it with this one or with none."""
+        number, unit, _ = value.partition(UNIT)
+        others = self.own if unit else self.measured
+        return self.own.get(value, set()) | others.get(number, set())
+
     def with_detail(self, detail: Detail) -> set[int]:
         """The lines that say a detail."""
-        return self.own.get(detail.value, set()) if detail.is_local else self.places(detail.text)
+        return self.saying(detail.value) if detail.is_local else self.places(detail.text)
 
     def with_value(self, value: str) -> set[int]:
         """The lines that say a value or stand under it."""
-        return self.own.get(value, set()) | self.under.get(value, set()) | self.places_of_name(value)
+        return self.saying(value) | self.under.get(value, set()) | self.places_of_name(value)
 
     def places_of_name(self, value: str) -> set[int]:
         """The lines in which a value that is no number stands."""
@@ -328,7 +337,7 @@ def _local(places: dict[Key, _Place], left: Left) -> Iterator[tuple[_Place, bool
     """The places of one value, and whether it is kept for each; a mere mention counts where it has no place at all."""
     real = {key: place for key, place in places.items() if key != _NOWHERE} or places
     first = next(iter(real.values()))
-    lines = left.own.get(first.detail.value, set())
+    lines = left.saying(first.detail.value)
     alone = len(real) == 1 and not _stands_elsewhere(first, lines, left)
     for (heading, names), place in real.items():
         kept = bool(lines)

@@ -17,6 +17,7 @@ from compaction.phrases import details_of
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "details"
 HALVES = ("development", "held_out")
+STRANGE = ("strange", "strange_held_out")  # kinds of text that the rules were not made for
 _DIGITS = re.compile(r"\d+")
 
 
