@@ -255,4 +255,4 @@ def test_a_server_that_is_killed_while_a_page_is_read(
             time.sleep(0.05)
     page = signed_in.get("/stores/pg/sessions/s")
     assert page.status_code == 503 and "cannot be reached" in page.content.decode()
-    assert "pg cannot be read: " in read(signed_in.get("/")).text
+    assert "Store pg: " in read(signed_in.get("/")).text

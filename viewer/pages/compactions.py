@@ -87,7 +87,7 @@ class HabitLine:
 @dataclass(frozen=True, slots=True)
 class CompactionsPage:
     """`near` are sessions close to where their agent compacts by itself, `more_near` says that there are others;
-    `problems` are (store, sentence) of unreadable ones; `cut` that a store has more compacted sessions.
+    `problems` say which cannot be read; `cut` that a store has more compacted sessions.
     """
 
     runs: tuple[RunLine, ...]
@@ -96,14 +96,14 @@ class CompactionsPage:
     habits: tuple[HabitLine, ...]
     near: tuple[SessionLine, ...]
     more_near: bool
-    problems: tuple[tuple[str, str], ...]
+    problems: tuple[str, ...]
     cut: bool
 
 
 @require_safe
 def compactions(request: HttpRequest) -> HttpResponse:
     boundaries: list[BoundaryLine] = []
-    problems: list[tuple[str, str]] = []
+    problems: list[str] = []
     names: dict[tuple[str, str], str] = {}
     runs = life.listed(RUNS)
     cut = False
@@ -117,7 +117,7 @@ def compactions(request: HttpRequest) -> HttpResponse:
                     boundaries += _boundaries(request, reader, each.session_id)
                 names |= _names(request, reader, store, runs)
         except StoreError as problem:
-            problems.append((store.name, problem.message))
+            problems.append(problem.message)
     boundaries.sort(key=lambda each: each.at or 0.0, reverse=True)
     near = page_of_lines(SessionFilter(near=True), stores, NEAR)
     data = CompactionsPage(
