@@ -176,6 +176,13 @@ def test_labels_keep_away_from_the_one_at_the_limit_and_say_about(limit: int) ->
     assert timeline.drawn([[1]], None).limit_label is None
 
 
+@pytest.mark.parametrize("tokens", [310, 9_999, 127_500, 999_400, 1_200_000])
+def test_what_is_in_context_now_stands_behind_the_line(tokens: int) -> None:
+    for about in (False, True):
+        (label,) = timeline.drawn([[100, tokens]], 96_000, about=about).labels
+        assert label.anchor == "start" and float(label.x) > timeline.WIDTH
+
+
 def test_labels_of_the_timeline_do_not_run_into_each_other() -> None:
     for steps in ([40, 41, 42], [300, 301, 302, 303], [5], [200, 1, 200]):
         series = [[100 + at for at in range(each)] + [9_000 + number * 10] for number, each in enumerate(steps)]
@@ -183,7 +190,7 @@ def test_labels_of_the_timeline_do_not_run_into_each_other() -> None:
         labels = timeline.drawn(series, None).labels
         spans = [(float(label.y), *timeline._span(label)) for label in labels]
         for at, (y, start, stop) in enumerate(spans):
-            assert 0 <= start < stop <= timeline.WIDTH + 40
+            assert 0 <= start < stop <= timeline.WIDTH + timeline.ASIDE
             for other_y, first, last in spans[at + 1 :]:
                 assert abs(y - other_y) >= 11 or start >= last or first >= stop
         assert labels[-1].text == "600"

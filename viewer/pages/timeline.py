@@ -20,7 +20,8 @@ from .header import Header, header
 from .masking import masks
 from .opened import opened
 
-WIDTH, HEIGHT, TOP = 680.0, 64.0, 12.0  # of the drawing; 40 more to the right are for the last number
+WIDTH, HEIGHT, TOP = 680.0, 64.0, 12.0  # of the drawing
+ASIDE = 52.0  # more to the right, for the last number: seven letters
 LETTER, LINE = 6.5, 11.0  # about the width of a letter of a label, and its height
 NOT_COUNTED = " Not every message is counted yet: the numbers are estimates."
 COUNTING_SECONDS = 0.15  # that the drawing, which a page asks for when it is there, waits for tokens nobody counted
@@ -158,7 +159,7 @@ def _span(label: Label) -> tuple[float, float]:
 
 def _fits(label: Label) -> bool:
     start, stop = _span(label)
-    return start >= 0 and stop <= WIDTH + 40 and float(label.y) < HEIGHT
+    return start >= 0 and stop <= WIDTH + ASIDE and float(label.y) < HEIGHT
 
 
 def _meet(a: Label, b: Label) -> bool:
