@@ -165,7 +165,8 @@ class Phrases:
                 at = text.find(name, at, match.end())
                 small = kind in ("id", "number", "date")
                 inside = any(a <= at < b and (small or at + len(name) <= b) for a, b in dates)
-                if at >= 0 and not inside and not text.startswith("</", at - 1):  # no tag that ends
+                tag = text.startswith("<", at - 1) and kind != "url" and "@" not in name
+                if at >= 0 and not inside and not tag:
                     self.take(kind, at, at + len(name))
 
     def numbers(self, dates: Sequence[tuple[int, int]]) -> None:

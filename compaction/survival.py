@@ -30,7 +30,7 @@ from .passages import Passage, passages
 from .plan import Plan
 from .secrets import redact
 from .sentences import TROUBLE_WORDS, error_line, holding, is_binding, pasted_error, sentences
-from .statements import SOURCES, UNIT, Detail, Statement, statements, stems_of
+from .statements import SOURCES, UNIT, Detail, Statement, statements, stems_of, value_of
 
 THOROUGH = 1_500_000  # characters, the newest, of what was said and called, and again of what is left, that are read
 # for details of every kind; what is beyond, and all that tools printed, is looked through for names inside words
@@ -176,6 +176,7 @@ class Found:
                 self._spoken(passage)
             else:
                 self._named(passage)
+        self._join_numbers()
         self.words = set()  # what is beyond the thorough part of the talk may be printed as well
         for passage in found:
             if passage.source == "tool":
@@ -196,6 +197,17 @@ class Found:
                     self.details.setdefault((detail.kind, detail.value), _Place(detail, line, _NOWHERE))
             if said:
                 self.statements.setdefault((" ".join(line.text.split()), line.heading), line)
+
+    def _join_numbers(self) -> None:
+        """A number without a unit is the one that has one elsewhere, where there is one such: "amount": 39 and $39."""
+        units: dict[str, list[str]] = {}
+        for _, value in self.local:
+            if UNIT in value:
+                units.setdefault(value.partition(UNIT)[0], []).append(value)
+        for number, values in units.items():
+            if len(values) == 1:
+                for key, place in self.local.pop(("number", number), {}).items():
+                    self.local["number", values[0]].setdefault(key, place)
 
     def _sentences(self, passage: Passage) -> None:
         """Lines that are details themselves: constraints people typed, errors somebody pasted, commands of calls."""
@@ -279,8 +291,8 @@ def _said(found: Found, stay: Left) -> Iterator[tuple[Anchor, bool]]:
         yield anchor, stay.stands(anchor.text) if anchor.line else stay.holds(anchor.text)
     for place in found.details.values():
         yield _anchor(place), stay.holds(place.detail.text)
-    for places in found.local.values():
-        yield from ((_anchor(place), kept) for place, kept in _local(places, stay))
+    for (_, value), places in found.local.items():
+        yield from ((_anchor(place), kept) for place, kept in _local(value, places, stay))
 
 
 def _printed(found: Found, stay: Left) -> tuple[Counts, list[Anchor]]:
@@ -290,7 +302,7 @@ def _printed(found: Found, stay: Left) -> tuple[Counts, list[Anchor]]:
     lost: list[tuple[int, int, int, Kind, str]] = []  # in the order in which they are named
     for at, ((kind, text), message) in enumerate(found.printed.items()):
         lowered = text.lower()
-        if (kind, lowered) not in known:
+        if (kind, value_of(kind, text) if kind == "number" else lowered) not in known:
             stands = stay.stands(text) if kind == "error" else lowered in stay.names
             kept.append((kind, stands))
             if not stands:
@@ -333,11 +345,11 @@ def at_stake(plan: Plan) -> Survival:
     return survival_of(plan.messages, {*plan.middle}, left, earlier, printed=False)
 
 
-def _local(places: dict[Key, _Place], left: Left) -> Iterator[tuple[_Place, bool]]:
+def _local(value: str, places: dict[Key, _Place], left: Left) -> Iterator[tuple[_Place, bool]]:
     """The places of one value, and whether it is kept for each; a mere mention counts where it has no place at all."""
     real = {key: place for key, place in places.items() if key != _NOWHERE} or places
     first = next(iter(real.values()))
-    lines = left.saying(first.detail.value)
+    lines = left.saying(value)
     alone = len(real) == 1 and not _stands_elsewhere(first, lines, left)
     for (heading, names), place in real.items():
         kept = bool(lines)

@@ -97,6 +97,7 @@ def test_a_kind_is_the_one_marked() -> None:
         ('{"city": "Porto", "state": "open"}', "tool", ["Porto"]),
         ("12: def render(x):", "tool", ["render"]),
         ("</body></html>", "tool", []),
+        ("<my-own-tag> <a-b-c>", "tool", []),
         ("Mail <t.wrona@noriva.example>", "tool", ["t.wrona@noriva.example"]),
         ("Case C-311/18, order 100-4458-91, § 573c", "user", ["C-311/18", "100-4458-91", "573c"]),
         ("open 24/7 at 16h30", "user", ["16h30"]),

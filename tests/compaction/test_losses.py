@@ -113,6 +113,8 @@ TABLE = "## {}\n\n| bin | pieces |\n|---|---|\n| 4-02 | 17 |\n"
         (["The timeout is 30 seconds."], "timeout 30s", []),
         (["The timeout is 30 seconds."], "timeout: 30", []),
         (["We set the port to 30."], "30 files", []),
+        (["Pay $39.", '{"amount": 39}'], "nothing", ["$39"]),
+        (["30 seconds", "30 files"], "30 files", ["30 seconds"]),
         (["Ask Priya Raman about 1,246 rows."], "priya raman: 1246 rows", []),
         (["订单 B-30551 在上海。"], "上海: B-30551", []),
         (["Заказ № 20918 едет в Казань."], "Казань", ["20918"]),
