@@ -15,9 +15,16 @@ from .folders import shared_folders
 from .listed import Name, ends_of, folders_of, in_turn, is_noise, kind_of_name, label_of
 from .material import Material
 from .sections import ALL_TITLES, LISTS, Names, listed
+from .sentences import set_of
 from .wording import PERSONAL_KEY
 
 EARLIER_WEIGHT = 4  # of a name in an earlier summary: as if a call had used it
+# Arguments of tools whose name says nothing of the value.
+_PLAIN_LABELS = set_of(
+    """old_string new_string old_str new_str content command cmd pattern glob path paths file_path file filename
+    notebook_path url urls description prompt query input text code subject body script replace search arguments
+    expression output type name value key"""
+)
 RECENT_WEIGHT = 3  # of a name met lately; where people are served one after the other, that says nothing
 
 
@@ -53,7 +60,8 @@ class Ranked:
         }
 
     def _label(self, name: str) -> str:
-        given = self.material.labels.get(name) or self.before.get(name)
+        given = self.material.labels.get(name) or self.before.get(name, "")
+        given = given * (given not in _PLAIN_LABELS)
         kind = self.names[name].kind
         if kind == "path":
             return self.files.get(name) or given or "mentioned"

@@ -46,7 +46,7 @@ _CALM = re.compile(
 )
 _CODE = re.compile(
     r"\d+\s*(?:[|:]\s|→)|(?:def|class|raise|except|import|from|if|elif|else|return|throw|catch|try|func|fn|let|const|var"
-    r"|log\w*\.|//|#|\*|--|@|[+-] )(?:\W|$)|- [A-Z]\w+ "  # a list in a text somebody wrote
+    r"|log\w*\.|//|#|\*|--|@|[+-] )(?:\W|$)|- [A-Z]\w+ |\d+\.\s+[*`]*[A-Z]"  # a list in a text somebody wrote
 )
 _MESSAGE = re.compile(
     r"(?m)^[ \t]*(?:[\w.]*(?:Error|Exception)|(?i:error|fatal|panic|traceback)\b[^:\n]{0,40}): ?\S.*$"

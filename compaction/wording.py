@@ -68,6 +68,7 @@ _ID_KEY = re.compile(
 PERSONAL_KEY = re.compile(
     r"(?i)(?:^|_)(?:dob|date_of_birth|birth(?:day|date|_date)?|ssn|phone|mobile|address\w*|street|zip|postcode|email|gender|age)$"
 )
+_NEVER_TOLD = re.compile(r"(?i)(?:^|_)(?:dob|date_of_birth|birth(?:day|date|_date)?|ssn|gender|age)$")
 MUCH = 600  # characters of room in which a long list is told, too
 MANY = 8  # entries of a list that are still told one by one
 _LONG_TEXT = 60  # characters of a value that needs its name beside it no longer
@@ -140,9 +141,12 @@ def sentence(name: str, subject: str, person: str, details: str) -> str:
 
 
 def details_of(arguments: dict[str, Any], without: tuple[str, ...], most: int) -> str:
-    """The other arguments as `name value` pairs, each list and object flattened to its values."""
+    """The other arguments as `name value` pairs, each list and object flattened to its values.
+
+    An address that is set is what was done; what merely describes somebody is not told.
+    """
     pairs = (
-        _pair(key, value)
+        _pair(key, value, _NEVER_TOLD)
         for key, value in arguments.items()
         if value not in (None, "", [], {}) and (not isinstance(value, str) or value not in without)
     )
@@ -159,10 +163,10 @@ def in_words(value: Any, most: int) -> str:
     return clip(redact(" + ".join(_flat(value, 3))), most)
 
 
-def _pair(key: str, value: Any) -> str:
+def _pair(key: str, value: Any, untold: re.Pattern[str] = PERSONAL_KEY) -> str:
     if isinstance(value, list) and len(value) > MANY:
         return f"{key} {len(value):,} entries"
-    if PERSONAL_KEY.search(key):
+    if untold.search(key):
         return ""
     flat = " + ".join(_flat(value, 3)) if isinstance(value, list) else " ".join(_flat(value, 3))
     if len(flat) > _LONG_TEXT and isinstance(value, str):

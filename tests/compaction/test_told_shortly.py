@@ -150,6 +150,13 @@ def test_an_edit_of_the_open_file_is_told_as_one(output: str, line: str) -> None
     assert bool(found["Errors and blockers"]) is not bool(line)
 
 
+def test_an_address_that_was_set_is_told_and_a_birth_date_is_not() -> None:
+    given = {"customer": "Mingde Trading", "address": "38F, 1266 West Nanjing Rd", "dob": "1980-01-02"}
+    assert actions(step("a", "update_customer", given, '{"success": true}')) == [
+        "- Updated customer: customer Mingde Trading, address 38F, 1266 West Nanjing Rd"
+    ]
+
+
 def test_thoughts_are_no_work() -> None:
     assert actions(step("a", "think", {"thought": "Both reservations are upcoming."}, "")) == []
 
