@@ -30,6 +30,7 @@ _SUMMARY = re.compile(
 )
 _PROMPTS = re.compile(r"^(?:\(Open file: .*\)|\(Current directory: .*\)|bash-\$)[ \t]*$", re.MULTILINE)  # SWE-agent
 _ROOMY = 160  # characters of detail from which on an edit that names nothing is quoted
+_LONG_ASKED = 8  # characters of an argument that an output does not have by chance
 MOST_THEN = 3  # calls of one tool on one thing that are told
 _SHORT_RESULT = 300  # characters of a result that is no record of its own
 _NAMED = 12  # names of code told of a file
@@ -179,6 +180,9 @@ def _result(deed: Deed, detail: int, last: bool) -> str:
         return clip(counts[-1], detail)
     if last and len(lines) > 1:
         return f"{clip(lines[-1], detail)}{line_count(text)}"
+    asked = [value for value in deed.arguments.values() if isinstance(value, str) and len(value) >= _LONG_ASKED]
+    if len(lines) > 1 and any(value in lines[0] for value in asked):  # "Results for ...": what was asked, once more
+        text = "\n".join(lines[1:])
     return clip(outcome(text, detail), detail) + line_count(text)
 
 

@@ -45,6 +45,7 @@ TALLY = "Extracted without a model"  # first words of the counts above the secti
 ANSWERED = "(Answered; no request is open.)"  # beside the newest request, where that is so
 IN_ANSWER = "(in answer to: "  # begins the question that the newest message answers
 FROM = "(from "  # begins whom the newest message is from
+ALONE = "people"  # the list of those of whom nothing else is listed
 QUANTITIES = "quantities"  # the list of names with a space in them, which commas part
 _HEADING = re.compile(r"^#{1,4}\s+(.*)$")
 _BULLET = re.compile(r"^(?:[-*•]|\d+[.)])\s+|^>\s?")
@@ -162,14 +163,19 @@ class Names:
         for name in self.taken:
             lists.setdefault(self._list(name), []).append(self._shown(name))
         left = Tally(self._list(name) for name in self.offered if self.label(name) in self.whole)
-        lines = [
-            f"- {label}: {(', ' if label == QUANTITIES else ' ').join(name for name in names if name != label)}".rstrip(
-                ": "
-            )
-            + (f" {MORE}{left[label]:,} more)" if left[label] else "")
-            for label, names in lists.items()
-        ]
+        alone = [label for label, names in lists.items() if names == [label]]  # people of whom nothing else is listed
+        if alone:
+            lists = {ALONE: alone} | {label: names for label, names in lists.items() if names != [label]}
+        lines = [f"- {label}: {_row(label, names)}{_left(left[label])}" for label, names in lists.items()]
         return "\n".join([f"## {self.title}", *lines]) if lines else ""
+
+
+def _row(label: str, names: list[str]) -> str:
+    return (", " if label == QUANTITIES else " ").join(name for name in names if name != label)
+
+
+def _left(n: int) -> str:
+    return f" {MORE}{n:,} more)" if n else ""
 
 
 def read_back(summary: str) -> dict[str, list[str]]:

@@ -44,6 +44,12 @@ def test_two_changes_of_one_thing_are_told_in_turn_with_what_they_gave() -> None
         ("get_order", {"order_id": "B-1"}, '{"order_id": "B-1", "state": "sent"}', "- Looked up order B-1: state sent"),
         ("check_rooms", {"date": "2026-08-13"}, "2 free", "- Checked rooms (date 2026-08-13): 2 free"),
         ("web_search", {"query": "tea"}, "3 hits", "- web_search(query=tea): 3 hits"),
+        (
+            "web_search",
+            {"query": "green tea export"},
+            'Results for "green tea export":\nUp 4 %',
+            "- web_search(query=green tea export): Up 4 %",
+        ),
     ],
 )
 def test_what_was_looked_up_is_told_in_words(name: str, arguments: dict[str, str], output: str, line: str) -> None:
