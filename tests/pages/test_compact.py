@@ -16,6 +16,7 @@ from tests.pages.conftest import Book
 from tests.pages.html import Element, read
 from tests.runs.desk import Desk
 from tests.runs.misbehaving import Service, answers, refuses
+from viewer.pages.report import unmarked
 from viewer.runs import life, planning
 from viewer.runs.models import Run
 from viewer.runs.summarizers import connections, sending
@@ -337,6 +338,24 @@ def test_a_conflict_says_why_and_what_to_do(signed_in: Client, open_desk: Callab
     ready = read(signed_in.post(f"{address(desk)}/compact", {"apply": "0"}, headers=FRAGMENT)).one("section", "ready")
     assert ready.all("a", href=f"/runs/{run.pk}"), "the summary that could not be written stays within reach"
     assert run.summary.splitlines()[0] in read(signed_in.get(f"/runs/{run.pk}")).text
+
+
+@pytest.mark.parametrize(
+    ("stood", "shown"),
+    [
+        ("- **Origin:** MCO", "Origin: MCO"),
+        ("Your reservation ID is **HATHAV**.", "Your reservation ID is HATHAV."),
+        ("## Aisle 4-02", "Aisle 4-02"),
+        ("> Booked: **Mia Li**, **Omar Davis**", "Booked: Mia Li, Omar Davis"),
+        ("-6 pieces in 4-02", "-6 pieces in 4-02"),
+        ("area = 2**3 + x[1]**2 + y**2", "area = 2**3 + x[1]**2 + y**2"),
+        ("ls src/**/*.py lib/**", "ls src/**/*.py lib/**"),
+        ("[the log](https://ci.example/42)", "[the log](https://ci.example/42)"),
+        ("f(**options)", "f(**options)"),
+    ],
+)
+def test_a_lost_line_is_shown_without_the_signs_of_lists_and_bold_words(stood: str, shown: str) -> None:
+    assert unmarked(stood) == shown
 
 
 def test_an_edited_text_survives_the_conflict(signed_in: Client, open_desk: Callable[..., Desk], at_once: None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -24,6 +25,9 @@ KINDS = {
     "phone": "phone number",
     "account": "account number",
 }
+# Markdown's signs of a list, a heading or a quote, and of bold words. A link keeps its signs: its address may be lost.
+_START = re.compile(r"\s*(?:[-*+]|#{1,6}|>)\s+")
+_BOLD = re.compile(r"(?<![\w)\]*])\*\*(?=\S)([^*\n]{1,200})(?<=\S)\*\*(?![\w*])")
 SPEAKERS = {
     "person": "said by a person",
     "agent": "said by the agent",
@@ -160,7 +164,7 @@ def named_lost(found: Sequence[Any], place: Place, start: int = 0) -> tuple[Lost
     return tuple(
         Lost(
             kind=KINDS.get(one["kind"], one["kind"]),
-            text=line(one["text"], LOST_LENGTH),
+            text=line(unmarked(one["text"]) if one["kind"] == "statement" else one["text"], LOST_LENGTH),
             href=place.message(one["message"]) if one["message"] else "",
             line=_around(one.get("line", ""), one["text"]),
             by=SPEAKERS.get(one.get("by", ""), ""),
@@ -173,4 +177,10 @@ def _around(text: str, detail: str) -> str:
     """What is shown of the line a detail stands in: its surroundings."""
     at = max(text.find(detail), 0)
     start = max(at - LINE_LENGTH // 2, 0) if len(text) > LINE_LENGTH else 0
-    return ("… " if start else "") + line(text[start:], LINE_LENGTH)
+    return ("… " if start else "") + line(unmarked(text[start:]), LINE_LENGTH)
+
+
+def unmarked(text: str) -> str:
+    """A line without Markdown's signs at its start and around bold words; what else stands in it stays."""
+    found = _START.match(text)
+    return _BOLD.sub(r"\1", text[found.end() :] if found else text)
