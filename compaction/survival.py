@@ -5,7 +5,8 @@ Theory: three things are told apart.
   path, a name, a long id mean the same wherever they stand: one that stands anywhere is kept. Numbers, dates, versions
   and short ids (`SHORT_ID`) belong to the heading they stand under and to the names on their line: where the transcript
   has the string in several such places, a line that is left keeps it only for the place it speaks of (all of the
-  heading, and one of the names); where it has it in one, any mention keeps it.
+  heading, and one of the names); where it has it in one, any mention keeps it, of a bare number under 100 one beside a
+  word of its line.
 - *Statements*: the lines and sentences those details stand in. One is kept if a single line that is left has all its
   details and all of its heading, and some of its other words.
 - Details that *tools merely printed* are strings, counted apart: they are many, and a tool can print them again.
@@ -15,15 +16,14 @@ Survival of text is an upper bound on what a model makes of it, and what is phra
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from heapq import nsmallest
-from itertools import accumulate
 
 from . import messages as m
 from .anchors import LONGEST_LINE, Anchor, Counts, Survival, commands_of
+from .left import THOROUGH, Left, thorough
 from .messages import Message
 from .names import Kind, names_of, words_of
 from .passages import Passage, passages
@@ -32,117 +32,13 @@ from .secrets import redact
 from .sentences import TROUBLE_WORDS, error_line, holding, is_binding, pasted_error, sentences
 from .statements import SOURCES, UNIT, Detail, Statement, statements, stems_of, value_of
 
-THOROUGH = 1_500_000  # characters, the newest, of what was said and called, and again of what is left, that are read
-# for details of every kind; what is beyond, and all that tools printed, is looked through for names inside words
 NAMES_OF_A_LINE = 8  # names on a line that a number may belong to: the first
 SHARED_WORDS = 3  # words that a line shares with the statement it keeps: half of them, at most so many
 PRINTED_SHOWN = 2_000  # lost details that tools printed which are named; the others are counted
 Key = tuple[frozenset[str], frozenset[str]]  # the heading a value stands under, the names on its line
 _NOWHERE: Key = (frozenset(), frozenset())
 _RANK = {"constraint": 0, "error": 0, "command": 0, "date": 2, "version": 2, "number": 3}  # of others 1
-_TOKEN = re.compile(r"[^\W_]+")
-
-
-# --- reading ---------------------------------------------------------------------------------------------------------
-def _thorough(found: Sequence[Passage], most: int) -> set[int]:
-    """Which of the passages are read for every kind of detail: the newest that fit."""
-    chosen: set[int] = set()
-    for n in range(len(found) - 1, -1, -1):
-        most -= len(found[n].text)
-        if most < 0:
-            break
-        chosen.add(n)
-    return chosen
-
-
-# --- what is left ----------------------------------------------------------------------------------------------------
-class Left:
-    """The lines that are left in the context, and where in them a value stands."""
-
-    def __init__(self, found: Sequence[Passage]) -> None:
-        self.lines: list[Statement] = []
-        self.written: set[int] = set()  # of them those of a summary
-        self.own: dict[str, set[int]] = {}
-        self.under: dict[str, set[int]] = {}
-        self.measured: dict[str, set[int]] = {}  # of numbers with a unit, by the number alone
-        self.names = {name.lower() for each in found for word in words_of(each.text) for _, name in names_of(word)}
-        for n in sorted(_thorough(found, THOROUGH)):
-            self._read(found[n])
-        texts = [line.text.lower() for line in self.lines]
-        self.starts = [0, *accumulate(len(text) + 1 for text in texts)]
-        self.text = "\n".join(texts)
-        self.flat = " ".join(" ".join(each.text.lower().split()) for each in found)
-        self.tokens = set(_TOKEN.findall(self.flat))
-        self._found: dict[str, set[int]] = {}
-
-    def _read(self, passage: Passage) -> None:
-        for line in statements(passage.text, passage.origin, passage.around, sentences=False, every=True):
-            if passage.written:
-                self.written.add(len(self.lines))
-            for value in line.values():
-                self.own.setdefault(value, set()).add(len(self.lines))
-                if UNIT in value:
-                    self.measured.setdefault(value.partition(UNIT)[0], set()).add(len(self.lines))
-            for value in line.heading:
-                self.under.setdefault(value, set()).add(len(self.lines))
-            self.lines.append(line)
-
-    def holds(self, text: str) -> bool:
-        """Whether the text stands anywhere, with no letter or digit directly before or behind it."""
-        return text.lower() in self.names or bool(self.places(text))
-
-    def stands(self, text: str) -> bool:
-        """Whether a sentence or command stands anywhere, however it is broken into lines."""
-        return " ".join(text.lower().split()) in self.flat
-
-    def places(self, text: str) -> set[int]:
-        """The lines in which a text stands as a whole."""
-        text = " ".join(text.lower().split())
-        if text not in self._found:
-            self._found[text] = set(self._places(text)) if self.tokens.issuperset(_TOKEN.findall(text)) else set()
-        return self._found[text]
-
-    def _places(self, text: str) -> Iterator[int]:
-        at = self.text.find(text)
-        while at >= 0:
-            end = at + len(text)
-            before = at and _joins(text[0]) and _joins(self.text[at - 1])
-            behind = end < len(self.text) and _joins(text[-1]) and _joins(self.text[end])
-            line = bisect_right(self.starts, at) - 1
-            if before or behind:
-                at = self.text.find(text, at + 1)
-            else:
-                yield line
-                at = self.text.find(text, self.starts[line + 1])
-
-    def saying(self, value: str) -> set[int]:
-        """The lines that say a value; of a number with a unit those that say it with this one or with none."""
-        number, unit, _ = value.partition(UNIT)
-        others = self.own if unit else self.measured
-        return self.own.get(value, set()) | others.get(number, set())
-
-    def with_detail(self, detail: Detail) -> set[int]:
-        """The lines that say a detail."""
-        return self.saying(detail.value) if detail.is_local else self.places(detail.text)
-
-    def with_value(self, value: str) -> set[int]:
-        """The lines that say a value or stand under it."""
-        return self.saying(value) | self.under.get(value, set()) | self.places_of_name(value)
-
-    def places_of_name(self, value: str) -> set[int]:
-        """The lines in which a value that is no number stands."""
-        return set() if value[:1] in "-0123456789" else self.places(value)
-
-    def below(self, lines: set[int], heading: Iterable[str]) -> set[int]:
-        """Those of the lines that say all of a heading, or stand under it."""
-        for value in heading:
-            lines = lines & self.with_value(value) if lines else lines
-        return lines
-
-
-def _joins(letter: str) -> bool:
-    """Whether a letter before or behind a text makes it a part of a longer word; scripts without spaces do not."""
-    return letter.isalnum() and letter < "\u3040"
+_SMALL = re.compile(r"-?\d{1,2}")  # a number that many lines have by chance: one must speak of the same to keep it
 
 
 # --- what was there --------------------------------------------------------------------------------------------------
@@ -169,10 +65,10 @@ class Found:
 
     def read(self, found: Sequence[Passage]) -> None:
         spoken = [each for each in found if each.source != "tool"]
-        thorough = _thorough(spoken, THOROUGH)
+        newest = thorough(spoken, THOROUGH)
         for n, passage in enumerate(spoken):
             self._sentences(passage)
-            if n in thorough:
+            if n in newest:
                 self._spoken(passage)
             else:
                 self._named(passage)
@@ -356,6 +252,8 @@ def _local(value: str, places: dict[Key, _Place], left: Left) -> Iterator[tuple[
         if lines and not alone:
             below = left.below(lines, heading)
             kept = bool(below) and (not names or any(below & left.with_value(name) for name in names))
+        elif lines and _SMALL.fullmatch(value):
+            kept = left.shares_word(place.line, lines)
         yield place, kept
 
 

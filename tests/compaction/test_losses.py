@@ -112,7 +112,10 @@ TABLE = "## {}\n\n| bin | pieces |\n|---|---|\n| 4-02 | 17 |\n"
         (["The timeout is 30 seconds."], "30 files changed", ["30 seconds"]),
         (["The timeout is 30 seconds."], "timeout 30s", []),
         (["The timeout is 30 seconds."], "timeout: 30", []),
-        (["We set the port to 30."], "30 files", []),
+        (["We set the limit to 30."], "30 files", ["30"]),
+        (["We set the limit to 30."], "limit 30", []),
+        (["We set the limit to 300."], "300", []),
+        (["17 | 4"], "4 calls", ["17"]),
         (["Pay $39.", '{"amount": 39}'], "nothing", ["$39"]),
         (["30 seconds", "30 files"], "30 files", ["30 seconds"]),
         (["Ask Priya Raman about 1,246 rows."], "priya raman: 1246 rows", []),
@@ -167,6 +170,13 @@ def test_what_tools_merely_printed_is_counted_apart_and_last() -> None:
     assert [one.source for one in found.lost] == ["person", "person", "agent"]
     assert found.printed["id"] == (0, 4_999) and found.statements == (0, 2)
     assert found.lost[0].line == "Is B-10007 sent to Priya Raman?"
+
+
+def test_a_short_command_does_not_stand_inside_a_word() -> None:
+    calls = [{**reply(""), "tool_calls": [call(name, "sh", json.dumps({"command": name}))]} for name in ("ls", "make")]
+    found = survival_of(calls, None, [handoff("The tools are there; make was run.")])
+    assert found.by_kind["command"] == (1, 2)
+    assert [one.text for one in found.lost] == ["ls"]
 
 
 @pytest.mark.parametrize("sign", sentences._TROUBLE)

@@ -1,0 +1,127 @@
+"""What is left in the context after a compaction, as lines, and where in them a value stands."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
+
+from .names import names_of, words_of
+from .passages import Passage
+from .statements import UNIT, Detail, Statement, statements, stems_of
+
+THOROUGH = 1_500_000  # characters, the newest, of what was said and called, and again of what is left, that are read
+# for details of every kind; what is beyond, and all that tools printed, is looked through for names inside words
+_TOKEN = re.compile(r"[^\W_]+")
+
+
+def thorough(found: Sequence[Passage], most: int) -> set[int]:
+    """Which of the passages are read for every kind of detail: the newest that fit."""
+    chosen: set[int] = set()
+    for n in range(len(found) - 1, -1, -1):
+        most -= len(found[n].text)
+        if most < 0:
+            break
+        chosen.add(n)
+    return chosen
+
+
+class Left:
+    """The lines that are left in the context, and where in them a value stands."""
+
+    def __init__(self, found: Sequence[Passage]) -> None:
+        self.lines: list[Statement] = []
+        self.written: set[int] = set()  # of them those of a summary
+        self.own: dict[str, set[int]] = {}
+        self.under: dict[str, set[int]] = {}
+        self.measured: dict[str, set[int]] = {}  # of numbers with a unit, by the number alone
+        self.names = {name.lower() for each in found for word in words_of(each.text) for _, name in names_of(word)}
+        for n in sorted(thorough(found, THOROUGH)):
+            self._read(found[n])
+        texts = [line.text.lower() for line in self.lines]
+        self.starts = [0, *accumulate(len(text) + 1 for text in texts)]
+        self.text = "\n".join(texts)
+        self.flat = " ".join(" ".join(each.text.lower().split()) for each in found)
+        self.tokens = set(_TOKEN.findall(self.flat))
+        self._found: dict[str, set[int]] = {}
+
+    def _read(self, passage: Passage) -> None:
+        for line in statements(passage.text, passage.origin, passage.around, sentences=False, every=True):
+            if passage.written:
+                self.written.add(len(self.lines))
+            for value in line.values():
+                self.own.setdefault(value, set()).add(len(self.lines))
+                if UNIT in value:
+                    self.measured.setdefault(value.partition(UNIT)[0], set()).add(len(self.lines))
+            for value in line.heading:
+                self.under.setdefault(value, set()).add(len(self.lines))
+            self.lines.append(line)
+
+    def holds(self, text: str) -> bool:
+        """Whether the text stands anywhere, with no letter or digit directly before or behind it."""
+        return text.lower() in self.names or bool(self.places(text))
+
+    def stands(self, text: str) -> bool:
+        """Whether a sentence or command stands anywhere, however it is broken into lines."""
+        return next(_occurrences(" ".join(text.lower().split()), self.flat), -1) >= 0
+
+    def places(self, text: str) -> set[int]:
+        """The lines in which a text stands as a whole."""
+        text = " ".join(text.lower().split())
+        if text not in self._found:
+            self._found[text] = set(self._places(text)) if self.tokens.issuperset(_TOKEN.findall(text)) else set()
+        return self._found[text]
+
+    def _places(self, text: str) -> Iterator[int]:
+        at = next(_occurrences(text, self.text), -1)
+        while at >= 0:
+            line = bisect_right(self.starts, at) - 1
+            yield line
+            at = next(_occurrences(text, self.text, self.starts[line + 1]), -1)
+
+    def saying(self, value: str) -> set[int]:
+        """The lines that say a value; of a number with a unit those that say it with this one or with none."""
+        number, unit, _ = value.partition(UNIT)
+        others = self.own if unit else self.measured
+        return self.own.get(value, set()) | others.get(number, set())
+
+    def with_detail(self, detail: Detail) -> set[int]:
+        """The lines that say a detail."""
+        return self.saying(detail.value) if detail.is_local else self.places(detail.text)
+
+    def with_value(self, value: str) -> set[int]:
+        """The lines that say a value or stand under it."""
+        return self.saying(value) | self.under.get(value, set()) | self.places_of_name(value)
+
+    def places_of_name(self, value: str) -> set[int]:
+        """The lines in which a value that is no number stands."""
+        return set() if value[:1] in "-0123456789" else self.places(value)
+
+    def shares_word(self, line: Statement, lines: set[int]) -> bool:
+        """Whether one of the lines has a word of this one, or this has none but numbers."""
+        stems = stems_of(line.text)
+        return not stems or any(not stems.isdisjoint(stems_of(self.lines[n].text)) for n in lines)
+
+    def below(self, lines: set[int], heading: Iterable[str]) -> set[int]:
+        """Those of the lines that say all of a heading, or stand under it."""
+        for value in heading:
+            lines = lines & self.with_value(value) if lines else lines
+        return lines
+
+
+def _occurrences(text: str, within: str, start: int = 0) -> Iterator[int]:
+    """Where a text stands from `start` on, with no letter or digit directly before or behind it."""
+    at = within.find(text, start)
+    while at >= 0:
+        end = at + len(text)
+        before = at and _joins(text[0]) and _joins(within[at - 1])
+        behind = end < len(within) and _joins(text[-1]) and _joins(within[end])
+        if not before and not behind:
+            yield at
+        at = within.find(text, at + 1)
+
+
+def _joins(letter: str) -> bool:
+    """Whether a letter before or behind a text makes it a part of a longer word; scripts without spaces do not."""
+    return letter.isalnum() and letter < "\u3040"
