@@ -21,7 +21,9 @@ _EDIT = set_of(
     """edit multiedit multi_edit edit_file editfile apply_patch patch update_file insert_edit_into_file replace
     replace_in_file str_replace search_replace notebookedit notebook_edit edit_block insert_line apply_diff"""
 )
-_WRITE = set_of("""write write_file writefile create_file createfile save_file write_to_file file_write new_file""")
+_WRITE = set_of(
+    """write write_file writefile create_file createfile save_file write_to_file file_write new_file create"""
+)
 _EDITORS = ("str_replace_based_edit_tool", "str_replace_editor", "text_editor")
 _LOOK = set_of("""glob grep ls webfetch websearch web_search web_fetch toolsearch think browser_snapshot""")
 _PATHS = ("file_path", "path", "filepath", "filename", "target_file", "notebook_path", "file", "absolute_path")

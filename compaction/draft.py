@@ -33,6 +33,8 @@ from .sentences import is_binding, sentences
 CONSTRAINTS_SHARE, PLAN_SHARE = 0.5, 0.3  # of the budget: the most they take, whatever else there is
 DONE_SHARE = 0.12  # of the budget: set aside for what was done, before any names
 DONE_ALONE = 0.3  # the same where nobody is served: ids that people name need less room there
+AT_LEAST = ("Errors and blockers", "Current state")  # told anyway where one task is worked at
+LEAST_SHARE = 0.04  # of the budget for each of them
 # Of what these leave: the most that is set aside for names said or called, and of the rest for those merely printed.
 NEEDED_SHARE, PRINTED_SHARE = 0.88, 0.75
 SHARES = {  # of what is then left for lines; what one leaves over the next one has
@@ -203,6 +205,8 @@ class Draft:
         done = DONE_SHARE if self.material.found.people else DONE_ALONE
         left -= self.lines["Actions done"].take(min(int(total * done), left), count)
         left -= self.lines[PLAN].take(min(int(total * PLAN_SHARE), left), count)
+        for title in () if self.material.found.people else AT_LEAST:
+            left -= self.lines[title].take(min(int(total * LEAST_SHARE), left), count)
         needed, printed = self._set_aside(left)
         prose, room = left - needed - printed, 0.0
         for title, share in SHARES.items():

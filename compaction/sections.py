@@ -162,6 +162,7 @@ class Names:
         lists: dict[str, list[str]] = {}
         for name in self.taken:
             lists.setdefault(self._list(name), []).append(self._shown(name))
+        lists = dict(sorted(lists.items(), key=lambda pair: pair[0].partition(BELOW)[0] not in self.whole))
         left = Tally(self._list(name) for name in self.offered if self.label(name) in self.whole)
         alone = [label for label, names in lists.items() if names == [label]]  # people of whom nothing else is listed
         if alone:

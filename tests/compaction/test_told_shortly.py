@@ -172,6 +172,7 @@ def test_thoughts_are_no_work() -> None:
     [
         ('Traceback (most recent call last):\n  File "a.py", line 3\nValueError: no flag', "ValueError: no flag"),
         ("Requirement already satisfied: exceptiongroup>=1.0 in /opt/x", ""),
+        ("hint: given pattern matching is enough to catch typing errors", ""),
     ],
 )
 def test_what_a_traceback_and_pip_say(output: str, told: str) -> None:
@@ -186,3 +187,18 @@ def test_a_commit_is_told_by_its_counts_and_bare_versions_are_not_listed() -> No
     found = sections(turns)
     assert '- Ran `git commit -m "Add it"`: 2 files changed, 108 insertions(+)' in found["Actions done"]
     assert "4.4.1" not in "\n".join(found["Identifiers"])
+
+
+STANDS = "All files are written; the rule that makes the tests is missing yet, so I shall add it and run them."
+
+
+def test_where_the_agent_stands_and_what_is_wrong_are_told_however_many_names_there_are() -> None:
+    turns = [user("Work on it.")]
+    for n in range(80):
+        written = {"file_path": f"/srv/{n}.py", "content": "\n".join(f"x = load_{n}_{i}(1)" for i in range(9))}
+        turns += step(f"w{n}", "Write", written)
+        turns += step(f"v{n}", "Edit", {"file_path": f"/srv/{n}.py", "new_string": written["content"]})
+    turns += [*step("t", "Bash", {"command": "make test"}, "Exit code 2\nno rule"), reply(STANDS)]
+    found = sections(turns, budget_tokens=1_000)
+    assert found["Current state"] == [f"- {STANDS}"]
+    assert found["Errors and blockers"] == ["- `make test`: exit 2: no rule"]
