@@ -602,6 +602,8 @@ def test_what_the_model_took_is_told(
     for cost, words in ((0.0213, "about $0.02"), (0.0004, "less than $0.01"), (0.0, "free of charge")):
         Run.objects.update(usage={"calls": 3, "input_tokens": 41_200, "output_tokens": 2_310, "cost": cost})
         assert f"3 calls, 41,200 tokens in, 2,310 out, {words}" in read(signed_in.get(f"/runs/{run.pk}")).text
+    Run.objects.update(usage={"calls": 2, "input_tokens": 0, "output_tokens": 0, "cost": None})
+    assert "2 calls, tokens not told, price not known" in read(signed_in.get(f"/runs/{run.pk}")).text, "not none"
 
 
 def test_seconds_and_tokens_are_no_news(signed_in: Client, open_desk: Callable[..., Desk]) -> None:

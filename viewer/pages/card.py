@@ -291,7 +291,8 @@ def _usage(run: Run) -> str:
     cost = run.usage.get("cost")
     price = "price not known" if cost is None else formats.dollars(cost)
     calls, tokens_in, tokens_out = (run.usage[name] for name in ("calls", "input_tokens", "output_tokens"))
-    return f"{formats.counted(calls, 'call')}, {tokens_in:,} tokens in, {tokens_out:,} out, {price}"
+    told = f"{tokens_in:,} tokens in, {tokens_out:,} out" if tokens_in or tokens_out else "tokens not told"
+    return f"{formats.counted(calls, 'call')}, {told}, {price}"
 
 
 def _facts(run: Run) -> tuple[tuple[str, str | SafeString], ...]:
