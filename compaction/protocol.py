@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import Any, Literal
 
@@ -251,7 +251,7 @@ def _parts(blocks: list[Any], flagged: bool, as_text: bool) -> list[Part]:
     text = block_text(blocks[first]).lstrip()
     if text.startswith(HEADERS):
         return _summary_first(blocks, first, as_text)
-    delimiter = _delimiter(blocks, flagged, text.startswith(PRIOR_HEADER))
+    delimiter = _delimiter(blocks, flagged, _prior_headers(text))
     if delimiter is not None:
         return _prior_first(blocks, delimiter, as_text)
     if not flagged:
@@ -259,6 +259,14 @@ def _parts(blocks: list[Any], flagged: bool, as_text: bool) -> list[Part]:
     if _end(blocks) is not None:
         return _summary_first(blocks, first, as_text)
     return [_summary(blocks, as_text)]
+
+
+def _prior_headers(text: str) -> int:
+    """How many of them a row begins with: more than one where summaries were merged into it more than once."""
+    count = 0
+    while count < MOST_DELIMITERS and text.startswith(PRIOR_HEADER):
+        text, count = text[len(PRIOR_HEADER) :].lstrip(), count + 1
+    return count
 
 
 def _summary_first(blocks: list[Any], first: int, as_text: bool) -> list[Part]:
@@ -279,8 +287,16 @@ def _prior_first(blocks: list[Any], delimiter: _Position, as_text: bool) -> list
         prior = [*prior[:first], *_with_text(prior[first], text), *prior[first + 1 :]]
     end = _end(rest)
     summary, live = (rest, []) if end is None else _cut(rest, end, len(END_MARKER))
-    own = _own_words("prior", _trimmed(prior, "", "\n\n"), as_text)
-    return [*own, _summary(summary, as_text), *_own_words("live", _trimmed(live, "\n\n", ""), as_text)]
+    earlier = _earlier(_trimmed(prior, "", "\n\n"), as_text)
+    return [*earlier, _summary(summary, as_text), *_own_words("live", _trimmed(live, "\n\n", ""), as_text)]
+
+
+def _earlier(blocks: list[Any], as_text: bool) -> list[Part]:
+    """The parts of what stood in a row before a summary was merged into it: perhaps an earlier summary among them."""
+    parts = _parts(blocks, False, as_text)
+    if not parts:
+        return _own_words("prior", blocks, as_text)
+    return [replace(part, kind="prior") if part.kind == "live" else part for part in parts]
 
 
 def _summary(blocks: list[Any], as_text: bool) -> Part:
@@ -301,18 +317,20 @@ def _directive(text: str) -> tuple[str, str]:
     return header, rest.strip()
 
 
-def _delimiter(blocks: list[Any], flagged: bool, prior: bool) -> _Position | None:
+def _delimiter(blocks: list[Any], flagged: bool, prior: int) -> _Position | None:
     """Where the merge delimiter stands: on a line of its own directly before a header, not quoted in a sentence.
 
     In a flagged row anything may follow it, behind the prior header it may stand anywhere. Text that only shows a
-    handoff inside a code fence is none.
+    handoff inside a code fence is none. Of several, the one that belongs to the first of the `prior` headers that the
+    row begins with.
     """
     own = list(islice(_all(blocks, _DELIMITER_LINE), MOST_DELIMITERS))
     anywhere = islice(_all(blocks, _DELIMITER), MOST_DELIMITERS if prior else 0)
     before_header = [at for at in (*own, *anywhere) if _after(blocks, at).startswith(HEADERS)]
     shown = [at for at in before_header if _in_fence(block_text(blocks[at[0]])[: at[1]])]
     found = [at for at in before_header if at not in shown] + (shown if flagged or prior else [])
-    return next(iter(found or (own if flagged else [])), None)
+    found = found or (own if flagged else [])
+    return found[max(0, min(prior, len(found)) - 1)] if found else None
 
 
 def _after(blocks: list[Any], at: _Position) -> str:
