@@ -336,8 +336,9 @@ class Story:
 
     def history(self) -> History:
         known = [each.known for each in self.compacted if each.known]
+        undone = [each.handoff_id for each in self.compacted if each.undone]
         with open_store(ours.store_of(self.path)) as reader:
-            return reading.read_history(reader, SESSION, known)
+            return reading.read_history(reader, SESSION, known, undone)
 
     def history_faults(self) -> list[Fault]:
         history = self.history()

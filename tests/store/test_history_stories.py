@@ -6,7 +6,6 @@ Each file in `tests/data/stories` is one in as few steps as History or undo got 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -26,17 +25,7 @@ from .leases import turn_lease
 
 RECORDED = sorted((Path(__file__).parents[1] / "data" / "stories").glob("*.json"))
 SESSION = "story"
-# Before schema 31 rows have no names of their own: merged and unstamped copies are not all told yet.
-UNSOLVED_HISTORY = {
-    "21-0002-doubled", "21-0005-doubled", "21-0022-not-whole", "22-0010-not-whole", "22-0035-merged", "22-0036-merged",
-    "22-0037-merged", "22-0040-doubled", "22-0043-undo-doubles",
-}  # fmt: skip
-
-
-def recorded(unsolved: Collection[str] = ()) -> pytest.MarkDecorator:
-    marks = {name: [pytest.mark.xfail(strict=True)] for name in unsolved}
-    told = [pytest.param(path, id=path.stem, marks=marks.get(path.stem, [])) for path in RECORDED]
-    return pytest.mark.parametrize("story", told, indirect=True)
+recorded = pytest.mark.parametrize("story", [pytest.param(path, id=path.stem) for path in RECORDED], indirect=True)
 
 
 @pytest.fixture
@@ -62,7 +51,8 @@ def history_of(store: Store, story: dict[str, Any]) -> tuple[History, list[Row]]
     made = [each["known"] for each in story["compactions"] if each["known"]]
     known = [KnownBlock(**each | {"copies": {int(a): b for a, b in each["copies"].items()}}) for each in made]
     with open_store(store) as reader:
-        history = reading.read_history(reader, SESSION, known)
+        undone = [each["handoff_id"] for each in story["compactions"] if each["undone"]]
+        history = reading.read_history(reader, SESSION, known, undone)
         shown = reading.history_messages(reader, history.items)
     messages = [each for each in shown if isinstance(each, reading.HistoryMessage)]
     return history, [
@@ -74,13 +64,13 @@ def history_of(store: Store, story: dict[str, Any]) -> tuple[History, list[Row]]
     ]  # fmt: skip
 
 
-@recorded(UNSOLVED_HISTORY)
+@recorded
 def test_each_message_once_with_its_fullest_text(story: dict[str, Any], store: Store, tmp_path: Path) -> None:
     _, shown = history_of(store, story)
     assert history_faults(shown, rows(tmp_path), ledger_of(story)) == []
 
 
-@recorded()
+@recorded
 def test_undo_puts_back_what_was_live(story: dict[str, Any], store: Store, tmp_path: Path) -> None:
     """The newest compaction, or the one whose undo went wrong. Only where rows have no names it may be refused."""
     newest = [each for each in story["compactions"] if not each["undone"] or each["handoff_id"] == story["undone_last"]]

@@ -25,7 +25,7 @@ from django.db import DatabaseError, transaction
 from compaction import tokens
 from viewer.runs import past, planning
 from viewer.runs.models import Run
-from viewer.runs.ours import known_blocks
+from viewer.runs.ours import known_blocks, undone_here
 from viewer.runs.past import CompactionView
 from viewer.runs.undoing import refusal_of_rows
 from viewer.store import counting, history, light, packing, reading
@@ -226,7 +226,8 @@ def _renewed(reader: Reader, session: Session, held: Held | None, encoding: str,
 def _made(reader: Reader, session_id: str, newest: int) -> Outline:
     """From all rows up to those that the mark knows."""
     rows = [row for row in light.light_rows(reader, session_id) if row.id <= newest]
-    return packing.pack(history.build(rows, known_blocks(reader, session_id)), rows)
+    known, undone = known_blocks(reader, session_id), undone_here(reader, session_id)
+    return packing.pack(history.build(rows, known, undone), rows)
 
 
 def _extended(reader: Reader, session: Session, held: Held, mark: Mark) -> Outline | None:

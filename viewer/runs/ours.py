@@ -9,7 +9,7 @@ from viewer.store.sessions import chain
 from viewer.store.stores import Reader
 
 from . import steps
-from .models import Run
+from .models import Run, TakenBack
 
 
 def known_blocks(reader: Reader, session_id: str) -> list[KnownBlock]:
@@ -31,6 +31,12 @@ def known_blocks(reader: Reader, session_id: str) -> list[KnownBlock]:
     ]
 
 
+def undone_here(reader: Reader, session_id: str) -> list[int]:
+    """The handoffs of compactions that were undone here, in this session and the parts it continues."""
+    noted = TakenBack.objects.filter(store=reader.store.name, session_id__in=chain(reader, session_id))
+    return list(noted.values_list("handoff_id", flat=True))
+
+
 def history_of(reader: Reader, session_id: str) -> History:
     """The session's History with our own compactions in it as they were written, not as they are recognised."""
-    return reading.read_history(reader, session_id, known_blocks(reader, session_id))
+    return reading.read_history(reader, session_id, known_blocks(reader, session_id), undone_here(reader, session_id))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from typing import Literal
 
 State = Literal["live", "under", "out"]
@@ -21,8 +21,7 @@ class LightRow:
     identifies the summary's text. `scaffold` marks a user row that the agent wrote for itself, `of_compaction` one of
     those that only a compaction writes, and `restated` one that repeats a request behind a summary: `text` is then the
     request's. `uid` is the owner's name for the message, which copies keep (schema 31), "" where there is none; `named`
-    says that the agent gave it, `absorbed` names the messages that were merged into this row (`uids`). Rows of one
-    `at_once` other than 0 were in context together: none is a copy of another.
+    says that the agent gave it, `absorbed` names the messages that were merged into this row (`uids`).
     """
 
     id: int
@@ -41,9 +40,10 @@ class LightRow:
     uid: str = ""
     named: bool = False
     absorbed: tuple[str, ...] = ()
-    at_once: int = 0
 
 
+TEXT_CHARACTERS = 300  # of `LightRow.text`
+STEP = 1.5e-6  # seconds between two rows that the owner inserts in one write: 1e-6, and what floats are off
 Pair = tuple[LightRow, LightRow]  # (copy, the row it was copied from)
 
 
@@ -51,7 +51,7 @@ def head_run(before: list[LightRow], pending: list[LightRow], handoff: LightRow)
     """The longest run at the end of `before`, inside `pending`, that equals the beginning of `before` row for row."""
     best: list[Pair] = []
     for length in range(1, min(len(pending), len(before) // 2, _LONGEST_HEAD) + 1):
-        if not _may_be_copy(before[-length], handoff):
+        if not may_be_head(before[-length], handoff):
             break
         pairs = _from_the_start(before[:-length], before[-length:])
         best = pairs or best
@@ -66,7 +66,7 @@ def opening_run(before: list[LightRow], pending: list[LightRow], handoff: LightR
     while len(pulled) <= _MOST_PULLED:
         rest = len(pending) - len(pulled)
         head = head_run(before[: len(before) - len(pulled)], pending[:rest], handoff)
-        if head or not rest or not _may_be_copy(pending[rest - 1], handoff):
+        if head or not rest or not may_be_head(pending[rest - 1], handoff):
             return [*head, *pulled[::-1]]
         copy = pending[rest - 1]
         source = next((row for row in before if row.id < copy.id and _same_time(copy, row) and _says(copy, row)), None)
@@ -80,7 +80,7 @@ _MOST_PULLED = 4  # the newest request and the newest reply; twice that leaves r
 
 
 def _says(copy: LightRow, source: LightRow) -> bool:
-    return _may_pair(copy, source) and copy.text == source.text and copy.calls == source.calls
+    return may_pair(copy, source) and copy.text == source.text and copy.calls == source.calls
 
 
 def _may_be_passed(row: LightRow) -> bool:
@@ -105,28 +105,64 @@ def _from_the_start(sources: list[LightRow], copies: list[LightRow]) -> list[Pai
 _LONGEST_HEAD = 64  # heads are `protect_first_n` rows and their tool results; a longer search would only cost time
 
 
-def _may_be_copy(row: LightRow, handoff: LightRow) -> bool:
+def may_be_head(row: LightRow, handoff: LightRow) -> bool:
     """Whether its state lets a row be a head copy: take-backs go from the end, so a live handoff has its head."""
     return row.state == "live" if handoff.state == "live" else handoff.state == "out" or row.state != "live"
 
 
 def repetition(generation: list[LightRow]) -> list[Pair]:
-    """Copies made without a handoff: an agent that only prunes old output archives its rows and inserts them all again.
+    """Copies made without a handoff: an agent that only prunes old output archives its rows and inserts them all again,
+    perhaps more than once.
 
-    Only told by times: people and programs do say the same things twice, but not at the same moments.
+    Only told by times: people and programs do say the same things twice, but not at the same moments, nor within
+    microseconds.
     """
-    rows = [row for row in generation if row.handoff != "standalone"]
-    for start in range(2, len(rows) // 2 + 1):
-        if _same_time(rows[start], rows[0]) and _sure(rows[start], rows[0]):
-            pairs = _line_up(rows[:start], 0, rows[start:])
-            if 2 * sum(_same_time(copy, source) for copy, source in pairs) > len(pairs):
-                return pairs
-    return []
+    rows = [row for row in generation if row.handoff != "standalone" and not row.scaffold]
+    kept: dict[tuple[str, float], int] = {}
+    told: dict[tuple[str, ...], int] = {}
+    found: list[Pair] = []
+    repeated = 0
+    for start, row in enumerate(rows):
+        first = kept.get((row.role, row.time)) if row.time else None
+        if first is None and _at_once(rows, start):
+            first = told.get(_words(row))
+        if first is not None and start >= repeated and not _in_one_write(rows, first, start):
+            pairs = _repeated(rows[first:start], rows[start:])
+            found += pairs
+            repeated = start + len(pairs)
+        kept[row.role, row.time] = told[_words(row)] = start
+    return found
+
+
+def _repeated(sources: list[LightRow], rows: list[LightRow]) -> list[Pair]:
+    """The copies that `rows` begin with, if they say all of `sources` and times tell so."""
+    if len(sources) < 2 and sources[0].state == rows[0].state:
+        return []
+    pairs = _line_up(sources, 0, rows)
+    told = sum(
+        _same_time(copy, source) or (_at_once(rows, at) and _sure(copy, source))
+        for at, (copy, source) in enumerate(pairs)
+    )
+    return pairs if 2 * told > len(pairs) else []
+
+
+def _in_one_write(rows: Sequence[LightRow], first: int, last: int) -> bool:
+    return 0 < (rows[last].time - rows[first].time) / (last - first) < STEP
+
+
+def _at_once(rows: Sequence[LightRow], at: int) -> bool:
+    """Whether the row was written at once with one beside it."""
+    beside = pairwise(rows[max(0, at - 1) : at + 2])
+    return any(0 < later.time - row.time < STEP for row, later in beside)
+
+
+def _words(row: LightRow) -> tuple[str, ...]:
+    return (row.role, row.tool_call_id, row.text, row.calls)
 
 
 def repeats_its_start(generation: list[LightRow]) -> bool:
     """Whether a later row may be a copy of the first one, so that `repetition` might find more with more rows."""
-    rows = [row for row in generation if row.handoff != "standalone"]
+    rows = [row for row in generation if row.handoff != "standalone" and row.state != "out"]
     return any(_same_time(row, rows[0]) for row in rows[2:])
 
 
@@ -147,10 +183,9 @@ def _key(row: LightRow) -> tuple[str, str]:
     return (row.role, row.tool_call_id)
 
 
-def _may_pair(a: LightRow, b: LightRow) -> bool:
-    if _key(a) != _key(b) or (a.named and b.named and a.uid != b.uid):
-        return False
-    return a.id == b.id or a.at_once == 0 or a.at_once != b.at_once
+def may_pair(a: LightRow, b: LightRow) -> bool:
+    """Whether nothing speaks against two rows that say one message."""
+    return _key(a) == _key(b) and not (a.named and b.named and a.uid != b.uid)
 
 
 def with_telling_times(rows: Sequence[LightRow]) -> list[LightRow]:
@@ -158,32 +193,37 @@ def with_telling_times(rows: Sequence[LightRow]) -> list[LightRow]:
     first: dict[float, LightRow] = {}
     shared: set[float] = set()
     for row in rows:
-        if not _related(row, first.setdefault(row.time, row)):
+        other = first.setdefault(row.time, row)
+        if not (_key(row) == _key(other) and _alike(row, other)):  # a name may be one by chance (`uids.believed`)
             shared.add(row.time)
     return [replace(row, time=0.0) if row.time in shared else row for row in rows]
 
 
-def _related(a: LightRow, b: LightRow) -> bool:
+def related(a: LightRow, b: LightRow) -> bool:
     """Whether two rows may say one message, one of them shortened: alike at the start, or with the same calls, or one
     with words in place of its calls.
     """
-    if not _may_pair(a, b):
-        return False
+    return may_pair(a, b) and _alike(a, b)
+
+
+def _alike(a: LightRow, b: LightRow) -> bool:
     if a.uid and a.uid == b.uid:
         return True
-    alike = a.text.startswith(b.text[:_ALIKE]) if b.text else not a.text
-    alike = alike or bool(a.text and b.text.startswith(a.text[:_ALIKE]))
+    alike = a.text.startswith(b.text[:_LIKE]) if b.text else not a.text
+    alike = alike or bool(a.text and b.text.startswith(a.text[:_LIKE]))
+    alike = alike or any(row.handoff == "merged" and not row.text for row in (a, b))
+    alike = alike or bool(a.handoff and b.handoff)  # a summary, and a row that another one was merged into with it
     stub = _CALLS_REMOVED in (a.text, b.text) and bool(a.calls) != bool(b.calls)
     return alike or bool(a.tool_call_id) or stub or bool(a.calls and a.calls == b.calls)
 
 
-_ALIKE = 40  # characters
+_LIKE = 40  # characters
 _CALLS_REMOVED = "(tool call removed)"  # what a compaction puts where no result followed (context_compressor)
 
 
 def _sure(copy: LightRow, source: LightRow) -> bool:
     """Whether these surely say one message: the same uid, equal text and calls, or a time that no other message has."""
-    if not _may_pair(copy, source) or (copy.handoff == "standalone") != (source.handoff == "standalone"):
+    if not may_pair(copy, source) or (copy.handoff == "standalone") != (source.handoff == "standalone"):
         return False
     if copy.handoff == "standalone":
         return copy.handoff_key == source.handoff_key
@@ -214,7 +254,7 @@ def _to_the_end(sources: list[LightRow], first: int, copies: list[LightRow]) -> 
         if late and (first >= len(sources) - late or sources[-late].state != "under"):
             return []
         pairs = _line_up(sources[: len(sources) - late], first, copies)
-        if pairs and (_sure if late else _related)(*pairs[-1]):
+        if pairs and (_sure if late else related)(*pairs[-1]):
             return pairs
     return []
 
@@ -274,7 +314,7 @@ def _line_up(sources: list[LightRow], first: int, copies: list[LightRow]) -> lis
         index = _next_source(sources, index, copy)
         if index == len(sources):
             return pairs
-        if not _may_pair(copy, sources[index]):
+        if not may_pair(copy, sources[index]):
             return []
         pairs.append((copy, sources[index]))
         index += 1
@@ -283,7 +323,7 @@ def _line_up(sources: list[LightRow], first: int, copies: list[LightRow]) -> lis
 
 def _may_come_from(copy: LightRow, source: LightRow) -> bool:
     """A row at (0,0) may have been taken back before: what was said since must not be taken for its copy."""
-    return source.state != "out" or copy.handoff == "merged" or _related(copy, source)
+    return source.state != "out" or copy.handoff == "merged" or related(copy, source)
 
 
 def _next_source(sources: list[LightRow], index: int, copy: LightRow) -> int:
@@ -292,7 +332,7 @@ def _next_source(sources: list[LightRow], index: int, copy: LightRow) -> int:
     while index < len(sources):
         if _sure(copy, sources[index]):
             return index
-        if fitting is None and _may_pair(copy, sources[index]) and _may_come_from(copy, sources[index]):
+        if fitting is None and may_pair(copy, sources[index]) and _may_come_from(copy, sources[index]):
             fitting = index
         if sources[index].state != "out":
             return index if fitting is None else fitting

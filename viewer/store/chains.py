@@ -41,11 +41,14 @@ class Chains:
             self.rows[row.id] = []
             self._carry(row, (row.id, *messages))
 
-    def join(self, copy: LightRow, source: LightRow) -> None:
-        """Take in a row that carries what another row does, whatever the two say of themselves."""
+    def join(self, copy: LightRow, *sources: LightRow) -> None:
+        """Take in a row that carries what other rows do, whatever they say of themselves: the names of a row with names
+        say which messages were merged into it.
+        """
         self.rows.pop(copy.id, None)  # with its own name, where it was taken for a message before
         said = [message for message in self.said_by(copy) if message != copy.id]
-        self._carry(copy, tuple(dict.fromkeys((self.root[source.id], *said))))
+        first = [self.root[sources[0].id]] if copy.uid else [each for row in sources for each in self.of(row.id)]
+        self._carry(copy, tuple(dict.fromkeys((*first, *said))))
 
     def _carry(self, row: LightRow, messages: tuple[int, ...]) -> None:
         if not messages:

@@ -22,8 +22,9 @@ Blocks that were written through this site are `known`: their extent and copies 
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from itertools import pairwise, takewhile
 from typing import Literal
 
@@ -41,7 +42,8 @@ from .alignment import (
 )
 from .blocks import Block, first_kept, shorter, slipped
 from .chains import Chains
-from .known import KnownBlock, borne_out, kept_at_once
+from .known import KnownBlock, borne_out
+from .one_write import Write
 from .openers import Stamp, openers
 
 
@@ -132,16 +134,18 @@ class History:
         return tuple(boundary for boundary in self.boundaries if not boundary.inherited)
 
 
-def build(rows: Sequence[LightRow], known: Iterable[KnownBlock] = ()) -> History:
+def build(rows: Sequence[LightRow], known: Iterable[KnownBlock] = (), undone: Iterable[int] = ()) -> History:
     """The History of `rows`: all rows of one session, or of a chain of split sessions, in id order.
 
-    Of the `known` blocks, those that the rows do not bear out any more are left aside.
+    Of the `known` blocks, those that the rows do not bear out any more are left aside. `undone` are handoffs of blocks
+    that somebody else wrote and that are known to have been undone.
     """
     ours = borne_out(known, rows)
     openings, carried = openers(rows, ours)
     stamps = {row.id: (row.handoff_key, row.time) for row in rows if row.handoff}
-    rows = with_telling_times(kept_at_once(rows, ours.values()))
-    reading = _Reading(stamps, carried, ours, {row.id: row for row in rows})
+    moments = {row.id: row.time for row in rows}
+    rows = with_telling_times(rows)
+    reading = _Reading(stamps, carried, ours, {row.id: row for row in rows}, moments, set(undone))
     reading.pending.extend(rows[: openings[0]] if openings else rows)
     for index, end in pairwise([*openings, len(rows)]):
         reading.compaction(rows[index], rows[index + 1 : end], newest=end == len(rows))
@@ -169,8 +173,12 @@ class _Reading:
         carried: set[Stamp],
         ours: Mapping[int, KnownBlock],
         rows: Mapping[int, LightRow],
+        moments: Mapping[int, float],
+        undone: Collection[int],
     ) -> None:
         self.stamps = stamps  # of handoff rows, with their times as stored
+        self.undone = undone
+        self.moments = moments  # the times of all rows as stored
         self.carried = carried
         self.ours = ours
         self.our_ids = {copy for block in ours.values() for copy in block.copies}
@@ -190,6 +198,10 @@ class _Reading:
         """Take in a handoff and the rows up to the next one."""
         ours, self.closed = self.ours.get(handoff.id), True
         block = None if ours else self._named(handoff, after, newest)
+        if block is None and not ours:
+            self.pending = uids.believed(self.pending, handoff, after)
+            after = uids.believed(after, handoff, after)
+            block = self._written(handoff, after)
         if block is None:
             block = self._aligned(handoff, after, ours)
         if not self._undone(handoff, block, newest):
@@ -237,19 +249,38 @@ class _Reading:
                     found[message] = [row]
         return found
 
+    def _written(self, handoff: LightRow, after: Sequence[LightRow]) -> Block | None:
+        """The block by the times of its rows; None where they do not tell."""
+        write = self._write(handoff)
+        opening = write.before(self.pending)
+        behind = write.behind(list(takewhile(lambda row: row.id not in self.our_ids, after)), opening)
+        head, tail = write.sources(opening, behind)
+        if not (head or tail):
+            return None
+        self._settle_but(opening)
+        self._join_orphans()
+        last = max((copy.id for copy, _ in tail), default=handoff.id)
+        return Block([*opening, handoff, *(row for row in behind if row.id <= last)], head, tail)
+
+    def _write(self, handoff: LightRow) -> Write:
+        """What was written with a handoff, for the rows before it: those of earlier generations first."""
+        here = {message for row in self.generation for message in self.chains.of(row.id)}
+        older = [rows[-1] for message, rows in self.chains.rows.items() if message not in here]
+        return Write([*older, *self.generation, *self.pending], len(older), self.moments, handoff)
+
     def _aligned(self, handoff: LightRow, after: Sequence[LightRow], ours: KnownBlock | None) -> Block:
         """The block by the map of the run that wrote it, or by lining up."""
-        if not ours:
-            self.pending = uids.believed(self.pending, handoff, after)
-            after = uids.believed(after, handoff, after)
         head = self._known(ours, self.pending) if ours else self._head(handoff)
         self._settle_but([copy for copy, _ in head])
-        for copy, source in orphans(self.chains.newest()):
-            self.chains.join(copy, source)
+        self._join_orphans()
         tail = self._known(ours, [handoff, *after]) if ours else self._tail(handoff, after)
         last = tail[-1][0].id if tail else handoff.id
         rows = [*(copy for copy, _ in head), handoff, *(row for row in after if row.id <= last)]
         return Block(rows, head, tail)
+
+    def _join_orphans(self) -> None:
+        for copy, source in orphans(self.chains.newest()):
+            self.chains.join(copy, source)
 
     def _settle_but(self, opening: Iterable[LightRow]) -> None:
         """Settle all pending rows but these, which open a block."""
@@ -267,16 +298,35 @@ class _Reading:
         """
         if any(row.state != "out" or row.id in self.our_sources for row in block.rows):
             return False
-        if handoff.id in self.ours and self.ours[handoff.id].undone:
+        if handoff.id in self.ours:
+            return self.ours[handoff.id].undone
+        if handoff.id in self.undone:
             return True
         if self.stamps[handoff.id] in self.carried:
             return False
         if newest:
             return any(row.state == "live" for row in self.generation)
-        # What an undo brings back is carried on, or summarised, by the next compaction. Without names nobody can tell.
+        # What an undo brings back is carried on, or summarised, by the next compaction.
         ended = max(row.id for row in block.rows)
         kept = [source for copy, source in block.tail if source.uid and not copy.restated]
-        return not kept or any(row.state != "out" or self.last[row.uid] > ended for row in kept)
+        if kept:
+            return any(row.state != "out" or self.last[row.uid] > ended for row in kept)
+        return self._may_have_come_back([row for row in self.rows.values() if row.id > ended])
+
+    def _may_have_come_back(self, later: Sequence[LightRow]) -> bool:
+        """Whether the generation may have been in context again, as an undo brings it back, given all later rows.
+
+        It was not if the head of the next compaction is what was said first since.
+        """
+        before = {(row.role, row.time) for row in self.generation if row.time}
+        if any((row.role, row.time) in before for row in later):
+            return True
+        said = list(takewhile(lambda row: not row.handoff, later))
+        if len(said) == len(later):
+            return True
+        write = Write(said, 0, self.moments, later[len(said)])
+        head, _ = write.sources(write.before(said), ())
+        return not head or head[0][1] is not next((row for row in said if row.state != "out"), None)
 
     def settle(self) -> None:
         """Make the pending rows messages of the current generation, copies of a compaction without a handoff aside."""
@@ -284,7 +334,8 @@ class _Reading:
         self._add(self.pending)
         self.pending = []
         for copy, source in repetition(self.generation):
-            if self.chains.root[copy.id] != self.chains.root[source.id]:  # an undone block lets one settle twice
+            shown = source.id in self.chains.root and copy.id in self.chains.root
+            if shown and self.chains.of(copy.id) != self.chains.of(source.id):  # an undone block lets one settle twice
                 self.chains.join(copy, source)
 
     def _head(self, handoff: LightRow) -> list[Pair]:
@@ -342,9 +393,13 @@ class _Reading:
                 run=self.ours[handoff.id].run if handoff.id in self.ours else None,
             )
         )
+        sources: dict[int, list[LightRow]] = {}
         for copy, source in copies:
             if source.id in self.chains.root and copy.id not in self.chains.root and not copy.restated:
-                self.chains.join(copy, source)
+                sources.setdefault(copy.id, []).append(source)
+        for row in block.rows:
+            if row.id in sources:
+                self.chains.join(row, *sources[row.id])
         self._add(row for row in block.rows if row.id not in self.chains.root)
         if handoff.uid:
             self.handoffs.setdefault(handoff.uid, handoff.id)
@@ -377,7 +432,7 @@ def _entry(rows: list[LightRow], chains: Chains) -> Entry | None:
     if newest.state == "out":
         return None
     alone = [row for row in rows if row.id not in chains.others and not (row.restated or row.of_compaction)]
-    full = max(alone or rows, key=lambda row: row.size)
+    full = reduce(_fuller, alone or rows)
     return Entry(
         id=rows[0].id,
         rows=tuple(row.id for row in rows),
@@ -386,6 +441,12 @@ def _entry(rows: list[LightRow], chains: Chains) -> Entry | None:
         state=newest.state,
         shortened=newest in alone and shorter(newest, full),
     )
+
+
+def _fuller(row: LightRow, later: LightRow) -> LightRow:
+    """Which of two rows says more of their message. Copies lose text, but what marks the loss may be longer than it."""
+    goes_on = later.role == "tool" or later.text.startswith(row.text)
+    return later if goes_on and row.size < 0.9 * later.size else row
 
 
 def _ordered(entries: list[Entry], boundaries: Sequence[Boundary]) -> tuple[Entry | Boundary, ...]:

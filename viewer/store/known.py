@@ -7,7 +7,7 @@ under the store's name (a backup from before, where other rows have these ids).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from .alignment import LightRow
 
@@ -31,12 +31,6 @@ def borne_out(known: Iterable[KnownBlock], rows: Sequence[LightRow]) -> dict[int
     """Those blocks that these rows still are, by handoff; of two that claim one handoff, the later in `known`."""
     by_id = {row.id: row for row in rows}
     return {block.handoff_id: block for block in known if _is_there(block, by_id)}
-
-
-def kept_at_once(rows: Iterable[LightRow], ours: Iterable[KnownBlock]) -> list[LightRow]:
-    """The rows, those marked that a block was made from: they were in context together when it was written."""
-    made_by = {source: block.run for block in ours for source in block.copies.values()}
-    return [replace(row, at_once=made_by[row.id]) if row.id in made_by else row for row in rows]
 
 
 def _is_there(block: KnownBlock, rows: Mapping[int, LightRow]) -> bool:

@@ -11,14 +11,13 @@ import compaction
 from compaction import messages, protocol
 
 from . import uids
-from .alignment import LightRow
+from .alignment import TEXT_CHARACTERS, LightRow
 from .codec import JSON_MARK, decode_calls, decode_content, encode_content, number, state_of
 from .columns import chunks, marks, selection
 from .sessions import chain
 from .stores import Reader
 
 START_OCTETS = 600  # of a row's content, enough to tell messages apart and to see whether a handoff may be in it
-TEXT_CHARACTERS = 300
 
 
 def light_rows(reader: Reader, session_id: str) -> list[LightRow]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from itertools import takewhile
 
-from .alignment import LightRow
+from .alignment import STEP, LightRow
 
 Stamp = tuple[str, float]  # what tells one handoff from another: its text, and when it was made
+Told = str | tuple[str, float]  # what a copy has of its message: the name, or role and time
 
 
 def openers(rows: Sequence[LightRow], ours: Container[int]) -> tuple[list[int], set[Stamp]]:
@@ -19,37 +20,68 @@ def openers(rows: Sequence[LightRow], ours: Container[int]) -> tuple[list[int], 
     found: list[int] = []
     seen: set[Stamp] = set()
     named: dict[tuple[str, str], Stamp] = {}
+    newest: dict[str, Stamp] = {}  # of the blocks with this text
+    lost: dict[Stamp, Stamp] = {}  # those that an agent carried along without their times
     carried: set[Stamp] = set()
+    first: dict[Told, int] = {}  # where a message stands first
     for index, row in enumerate(rows):
+        first.setdefault(_told(row), index)
         if not row.handoff:
             continue
-        stamp = (row.handoff_key, row.time)
+        own = (row.handoff_key, row.time)
+        stamp = lost.get(own, own)
         if row.uid:
             stamp = named.setdefault((row.uid, row.handoff_key), stamp)
-        again = (
-            (row.handoff == "merged" or row.restated)
-            and bool(row.uid)
-            and stamp in seen
-            and _stands_alone(rows, index, found)
-        )
+        again = (row.handoff == "merged" or row.restated) and stamp in seen and _stands_alone(rows, index, found, first)
+        if row.handoff_key in newest and first[_told(row)] == index and _is_inside_a_block(rows, index, first):
+            stamp = lost[own] = newest[row.handoff_key]
         if stamp in seen and row.id not in ours and not again:
             if row.state != "out":  # the block that carried it may have been undone since
                 carried.add(stamp)
         else:
             found.append(index)
             seen.add(stamp)
+            newest[row.handoff_key] = stamp
     return found, carried
 
 
-def _stands_alone(rows: Sequence[LightRow], index: int, found: Sequence[int]) -> bool:
-    """Whether no other handoff is in the block of this one, which has a name: it was written, not carried along.
+def _is_inside_a_block(rows: Sequence[LightRow], index: int, first: Mapping[Told, int]) -> bool:
+    """Whether another handoff was written with this one: at the same moment, or before it with nothing but copies in
+    between, each later than the one before.
+    """
+    row = rows[index]
+    for distance, beside in enumerate(rows[index + 1 :], 1):
+        if not 0 < (beside.time - row.time) / distance < STEP:
+            break
+        if beside.handoff:
+            return True
+    following = index
+    for at in range(index - 1, -1, -1):
+        beside = rows[at]
+        kept = first[_told(beside)]
+        at_once = 0 < (row.time - beside.time) / (index - at) < STEP
+        if not at_once and (kept == at or (kept >= following and beside.role != "user")):
+            return False
+        if beside.handoff:
+            return True
+        following = following if at_once else kept
+    return False
+
+
+def _stands_alone(rows: Sequence[LightRow], index: int, found: Sequence[int], first: Mapping[Told, int]) -> bool:
+    """Whether no other handoff is in the block of this one: it was written, not carried along.
 
     A block is in one state when it is written, and holds nothing that has no older row.
     """
     row = rows[index]
-    older = {each.uid for each in rows[:index]}
-    behind = takewhile(lambda each: each.uid in older or each.handoff == "standalone", rows[index + 1 :])
+    behind = takewhile(
+        lambda each: first.get(_told(each), index) < index or each.handoff == "standalone", rows[index + 1 :]
+    )
     if any(each.handoff for each in behind):
         return False
     before = rows[found[-1]]
     return before.state != row.state and "out" in (before.state, row.state)
+
+
+def _told(row: LightRow) -> Told:
+    return row.uid or (row.role, row.time)

@@ -40,9 +40,11 @@ class Handoff:
 # -- history ---------------------------------------------------------------------------------------------------------
 
 
-def read_history(reader: Reader, session_id: str, known: Iterable[KnownBlock] = ()) -> History:
+def read_history(
+    reader: Reader, session_id: str, known: Iterable[KnownBlock] = (), undone: Iterable[int] = ()
+) -> History:
     """The once-only History of a session and the parts it continues. Reads the start of every row's content."""
-    return histories.build(light.light_rows(reader, session_id), known)
+    return histories.build(light.light_rows(reader, session_id), known, undone)
 
 
 def history_messages(reader: Reader, items: Iterable[Item]) -> list[HistoryMessage | Handoff]:
