@@ -345,3 +345,21 @@ def test_no_text_of_a_row_is_lost_or_doubled(pieces: list[str], flagged: bool) -
 def test_a_row_full_of_markers_is_read_in_time() -> None:
     for marker in (MERGE_DELIMITER, END_MARKER, f"{MERGE_DELIMITER}\n", f"{LEGACY_HEADER} {END_MARKER} "):
         assert within(2, split, marker * 100_000)
+
+
+def test_a_summary_merged_into_a_row_with_an_earlier_summary_leaves_both_and_the_words() -> None:
+    earlier = protocol.handoff_text("The first half.")
+    row = f"{protocol.PRIOR_HEADER}\n{earlier}\n\nLook at it.\n\n{protocol.MERGE_DELIMITER}\n\n"
+    row += protocol.handoff_text("The second half.")
+    assert [(part.kind, part.text) for part in protocol.split(row)] == [
+        ("summary", "The first half."), ("prior", "Look at it."), ("summary", "The second half."),
+    ]  # fmt: skip
+
+
+def test_summaries_merged_one_after_the_other_are_told_apart() -> None:
+    row = "Look at it."
+    for body in ("one", "two", "three"):
+        row = f"{protocol.PRIOR_HEADER}\n{row}\n\n{protocol.MERGE_DELIMITER}\n\n{protocol.handoff_text(body)}"
+    assert [(part.kind, part.text) for part in protocol.split(row)] == [
+        ("prior", "Look at it."), ("summary", "one"), ("summary", "two"), ("summary", "three"),
+    ]  # fmt: skip

@@ -120,6 +120,7 @@ def _ledger(story: Story) -> dict[str, Any]:
     return {
         "said": [asdict(each) | {"back": at in ledger.back} for at, each in enumerate(ledger.said)],
         "lost": sorted(ledger.lost),
+        "untold": sorted(ledger.untold),
         "live_wanted_after_last_undo": story.wanted,
         "undone_last": story.undone,
         "compactions": list(map(_compaction, story.compacted)),

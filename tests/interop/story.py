@@ -102,6 +102,8 @@ class Story:
         self._draw(-1)
         self._wait()
         self.hermes.create_session(SESSION, model="test-model")
+        with closing(sqlite3.connect(self.path)) as con:
+            self.named = "message_uid" in [column[1] for column in con.execute("PRAGMA table_info(messages)")]
         self.hermes.db("set_session_title", SESSION, SESSION)
         self._hold()
         self.work_on() if self.author.silent else self.work()
@@ -302,7 +304,10 @@ class Story:
         new = [row for row in after if row.id not in carries]
         left = {at for row in after for at in carries.get(row.id, ())}
         left |= {at for places in carried(new, self.ledger) for at in places}
-        self.ledger.back |= {at for places in carries.values() for at in places} - left
+        back = {at for places in carries.values() for at in places} - left
+        self.ledger.back |= back
+        if not left and not self.named and any(live_text(row.text) != row.text for row in live):
+            self.ledger.untold |= self.ledger.back
 
     def load(self) -> None:
         """The agent reads its transcript: a new one, or the same before a turn."""

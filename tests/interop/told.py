@@ -55,11 +55,15 @@ class Row:
 class Ledger:
     """What was said, in order, the places in it that were taken back, and those that the agent itself lost: it marked
     them as it marks what is taken back, and wrote no copy.
+
+    `untold` were taken back with all that was in context, a compaction among it: without names, the rows then say what
+    they say after an undo that went on without a head, and History may show them.
     """
 
     said: list[Said] = field(default_factory=list)
     back: set[int] = field(default_factory=set)
     lost: set[int] = field(default_factory=set)
+    untold: set[int] = field(default_factory=set)
 
     def kept(self) -> list[int]:
         return [at for at in range(len(self.said)) if at not in self.back]
@@ -151,7 +155,7 @@ def _by_token(row: Row, places: dict[str, list[int]]) -> tuple[int, ...]:
 
 def _without_tokens(rows: Sequence[Row], found: list[tuple[int, ...]], ledger: Ledger) -> list[tuple[int, ...]]:
     waiting: dict[tuple[str, str], list[int]] = {}
-    for at in ledger.kept():
+    for at in sorted({*ledger.kept(), *ledger.untold}):
         each = ledger.said[at]
         if not _TOKEN.search(each.key):
             waiting.setdefault((each.role, each.key), []).append(at)
@@ -212,7 +216,7 @@ def _of_row(row: Row, places: tuple[int, ...], ledger: Ledger, whole: set[int]) 
     if not places:
         yield Fault("nobody's words", told)
     for at in places:
-        if at in ledger.back:
+        if at in ledger.back - ledger.untold:
             yield Fault("revived", told)
     if any(mark in row.text for mark in _MARKS):
         yield Fault("summary as words", told)

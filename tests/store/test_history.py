@@ -128,6 +128,64 @@ def test_three_compactions_chain_copies_of_copies() -> None:
     assert [shown[index + 1] for index, text in enumerate(shown) if text == "|"] == ["a 6", "a 10", "c 0"]
 
 
+def taken_back_and_gone_on(head: int) -> tuple[Agent, int]:
+    """All that was in context is taken back, a compaction too, and the agent goes on and compacts: its handoff."""
+    agent = Agent()
+    agent.turns(10)
+    block = agent.compact(2, 4)
+    agent.mark({row.id for row in agent.rows[:10]}, "under")
+    agent.mark(set(block), "out")
+    agent.turns(8, "later")
+    agent.compact(head, 4, oldest_way=True)
+    return agent, block[2]
+
+
+def test_the_next_compactions_head_tells_that_a_block_was_taken_back_and_not_undone() -> None:
+    agent, handoff = taken_back_and_gone_on(head=2)
+    history = build(agent.rows)
+    assert [boundary.handoff_id for boundary in history.boundaries][0] == handoff
+    assert "turn 9" not in texts(history, agent.rows)
+
+
+def test_a_compaction_that_was_undone_here_is_no_boundary_whatever_the_rows_tell() -> None:
+    agent, handoff = taken_back_and_gone_on(head=2)
+    history = build(agent.rows, undone=[handoff])
+    assert handoff not in [boundary.handoff_id for boundary in history.boundaries]
+    assert "turn 9" in texts(history, agent.rows)
+
+
+def test_two_messages_that_were_merged_into_one_copy_are_shown_alone() -> None:
+    agent = Agent()
+    agent.turns(9)
+    agent.say("user", "one more")
+    agent.say("assistant", "done")
+    block = agent.compact(0, 3, oldest_way=True)
+    merged, gone = block[1], block[2]
+    agent.rows = [
+        replace(row, text="turn 8 one more", size=16) if row.id == merged else row
+        for row in agent.rows
+        if row.id != gone
+    ]
+    history = build(agent.rows)
+    assert [text for text in texts(history, agent.rows) if text != "|"] == [
+        *(f"turn {n}" for n in range(9)), "one more", "done",
+    ]  # fmt: skip
+    assert [entry.rows for entry in history.entries if merged in entry.rows] == [(9, merged), (10, merged)]
+    assert {copy: source for copy, source in history.boundaries[0].copies if copy == merged} == {merged: 10}
+
+
+def test_where_a_block_ends_is_told_by_the_moment_of_its_write() -> None:
+    """An agent that keeps no times stamps each row of a block a microsecond after the one before."""
+    agent = Agent()
+    agent.turns(12)
+    block = agent.compact(2, 4, oldest_way=True)
+    agent.rows = [replace(row, time=1e9 + 1e-6 * row.id) if row.id in block else row for row in agent.rows]
+    agent.say("user", "turn 8", time=1e9 + 5)  # the words of a message that was kept, said once more
+    history = build(agent.rows)
+    assert history.boundaries[0].block_ids == tuple(block)
+    assert [entry.id for entry in history.entries][-1] == agent.rows[-1].id
+
+
 def test_parallel_tool_results_travel_with_their_calls_and_a_stub_is_the_same_message() -> None:
     agent = Agent()
     agent.turns(6)
