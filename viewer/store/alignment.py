@@ -127,16 +127,17 @@ def repetition(generation: list[LightRow]) -> list[Pair]:
         if first is None and _at_once(rows, start):
             first = told.get(_words(row))
         if first is not None and start >= repeated and not _in_one_write(rows, first, start):
-            pairs = _repeated(rows[first:start], rows[start:])
+            begin = _begin_of_write(rows, start)  # its first rows may have lost an image
+            pairs = _repeated(rows[max(0, first - start + begin) : begin], rows[begin:])
             found += pairs
-            repeated = start + len(pairs)
+            repeated = begin + len(pairs)
         kept[row.role, row.time] = told[_words(row)] = start
     return found
 
 
 def _repeated(sources: list[LightRow], rows: list[LightRow]) -> list[Pair]:
     """The copies that `rows` begin with, if they say all of `sources` and times tell so."""
-    if len(sources) < 2 and sources[0].state == rows[0].state:
+    if not sources or (len(sources) < 2 and sources[0].state == rows[0].state):
         return []
     pairs = _line_up(sources, 0, rows)
     told = sum(
@@ -144,6 +145,12 @@ def _repeated(sources: list[LightRow], rows: list[LightRow]) -> list[Pair]:
         for at, (copy, source) in enumerate(pairs)
     )
     return pairs if 2 * told > len(pairs) else []
+
+
+def _begin_of_write(rows: Sequence[LightRow], at: int) -> int:
+    while at and 0 < rows[at].time - rows[at - 1].time < STEP:
+        at -= 1
+    return at
 
 
 def _in_one_write(rows: Sequence[LightRow], first: int, last: int) -> bool:

@@ -194,7 +194,7 @@ class Write:
         for beside in self._standing((max(said) if step == 1 else min(said)) + step, step):
             other = self.context[beside]
             merged = beside not in taken and other.role == row.role in ("user", "assistant")
-            if not (merged and _says_too(row, [self.context[each] for each in said], other)):
+            if not (merged and _says_all(row, [self.context[each] for each in sorted([*said, beside])])):
                 break
             said = [*said, beside]
         return said
@@ -223,11 +223,13 @@ def _agree(copy: LightRow, source: LightRow) -> bool:
     return may_pair(copy, source) and (calls or not copy.calls)
 
 
-def _says_too(row: LightRow, said: Sequence[LightRow], other: LightRow) -> bool:
-    """Whether a row says what another one says, beside what is `said` by those it came from."""
-    if other.calls:
-        calls = {call for each in said for call in each.calls.split()}
-        return calls.isdisjoint(other.calls.split()) and set(other.calls.split()) <= set(row.calls.split())
-    if len(row.text) < TEXT_CHARACTERS:
-        return bool(other.text) and other.text in row.text and not any(other.text in each.text for each in said)
-    return 0 < other.size <= row.size - sum(each.size for each in said)
+def _says_all(row: LightRow, merged: Sequence[LightRow]) -> bool:
+    """Whether a row says what these rows say, one after the other."""
+    merged = [each for each in merged if each.handoff != "standalone"]
+    calls = [call for each in merged for call in each.calls.split()]
+    if row.calls.split() != calls or not all(each.calls or each.text for each in merged):
+        return False
+    text = " ".join(each.text for each in merged if each.text)
+    if len(text) <= TEXT_CHARACTERS:
+        return text in row.text
+    return row.text == text[:TEXT_CHARACTERS] and (bool(calls) or row.size >= sum(each.size for each in merged))

@@ -33,7 +33,7 @@ def openers(rows: Sequence[LightRow], ours: Container[int]) -> tuple[list[int], 
         if row.uid:
             stamp = named.setdefault((row.uid, row.handoff_key), stamp)
         again = (row.handoff == "merged" or row.restated) and stamp in seen and _stands_alone(rows, index, found, first)
-        if row.handoff_key in newest and first[_told(row)] == index and _is_inside_a_block(rows, index, first):
+        if row.handoff_key in newest and first[_told(row)] == index and _is_inside_a_block(rows, index, found, first):
             stamp = lost[own] = newest[row.handoff_key]
         if stamp in seen and row.id not in ours and not again:
             if row.state != "out":  # the block that carried it may have been undone since
@@ -45,7 +45,7 @@ def openers(rows: Sequence[LightRow], ours: Container[int]) -> tuple[list[int], 
     return found, carried
 
 
-def _is_inside_a_block(rows: Sequence[LightRow], index: int, first: Mapping[Told, int]) -> bool:
+def _is_inside_a_block(rows: Sequence[LightRow], index: int, found: Sequence[int], first: Mapping[Told, int]) -> bool:
     """Whether another handoff was written with this one: at the same moment, or before it with nothing but copies in
     between, each later than the one before.
     """
@@ -62,7 +62,7 @@ def _is_inside_a_block(rows: Sequence[LightRow], index: int, first: Mapping[Told
         at_once = 0 < (row.time - beside.time) / (index - at) < STEP
         if not at_once and (kept == at or (kept >= following and beside.role != "user")):
             return False
-        if beside.handoff:
+        if at in found[-1:]:
             return True
         following = following if at_once else kept
     return False
