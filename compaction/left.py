@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from itertools import accumulate
 
-from .names import names_of, words_of
+from .names import Kind, names_of, words_of
 from .passages import Passage
 from .statements import UNIT, Detail, Statement, statements, stems_of
 
 THOROUGH = 1_500_000  # characters, the newest, of what was said and called, and again of what is left, that are read
 # for details of every kind; what is beyond, and all that tools printed, is looked through for names inside words
-_TOKEN = re.compile(r"[^\W_]+")
+_TOKEN = re.compile(r"[^\W_\u3040-\U0010ffff]+")  # of scripts that set spaces
+_SPACED = re.compile(r"[\s()/-]+")  # what people put into phone and account numbers
 
 
 def thorough(found: Sequence[Passage], most: int) -> set[int]:
@@ -58,9 +60,16 @@ class Left:
                 self.under.setdefault(value, set()).add(len(self.lines))
             self.lines.append(line)
 
-    def holds(self, text: str) -> bool:
-        """Whether the text stands anywhere, with no letter or digit directly before or behind it."""
+    def holds(self, kind: Kind, text: str) -> bool:
+        """Whether the text stands anywhere as a whole; phone and account numbers however they are spaced."""
+        if kind in ("phone", "account") and _SPACED.sub("", text.lower()) in self.unspaced:
+            return True
         return text.lower() in self.names or bool(self.places(text))
+
+    @cached_property
+    def unspaced(self) -> str:
+        """All that is left, without what people put into phone and account numbers."""
+        return _SPACED.sub("", self.flat)
 
     def stands(self, text: str) -> bool:
         """Whether a sentence or command stands anywhere, however it is broken into lines."""
@@ -111,13 +120,17 @@ class Left:
 
 
 def _occurrences(text: str, within: str, start: int = 0) -> Iterator[int]:
-    """Where a text stands from `start` on, with no letter or digit directly before or behind it."""
+    """Where a text stands from `start` on as a whole: neither inside a longer word nor, if it is a dotted or snake_case
+    name, inside a longer name ("main.py" in "main.py.bak").
+    """
+    dots, snake = "." in text or "/" in text, "_" in text
     at = within.find(text, start)
     while at >= 0:
         end = at + len(text)
-        before = at and _joins(text[0]) and _joins(within[at - 1])
-        behind = end < len(within) and _joins(text[-1]) and _joins(within[end])
-        if not before and not behind:
+        before, behind = within[at - 1 : at], within[end : end + 1]
+        in_word = _joins(before) and _joins(text[0]) or _joins(behind) and _joins(text[-1])
+        in_name = snake and "_" in (before, behind) or dots and behind == "." and within[end + 1 : end + 2].isalnum()
+        if not in_word and not in_name:
             yield at
         at = within.find(text, at + 1)
 

@@ -35,6 +35,7 @@ _DIGITS = re.compile(r"[-−]?\d(?:[\d.,'’ \u00a0\u202f]*\d)?")
 _GROUPED = re.compile(r"[ '’\u00a0\u202f]|,(?=\d{3}(?!\d))")  # "12 500", "1'250", "1,250"
 _COMMA_LAST = re.compile(r"(-?[\d.]*\d),(\d{1,2}|\d{4,})")  # "1.249,00"
 _DOTTED = re.compile(r"-?\d{1,3}(?:\.\d{3}){2,}")  # "1.249.000"
+_TIMES = ("k", "K", "M", "G", "T")
 UNIT = "|"  # between a number and its unit, in a value
 SHORT_ID = 5  # characters: a shorter id is counted anew in every place, as seats, bins and list numbers are
 
@@ -57,8 +58,9 @@ def value_of(kind: Kind, text: str) -> str:
     """What is compared of a detail: of a number sign, digits and unit, else its text regardless of case."""
     if kind == "number" and (match := _DIGITS.search(text)):
         around = re.sub(r"[-−+\s]", "", text[: match.start()] + text[match.end() :])
-        unit = UNIT_OF.get(around.casefold(), "")
-        return _plain(match[0]) + (UNIT + unit if unit else "")
+        times = around[-1] if around[-1:] in _TIMES and text[-2:-1].isdigit() else ""  # "5k", "$5M"
+        unit = UNIT_OF.get(around.removesuffix(times).casefold(), "")
+        return _plain(match[0]) + times.lower() + (UNIT + unit if unit else "")
     return " ".join(text.casefold().split())
 
 

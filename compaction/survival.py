@@ -184,9 +184,9 @@ def survival_of(
 def _said(found: Found, stay: Left) -> Iterator[tuple[Anchor, bool]]:
     """The details that were said and called, and whether each is kept."""
     for anchor in found.anchors.values():
-        yield anchor, stay.stands(anchor.text) if anchor.line else stay.holds(anchor.text)
+        yield anchor, stay.stands(anchor.text) if anchor.line else stay.holds(anchor.kind, anchor.text)
     for place in found.details.values():
-        yield _anchor(place), stay.holds(place.detail.text)
+        yield _anchor(place), stay.holds(place.detail.kind, place.detail.text)
     for (_, value), places in found.local.items():
         yield from ((_anchor(place), kept) for place, kept in _local(value, places, stay))
 
