@@ -96,6 +96,12 @@ class Work:
             return f"{tool} {path_of(self.last)}"
         return f"{legible_name(self.last.call.name)}({clip(arguments_of(self.last.call.arguments), detail)})"
 
+    def counts(self, most: int) -> str:
+        """` -> 76 tests, 0 failures` where the last output of a command counts what it did."""
+        text = ESCAPES.sub("", unwrapped(self.last.outcome or ""))
+        found = _SUMMARY.findall(text[-4_000:])
+        return f" -> {clip(found[-1], most)}" if found else ""
+
     def overcome(self, detail: int) -> str:
         """` (a try failed before: ...)` where an earlier call failed and the last did not."""
         failures = [*([self.before] if self.before else []), *(said for said in self.troubles() if said)]

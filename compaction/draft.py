@@ -50,6 +50,7 @@ ANSWERS_ALONE = 0.8  # the same where nothing was changed or run: the answers ar
 EARLIER_STATES = 3  # lines of an earlier summary's state that are carried on, if there is news
 MOST_FILES = 12  # written without anything to tell of them that have a line of their own
 SHORT = 30  # bytes of a request that says little by itself ("yes, go on"); a script may say a word in one character
+COUNTS = 60  # characters of what such a command counted
 COMMANDS_SHARE = 0.25  # of what is left behind the lines: commands told by their names alone
 ALSO_RAN = "Also ran: "
 COURTESY = 22  # bytes of a reply that tells nothing of the state, unless it has a number
@@ -253,14 +254,14 @@ class Draft:
         cost, pieces = count(f"- {ALSO_RAN}.") + 2, list[str]()
         fitting = []
         for work in sorted(works, key=lambda work: -len(work.deeds)):
-            piece = f"`{raw_command(work.last)}`{times(len(work.deeds))}"
-            if (more := count(f", {piece}")) <= room - cost:
+            piece = f"`{raw_command(work.last)}`{times(len(work.deeds))}{work.counts(COUNTS)}"
+            if (more := count(f"; {piece}")) <= room - cost:
                 cost += more
                 pieces.append(_flat(piece))
                 fitting.append(work)
         if not pieces:
             return 0
-        self._tell_shortly([Line(f"- {ALSO_RAN}{', '.join(pieces)}", fitting[0].last.at - 0.25)], fitting)
+        self._tell_shortly([Line(f"- {ALSO_RAN}{'; '.join(pieces)}", fitting[0].last.at - 0.25)], fitting)
         return cost
 
     def _tell_shortly(self, lines: list[Line], works: list[Work]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +104,14 @@ def test_commands_without_room_for_a_line_are_named_in_one() -> None:
         turns += step(f"t{n}", "Bash", {"command": "make test"}, f"{n} passed")
     [line] = [line for line in sections(turns, budget_tokens=900)["Actions done"] if ALSO_RAN in line]
     assert line.count("`make part-") > 6
+
+
+def test_what_such_a_command_counted_is_told() -> None:
+    turns = [user("Work on it.")]
+    for n in range(60):
+        turns += step(f"t{n}", "Bash", {"command": f"make test-{n % 30}"}, f"ok\n{n} passed, 0 failed in {n} s")
+    [line] = [line for line in sections(turns, budget_tokens=500)["Actions done"] if ALSO_RAN in line]
+    assert re.search(r"`make test-\d+` \(2 times\) -> \d+ passed, 0 failed in \d+ s", line)
 
 
 def test_birth_dates_of_many_people_are_not_listed() -> None:
