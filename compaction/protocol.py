@@ -263,10 +263,8 @@ def _parts(blocks: list[Any], flagged: bool, as_text: bool) -> list[Part]:
 
 def _prior_headers(text: str) -> int:
     """How many of them a row begins with: more than one where summaries were merged into it more than once."""
-    count = 0
-    while count < MOST_DELIMITERS and text.startswith(PRIOR_HEADER):
-        text, count = text[len(PRIOR_HEADER) :].lstrip(), count + 1
-    return count
+    leading = re.match(rf"(?:{re.escape(PRIOR_HEADER)}\s*){{0,{MOST_DELIMITERS}}}", text)
+    return leading[0].count(PRIOR_HEADER) if leading else 0
 
 
 def _summary_first(blocks: list[Any], first: int, as_text: bool) -> list[Part]:
@@ -330,7 +328,7 @@ def _delimiter(blocks: list[Any], flagged: bool, prior: int) -> _Position | None
     shown = [at for at in before_header if _in_fence(block_text(blocks[at[0]])[: at[1]])]
     found = [at for at in before_header if at not in shown] + (shown if flagged or prior else [])
     found = found or (own if flagged else [])
-    return found[max(0, min(prior, len(found)) - 1)] if found else None
+    return found[min(max(prior, 1), len(found)) - 1] if found else None
 
 
 def _after(blocks: list[Any], at: _Position) -> str:

@@ -12,7 +12,7 @@ from tests.store.leases import turn_lease
 from viewer.runs import planning, steps
 from viewer.store import guards, reading, writing
 from viewer.store.codec import message_of
-from viewer.store.history import History
+from viewer.store.history_types import History
 from viewer.store.stores import Store, open_store
 from viewer.store.undoing import Outlook, Undoing
 

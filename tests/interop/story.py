@@ -19,7 +19,7 @@ from compaction import messages as engine
 from viewer.store import light, reading
 from viewer.store.codec import decode_content, message_of
 from viewer.store.errors import StoreError
-from viewer.store.history import History
+from viewer.store.history_types import History
 from viewer.store.known import KnownBlock
 from viewer.store.stores import open_store
 from viewer.store.undoing import Undoing, check_undo, undoing_from_history

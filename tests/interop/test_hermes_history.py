@@ -10,7 +10,7 @@ import pytest
 
 from compaction import protocol
 from viewer.store import reading
-from viewer.store.history import History
+from viewer.store.history_types import History
 from viewer.store.stores import Store, open_store
 
 from . import ours

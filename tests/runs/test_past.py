@@ -17,7 +17,7 @@ from viewer.runs import life, ours, past
 from viewer.runs.models import Run
 from viewer.runs.planning import Options
 from viewer.store import reading
-from viewer.store.history import History
+from viewer.store.history_types import History
 from viewer.store.stores import open_store
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from viewer.store.alignment import LightRow, State
-from viewer.store.history import Boundary, Entry, History, build
+from viewer.store.history import build
+from viewer.store.history_types import Boundary, Entry, History
 
 
 class Agent:

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from tests.store.test_history import Agent
 from viewer.store.alignment import LightRow
-from viewer.store.history import History, build
+from viewer.store.history import build
+from viewer.store.history_types import History
 from viewer.store.known import KnownBlock
 
 

@@ -16,7 +16,7 @@ from tests.interop.recorded import ledger_of, load, restore
 from tests.interop.told import Row, history_faults, row_of, undo_faults
 from viewer.store import guards, reading, writing
 from viewer.store.codec import decode_content
-from viewer.store.history import History
+from viewer.store.history_types import History
 from viewer.store.known import KnownBlock
 from viewer.store.stores import Store, open_store
 from viewer.store.undoing import check_undo, undoing_from_history

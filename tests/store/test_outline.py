@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from tests.store.test_history import Agent
 from viewer.store.alignment import LightRow
-from viewer.store.history import Boundary, Entry, History, build
+from viewer.store.history import build
+from viewer.store.history_types import Boundary, Entry, History
 from viewer.store.known import KnownBlock
 from viewer.store.outline import Cut, Outline
 from viewer.store.packing import VERSION, extended, from_bytes, pack, to_bytes, with_counts_of

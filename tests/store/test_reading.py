@@ -13,7 +13,7 @@ import pytest
 from viewer.store import packing, reading, schema, sessions, stores
 from viewer.store.codec import JSON_MARK
 from viewer.store.errors import NotFound, StoreUnavailable
-from viewer.store.history import Entry, History
+from viewer.store.history_types import Entry, History
 from viewer.store.light import light_rows
 from viewer.store.marks import read_marks
 from viewer.store.outline import Item, Outline

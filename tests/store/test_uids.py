@@ -17,7 +17,8 @@ from compaction import protocol
 from tests.store.test_history import texts
 from viewer.store import light, undoing
 from viewer.store.alignment import LightRow, State
-from viewer.store.history import History, build
+from viewer.store.history import build
+from viewer.store.history_types import History
 from viewer.store.packing import extended, pack
 
 RESTATED = "[STILL IN PROGRESS — this is the active request.]\n"

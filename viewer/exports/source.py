@@ -18,7 +18,7 @@ from viewer.catalog import histories
 from viewer.store import reading
 from viewer.store.codec import StoredMessage
 from viewer.store.errors import StoreError, StoreUnavailable
-from viewer.store.history import Boundary, Entry
+from viewer.store.history_types import Boundary, Entry
 from viewer.store.outline import Cut, Outline
 from viewer.store.sessions import Session, get_session, system_prompt
 from viewer.store.stores import Reader, Store, get_store, identity, open_store

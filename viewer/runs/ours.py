@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from viewer.store import light, reading
-from viewer.store.history import History
+from viewer.store.history_types import History
 from viewer.store.known import KnownBlock
 from viewer.store.sessions import chain
 from viewer.store.stores import Reader

@@ -10,7 +10,7 @@ from django.utils import timezone
 import compaction
 from viewer.store import reading
 from viewer.store.errors import CompactionConflict, StoreError
-from viewer.store.history import Boundary
+from viewer.store.history_types import Boundary
 from viewer.store.sessions import tip
 from viewer.store.stores import get_store, open_store
 from viewer.store.writing import Commit

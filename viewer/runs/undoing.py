@@ -13,7 +13,7 @@ from viewer.store import agent_config, counting, guards, lock_time, reading, wri
 from viewer.store.codec import StoredMessage, encode_content
 from viewer.store.columns import Columns
 from viewer.store.errors import NotUndoable, StoreError
-from viewer.store.history import History
+from viewer.store.history_types import History
 from viewer.store.outline import Outline
 from viewer.store.sessions import get_session
 from viewer.store.stores import Reader, Store, get_store, open_store

@@ -3,7 +3,8 @@
 Theory (`docs/hermes.md` section 2, proven on databases Hermes wrote). A compaction inserts one *block* of rows:
 copies of the head, perhaps of some messages inside the middle, the handoff, copies of the tail, and what the agent
 itself has to say there. From schema 31 on a copy has its message's name, and a row that others were merged into lists
-theirs: `uids`. Where there are no names, nothing marks a copy as a copy, and they are found by alignment:
+theirs: `uids`. Where there are no names, times tell which rows were written together, and those are copies, in order:
+`one_write`. Where times tell nothing either, copies are found by alignment:
 
 - head copies are the longest run just before the handoff that equals the first rows of the generation before it;
 - tail copies are the run just after the handoff (with the carrier itself, if live text was merged into it) that lines
@@ -13,8 +14,8 @@ theirs: `uids`. Where there are no names, nothing marks a copy as a copy, and th
 
 A generation is the id range from one block's start to the next block's. Chaining copy -> origin gives each message its
 rows; it is shown once, where its first row stands. Rows at (0,0) are superseded when another row carries the message
-and taken back otherwise. A block that stands wholly at (0,0) was undone: it is no boundary and its rows are nobody's
-copies.
+and taken back otherwise. A block that stands wholly at (0,0) was undone, unless it is told that it was taken back: then
+it is no boundary and its rows are nobody's copies.
 
 Blocks that were written through this site are `known`: their extent and copies are taken as they are, before any guess.
 """
@@ -23,10 +24,9 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from itertools import pairwise, takewhile
-from typing import Literal
 
 from . import uids
 from .alignment import (
@@ -42,96 +42,10 @@ from .alignment import (
 )
 from .blocks import Block, first_kept, shorter, slipped
 from .chains import Chains
+from .history_types import Boundary, Entry, History
 from .known import KnownBlock, borne_out
 from .one_write import Write
 from .openers import Stamp, openers
-
-
-@dataclass(frozen=True, slots=True)
-class Boundary:
-    """One compaction that stands: its block and what it did. Ids in `block_ids` and `before_ids` are rows, the others
-    messages.
-
-    `time` (epoch seconds) is None for a merged handoff, whose row has the time of the message it was merged into.
-    `cut_id` is the message directly before which the boundary is shown, None when the tail kept nothing. `run` is the
-    number of the known block, None for one that was found.
-    """
-
-    handoff_id: int
-    time: float | None
-    block_ids: tuple[int, ...]
-    before_ids: tuple[int, ...]
-    cut_id: int | None
-    copies: tuple[tuple[int, int], ...]  # (copy row, row it was copied from) within the generation before
-    summarised_ids: tuple[int, ...]
-    kept_ids: tuple[int, ...]
-    shortened_ids: tuple[int, ...]
-    run: int | None = None
-
-    @property
-    def inherited(self) -> bool:
-        """Whether the session began with this handoff, as a branch may: nothing that it stands for is in there."""
-        return not self.before_ids
-
-    @property
-    def messages_before(self) -> int:
-        return len(self.before_ids)
-
-    @property
-    def messages_after(self) -> int:
-        return len(self.block_ids)
-
-    @property
-    def summarised(self) -> int:
-        return len(self.summarised_ids)
-
-    @property
-    def kept(self) -> int:
-        return len(self.kept_ids)
-
-    @property
-    def shortened(self) -> int:
-        return len(self.shortened_ids)
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One message of History: `id` is its first row, `rows` all rows that carry it, oldest first. A row that several
-    messages were merged into is among the rows of each.
-
-    `full_id` is the row with the fullest text, `newest_id` the newest row, whose state is the message's. `shortened`
-    says that the model now sees less than `full_id` holds.
-    """
-
-    id: int
-    rows: tuple[int, ...]
-    full_id: int
-    newest_id: int
-    state: Literal["live", "under"]
-    shortened: bool
-
-
-@dataclass(frozen=True, slots=True)
-class History:
-    """The once-only reading of a session: `items` as displayed, a boundary before the first message it kept.
-
-    `settled` says that live rows without a handoff, with times after all others, can only be messages of their own when
-    they are appended: nothing is left open of which they might be copies.
-    """
-
-    items: tuple[Entry | Boundary, ...]
-    boundaries: tuple[Boundary, ...]
-    message_of: dict[int, int]  # every shown row id -> message id
-    settled: bool = False
-
-    @property
-    def entries(self) -> tuple[Entry, ...]:
-        return tuple(item for item in self.items if isinstance(item, Entry))
-
-    @property
-    def compactions(self) -> tuple[Boundary, ...]:
-        """The boundaries of what was compacted in this session."""
-        return tuple(boundary for boundary in self.boundaries if not boundary.inherited)
 
 
 def build(rows: Sequence[LightRow], known: Iterable[KnownBlock] = (), undone: Iterable[int] = ()) -> History:

@@ -16,7 +16,7 @@ from hashlib import blake2b
 from itertools import compress
 
 from .errors import NotFound
-from .history import Boundary, Entry
+from .history_types import Boundary, Entry
 
 NONE = -1  # no entry; tokens that are not counted
 
@@ -40,7 +40,7 @@ _IN_CONTEXT, _IS_PROMPT = _mask(AWAY, 0), _mask(PROMPT, PROMPT)
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A boundary of an outline, with the names of `history.Boundary`; its lists of ids are made when they are read.
+    """A boundary of an outline, with the names of `history_types.Boundary`; lists of ids are made when they are read.
 
     `place` is that of the entry directly before which it stands. `records_before` and `records_after` are rows that the
     agent keeps for itself, which count as no messages; the summary counts as one. The arrays hold numbers of rows;

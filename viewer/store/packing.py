@@ -15,7 +15,7 @@ from compaction import messages as engine
 
 from .alignment import LightRow
 from .codec import BOOKKEEPING_ROLES
-from .history import Boundary, Entry, History
+from .history_types import Boundary, Entry, History
 from .outline import ANSWER, AWAY, LIVE, NONE, OUT, PROMPT, RESULT, SENT, UNDER, Cut, Outline, Several
 
 VERSION = 3  # of the octets; others are not read

@@ -12,7 +12,7 @@ from . import history as histories
 from . import light
 from .codec import BOOKKEEPING_ROLES, StoredMessage, decode_row
 from .columns import chunks, marks
-from .history import Boundary, Entry, History
+from .history_types import Boundary, Entry, History
 from .known import KnownBlock
 from .outline import Cut, Item
 from .stores import Reader

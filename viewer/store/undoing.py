@@ -14,7 +14,7 @@ from .codec import decode_content, number
 from .columns import Columns, selection
 from .dialect import Connection, Dialect
 from .errors import NotFound
-from .history import History
+from .history_types import History
 from .outline import Outline
 from .stores import Reader
 

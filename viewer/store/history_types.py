@@ -1,0 +1,93 @@
+"""What the once-only History of a session is made of: messages and boundaries (`history` says how they are found)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Boundary:
+    """One compaction that stands: its block and what it did. Ids in `block_ids` and `before_ids` are rows, the others
+    messages.
+
+    `time` (epoch seconds) is None for a merged handoff, whose row has the time of the message it was merged into.
+    `cut_id` is the message directly before which the boundary is shown, None when the tail kept nothing. `run` is the
+    number of the known block, None for one that was found.
+    """
+
+    handoff_id: int
+    time: float | None
+    block_ids: tuple[int, ...]
+    before_ids: tuple[int, ...]
+    cut_id: int | None
+    copies: tuple[tuple[int, int], ...]  # (copy row, row it was copied from) within the generation before
+    summarised_ids: tuple[int, ...]
+    kept_ids: tuple[int, ...]
+    shortened_ids: tuple[int, ...]
+    run: int | None = None
+
+    @property
+    def inherited(self) -> bool:
+        """Whether the session began with this handoff, as a branch may: nothing that it stands for is in there."""
+        return not self.before_ids
+
+    @property
+    def messages_before(self) -> int:
+        return len(self.before_ids)
+
+    @property
+    def messages_after(self) -> int:
+        return len(self.block_ids)
+
+    @property
+    def summarised(self) -> int:
+        return len(self.summarised_ids)
+
+    @property
+    def kept(self) -> int:
+        return len(self.kept_ids)
+
+    @property
+    def shortened(self) -> int:
+        return len(self.shortened_ids)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One message of History: `id` is its first row, `rows` all rows that carry it, oldest first. A row that several
+    messages were merged into is among the rows of each.
+
+    `full_id` is the row with the fullest text, `newest_id` the newest row, whose state is the message's. `shortened`
+    says that the model now sees less than `full_id` holds.
+    """
+
+    id: int
+    rows: tuple[int, ...]
+    full_id: int
+    newest_id: int
+    state: Literal["live", "under"]
+    shortened: bool
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """The once-only reading of a session: `items` as displayed, a boundary before the first message it kept.
+
+    `settled` says that live rows without a handoff, with times after all others, can only be messages of their own when
+    they are appended: nothing is left open of which they might be copies.
+    """
+
+    items: tuple[Entry | Boundary, ...]
+    boundaries: tuple[Boundary, ...]
+    message_of: dict[int, int]  # every shown row id -> message id
+    settled: bool = False
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        return tuple(item for item in self.items if isinstance(item, Entry))
+
+    @property
+    def compactions(self) -> tuple[Boundary, ...]:
+        """The boundaries of what was compacted in this session."""
+        return tuple(boundary for boundary in self.boundaries if not boundary.inherited)
