@@ -50,6 +50,7 @@ ANSWERS_ALONE = 0.8  # the same where nothing was changed or run: the answers ar
 EARLIER_STATES = 3  # lines of an earlier summary's state that are carried on, if there is news
 MOST_FILES = 12  # written without anything to tell of them that have a line of their own
 SHORT = 30  # bytes of a request that says little by itself ("yes, go on"); a script may say a word in one character
+NEW_LINES = 3  # of what was done, before one of an earlier summary
 COUNTS = 60  # characters of what such a command counted
 COMMANDS_SHARE = 0.25  # of what is left behind the lines: commands told by their names alone
 ALSO_RAN = "Also ran: "
@@ -123,7 +124,7 @@ class Draft:
             yield from (Line(f"- {text}", at) for at, text in enumerate(self.material.earlier[PLAN]))
 
     def _actions(self) -> Iterator[Line]:
-        """The newest, then what changed something, then the rest, then what an earlier summary tells."""
+        """The newest, then what changed something, then the rest; between them what an earlier summary tells."""
         work = self.material.work[0]
         plain = {back for back, one in enumerate(work) if back >= NEWEST and one.is_plain}
         wanted = sorted(range(len(work)), key=lambda back: (back >= NEWEST, back in plain, -work[back].weight, back))
@@ -132,7 +133,7 @@ class Draft:
         told = (self._told(work[at]) for at in wanted if work[at].weight and work[at].last.at not in self.shortly)
         earlier = self.material.earlier["Actions done"]
         before = (Line(f"- {text}", at - len(earlier)) for at, text in reversed(list(enumerate(earlier))))
-        yield from _distinct(chain(told, before))
+        yield from _distinct(_mixed(told, before))
 
     def _told(self, work: Work, detail: int = 0) -> Line:
         return Line(f"- {_flat(work.done(detail or self.detail, self.material.found.dated))}", work.last.at)
@@ -169,8 +170,12 @@ class Draft:
             if (said := work.failed()) not in seen:
                 seen.add(said)
                 yield Line(f"- {_flat(work.error(self.detail, dated))}", work.last.at)
-        earlier = self.material.earlier["Errors and blockers"]
+        earlier = [text for text in self.material.earlier["Errors and blockers"] if not self._went_well(text)]
         yield from (Line(f"- {text}", at - len(earlier)) for at, text in reversed(list(enumerate(earlier))))
+
+    def _went_well(self, error: str) -> bool:
+        """Whether the command that an earlier error is about was run again since, and did not fail."""
+        return error.startswith("`") and " ".join(error[1:].split()[:2]).rstrip("`:") in self.material.went_well
 
     def _questions(self) -> Iterator[Line]:
         """The open one, those answered, those of an earlier summary; what was open then may have been answered."""
@@ -367,6 +372,14 @@ def _is_courtesy(reply: str) -> bool:
     """Whether a reply says no more than "Noted." or "You are welcome."."""
     short = len(reply.encode("utf-8", "surrogatepass")) < COURTESY
     return (short and not any(map(str.isdigit, reply))) or is_closing(reply)
+
+
+def _mixed(new: Iterator[Line], earlier: Iterator[Line]) -> Iterator[Line]:
+    """The new lines, behind each few one of the earlier: what was done long ago is not forgotten all at once."""
+    while some := list(islice(new, NEW_LINES)):
+        yield from some
+        yield from islice(earlier, 1)
+    yield from earlier
 
 
 def _is_question(request: Request) -> bool:

@@ -80,6 +80,12 @@ class Material:
         return done, failed
 
     @cached_property
+    def went_well(self) -> set[str]:
+        """The first two words of commands that did not fail and do more than show something."""
+        runs = (work for work in self.work[0] if work.kind == "run" and work.weight)
+        return {" ".join(command_of(work.last).split()[:2]) for work in runs}
+
+    @cached_property
     def whose(self) -> dict[int, str]:
         """The person whom the message at a place is about, where there are several."""
         several = len(self.found.people) > 1

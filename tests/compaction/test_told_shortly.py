@@ -211,3 +211,19 @@ def test_where_the_agent_stands_and_what_is_wrong_are_told_however_many_names_th
     found = sections(turns, budget_tokens=1_000)
     assert found["Current state"] == [f"- {STANDS}"]
     assert found["Errors and blockers"] == ["- `make test`: exit 2: no rule"]
+
+
+def test_an_error_of_an_earlier_summary_that_was_got_over_since_is_gone() -> None:
+    earlier = "## Errors and blockers\n- `make test`: exit 2: no rule\n- `git push`: fatal: no remote"
+    turns = [user("Go on with it."), *step("a", "Bash", {"command": "make test"}, "12 passed")]
+    assert sections(turns, previous_summary=earlier)["Errors and blockers"] == ["- `git push`: fatal: no remote"]
+
+
+def test_what_was_done_before_an_earlier_summary_is_not_forgotten_all_at_once() -> None:
+    earlier = "## Actions done\n" + "\n".join(f"- Cancelled reservation OLD{n}" for n in range(40))
+    turns = [user("Go on.")]
+    for n in range(60):
+        turns += step(f"c{n}", "Bash", {"command": f"make part-{n}"}, f"built part {n} of the whole thing, all is well")
+    lines = sections(turns, previous_summary=earlier, budget_tokens=900)["Actions done"]
+    assert sum("OLD" in line for line in lines) >= 4 and sum("Ran" in line for line in lines) >= 12
+    assert "- Cancelled reservation OLD39" in lines, "the newest of them"
