@@ -67,8 +67,8 @@ class Write:
         told = 0
         for row, following in zip_longest(rows, rows[1:]):
             kept = self._newest(row)
-            if kept is None and row.scaffold:  # the agent's own words, which belong to what they stand in
-                found.append(row)
+            if kept is None and (row.scaffold or row.handoff == "standalone"):
+                found.append(row)  # what nobody says belongs to what it stands in
                 continue
             if (row.role, row.time) in seen or (kept is None and not self._is_stamped(row, len(found) + 1)):
                 break
