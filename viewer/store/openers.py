@@ -20,7 +20,7 @@ def openers(rows: Sequence[LightRow], ours: Container[int]) -> tuple[list[int], 
     found: list[int] = []
     seen: set[Stamp] = set()
     named: dict[tuple[str, str], Stamp] = {}
-    newest: dict[str, Stamp] = {}  # of the blocks with this text
+    newest: dict[str, int] = {}  # where the newest block with this text opens
     lost: dict[Stamp, Stamp] = {}  # those that an agent carried along without their times
     carried: set[Stamp] = set()
     first: dict[Told, int] = {}  # where a message stands first
@@ -33,21 +33,22 @@ def openers(rows: Sequence[LightRow], ours: Container[int]) -> tuple[list[int], 
         if row.uid:
             stamp = named.setdefault((row.uid, row.handoff_key), stamp)
         again = (row.handoff == "merged" or row.restated) and stamp in seen and _stands_alone(rows, index, found, first)
-        if row.handoff_key in newest and first[_told(row)] == index and _is_inside_a_block(rows, index, found, first):
-            stamp = lost[own] = newest[row.handoff_key]
+        before = newest.get(row.handoff_key)
+        if before is not None and first[_told(row)] == index and _is_inside_a_block(rows, index, before, found, first):
+            stamp = lost[own] = (row.handoff_key, rows[before].time)
         if stamp in seen and row.id not in ours and not again:
             if row.state != "out":  # the block that carried it may have been undone since
                 carried.add(stamp)
         else:
             found.append(index)
             seen.add(stamp)
-            newest[row.handoff_key] = stamp
+            newest[row.handoff_key] = index
     return found, carried
 
 
 def _is_inside_a_block(rows: Sequence[LightRow], index: int, found: Sequence[int], first: Mapping[Told, int]) -> bool:
-    """Whether another handoff was written with this one: at the same moment, or before it with nothing but copies in
-    between, each later than the one before.
+    """Whether another handoff was written with this one, which says what the one at `before` says: at the same moment,
+    or ahead of it with nothing but copies in between, in order.
     """
     row = rows[index]
     for distance, beside in enumerate(rows[index + 1 :], 1):
@@ -60,10 +61,10 @@ def _is_inside_a_block(rows: Sequence[LightRow], index: int, found: Sequence[int
         beside = rows[at]
         kept = first[_told(beside)]
         at_once = 0 < (row.time - beside.time) / (index - at) < STEP
+        if at in found[-1:]:
+            return at != before
         if not at_once and (kept == at or (kept >= following and beside.role != "user")):
             return False
-        if at in found[-1:]:
-            return True
         following = following if at_once else kept
     return False
 
