@@ -46,7 +46,9 @@ def openers(rows: Sequence[LightRow], ours: Container[int]) -> tuple[list[int], 
     return found, carried
 
 
-def _is_inside_a_block(rows: Sequence[LightRow], index: int, found: Sequence[int], first: Mapping[Told, int]) -> bool:
+def _is_inside_a_block(
+    rows: Sequence[LightRow], index: int, before: int, found: Sequence[int], first: Mapping[Told, int]
+) -> bool:
     """Whether another handoff was written with this one, which says what the one at `before` says: at the same moment,
     or ahead of it with nothing but copies in between, in order.
     """
