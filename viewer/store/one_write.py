@@ -58,7 +58,8 @@ class Write:
     def behind(self, rows: Sequence[LightRow], opening: Iterable[LightRow]) -> list[LightRow]:
         """The first of these rows, those directly behind the handoff that were written with it and with `opening`.
 
-        They stand in order, but for a request that was put before what answers it; the next block begins anew.
+        They stand in order, but for a request that was put before what answers it; the next block begins anew. What an
+        agent said itself has no time in its memory, what it read from the store has.
         """
         seen = {(row.role, row.time) for row in (*opening, self.handoff) if row.time}
         last = self._newest(self.handoff) or -1
@@ -76,7 +77,9 @@ class Write:
                 after = self._newest(following) if following else None
                 if row.role != "user" or (after is not None and after < last):
                     break
-            last = last if kept is None else max(last, kept)
+            last = (
+                len(self.context) if kept is None else max(last, kept)
+            )  # what has lost its time is newer than the rest
             seen |= {(row.role, row.time)} if row.time else set()
             found.append(row)
             told = len(found)

@@ -50,7 +50,7 @@ def _is_inside_a_block(
     rows: Sequence[LightRow], index: int, before: int, found: Sequence[int], first: Mapping[Told, int]
 ) -> bool:
     """Whether another handoff was written with this one, which says what the one at `before` says: at the same moment,
-    or ahead of it with nothing but copies in between, in order.
+    or ahead of it with nothing in between but copies of what stood ahead of that one too, in order.
     """
     row = rows[index]
     for distance, beside in enumerate(rows[index + 1 :], 1):
@@ -59,13 +59,15 @@ def _is_inside_a_block(
         if beside.handoff:
             return True
     following = index
+    behind = {_told(each) for each in takewhile(lambda each: not each.handoff, rows[before + 1 : index])}
     for at in range(index - 1, -1, -1):
         beside = rows[at]
         kept = first[_told(beside)]
         at_once = 0 < (row.time - beside.time) / (index - at) < STEP
         if at in found[-1:]:
             return at != before
-        if not at_once and (kept == at or (kept >= following and beside.role != "user")):
+        in_order = kept < before and _told(beside) not in behind and (kept < following or beside.role == "user")
+        if not (at_once or in_order):
             return False
         following = following if at_once else kept
     return False
