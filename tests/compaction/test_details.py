@@ -102,6 +102,7 @@ def test_a_kind_is_the_one_marked() -> None:
         ("Case C-311/18, order 100-4458-91, § 573c", "user", ["C-311/18", "100-4458-91", "573c"]),
         ("open 24/7 at 16h30, ratio 3:1", "user", ["16h30"]),
         ("Call +49 30 1234567", "user", ["+49 30 1234567"]),
+        ("call 0170 1234567", "user", ["0170 1234567"]),
         ("R$ 350,00 and CHF 1'250.00", "user", ["R$ 350,00", "CHF 1'250.00"]),
         ("Nov 22 03:14:07 web-02 [7] Out of memory", "tool", ["Nov 22 03:14:07", "web-02", "7"]),
         ('role "reporting_ro" may not', "tool", ["reporting_ro"]),
