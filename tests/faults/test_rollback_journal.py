@@ -12,7 +12,7 @@ import pytest
 
 from tests.faults import agent
 from tests.faults.conftest import Ground
-from tests.faults.ledger import live
+from tests.faults.ledger import live, query
 from tests.faults.site import until
 from tests.faults.test_killed_worker import holder_of
 
@@ -30,14 +30,16 @@ def test_a_worker_killed_within_its_commit(ground: Ground) -> None:
     session_id, path = ground.take("rollback"), ground.path("rollback")
     run_id = ground.site.start_run(session_id, "rollback", apply=False)
     assert ground.site.closed(run_id)["status"] == "ready"
-    with closing(sqlite3.connect(path, isolation_level=None)) as reader:
-        reading = reader.execute("SELECT id FROM messages")  # a reader holds up whoever wants to commit
+    until(lambda: not query(path, "SELECT 1 FROM compression_locks"), ground.site.logs)  # what the preview held
+    with (
+        closing(sqlite3.connect(path, isolation_level=None)) as reader,
+        closing(reader.execute("SELECT id FROM messages")) as reading,  # holds up whoever wants to commit
+    ):
         reading.fetchone()
         ground.site.apply(run_id)
         process = holder_of(ground, run_id)
         until(lambda: journal(path).exists(), ground.site.logs)
         process.kill()
-        reading.close()
     assert journal(path).exists() and not ground.site.row(run_id)["handoff_id"]
     status, context = ground.site.ask("GET", f"/stores/rollback/sessions/{session_id}/context")
     assert status == 200 and len(context["messages"]) == 24, "read although the journal was hot"

@@ -68,6 +68,8 @@ class Write:
         told = 0
         for row, following in zip_longest(rows, rows[1:]):
             kept = self._newest(row)
+            if kept is None and not row.time:
+                kept = self._next_alike(row, last)
             if kept is None and (row.scaffold or row.handoff == "standalone"):
                 found.append(row)  # what nobody says belongs to what it stands in
                 continue
@@ -84,6 +86,15 @@ class Write:
             found.append(row)
             told = len(found)
         return found[:told]
+
+    def _next_alike(self, row: LightRow, last: int) -> int | None:
+        """Where the context goes on behind `last`, if a row whose time tells nothing says just that."""
+        for at in range(last + 1, self.end) if last >= 0 else ():
+            if _words(row) == _words(self.context[at]):
+                return at
+            if not self._is_out(at):
+                break
+        return None
 
     def _kept(self, row: LightRow) -> Iterator[int]:
         """Where in the context the rows stand whose time and role this one kept, the oldest first."""
