@@ -62,7 +62,8 @@ class Write:
         agent said itself has no time in its memory, what it read from the store has.
         """
         seen = {(row.role, row.time) for row in (*opening, self.handoff) if row.time}
-        last = self._newest(self.handoff) or -1
+        carried = self._newest(self.handoff)
+        last = -1 if carried is None else carried
         self.stamp = self.stamp or self._first_stamp(rows)
         found: list[LightRow] = []
         told = 0
@@ -79,9 +80,8 @@ class Write:
                 after = self._newest(following) if following else None
                 if row.role != "user" or (after is not None and after < last):
                     break
-            last = (
-                len(self.context) if kept is None else max(last, kept)
-            )  # what has lost its time is newer than the rest
+            # What has lost its time is newer than the rest.
+            last = len(self.context) if kept is None else max(last, kept)
             seen |= {(row.role, row.time)} if row.time else set()
             found.append(row)
             told = len(found)
