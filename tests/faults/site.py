@@ -81,6 +81,16 @@ class Process:
             self.popen.stdin.close()
 
 
+def _is_writable(path: Path) -> bool:
+    with closing(sqlite3.connect(path, timeout=2, isolation_level=None)) as con:
+        try:
+            con.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError:
+            return False
+        con.execute("ROLLBACK")
+    return True
+
+
 class Site:
     """One site with its own database and stores; processes are started as a test wants them."""
 
@@ -132,6 +142,16 @@ class Site:
             return self.ask("GET", "/health")[0] == 200
         except (*NOT_REACHED, OSError):
             return False
+
+    def stop(self, process: Process) -> None:
+        """Stop a process where it holds nothing of the site's own database: within a write, it would lock SQLite for
+        everybody until it goes on.
+        """
+        while True:
+            process.stop()
+            if self.on_postgres or _is_writable(self.place / "own.sqlite3"):
+                return
+            process.go_on()
 
     def workers(self) -> list[Process]:
         return [process for process in self.processes if process.alive and process is not self.web]
