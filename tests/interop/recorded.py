@@ -36,7 +36,8 @@ def _columns(con: sqlite3.Connection, table: str) -> list[str]:
 
 
 def _told(row: sqlite3.Row) -> dict[str, Any]:
-    return {name: row[name] for name in row.keys() if row[name] is not None and name not in WITHOUT}  # noqa: SIM118
+    told = {name: row[name] for name in row.keys() if row[name] is not None and name not in WITHOUT}  # noqa: SIM118
+    return told | ({"cwd": "/srv/agent"} if "cwd" in told else {})  # not where the story was told
 
 
 def restore(story: Mapping[str, Any], database: Path) -> None:
