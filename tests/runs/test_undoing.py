@@ -9,7 +9,8 @@ import pytest
 
 from tests.runs.desk import Desk
 from tests.store.agent_sql import Agent
-from viewer.runs import life
+from viewer.catalog import histories
+from viewer.runs import life, taken_back
 from viewer.runs.ours import history_of
 from viewer.runs.planning import Options
 from viewer.runs.undoing import UndoOutlook
@@ -121,3 +122,29 @@ def test_a_row_of_a_restored_backup_is_not_taken_for_our_handoff(
     with pytest.raises(NotFound, match="not the handoff"):
         life.undo_run(run)
     assert desk.live() == before and not life.is_undoable(run)
+
+
+def test_what_was_undone_here_is_known_where_the_rows_tell_something_else(open_desk: Callable[[int], Desk]) -> None:
+    """All that was in context goes, and the next compaction begins with what was said since: as if taken back."""
+    desk = open_desk(21)
+    agent, handoff_id = Agent(desk.path, desk.session_id), newest(desk)
+    agent.rewind(agent.rows()[0][0])
+    agent.say(*(f"later {number}" for number in range(8)))
+    agent.compact(head=2, tail=3)
+    desk.rows(
+        "UPDATE messages SET content = content || ' Later.', timestamp = 1.96e9 WHERE id = ?",
+        next(row[0] for row in agent.rows() if row[6] == 1.95e9),
+    )
+
+    def boundaries() -> list[int]:
+        histories.forget()
+        with open_store(desk.store) as reader:
+            found = history_of(reader, desk.session_id)
+            kept = histories.outline(reader, get_session(reader, desk.session_id))
+        assert [each.handoff_id for each in kept.boundaries] == [each.handoff_id for each in found.boundaries]
+        return [each.handoff_id for each in found.boundaries]
+
+    assert handoff_id in boundaries()
+    taken_back.note(desk.store.name, desk.session_id, handoff_id)
+    desk.append("one more")
+    assert handoff_id not in boundaries()

@@ -125,13 +125,13 @@ def repetition(generation: list[LightRow]) -> list[Pair]:
     for start, row in enumerate(rows):
         first = kept.get((row.role, row.time)) if row.time else None
         if first is None and _at_once(rows, start):
-            first = told.get(_words(row))
+            first = told.get(words(row))
         if first is not None and start >= repeated and not _in_one_write(rows, first, start):
             begin = _begin_of_write(rows, start)  # its first rows may have lost an image
             pairs = _repeated(rows[max(0, first - start + begin) : begin], rows[begin:])
             found += pairs
             repeated = begin + len(pairs)
-        kept[row.role, row.time] = told[_words(row)] = start
+        kept[row.role, row.time] = told[words(row)] = start
     return found
 
 
@@ -163,7 +163,10 @@ def _at_once(rows: Sequence[LightRow], at: int) -> bool:
     return any(0 < later.time - row.time < STEP for row, later in beside)
 
 
-def _words(row: LightRow) -> tuple[str, ...]:
+def words(row: LightRow) -> tuple[str, ...]:
+    """What a row says, as far as it is told by its start and its ids."""
+    if row.handoff == "standalone":
+        return (row.role, row.handoff_key)
     return (row.role, row.tool_call_id, row.text, row.calls)
 
 
@@ -216,15 +219,15 @@ def related(a: LightRow, b: LightRow) -> bool:
 def _alike(a: LightRow, b: LightRow) -> bool:
     if a.uid and a.uid == b.uid:
         return True
-    alike = a.text.startswith(b.text[:_LIKE]) if b.text else not a.text
-    alike = alike or bool(a.text and b.text.startswith(a.text[:_LIKE]))
+    alike = a.text.startswith(b.text[:_ALIKE_CHARACTERS]) if b.text else not a.text
+    alike = alike or bool(a.text and b.text.startswith(a.text[:_ALIKE_CHARACTERS]))
     alike = alike or any(row.handoff == "merged" and not row.text for row in (a, b))
     alike = alike or bool(a.handoff and b.handoff)  # a summary, and a row that another one was merged into with it
     stub = _CALLS_REMOVED in (a.text, b.text) and bool(a.calls) != bool(b.calls)
     return alike or bool(a.tool_call_id) or stub or bool(a.calls and a.calls == b.calls)
 
 
-_LIKE = 40  # characters
+_ALIKE_CHARACTERS = 40
 _CALLS_REMOVED = "(tool call removed)"  # what a compaction puts where no result followed (context_compressor)
 
 

@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice, pairwise, zip_longest
 
-from .alignment import STEP, TEXT_CHARACTERS, LightRow, Pair, may_be_head, may_pair, related
+from .alignment import STEP, TEXT_CHARACTERS, LightRow, Pair, may_be_head, may_pair, related, words
 
 _NEAR = 64  # rows of the context among which a copy between two others that are placed is sought
 
@@ -34,7 +34,7 @@ class Write:
         self.alike: dict[tuple[str, ...], list[int]] = defaultdict(list)
         for at, row in enumerate(context):
             self.at[row.role, row.time].append(at)
-            self.alike[_words(row)].append(at)
+            self.alike[words(row)].append(at)
         # When which row was written, counted from the handoff; a carrier may have kept its message's time.
         self.stamp = (moments[handoff.id], 0) if self._message(handoff) is None else None
 
@@ -90,7 +90,7 @@ class Write:
     def _next_alike(self, row: LightRow, last: int) -> int | None:
         """Where the context goes on behind `last`, if a row whose time tells nothing says just that."""
         for at in range(last + 1, self.end) if last >= 0 else ():
-            if _words(row) == _words(self.context[at]):
+            if words(row) == words(self.context[at]):
                 return at
             if not self._is_out(at):
                 break
@@ -178,7 +178,7 @@ class Write:
         beside = next(self._standing(edge, step), None)
         if beside is not None and _may_say(copy, self.context[beside]):
             return beside
-        alike = self.alike.get(_words(copy), [])
+        alike = self.alike.get(words(copy), [])
         from_edge = bisect_left(alike, edge if step == 1 else edge + 1)
         order = alike[from_edge : bisect_left(alike, self.end)] if step == 1 else alike[:from_edge][::-1]
         return next((at for at in order if not self._is_out(at)), next(iter(order), None))
@@ -219,12 +219,6 @@ class Write:
 
     def _is_out(self, at: int) -> bool:
         return self.context[at].state == "out"
-
-
-def _words(row: LightRow) -> tuple[str, ...]:
-    if row.handoff == "standalone":
-        return (row.role, row.handoff_key)
-    return (row.role, row.tool_call_id, row.text, row.calls)
 
 
 def _may_say(copy: LightRow, source: LightRow) -> bool:

@@ -10,6 +10,7 @@ from itertools import takewhile
 from compaction import messages as engine
 from compaction import pairs, protocol
 
+from .alignment import STEP
 from .codec import decode_content, number
 from .columns import Columns, selection
 from .dialect import Connection, Dialect
@@ -55,7 +56,6 @@ SPLIT = (
 
 UNTOLD = "It cannot be told which messages this compaction kept: undoing might show some twice."
 _BEHIND = 200  # rows behind a block that are looked at
-_STEP = 1.5e-6  # seconds between the rows of one write, and what a float may be off
 
 
 INHERITED = (
@@ -209,7 +209,7 @@ def _written_with_it(con: Connection, dialect: Dialect, undoing: Undoing) -> boo
     times = {(role, number(time)) for role, time in before}
     handoff = [number(row[4]) for row in behind[:1]]
     newest = max([0.0, *(time for _, time in times), *handoff])  # a merged handoff has the time of a message
-    written = takewhile(lambda each: number(each[1][3]) - newest < _STEP * (each[0] + 1), enumerate(behind, 1))
+    written = takewhile(lambda each: number(each[1][3]) - newest < STEP * (each[0] + 1), enumerate(behind, 1))
     return any(
         active and row_id not in undoing.block_ids and (number(time) >= newest or (role, number(time)) in times)
         for _, (row_id, active, role, time, _) in written
@@ -225,7 +225,7 @@ def _begins_inside_a_write(con: Connection, dialect: Dialect, undoing: Undoing) 
         rows = con.execute(
             f"SELECT timestamp FROM messages WHERE {where} ORDER BY id DESC LIMIT 2", [undoing.session_id, first]
         ).fetchall()
-        if len(rows) == 2 and 0 < number(rows[0][0]) - number(rows[1][0]) < _STEP:
+        if len(rows) == 2 and 0 < number(rows[0][0]) - number(rows[1][0]) < STEP:
             return True
     return False
 
