@@ -116,8 +116,8 @@ class Survival:
 
     `by_kind` and `lost` are of what people and the agent said and calls were made with, `printed` and `lost_printed` of
     what tools merely printed; `statements` counts lines and sentences with details (survived, all), and
-    `lost_statements` are those of them that are lost, the newest first. `lost_printed` names no more than the first two
-    thousand. See `survival.survival_of`.
+    `lost_statements` are those of them that are lost: what decides or counts first, what is polite last, of each the
+    newest first. `lost_printed` names no more than the first two thousand. See `survival.survival_of`.
     """
 
     by_kind: Counts

@@ -10,7 +10,8 @@ from itertools import accumulate
 
 from .names import Kind, names_of, words_of
 from .passages import Passage
-from .statements import UNIT, Detail, Statement, statements, stems_of
+from .statements import Detail, Statement, statements, stems_of
+from .values import day_of, is_spelled, without_unit
 
 THOROUGH = 1_500_000  # characters, the newest, of what was said and called, and again of what is left, that are read
 # for details of every kind; what is beyond, and all that tools printed, is looked through for names inside words
@@ -37,7 +38,7 @@ class Left:
         self.written: set[int] = set()  # of them those of a summary
         self.own: dict[str, set[int]] = {}
         self.under: dict[str, set[int]] = {}
-        self.measured: dict[str, set[int]] = {}  # of numbers with a unit, by the number alone
+        self.measured: dict[str, set[int]] = {}  # of numbers with a unit and dates with a year, without it
         self.names = {name.lower() for each in found for word in words_of(each.text) for _, name in names_of(word)}
         for n in sorted(thorough(found, THOROUGH)):
             self._read(found[n])
@@ -52,10 +53,11 @@ class Left:
         for line in statements(passage.text, passage.origin, passage.around, sentences=False, every=True):
             if passage.written:
                 self.written.add(len(self.lines))
-            for value in line.values():
+            values = line.values()
+            for value in values | {day for each in values if (day := day_of(each))}:
                 self.own.setdefault(value, set()).add(len(self.lines))
-                if UNIT in value:
-                    self.measured.setdefault(value.partition(UNIT)[0], set()).add(len(self.lines))
+                if (bare := without_unit(value)) != value:
+                    self.measured.setdefault(bare, set()).add(len(self.lines))
             for value in line.heading:
                 self.under.setdefault(value, set()).add(len(self.lines))
             self.lines.append(line)
@@ -90,10 +92,10 @@ class Left:
             at = next(_occurrences(text, self.text, self.starts[line + 1]), -1)
 
     def saying(self, value: str) -> set[int]:
-        """The lines that say a value; of a number with a unit those that say it with this one or with none."""
-        number, unit, _ = value.partition(UNIT)
-        others = self.own if unit else self.measured
-        return self.own.get(value, set()) | others.get(number, set())
+        """The lines that say a value; of a number with a unit, a date with a year those with this one or with none."""
+        bare = without_unit(value)
+        others = self.own if bare != value else self.measured
+        return self.own.get(value, set()) | others.get(bare, set())
 
     def with_detail(self, detail: Detail) -> set[int]:
         """The lines that say a detail."""
@@ -104,8 +106,8 @@ class Left:
         return self.saying(value) | self.under.get(value, set()) | self.places_of_name(value)
 
     def places_of_name(self, value: str) -> set[int]:
-        """The lines in which a value that is no number stands."""
-        return set() if value[:1] in "-0123456789" else self.places(value)
+        """The lines in which a value that is neither number nor date stands."""
+        return self.places(value) if is_spelled(value) else set()
 
     def shares_word(self, line: Statement, lines: set[int]) -> bool:
         """Whether one of the lines has a word of this one, or this has none but numbers."""

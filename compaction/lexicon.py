@@ -10,15 +10,22 @@ def _set_of(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-MONTHS = (
-    "Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sept?(?:ember)?|Oct(?:ober)?"
-    "|Nov(?:ember)?|Dec(?:ember)?|Januar|Februar|März|Mai|Juni|Juli|Oktober|Dezember|januari|februari|maart|april|mei"
-    "|juni|juli|augustus|september|oktober|november|december|janvier|février|mars|avril|mai|juin|juillet|août|septembre"
-    "|octobre|novembre|décembre|enero|febrero|marzo|abril|mayo|junio|julio|agosto|septiembre|octubre|noviembre"
-    "|diciembre|janeiro|fevereiro|março|maio|junho|julho|setembro|outubro|dezembro|gennaio|febbraio|aprile|maggio"
-    "|giugno|luglio|settembre|ottobre|dicembre|января|февраля|марта|апреля|мая|июня|июля|августа|сентября|октября"
-    "|ноября|декабря"
+_MONTHS = (
+    "Jan January Januar januari janvier enero janeiro gennaio января",
+    "Feb February Februar februari février febrero fevereiro febbraio февраля",
+    "Mar March März maart mars marzo março марта",
+    "Apr April april avril abril aprile апреля",
+    "May Mai mei mai mayo maio maggio мая",
+    "Jun June Juni juni juin junio junho giugno июня",
+    "Jul July Juli juli juillet julio julho luglio июля",
+    "Aug August augustus août agosto августа",
+    "Sep Sept September september septembre septiembre setembro settembre сентября",
+    "Oct October Oktober oktober octobre octubre outubro ottobre октября",
+    "Nov November november novembre noviembre novembro ноября",
+    "Dec December Dezember december décembre diciembre dezembro dicembre декабря",
 )
+MONTHS = "|".join("|".join(names.split()) for names in _MONTHS)
+MONTH_OF = {name.casefold(): number for number, names in enumerate(_MONTHS, 1) for name in names.split()}
 CODES_OF_CURRENCIES = "EUR|USD|GBP|CHF|JPY|RUB|CAD|AUD|CNY|INR|BRL|PLN|SEK|NOK|DKK|CZK|HUF|TRY|KRW|MXN|ZAR|SGD|HKD"
 CURRENCIES = rf"€|£|\$|₽|₩|¥|₹|元|円|원|руб|zł|kr|[Ee]uros?|{CODES_OF_CURRENCIES}"
 UNITS = (
@@ -45,6 +52,7 @@ _SAME_UNIT = {
     "#": "person persons people passenger passengers bag bags item items file files test tests passed failed skipped"
     " line lines row rows char chars core cores boxes pieces bins файлов строк",
 }
+CURRENCY_UNITS = frozenset(["€", "$", "£", "¥", "₽", "₩", "₹", "chf", "zł"])
 UNIT_OF = {unit: same for same, units in _SAME_UNIT.items() for unit in units.split()}
 # What makes the word behind it a name.
 TITLES = (
@@ -121,11 +129,6 @@ ACRONYMS = _set_of(
 PLACES = (
     "北京|上海|广州|深圳|成都|杭州|南京|武汉|西安|重庆|天津|苏州|香港|台北|東京|东京|京都|大阪|名古屋|札幌|福岡|横浜|神戸|広島"
     "|奈良|宇治|서울|부산|인천|대구|대전|광주|제주|중국|한국|中国|日本|美国|英国|德国|法国|韩国|アメリカ|ドイツ|フランス|イギリス|中國|韓国"
-)
-SURNAMES = (
-    "王李张刘陈杨黄赵吴周徐孙马朱胡郭何高林罗郑梁谢宋唐许韩冯邓曹彭曾肖田董袁潘于蒋蔡余杜叶程苏魏吕丁"
-    "任沈姚卢姜崔钟谭陆汪范金石廖贾夏韦付方白邹孟熊秦邱江尹薛闫段雷侯龙史陶黎贺顾毛郝龚邵万钱严武戴莫"
-    "孔向汤"
 )
 # Objects that come with a language or its platform: `JSON.parse` is everybody's, `todos.map` this project's.
 BUILT_IN = _set_of(

@@ -10,6 +10,8 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
+from . import eastern
+from .eastern import CJK
 from .lexicon import (
     ACRONYMS,
     BUILT_IN,
@@ -18,8 +20,6 @@ from .lexicon import (
     CURRENCIES,
     MONTHS,
     NAMED,
-    PLACES,
-    SURNAMES,
     TITLES,
     UNITS,
 )
@@ -27,10 +27,10 @@ from .names import Kind, names_of
 
 Found = tuple[Kind, int, int]  # kind, start and end in the text
 
-_YEAR = r"(?:,? (?:19|20)\d\d)?"
+_YEAR = r"(?:(?:,| de| del)? (?:19|20)\d\d)?"
 _DATES = (
     re.compile(
-        rf"(?<!\d)(?=\d)(?:(?<![\w.,])\d{{1,2}}(?:st|nd|rd|th|\.)?(?: of)? (?=[^\W\d_])(?:{MONTHS})\b{_YEAR}"
+        rf"(?<!\d)(?=\d)(?:(?<![\w.,])\d{{1,2}}(?:st|nd|rd|th|er|º|\.)?(?: of| de)? (?=[^\W\d_])(?:{MONTHS})\b{_YEAR}"
         r"|(?:19|20)\d\d-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?)?"
         r"|(?<![\w./,])\d{1,2}([./])\d{1,2}\1(?:19|20)\d\d(?!\w)"
         r"|(?:\d{4}年)?\d{1,2}月\d{1,2}日|(?:\d{4}년 ?)?\d{1,2}월 ?\d{1,2}일"
@@ -57,6 +57,11 @@ _AMOUNT_BEHIND = re.compile(
     rf"(?<![A-Za-z])(?:[A-Z]{{0,3}}[$€£¥₽₩₹₴₺]|(?:{CODES_OF_CURRENCIES})) ?(?=\d)"
     r"\d{1,3}(?:[\d.,'’]|[ \u00a0\u202f](?=\d{3}\b)){0,12}(?<=\d)(?!\w)"
 )  # R$ 350,00; CHF 1'250.00
+# "3.10" is neither "3.1" nor "3.100" where it counts releases.
+_VERSION = re.compile(
+    r"\b(?:Python|Node(?:\.js)?|Java|Ruby|PHP|Perl|Go|Rust|Swift|Kotlin|Django|Rails|Ubuntu|Debian|Postgre(?:s|SQL)|MySQL"
+    r"|SQLite|Redis|Kubernetes|[Vv]ersions?|[Rr]eleases?) (\d{1,4}\.\d{1,4})(?![\w.]*\w)"
+)
 _MEASURE = re.compile(rf"(?<![\w.,$€£¥-])\d[\d,]*(?:\.\d+)?\s(?:{UNITS})(?!\w)")
 # A bare number: not one that counts the items of a list or the lines of a listing.
 _NUMBER = re.compile(
@@ -113,13 +118,6 @@ _GERMAN = re.compile(
 )
 _STREET = re.compile(r"(?<!\w)(?:\w{0,30}(?:stra(?:ß|ss)e|weg|platz|allee|gasse)|Str\.) (?=\d)")
 _IN_GERMAN = re.compile(r"\b(?:in|nach|aus|bei|von|Herr|Frau)\.? $")
-_CJK_NAME = re.compile(
-    rf"(?:{PLACES})(?:駅|市|県|省|区)?|[\u4e00-\u9fff]{{1,3}}(?:駅|寺|院|城|県)(?![\u4e00-\u9fff])"
-    rf"|[\u4e00-\u9fff\u30a0-\u30ff]{{1,6}}(?=さん|様)|(?<=我叫)[{SURNAMES}][\u4e00-\u9fff]{{1,2}}"
-    rf"|(?<=我是)[{SURNAMES}][\u4e00-\u9fff]{{1,2}}(?![\u4e00-\u9fff])"
-    rf"|(?<!\w)[{SURNAMES}][\u4e00-\u9fff](?=女士|先生|小姐|老师)"
-)
-_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _LOWER_AFTER_LABEL = re.compile(r"[\w][\w.-]{1,40}$")
 _LOOK_BACK = 24  # characters before a capital that tell whether a sentence begins there
 
@@ -174,11 +172,12 @@ class Phrases:
         self.skip(_ORDINAL)
         for start, end in dates:
             self.take("date", start, end)
+        self.all("version", _VERSION, 1)
         self.all("number", _AMOUNT)
         self.all("number", _AMOUNT_BEHIND)
         self.all("number", _MEASURE)
         self.all("number", _NUMBER)
-        if _CJK.search(self.text):
+        if CJK.search(self.text):
             self.all("number", _CJK_NUMBER)
 
     # --- names -------------------------------------------------------------------------------------------------------
@@ -201,8 +200,9 @@ class Phrases:
                 words.pop()
             if words and not _LABELS.match(self.text, match.end()) and self._is_name(words, german):
                 self.take("name", words[0][1], words[-1][2])
-        if _CJK.search(self.text):
-            self.all("name", _CJK_NAME)
+        if CJK.search(self.text):
+            for start, end in eastern.names_in(self.text):
+                self.take("name", start, end)
 
     def _is_name(self, words: list[tuple[str, int, int]], german: bool) -> bool:
         start, end = words[0][1], words[-1][2]

@@ -147,6 +147,11 @@ def is_closing(text: str) -> bool:
     return polite == len(pieces) or (polite > 0 and bool(_THANKING.search(text)) and polite * 2 >= len(pieces))
 
 
+def is_polite(line: str) -> bool:
+    """Whether a line begins with thanks, a greeting or a sign of assent."""
+    return bool(_POLITE.match(line.lstrip(" *_#>-")))
+
+
 def is_greeting(text: str) -> bool:
     """Whether a message begins as people begin a conversation."""
     return bool(_GREETING.match(text[:80]))

@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from .lexicon import UNIT_OF
 from .names import Kind
 from .phrases import details_of
+from .values import value_of
 
 Source = Literal["person", "agent", "call", "tool"]
 SOURCES: tuple[Source, ...] = ("person", "agent", "call", "tool")  # the most telling first
@@ -31,12 +31,6 @@ _HEADING = re.compile(r"#{1,6} |\*\*[^*]+\*\*:?$")
 _STEM = 5  # letters by which two words are the same
 _WORDS = re.compile(r"[^\W\d_]{3,}")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-_DIGITS = re.compile(r"[-−]?\d(?:[\d.,'’ \u00a0\u202f]*\d)?")
-_GROUPED = re.compile(r"[ '’\u00a0\u202f]|,(?=\d{3}(?!\d))")  # "12 500", "1'250", "1,250"
-_COMMA_LAST = re.compile(r"(-?[\d.]*\d),(\d{1,2}|\d{4,})")  # "1.249,00"
-_DOTTED = re.compile(r"-?\d{1,3}(?:\.\d{3}){2,}")  # "1.249.000"
-_TIMES = ("k", "K", "M", "G", "T")
-UNIT = "|"  # between a number and its unit, in a value
 SHORT_ID = 5  # characters: a shorter id is counted anew in every place, as seats, bins and list numbers are
 
 
@@ -46,32 +40,12 @@ class Detail(NamedTuple):
     kind: Kind
     text: str
     start: int
-    value: str  # what makes it the same elsewhere: see `value_of`
+    value: str  # what makes it the same elsewhere: see `values`
 
     @property
     def is_local(self) -> bool:
         """Whether it means something only beside what it belongs to: numbers, dates, versions and short ids."""
         return self.kind in ("number", "date", "version") or (self.kind == "id" and len(self.text) <= SHORT_ID)
-
-
-def value_of(kind: Kind, text: str) -> str:
-    """What is compared of a detail: of a number sign, digits and unit, else its text regardless of case."""
-    if kind == "number" and (match := _DIGITS.search(text)):
-        around = re.sub(r"[-−+\s]", "", text[: match.start()] + text[match.end() :])
-        times = around[-1] if around[-1:] in _TIMES and text[-2:-1].isdigit() else ""  # "5k", "$5M"
-        unit = UNIT_OF.get(around.removesuffix(times).casefold(), "")
-        return _plain(match[0]) + times.lower() + (UNIT + unit if unit else "")
-    return " ".join(text.casefold().split())
-
-
-def _plain(number: str) -> str:
-    """A number as programs write it, however its thousands are set apart; "1.249" is one and a quarter."""
-    number = _GROUPED.sub("", number.replace("−", "-"))
-    if match := _COMMA_LAST.fullmatch(number):
-        number = f"{match[1].replace('.', '')}.{match[2]}"
-    elif _DOTTED.fullmatch(number):
-        number = number.replace(".", "")
-    return number.removesuffix(".00")
 
 
 @dataclass(slots=True)
@@ -89,11 +63,15 @@ class Statement:
         """The values of its own details."""
         return frozenset(detail.value for detail in self.details)
 
-    def stems(self) -> set[str]:
-        """The beginnings of its words that are no details."""
+    def rest(self) -> str:
+        """Its text without its details."""
         ends = [0, *(detail.start - self.start + len(detail.text) for detail in self.details)]
         starts = [*(detail.start - self.start for detail in self.details), len(self.text)]
-        return stems_of(" ".join(self.text[end:start] for end, start in zip(ends, starts, strict=True)))
+        return " ".join(self.text[end:start] for end, start in zip(ends, starts, strict=True))
+
+    def stems(self) -> set[str]:
+        """The beginnings of its words that are no details."""
+        return stems_of(self.rest())
 
 
 def stems_of(text: str) -> set[str]:

@@ -7,8 +7,8 @@ Theory: three things are told apart.
   has the string in several such places, a line that is left keeps it only for the place it speaks of (all of the
   heading, and one of the names); where it has it in one, any mention keeps it, of a bare number under 100 one beside a
   word of its line.
-- *Statements*: the lines and sentences those details stand in. One is kept if a single line that is left has all its
-  details and all of its heading, and some of its other words.
+- *Statements*: the lines and sentences those details stand in, but greetings and thanks. One is kept if a single line
+  that is left has all its details and all of its heading, and some of its other words.
 - Details that *tools merely printed* are strings, counted apart: they are many, and a tool can print them again.
 Survival of text is an upper bound on what a model makes of it, and what is phrased anew counts as lost.
 """
@@ -23,6 +23,7 @@ from heapq import nsmallest
 
 from . import messages as m
 from .anchors import LONGEST_LINE, Anchor, Counts, Survival, commands_of
+from .courtesy import is_courtesy, rank
 from .left import THOROUGH, Left, thorough
 from .messages import Message
 from .names import Kind, names_of, words_of
@@ -30,7 +31,8 @@ from .passages import Passage, passages
 from .plan import Plan
 from .secrets import redact
 from .sentences import TROUBLE_WORDS, error_line, holding, is_binding, pasted_error, sentences
-from .statements import SOURCES, UNIT, Detail, Statement, statements, stems_of, value_of
+from .statements import SOURCES, Detail, Statement, statements, stems_of
+from .values import value_of, without_unit
 
 NAMES_OF_A_LINE = 8  # names on a line that a number may belong to: the first
 SHARED_WORDS = 3  # words that a line shares with the statement it keeps: half of them, at most so many
@@ -91,19 +93,21 @@ class Found:
                     places.setdefault(key, _Place(detail, line, key))
                 else:
                     self.details.setdefault((detail.kind, detail.value), _Place(detail, line, _NOWHERE))
-            if said:
+            if said and not is_courtesy(line):
                 self.statements.setdefault((" ".join(line.text.split()), line.heading), line)
 
     def _join_numbers(self) -> None:
-        """A number without a unit is the one that has one elsewhere, where there is one such: "amount": 39 and $39."""
-        units: dict[str, list[str]] = {}
-        for _, value in self.local:
-            if UNIT in value:
-                units.setdefault(value.partition(UNIT)[0], []).append(value)
-        for number, values in units.items():
+        """A number without a unit is the one that has one elsewhere, where there is one such: "amount": 39 and $39. So
+        is a day without a year.
+        """
+        units: dict[tuple[Kind, str], list[str]] = {}
+        for kind, value in self.local:
+            if (bare := without_unit(value)) != value:
+                units.setdefault((kind, bare), []).append(value)
+        for (kind, bare), values in units.items():
             if len(values) == 1:
-                for key, place in self.local.pop(("number", number), {}).items():
-                    self.local["number", values[0]].setdefault(key, place)
+                for key, place in self.local.pop((kind, bare), {}).items():
+                    self.local[kind, values[0]].setdefault(key, place)
 
     def _sentences(self, passage: Passage) -> None:
         """Lines that are details themselves: constraints people typed, errors somebody pasted, commands of calls."""
@@ -177,7 +181,7 @@ def survival_of(
         printed=printed_counts,
         lost_printed=tuple(_shown(printed_lost, texts)),
         statements=(len(found.statements) - len(gone), len(found.statements)),
-        lost_statements=tuple(sorted(map(_stated, gone), key=lambda each: -each.message)),
+        lost_statements=tuple(map(_stated, sorted(gone, key=lambda each: (rank(each), -each.message)))),
     )
 
 
@@ -197,9 +201,10 @@ def _printed(found: Found, stay: Left) -> tuple[Counts, list[Anchor]]:
     kept: list[tuple[Kind, bool]] = []
     lost: list[tuple[int, int, int, Kind, str]] = []  # in the order in which they are named
     for at, ((kind, text), message) in enumerate(found.printed.items()):
-        lowered = text.lower()
-        if (kind, value_of(kind, text) if kind == "number" else lowered) not in known:
-            stands = stay.stands(text) if kind == "error" else lowered in stay.names
+        value = value_of(kind, text) if kind in ("number", "date") else text.lower()
+        if (kind, value) not in known:
+            stands = stay.stands(text) if kind == "error" else text.lower() in stay.names
+            stands = stands or (kind == "date" and bool(stay.saying(value)))
             kept.append((kind, stands))
             if not stands:
                 lost.append((_RANK.get(kind, 1), -message, at, kind, text))

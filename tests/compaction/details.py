@@ -18,6 +18,7 @@ from compaction.phrases import details_of
 DATA = Path(__file__).resolve().parents[1] / "data" / "details"
 HALVES = ("development", "held_out")
 STRANGE = ("strange", "strange_held_out")  # kinds of text that the rules were not made for
+EASTERN = ("eastern", "eastern_held_out")  # people in Korean, Japanese and Chinese, and words that look like them
 _DIGITS = re.compile(r"\d+")
 
 

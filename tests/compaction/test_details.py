@@ -6,18 +6,19 @@ import re
 
 import pytest
 
-from compaction import lexicon, phrases
+from compaction import eastern, lexicon, phrases
 from compaction.phrases import details_of
 from compaction.statements import statements
 from compaction.survival import survival_of
-from tests.compaction.details import HALVES, STRANGE, lines, measured
+from tests.compaction.details import EASTERN, HALVES, STRANGE, lines, measured
 from tests.compaction.transcripts import handoff, reply, result, user
 from tests.work import within
 
 ORIGINS = ("user", "assistant", "args", "tool")
 PATTERNS = {
     f"{name}{at}": pattern
-    for name, value in vars(phrases).items()
+    for module in (phrases, eastern)
+    for name, value in vars(module).items()
     for at, pattern in enumerate(value if isinstance(value, tuple) else (value,))
     if isinstance(pattern, re.Pattern)
 }
@@ -39,6 +40,13 @@ HOSTILE = (
         ". A",
         "我叫",
         "さん",
+        "김민",
+        "이름 ",
+        "담당자: 김",
+        "田中",
+        "田中太",
+        "氏名：",
+        "联系人：",
         "\\n",
     ),
     *("$1 ", "1 000 ", "10 %", "-a ", "--a-b ", "ID ", "bucket a-", "É", "Ё", "ß", "|", "(", "€1,", "11-", "0x", "f"),
@@ -53,7 +61,10 @@ def test_nearly_all_marked_details_are_found_and_little_else(half: str) -> None:
     assert found.precision >= 0.9, found.wrong
 
 
-@pytest.mark.parametrize(("name", "recall", "precision"), [("strange", 0.95, 0.95), ("strange_held_out", 0.9, 0.9)])
+@pytest.mark.parametrize(
+    ("name", "recall", "precision"),
+    [("strange", 0.95, 0.95), ("strange_held_out", 0.9, 0.9), *((name, 0.95, 0.95) for name in EASTERN)],
+)
 def test_so_it_is_in_kinds_of_text_the_rules_were_not_made_for(name: str, recall: float, precision: float) -> None:
     found = measured(name)
     assert found.recall >= recall, found.missed
@@ -61,9 +72,9 @@ def test_so_it_is_in_kinds_of_text_the_rules_were_not_made_for(name: str, recall
 
 
 def test_the_marked_lines_are_of_every_source_and_script() -> None:
-    both = [line for name in (*HALVES, *STRANGE) for line in lines(name)]
+    both = [line for name in (*HALVES, *STRANGE, *EASTERN) for line in lines(name)]
     texts = [line["text"] for line in both]
-    assert len(set(texts)) == len(both) == 392
+    assert len(set(texts)) == len(both) == 471
     assert {line["from"] for line in both} == set(ORIGINS)
     assert sum(bool(re.search(r"[а-я]", text)) for text in texts) >= 8
     assert sum(bool(re.search(r"[\u3040-\u9fff\uac00-\ud7af]", text)) for text in texts) >= 12
@@ -115,7 +126,7 @@ def test_what_is_a_detail(text: str, origin: str, found: list[str]) -> None:
 
 @pytest.mark.parametrize("origin", ORIGINS)
 def test_a_detail_stands_where_it_says(origin: str) -> None:
-    for name in (*HALVES, *STRANGE):
+    for name in (*HALVES, *STRANGE, *EASTERN):
         for line in lines(name):
             found = details_of(line["text"], "user")
             assert all(line["text"].startswith(detail, at) for _, detail, at in found)

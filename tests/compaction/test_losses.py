@@ -130,6 +130,40 @@ TABLE = "## {}\n\n| bin | pieces |\n|---|---|\n| 4-02 | 17 |\n"
         (["Ask Priya Raman about 1,246 rows."], "priya raman: 1246 rows", []),
         (["订单 B-30551 在上海。"], "上海: B-30551", []),
         (["Заказ № 20918 едет в Казань."], "Казань", ["20918"]),
+        (["담당자는 김민준입니다."], "김민준에게 보냄", []),
+        (["담당자는 김민준입니다."], "담당자에게 보냄", ["김민준"]),
+        (["田中太郎が承認しました。"], "田中太郎: 承認済み", []),
+        (["田中太郎が承認しました。"], "田中花子: 承認済み", ["田中太郎"]),
+        # A date is a date, however it is written; without a year it is that of any year.
+        (["Ship on 1 December."], "ships 2026-12-01", []),
+        (["Ship on 2026-12-01."], "ships 1 December", []),
+        (["Ship on 2026-12-01."], "ships Dec 1, 2026", []),
+        (["Ship on 2026-12-01."], "ships Dec. 1st", []),
+        (["Lieferung am 1. Dezember 2026."], "delivery: December 1, 2026", []),
+        (["Entrega el 1 de diciembre de 2026."], "delivery: 2026-12-01", []),
+        (["Livraison le 1er décembre."], "delivery: 2026-12-01", []),
+        (["Доставка 1 декабря 2026."], "delivery: 01.12.2026", []),
+        (["2026年12月1日に届きます。"], "delivery: 1 Dec 2026", []),
+        (["2026년 12월 1일에 도착합니다."], "delivery: 2026-12-01", []),
+        (["Ship on 13/12/2026."], "ships 2026-12-13", []),
+        (["Ship on 12/13/2026."], "ships 2026-12-13", []),
+        (["Ship on 2026-12-01."], "ships 2026-12-01 10:30", []),
+        (["Log of 2026-12-01T10:30:00."], "log of 1 December 2026", ["2026-12-01T10:30:00"]),
+        (["Log of 2026-12-01T10:30:00."], "log of 2026-12-01 10:30:00", []),
+        (["Ship on 1 December 2026."], "ships 2025-12-01", ["1 December 2026"]),
+        (["Ship on 1 December."], "ships 2026-12-11", ["1 December"]),
+        (["Ship on 1 December."], "ships in December 2026", ["1 December"]),
+        (["Ship on 1 December.", "It is 2026-12-01."], "nothing", ["2026-12-01"]),
+        (["Bin 12-01 is full."], "full on 1 December", ["12-01"]),
+        # So is an amount, in the same unit.
+        (["It costs $12.40."], "cost: $12.4", []),
+        (["It costs 12,40 €."], "cost: EUR 12.4", []),
+        (["It costs $12.40."], '{"cost": 12.4}', []),
+        (["It costs $12.40."], "cost: 12.4 €", ["$12.40"]),
+        (["It costs $12.40."], "cost: $12.04", ["$12.40"]),
+        (["It costs $1,200."], "cost: 1200 USD", []),
+        (["Es kostet 1.200 €."], "cost: EUR 1,200", []),
+        (["Use Python 3.10 here."], "Python 3.1", ["3.10"]),
     ],
 )
 def test_a_detail_is_a_string_and_what_it_belongs_to(said: list[str], left: str, lost: list[str]) -> None:
@@ -152,6 +186,50 @@ def test_a_statement_is_kept_where_its_details_stand_together(said: str, left: s
     found = survival_of([reply(said)], None, [handoff(left)])
     text = said.split("\n")[-1]
     assert (text not in [one.text for one in found.lost_statements]) is kept
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Thank you, Sofia!",
+        "Thanks so much for your patience, Omar Rossi.",
+        "Hello Priya Raman,",
+        "Have a great trip to Seattle!",
+        "Vielen Dank, Frau Okafor!",
+        "Merci beaucoup, Mme Durand.",
+        "김민준 고객님, 감사합니다.",
+        "田中様、ありがとうございます。",
+    ],
+)
+def test_a_courtesy_is_no_statement(line: str) -> None:
+    found = survival_of([reply(line)], None, [handoff("nothing")])
+    assert found.total == 1 and found.statements == (0, 0), "its name is a detail still"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Thank you, B-20918 arrived.",
+        "Thank you for asking Priya Raman.",
+        "Thanks, let's go with Porto.",
+        "Hi, I am Priya Raman.",
+        "Good, ask Sofia Kim.",
+    ],
+)
+def test_a_polite_line_that_says_something_is_one(line: str) -> None:
+    assert survival_of([user(line)], None, [handoff("nothing")]).statements == (0, 1)
+
+
+def test_lost_statements_that_decide_or_count_come_before_those_that_are_polite() -> None:
+    said = [
+        "Hi, I am Priya Raman.",
+        "The order is B-20918.",
+        "We decided on Porto.",
+        "Ask Sofia Kim.",
+        "Hello, this is Omar Rossi.",
+    ]
+    found = survival_of([user(each) for each in said], None, [handoff("nothing")])
+    assert [one.text for one in found.lost_statements] == [said[at] for at in (2, 1, 3, 4, 0)]
 
 
 def test_a_kept_row_of_a_tool_stands_under_the_call_that_printed_it() -> None:
