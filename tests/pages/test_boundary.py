@@ -8,10 +8,12 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from tests.api.tool import Tool
 from tests.pages.conftest import Book
 from tests.pages.html import message_ids, read
 from tests.runs.desk import Desk
-from viewer.runs.models import TakenBack
+from viewer import access
+from viewer.runs.models import Run, TakenBack
 
 FRAGMENT = {"HX-Request": "true"}
 
@@ -163,3 +165,23 @@ def test_a_handoff_shows_its_directive_folded_and_its_text_as_text(signed_in: Cl
     assert "<b>bold</b> & brave" in section.one(cls="body").text
     assert "[CONTEXT SUMMARY]" not in section.one(cls="body").text
     assert "[CONTEXT SUMMARY]:" in section.one("details", "directive").text
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("at_once")
+def test_a_compaction_made_here_shows_the_numbers_its_run_counted_before_anything_else_has(
+    signed_in: Client, demo: Callable[[str], str], counted: Callable[[str, str], None]
+) -> None:
+    path, tool = demo("Support desk, the long thread"), Tool(access.new_token("tool", access.SCOPES))
+    run_id = tool.call("POST", f"{path}/runs", {"apply": True})[1]["id"]
+    run = Run.objects.get(pk=run_id)
+
+    def shown() -> list[str]:
+        page = read(signed_in.get(f"{path}?around={run.handoff_id}"))
+        return page.one("h2", id=f"b{run.handoff_id}-line").text.split(" tokens, ")[:1]
+
+    at_once = shown()
+    (listed,) = tool.get(f"{path}/compactions")["items"]
+    counted("demo", path.split("/")[-1])
+    assert at_once == shown() == ["Compacted 85k → 28.4k"]
+    assert (listed["tokens_before"], listed["tokens_after"]) == (run.tokens_before, run.tokens_after)

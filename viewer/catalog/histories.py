@@ -120,7 +120,7 @@ def compactions(reader: Reader, session_id: str) -> list[CompactionView]:
     NotFound.
     """
     session = get_session(reader, session_id)
-    cuts = outline(reader, session).compactions
+    cuts = [cut for cut in outline(reader, session).compactions if cut.run is None]  # of ours the run has counted
     ids = {row_id for cut in cuts for row_id in (*cut.before_ids, *cut.block_ids)}
     return past.compactions(reader, session_id, count_all(reader, session, sorted(ids)))
 

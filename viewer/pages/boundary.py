@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 
 from compaction import rules
 from viewer.catalog import histories
-from viewer.runs import life
+from viewer.runs import life, past
 from viewer.runs.losses import counted
 from viewer.store import light
 from viewer.store.outline import Cut, Outline, Weight
@@ -102,6 +102,7 @@ def shown_boundary(handoff: Handoff, found: Opened, marked: int | None) -> Shown
     cut = find(found, handoff.boundary.handoff_id)
     place, no_undo = found.place, _no_undo(found, cut)
     lost, level = _loss(cut)
+    before, after = past.weights(found.outline, [cut])[cut.handoff_id]
     return ShownBoundary(
         id=cut.handoff_id,
         href=place.boundary(cut.handoff_id),
@@ -111,8 +112,8 @@ def shown_boundary(handoff: Handoff, found: Opened, marked: int | None) -> Shown
         time=formats.moment(cut.time),
         messages_before=formats.exact(cut.messages_before),
         messages_after=formats.exact(cut.messages_after),
-        tokens_before=weighed(found.outline.weight(cut.before)),
-        tokens_after=weighed(found.outline.weight(cut.block)),
+        tokens_before=weighed(before),
+        tokens_after=weighed(after),
         summary=summary_text(handoff.summary, handoff.directive, cut.run, masking=found.masking),
         summarised=formats.exact(cut.summarised),
         kept=formats.exact(cut.kept),

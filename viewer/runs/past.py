@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from viewer.store import reading
-from viewer.store.outline import Outline
+from viewer.store.outline import Cut, Outline, Weight
 from viewer.store.stores import Reader
 
+from .models import Run
 from .undoing import refusal_to_undo
 
 BY_US = "by you, here"
@@ -37,6 +39,23 @@ class CompactionView:
     undoable: bool
 
 
+def weights(history: Outline, cuts: Iterable[Cut]) -> dict[int, tuple[Weight, Weight]]:
+    """Tokens in context before and after each compaction, by its handoff: of our own what the run counted, which is
+    exact also while the session's new rows are not counted yet.
+    """
+    cuts = list(cuts)
+    runs = Run.objects.filter(pk__in={cut.run for cut in cuts if cut.run is not None})
+    noted = {run: (before, after) for run, before, after in runs.values_list("pk", "tokens_before", "tokens_after")}
+    found = {}
+    for cut in cuts:
+        before, after = noted.get(cut.run or 0, (None, None))
+        if before is None or after is None:
+            found[cut.handoff_id] = history.weight(cut.before), history.weight(cut.block)
+        else:
+            found[cut.handoff_id] = Weight(before, about=False), Weight(after, about=False)
+    return found
+
+
 def compactions(reader: Reader, session_id: str, history: Outline) -> list[CompactionView]:
     """Every compaction of the session that stands, oldest first. Raises NotFound."""
     if not history.compactions:
@@ -47,6 +66,7 @@ def compactions(reader: Reader, session_id: str, history: Outline) -> list[Compa
         if isinstance(item, reading.Handoff)
     }
     newest = max(boundary.handoff_id for boundary in history.compactions)
+    tokens = weights(history, history.compactions)
     undoable = not refusal_to_undo(reader, session_id, newest, history)
     return [
         CompactionView(
@@ -55,8 +75,8 @@ def compactions(reader: Reader, session_id: str, history: Outline) -> list[Compa
             by=BY_US if boundary.run else BY_AGENT,
             messages_before=boundary.messages_before,
             messages_after=boundary.messages_after,
-            tokens_before=history.weight(boundary.before).tokens,
-            tokens_after=history.weight(boundary.block).tokens,
+            tokens_before=tokens[boundary.handoff_id][0].tokens,
+            tokens_after=tokens[boundary.handoff_id][1].tokens,
             summary=summaries.get(boundary.handoff_id, ""),
             boundary_message_id=boundary.cut_id,
             summarised_ids=boundary.summarised_ids,
