@@ -259,6 +259,10 @@
   function complain(sentence) {
     say(`${sentence} `, make("a", { href: location.href, textContent: "Load the page again", className: "complaint" }));
   }
+  // A request that a newer one replaces (hx-sync) is no error, but htmx 2 logs it as two; what fails has more events.
+  htmx.logger = (_, name, detail) => {
+    if (name === "htmx:afterRequest" || name === "htmx:sendAbort") delete detail.error;
+  };
   on("htmx:responseError", ({ detail }) => complain(`The site refused that (${detail.xhr.status}).`));
   on("htmx:sendError", () => complain("The site does not answer."));
 

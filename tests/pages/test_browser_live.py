@@ -73,6 +73,29 @@ def test_what_the_agent_writes_appears_by_itself(visit: Visit, book: Book) -> No
     assert not screen.locator("#news button").count()
 
 
+def test_a_request_that_a_newer_one_ends_is_no_error(visit: Visit, open_desk: Callable[..., Desk]) -> None:
+    """Neither words found while more are typed, nor a look for news when something is undone, is in the console."""
+    screen = visit()
+    screen.goto(f"/stores/hermes/sessions/{open_desk(21, 'Merged carrier 92').session_id}")
+    at_rest(screen)
+    held: list[Route] = []
+    ended: list[str] = []
+    screen.on("requestfailed", lambda request: ended.append(request.url))
+    screen.route(re.compile(r"\?q=a|/live\?"), lambda route: held.append(route))
+    with screen.expect_request(re.compile(r"\?q=a$")):
+        screen.locator("#find").fill("a")
+    with screen.expect_request(re.compile(r"\?q=b$")):
+        screen.locator("#find").fill("b")
+    at_rest(screen)
+    with screen.expect_request(re.compile(r"/live\?")):
+        screen.locator("[data-live]").dispatch_event("look")
+    screen.locator("[data-boundary]").last.get_by_role("button", name="Undo this compaction…").click()
+    screen.get_by_role("button", name="Undo", exact=True).click()
+    expect(screen.locator("[data-boundary]")).to_have_count(0)
+    at_rest(screen)
+    assert len(ended) == len(held) == 2, ended
+
+
 def test_no_look_comes_between_an_undo_and_what_it_shows(visit: Visit, open_desk: Callable[..., Desk]) -> None:
     """Its answer would be for a page that is gone by then."""
     screen = visit()
