@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from . import messages as m
 from .messages import Message
 from .names import MEASURE, Kind, names_of, words_of
-from .secrets import redact, redact_all
+from .secrets import redact
 from .sentences import error_line, is_binding, pasted_error, sentences
 from .statements import Source
 
@@ -164,12 +164,6 @@ def _stands(text: str, flat: str) -> bool:
             return True
         at = flat.find(text, at + 1)
     return False
-
-
-def visible_text(messages: Iterable[Message]) -> str:
-    """All that a model reads of messages but credentials: text, results and the arguments of calls, a line each."""
-    pieces = ((m.text(m.body(row)), *(call.arguments for call in m.calls(row))) for row in messages)
-    return "\n".join(redact_all([piece for row in pieces for piece in row if piece]))
 
 
 def hindsight(summarised: Sequence[Message], left: str, later: Sequence[Message]) -> Survival:

@@ -23,7 +23,7 @@ from typing import Any
 import compaction
 from compaction import Message, Policy, counter_for, mask, offline
 from compaction.survival import survival_of
-from tests.compaction.survival import BUDGET, CUTS, WINDOWS, Measured, long_transcripts, measure, message
+from tests.compaction.survival import BUDGET, CUTS, WINDOWS, Measured, long_transcripts, measure, message, visible_text
 from tests.compaction.transcripts import tool_turn
 
 REPEATS = 3
@@ -118,7 +118,7 @@ def _counting(count: compaction.Counter) -> None:
 
 
 def _large(messages: list[Message], count: compaction.Counter) -> None:
-    size = sum(len(compaction.anchors.visible_text([row])) for row in messages)
+    size = sum(len(visible_text([row])) for row in messages)
     print(f"\nengine on {len(messages):,} messages, {size / 1e6:.1f} MB of text")
     policy, made = Policy(), {}
 

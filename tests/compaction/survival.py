@@ -6,14 +6,16 @@ import json
 import re
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import compaction
 from compaction import Counter, Message, NothingToCompact, Policy, Survival, offline, protocol
-from compaction.anchors import Anchor, anchors_in, hindsight, survival, visible_text
+from compaction import messages as m
+from compaction.anchors import Anchor, anchors_in, hindsight, survival
 from compaction.folders import spelled_out
+from compaction.secrets import redact_all
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 BUDGET = 2_000  # tokens of the summaries measured
@@ -62,6 +64,12 @@ def measure(title: str, messages: list[Message], cut: float, window: int, count:
         survival((anchor for anchor in spoken if not _binds(anchor)), left),
         survival(filter(_binds, spoken), left),
     )  # fmt: skip
+
+
+def visible_text(messages: Iterable[Message]) -> str:
+    """All that a model reads of messages but credentials: text, results and the arguments of calls, a line each."""
+    pieces = ((m.text(m.body(row)), *(call.arguments for call in m.calls(row))) for row in messages)
+    return "\n".join(redact_all([piece for row in pieces for piece in row if piece]))
 
 
 def _without_birth_dates(found: Survival, messages: list[Message]) -> Survival:

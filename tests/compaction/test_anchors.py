@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 import compaction
 from compaction import Message, Policy
-from compaction.anchors import anchors_in, anchors_of, commands_of, hindsight, survival, visible_text
+from compaction.anchors import anchors_in, anchors_of, commands_of, hindsight, survival
 from compaction.names import names_of
 from compaction.sentences import error_line, is_binding
+from tests.compaction.survival import visible_text
 from tests.compaction.transcripts import (
     SMALL,
     call,
@@ -210,11 +211,6 @@ def test_hindsight_counts_what_later_turns_used_again() -> None:
     found = hindsight(STORY, "The file is /srv/app/main.py.", later)
     assert found.by_kind == {"path": (1, 1), "id": (0, 1)}
     assert [a.text for a in found.lost] == ["3f78685"], "output that merely shows 9c0ffee1 again is no use"
-
-
-def test_visible_text_holds_words_results_and_arguments() -> None:
-    text = visible_text(STORY)
-    assert all(piece in text for piece in ("Never touch", "git log -3", "fatal: bad object", "/etc/system.md"))
 
 
 def test_responses_items_are_read_like_calls_and_results() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 import compaction
 from compaction import Message, counter_for
-from tests.compaction.survival import BUDGET, CUTS, DATA, WINDOWS, Measured, long_transcripts, measure
+from tests.compaction.survival import BUDGET, CUTS, DATA, WINDOWS, Measured, long_transcripts, measure, visible_text
 
 pytestmark = pytest.mark.skipif(not DATA.exists(), reason="the shared databases are not here")
 
@@ -49,6 +49,6 @@ def test_it_is_no_accident_of_the_measure(measured: list[Measured]) -> None:
     split = int(len(rows) * 0.5)
     plan = compaction.plan(rows[:split], compaction.Policy(context_window=40_000), counter_for("gpt-5"))
     kept: list[Message] = [plan.messages[i] for i in (*plan.head, *plan.tail)]
-    left = compaction.anchors.visible_text(kept)
+    left = visible_text(kept)
     middle = [plan.messages[i] for i in plan.middle]
     assert compaction.hindsight(middle, left, rows[split:]).share < 0.5, title
