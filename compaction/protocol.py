@@ -67,7 +67,8 @@ SYNTHETIC_USER_STARTS = (
     WARNING_START,
 )
 # Of these, the ones that only a compaction writes.
-COMPACTION_STARTS = ("[Your active task list", "[Planning state", "[Skills pruned", "Continue from the compressed")
+NO_USER_START = "Continue from the compressed"  # where nothing that a person typed was in context (0.22)
+COMPACTION_STARTS = ("[Your active task list", "[Planning state", "[Skills pruned", NO_USER_START)
 # Behind this line stands a request that a person typed and that is not answered yet, repeated behind a summary.
 RESTATED_START = "[STILL IN PROGRESS"
 # A list of tasks that a compaction appended to what a person typed (tools/todo_tool.py, TODO_INJECTION_HEADER).
@@ -208,10 +209,12 @@ def restated(text: str) -> str | None:
     return text.partition("]")[2].strip()
 
 
-def without_task_list(text: str) -> str:
-    """The text without a list of tasks that a compaction appended to it."""
+def own_words(text: str) -> str:
+    """The text without what a compaction put before or behind what a person typed."""
     own, header, _ = text.partition(f"\n\n{TASK_LIST}")
-    return own.rstrip() if header else text
+    text = own.rstrip() if header else text
+    marker, gap, typed = text.partition("\n\n") if text.startswith(NO_USER_START) else ("", "", "")
+    return typed if gap else text
 
 
 def flag_of(message: dict[str, Any]) -> bool:

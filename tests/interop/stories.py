@@ -105,24 +105,26 @@ def keep(directory: Path, outcome: Outcome, schema: int) -> None:
     home.mkdir(parents=True, exist_ok=True)
     with closing(sqlite3.connect(story.path)) as source, closing(sqlite3.connect(home / "state.db")) as copy:
         source.backup(copy)
-    if outcome.kind.startswith("undo"):
+    undo = outcome.kind.startswith("undo")
+    if undo:
         (home / "before-undo.db").write_bytes(story.before_undo)
-    file = home / ("before-undo.db" if outcome.kind.startswith("undo") else "state.db")
-    (home / "story.json").write_text(shortened(json.dumps(record(file, _ledger(story)), indent=0, ensure_ascii=False)))
-    (home / "ledger.json").write_text(json.dumps(_ledger(story), indent=1, ensure_ascii=False))
+    file, ledger = home / ("before-undo.db" if undo else "state.db"), _ledger(story, undo=undo)
+    (home / "story.json").write_text(shortened(json.dumps(record(file, ledger), indent=0, ensure_ascii=False)))
+    (home / "ledger.json").write_text(json.dumps(ledger, indent=1, ensure_ascii=False))
     steps = "\n".join(f"{number}. {step}" for number, step in story.told)
     faults = "\n".join(map(str, outcome.faults))
     (home / "what-is-wrong.txt").write_text(f"schema {schema}, seed {story.seed}\n\n{faults}\n\nSteps:\n{steps}\n")
 
 
-def _ledger(story: Story) -> dict[str, Any]:
+def _ledger(story: Story, *, undo: bool) -> dict[str, Any]:
     ledger = story.ledger
     return {
         "said": [asdict(each) | {"back": at in ledger.back} for at, each in enumerate(ledger.said)],
         "lost": sorted(ledger.lost),
         "untold": sorted(ledger.untold),
+        "undone_rows": sorted(ledger.undone),
         "live_wanted_after_last_undo": story.wanted,
-        "undone_last": story.undone,
+        "undone_last": story.undone if undo else 0,
         "compactions": list(map(_compaction, story.compacted)),
     }
 

@@ -264,6 +264,7 @@ class Story:
         except StoreError as refused:
             return self._refused(made, f"{type(refused).__name__}: {refused}")
         made.undone = True
+        self.ledger.undone |= set(undoing.block_ids)
         made.known = replace(made.known, undone=True) if made.known else None
         self.counts[f"undone ({made.by})"] += 1
         faults = undo_faults(expected, self.rows(live=True), self.ledger)
@@ -306,8 +307,19 @@ class Story:
         left |= {at for places in carried(new, self.ledger) for at in places}
         back = {at for places in carries.values() for at in places} - left
         self.ledger.back |= back
-        if not left and not self.named and any(live_text(row.text) != row.text for row in live):
+        if not left and any(live_text(row.text) != row.text for row in live) and not self._tells_a_take_back():
             self.ledger.untold |= self.ledger.back
+
+    def _tells_a_take_back(self) -> bool:
+        """Whether rows tell that a compaction was taken back with all that was in context, and not undone: it marked
+        some as superseded, which an undo makes live again, and they do not begin where a take-back may.
+        """
+        made = [each for each in self.compacted if not each.undone][-1:]
+        if any(each.by == "we" for each in made):
+            return self.named
+        out = {row.id for row in self.rows() if row.state == "out"}
+        marked = [row for each in made for row in each.before if row.id in out]
+        return self.named and bool(marked) and marked[0].role != "user"
 
     def load(self) -> None:
         """The agent reads its transcript: a new one, or the same before a turn."""
@@ -359,8 +371,11 @@ class Story:
 
 
 def _is_typed(shown: reading.HistoryMessage) -> bool:
-    kind = str(shown.row.extra.get("display_kind") or "")
-    return engine.is_typed({**message_of(shown.row), "display_kind": kind})
+    """As a page tells it, of a row's own words."""
+    kind = "" if shown.row.flagged else str(shown.row.extra.get("display_kind") or "")
+    return engine.is_typed(
+        {**message_of(replace(shown.row, flagged=False, content=shown.content)), "display_kind": kind}
+    )
 
 
 def _shown_row(shown: reading.HistoryMessage) -> Row:

@@ -56,14 +56,19 @@ class Ledger:
     """What was said, in order, the places in it that were taken back, and those that the agent itself lost: it marked
     them as it marks what is taken back, and wrote no copy.
 
-    `untold` were taken back with all that was in context, a compaction among it: without names, the rows then say what
-    they say after an undo that went on without a head, and History may show them.
+    `untold` were taken back with all that was in context, a compaction among it: without names, and with names where
+    the compaction marked nothing as superseded, the rows then say what they say after an undo that went on without a
+    head, and History may show them.
+
+    `undone` are the rows of blocks that were undone: nobody's. Where the agent wrote its transcript anew since, what it
+    merged then may stand alone nowhere else.
     """
 
     said: list[Said] = field(default_factory=list)
     back: set[int] = field(default_factory=set)
     lost: set[int] = field(default_factory=set)
     untold: set[int] = field(default_factory=set)
+    undone: set[int] = field(default_factory=set)
 
     def kept(self) -> list[int]:
         return [at for at in range(len(self.said)) if at not in self.back]
@@ -120,7 +125,7 @@ def carried(rows: Sequence[Row], ledger: Ledger) -> list[tuple[int, ...]]:
     """For each row the messages it carries, as places in the ledger.
 
     A result cut to a stub has no token left: the call it answers tells. Words without a token are given to the places
-    that say them and were not taken back, from the newest on, which is right at the end of a context.
+    that say them and were not taken back, from the newest on, between what stands beside them.
     """
     said = ledger.said
     places: dict[str, list[int]] = {}
@@ -159,11 +164,18 @@ def _without_tokens(rows: Sequence[Row], found: list[tuple[int, ...]], ledger: L
         each = ledger.said[at]
         if not _TOKEN.search(each.key):
             waiting.setdefault((each.role, each.key), []).append(at)
+    following = len(ledger.said)  # the place of what stands next behind
     for index in range(len(rows) - 1, -1, -1):
         lines = live_text(rows[index].text).split("\n") if waiting else []  # merged ones stand on lines of their own
+        behind, following = following, min(found[index], default=following)
+        ahead = max(found[index - 1], default=-1) if index else -1
         for line in reversed(lines):
             if places := waiting.get((rows[index].role, fold(line))):
-                found[index] = (places.pop() if len(places) > 1 else places[0], *found[index])
+                later = [place for place in places if place > ahead] or places
+                place = max((place for place in later if place < behind), default=later[-1])
+                found[index] = (place, *found[index])
+                if len(places) > 1:
+                    places.remove(place)
     return [tuple(sorted(set(places))) for places in found]
 
 
@@ -204,7 +216,7 @@ def _stored(stored: Sequence[Row], ledger: Ledger) -> tuple[set[int], set[int]]:
     """The messages that some row carries alone, and those of which some row has the whole text alone."""
     alone, whole = set(), set()
     for row, places in zip(stored, carried(stored, ledger), strict=True):
-        if len(places) == 1:
+        if len(places) == 1 and row.id not in ledger.undone:
             alone.add(places[0])
             if is_whole(row, ledger.said[places[0]]):
                 whole.add(places[0])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise, takewhile
 from typing import Literal
@@ -56,6 +56,13 @@ def head_run(before: list[LightRow], pending: list[LightRow], handoff: LightRow)
         pairs = _from_the_start(before[:-length], before[-length:])
         best = pairs or best
     return best
+
+
+def longest_head(
+    messages: list[LightRow], generation: list[LightRow], pending: list[LightRow], handoff: LightRow
+) -> list[Pair]:
+    """Head copies equal the generation's first rows, or the first messages if the agent kept them in memory."""
+    return opening_run(generation, pending, handoff) or head_run(messages, pending, handoff)
 
 
 def opening_run(before: list[LightRow], pending: list[LightRow], handoff: LightRow) -> list[Pair]:
@@ -252,6 +259,31 @@ def tail_run(sources: list[LightRow], candidates: list[LightRow]) -> list[tuple[
         if len(pairs) >= len(best) and 2 * sum(_sure(copy, source) for copy, source in pairs) >= len(pairs):
             best = pairs
     return best
+
+
+def longest_tail(messages: list[LightRow], generation: list[LightRow], candidates: list[LightRow]) -> list[Pair]:
+    """Tail copies line up with the last rows of the generation, or with the last messages: an agent that compacts from
+    memory reaches back behind the last boundary. The longer of the two holds.
+    """
+    rows = [row for row in generation if row.handoff != "standalone"]
+    return max(tail_run(messages, candidates), tail_run(rows, candidates), key=len)
+
+
+def until_said(rows: list[LightRow], handoff: LightRow, times: Collection[float]) -> list[LightRow]:
+    """The rows before the first one that was said after the compaction, as it has none of the `times` of what was there
+    before: it and what follows are nobody's copies.
+    """
+    if handoff.handoff == "merged" or not handoff.time:
+        return rows
+    said = (
+        at
+        for at, row in enumerate(rows)
+        if row.time > handoff.time + _ONE_WRITE and row.time not in times and not row.scaffold
+    )
+    return rows[: next(said, len(rows))]
+
+
+_ONE_WRITE = 1.0  # seconds: an agent that lost its copies' times stamps them all while it writes the block
 
 
 def _to_the_end(sources: list[LightRow], first: int, copies: list[LightRow]) -> list[Pair]:

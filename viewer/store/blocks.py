@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from typing import NamedTuple
 
+from compaction.protocol import NO_USER_START
+
 from .alignment import LightRow, Pair
 
 
@@ -29,19 +31,37 @@ def first_kept(block: Block, message_of: Mapping[int, int], away: Sequence[int])
 
 
 def slipped(generation: Sequence[LightRow], block: Block) -> list[LightRow]:
-    """Rows of the generation that this compaction summarised and marked as superseded.
+    """Rows of the generation that this compaction summarised, or dropped, and marked as superseded.
 
-    The agent counts the originals of its tail, and one too many for each message that it merged into another
-    (`hermes_state_coverage`, schema 31). They stand before those originals, and were not taken back: that begins with a
-    user's row.
+    The agent marks as many of the newest rows as it took for its tail, whichever it kept of them: one it counted twice,
+    or a result that no call is left for, leaves another one behind (`hermes_state_coverage`, schema 31). What was taken
+    back instead begins with a user's row, and was in context no more.
     """
-    most = sum(len(row.absorbed) or row.restated for row in block.rows)
     copied = {source.id for _, source in (*block.head, *block.tail)}
-    kept = {source.id for copy, source in block.tail if not copy.restated}
-    first = next((at for at, row in enumerate(generation) if row.id in kept and row.state == "out"), 0)
-    run = takewhile(lambda row: row.state == "out" and row.id not in copied, reversed(generation[:first]))
-    lost = list(takewhile(lambda row: row.role != "user", list(run)[::-1]))
-    return lost if len(lost) <= most else []
+    marked = list(takewhile(lambda row: row.state == "out", reversed(generation)))[::-1]
+    lost: list[LightRow] = []
+    taken_back = False
+    for row in marked:
+        if row.id in copied:
+            taken_back = False
+        elif row.role == "user" and row.handoff != "standalone":
+            taken_back = True
+        elif not taken_back:
+            lost.append(row)
+    counted = sum(1 + len(row.absorbed) + row.restated for row in block.rows)
+    return lost if len(lost) + sum(row.id in copied for row in marked) <= counted else []
+
+
+def is_typed(row: LightRow) -> bool:
+    """Whether a person typed what a row says."""
+    return row.role == "user" and not row.scaffold and row.handoff != "standalone"
+
+
+def had_no_user(later: Sequence[LightRow]) -> bool:
+    """Whether the first compaction in these rows says that it found nothing in context that a person typed."""
+    handoffs = [at for at, row in enumerate(later) if row.handoff]
+    first = later[: handoffs[1]] if len(handoffs) > 1 else later
+    return bool(handoffs) and any(row.of_compaction and row.text.startswith(NO_USER_START) for row in first)
 
 
 def shorter(row: LightRow, full: LightRow) -> bool:

@@ -15,6 +15,7 @@ class Chains:
         self.root: dict[int, int] = {}  # row id -> message id
         self.others: dict[int, tuple[int, ...]] = {}  # row id -> further messages that were merged into the row
         self.named: dict[str, int] = {}  # the owner's name for a message -> message id
+        self._written: set[str] = set()  # names of rows that a compaction wrote in a user's name
         self._asked: dict[str, int] = {}  # text of a user's row -> id of the newest such row
 
     def of(self, row_id: int) -> tuple[int, ...]:
@@ -33,9 +34,10 @@ class Chains:
         """Take in a row: one more of the messages that it says it carries, or a message of its own."""
         messages = self.said_by(row)
         if row.handoff == "standalone" or row.of_compaction or (row.restated and messages):
+            self._written.add(row.uid)
             if row.restated or row.absorbed:  # what the agent wrote, with somebody's message in it
                 self._carry(row, messages)
-        elif row.uid in self.named:
+        elif row.uid in self.named or (row.uid in self._written and messages):
             self._carry(row, messages)
         else:
             self.rows[row.id] = []

@@ -32,15 +32,15 @@ from . import uids
 from .alignment import (
     LightRow,
     Pair,
-    head_run,
-    opening_run,
+    longest_head,
+    longest_tail,
     orphans,
     repeats_its_start,
     repetition,
-    tail_run,
+    until_said,
     with_telling_times,
 )
-from .blocks import Block, first_kept, shorter, slipped
+from .blocks import Block, first_kept, had_no_user, is_typed, shorter, slipped
 from .chains import Chains
 from .history_types import Boundary, Entry, History
 from .known import KnownBlock, borne_out
@@ -54,18 +54,19 @@ def build(rows: Sequence[LightRow], known: Iterable[KnownBlock] = (), undone: It
     Of the `known` blocks, those that the rows do not bear out any more are left aside. `undone` are handoffs of blocks
     that somebody else wrote and that are known to have been undone.
     """
-    ours = borne_out(known, rows)
-    openings, carried = openers(rows, ours)
+    ours, undone = borne_out(known, rows), set(undone)
+    openings, carried = openers(rows, {*ours, *undone})
     stamps = {row.id: (row.handoff_key, row.time) for row in rows if row.handoff}
     moments = {row.id: row.time for row in rows}
     rows = with_telling_times(rows)
-    reading = _Reading(stamps, carried, ours, {row.id: row for row in rows}, moments, set(undone))
+    reading = _Reading(stamps, carried, ours, {row.id: row for row in rows}, moments, undone)
     reading.pending.extend(rows[: openings[0]] if openings else rows)
     for index, end in pairwise([*openings, len(rows)]):
         reading.compaction(rows[index], rows[index + 1 : end], newest=end == len(rows))
     reading.settle()
     chains = reading.chains
-    entries = [entry for rows in chains.rows.values() if (entry := _entry(rows, chains)) is not None]
+    block_of = {row_id: each.handoff_id for each in reading.boundaries for row_id in each.block_ids}
+    entries = [entry for rows in chains.rows.values() if (entry := _entry(rows, chains, block_of)) is not None]
     message_of = {row_id: entry.id for entry in entries for row_id in entry.rows}
     message_of |= {row_id: root for row_id in chains.others if (root := chains.root[row_id]) in message_of}
     settled = reading.closed and bool(reading.generation) and not repeats_its_start(reading.generation)
@@ -73,9 +74,6 @@ def build(rows: Sequence[LightRow], known: Iterable[KnownBlock] = (), undone: It
 
 
 # -- blocks ----------------------------------------------------------------------------------------------------------
-
-
-_ONE_WRITE = 1.0  # seconds: an agent that lost its copies' times stamps them all while it writes the block
 
 
 class _Reading:
@@ -99,19 +97,22 @@ class _Reading:
         # Rows that a block of ours which stands was made from: they were in context then, so theirs was not undone.
         self.our_sources = {source for block in ours.values() if not block.undone for source in block.copies.values()}
         self.rows = rows
-        self.last = {row.uid: row.id for row in rows.values()}  # the newest row of each name
+        self.names = uids.Names(rows, moments)
         self.chains = Chains()
         self.generation: list[LightRow] = []
         self.opened_by = 0  # rows of the generation that its block has
         self.pending: list[LightRow] = []  # rows since the last block, among them the next block's head copies
         self.boundaries: list[Boundary] = []
-        self.handoffs: dict[str, int] = {}  # the owner's name for a handoff -> its row
         self.closed = True  # whether it is known where the newest block ends, whatever may follow
 
     def compaction(self, handoff: LightRow, after: Sequence[LightRow], *, newest: bool) -> None:
         """Take in a handoff and the rows up to the next one."""
         ours, self.closed = self.ours.get(handoff.id), True
-        block = None if ours else self._named(handoff, after, newest)
+        block = None if ours else self._named(handoff, after)
+        if block is None and (left := self._left(handoff, after)):
+            self._settle_but(left)
+            self.pending = [row for row in after if row.id > left[-1].id]
+            return
         if block is None and not ours:
             self.pending = uids.believed(self.pending, handoff, after)
             after = uids.believed(after, handoff, after)
@@ -122,15 +123,28 @@ class _Reading:
             self._stands(handoff, block)
         self.pending.extend([row for row in after if row.id > block.rows[-1].id])
 
-    def _named(self, handoff: LightRow, after: Sequence[LightRow], newest: bool) -> Block | None:
+    def _not_ours(self, after: Sequence[LightRow]) -> list[LightRow]:
+        """The rows behind a handoff up to the first that a block of ours has."""
+        return list(takewhile(lambda row: row.id not in self.our_ids, after))
+
+    def _left(self, handoff: LightRow, after: Sequence[LightRow]) -> list[LightRow]:
+        """What is left of a block that was undone, where the rows that its copies were made from are deleted."""
+        ours = self.ours.get(handoff.id)
+        if ours is None:
+            return self.names.left(handoff, self.pending, after)
+        if not ours.undone or handoff.state != "out" or any(row_id in self.rows for row_id in ours.copies.values()):
+            return []
+        return [row for row in (*self.pending, handoff, *after) if row.id in {handoff.id, *ours.copies}]
+
+    def _named(self, handoff: LightRow, after: Sequence[LightRow]) -> Block | None:
         """The block by the names that its rows have; None where no copy has the name of an earlier row."""
         chains = self.chains
-        known = ChainMap(chains.named, self.handoffs, {row.uid: row.id for row in reversed(self.pending) if row.uid})
-        told = after if newest else uids.without_next_head(after, known)
+        known = ChainMap(chains.named, self.names.left_behind(handoff), self.names.first)
+        carried, told = self.stamps[handoff.id] in self.carried, self._not_ours(after) if handoff.uid else []
         opening = uids.head_of(self.pending, known, (), handoff) if handoff.uid else []
-        behind = uids.tail_of(handoff, told, known, opening) if handoff.uid else []
+        behind = uids.tail_of(handoff, told, known, opening, carried=carried)
         opening = uids.head_of(self.pending, known, behind, handoff) if handoff.uid else []
-        if not opening and not any(row.uid in known for row in (handoff, *behind)):
+        if not opening and not any(known.get(row.uid, row.id) < handoff.id for row in (handoff, *behind)):
             return None
         self._settle_but(opening)
         sources = self._sources()
@@ -143,12 +157,7 @@ class _Reading:
                 if row.uid in copied:
                     yield row, copied[row.uid]
 
-        block = Block([*opening, handoff, *behind], list(pairs(opening)), list(pairs([handoff, *behind])))
-        for row in slipped(self.generation, block):
-            under = replace(row, state="under")
-            self.generation[self.generation.index(row)] = under
-            chains.replace(row, under)
-        return block
+        return Block([*opening, handoff, *behind], list(pairs(opening)), list(pairs([handoff, *behind])))
 
     def _sources(self) -> dict[int, list[LightRow]]:
         """For each message the rows of the generation that were in context when it ended, but for take-backs: all of
@@ -167,7 +176,7 @@ class _Reading:
         """The block by the times of its rows; None where they do not tell."""
         write = self._write(handoff)
         opening = write.before(self.pending)
-        behind = write.behind(list(takewhile(lambda row: row.id not in self.our_ids, after)), opening)
+        behind = write.behind(self._not_ours(after), opening)
         head, tail = write.sources(opening, behind)
         if not (head or tail):
             return None
@@ -184,7 +193,12 @@ class _Reading:
 
     def _aligned(self, handoff: LightRow, after: Sequence[LightRow], ours: KnownBlock | None) -> Block:
         """The block by the map of the run that wrote it, or by lining up."""
-        head = self._known(ours, self.pending) if ours else self._head(handoff)
+        messages = [*self.chains.newest(), *self.pending]
+        head = (
+            self._known(ours, self.pending)
+            if ours
+            else longest_head(messages, [*self.generation, *self.pending], self.pending, handoff)
+        )
         self._settle_but([copy for copy, _ in head])
         self._join_orphans()
         tail = self._known(ours, [handoff, *after]) if ours else self._tail(handoff, after)
@@ -223,9 +237,13 @@ class _Reading:
         # What an undo brings back is carried on, or summarised, by the next compaction.
         ended = max(row.id for row in block.rows)
         kept = [source for copy, source in block.tail if source.uid and not copy.restated]
-        if kept:
-            return any(row.state != "out" or self.last[row.uid] > ended for row in kept)
-        return self._may_have_come_back([row for row in self.rows.values() if row.id > ended])
+        later = [row for row in self.rows.values() if row.id > ended]
+        if not kept:
+            return self._may_have_come_back(later)
+        gone = [row for row in kept if row.state == "out" and self.names.last[row.uid] <= ended]
+        if gone and (len(gone) == len(kept) or min(gone, key=lambda row: row.id).role != "user"):
+            return False
+        return not (any(map(is_typed, self.generation)) and had_no_user(later))
 
     def _may_have_come_back(self, later: Sequence[LightRow]) -> bool:
         """Whether the generation may have been in context again, as an undo brings it back, given all later rows.
@@ -252,37 +270,19 @@ class _Reading:
             if shown and self.chains.of(copy.id) != self.chains.of(source.id):  # an undone block lets one settle twice
                 self.chains.join(copy, source)
 
-    def _head(self, handoff: LightRow) -> list[Pair]:
-        """Head copies equal the generation's first rows, or the first messages if the agent kept them in memory."""
-        in_generation = opening_run([*self.generation, *self.pending], self.pending, handoff)
-        return in_generation or head_run([*self.chains.newest(), *self.pending], self.pending, handoff)
-
-    def _until_new(self, handoff: LightRow, rows: list[LightRow]) -> list[LightRow]:
-        """The rows before the first one that was said after the compaction: it and what follows are nobody's copies."""
-        if handoff.handoff == "merged" or not handoff.time:
-            return rows
-        times = {row.time for row in (*self.generation, *self.chains.newest())}
-        said = (
-            at
-            for at, row in enumerate(rows)
-            if row.time > handoff.time + _ONE_WRITE and row.time not in times and not row.scaffold
-        )
-        return rows[: next(said, len(rows))]
-
     def _tail(self, handoff: LightRow, after: Sequence[LightRow]) -> list[Pair]:
-        """Tail copies line up with the last rows of the generation, or with the last messages: an agent that compacts
-        from memory reaches back behind the last boundary. The longer of the two holds.
-        """
-        told = [row for row in takewhile(lambda row: row.id not in self.our_ids, after) if row.handoff != "standalone"]
-        carrier = [handoff] if handoff.handoff == "merged" else []
-        until_new = self._until_new(handoff, told)
+        told = [row for row in self._not_ours(after) if row.handoff != "standalone"]
+        messages = self.chains.newest()
+        until_new = until_said(told, handoff, {row.time for row in (*self.generation, *messages)})
         self.closed = len(until_new) < len(told) or any(row.id in self.our_ids for row in after)
-        candidates = [*carrier, *until_new]
-        rows = [row for row in self.generation if row.handoff != "standalone"]
-        return max(tail_run(self.chains.newest(), candidates), tail_run(rows, candidates), key=len)
+        return longest_tail(
+            messages, self.generation, [*([handoff] if handoff.handoff == "merged" else []), *until_new]
+        )
 
     def _stands(self, handoff: LightRow, block: Block) -> None:
         copies, of = [*block.head, *block.tail], self.chains.of
+        if any(source.uid == copy.uid != "" for copy, source in copies):
+            self._summarise(slipped(self.generation, block))
         before = self._before({source.id for _, source in copies})
         kept = dict.fromkeys(message for _, source in copies for message in of(source.id))
         away = dict.fromkeys(message for row in before for message in of(row.id) if message not in kept)
@@ -315,9 +315,13 @@ class _Reading:
             if row.id in sources:
                 self.chains.join(row, *sources[row.id])
         self._add(row for row in block.rows if row.id not in self.chains.root)
-        if handoff.uid:
-            self.handoffs.setdefault(handoff.uid, handoff.id)
         self.generation, self.opened_by = block.rows, len(block.rows)
+
+    def _summarise(self, rows: Iterable[LightRow]) -> None:
+        for row in rows:
+            under = replace(row, state="under")
+            self.generation[self.generation.index(row)] = under
+            self.chains.replace(row, under)
 
     def _before(self, copied: set[int]) -> list[LightRow]:
         """The rows that a compaction found in context, given those that it copied.
@@ -341,8 +345,11 @@ class _Reading:
 # -- messages --------------------------------------------------------------------------------------------------------
 
 
-def _entry(rows: list[LightRow], chains: Chains) -> Entry | None:
-    newest = next((row for row in reversed(rows) if row.state == "live"), rows[-1])
+def _entry(rows: list[LightRow], chains: Chains, block_of: Mapping[int, int]) -> Entry | None:
+    last = block_of.get(rows[-1].id, rows[-1].id)
+    latest = [row for row in reversed(rows) if block_of.get(row.id, row.id) == last]  # one block may have it twice
+    newest = next((row for row in reversed(rows) if row.state == "live"), latest[0])
+    newest = next((row for row in (newest, *latest) if row.state != "out"), newest)
     if newest.state == "out":
         return None
     alone = [row for row in rows if row.id not in chains.others and not (row.restated or row.of_compaction)]

@@ -13,7 +13,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import dropwhile, takewhile
+from itertools import dropwhile, takewhile, zip_longest
 from typing import Any
 
 from .alignment import LightRow
@@ -51,21 +51,19 @@ def head_of(
     """The rows at the end of `pending` that belong to the block of the handoff behind them: copies, by their names, in
     the order of their messages, and none that the tail has too. Copies before those were written anew earlier.
     """
-    first: dict[str, int] = {}
-    for row in pending:
-        first.setdefault(row.uid, row.id)
-    kept, before = {row.uid for row in tail}, float("inf")
+    kept, before, pulled = {row.uid for row in tail}, float("inf"), False
     head: list[LightRow] = []
     for row in reversed(pending):
-        message = known.get(row.uid, first[row.uid])
-        is_copy = bool(row.uid) and message < row.id
-        if not is_copy or row.uid in kept or (handoff.state == "live" != row.state):
+        message = known.get(row.uid, row.id)
+        if message >= row.id or row.uid in kept or (handoff.state == "live" != row.state):
             break
         if row.handoff != "standalone" and not row.restated:
             if message >= before:
-                head += [row] if row.role == "user" else []  # the newest request, put before an assistant that leads
-                break
-            before = message
+                if row.role != "user" or pulled:
+                    break
+                pulled = True  # the newest request, put before an assistant that leads
+            else:
+                before = message
         head.append(row)
     return list(dropwhile(_is_restated, reversed(head)))  # a request is repeated at the end of a block
 
@@ -74,45 +72,87 @@ def _is_restated(row: LightRow) -> bool:
     return row.restated
 
 
-def without_next_head(after: Sequence[LightRow], known: Mapping[str, int]) -> Sequence[LightRow]:
-    """The rows between two handoffs without the head of the second one's block, where that follows directly upon the
-    tail of the first: from there on messages begin anew.
-    """
-    before = float("inf")
-    for at in range(len(after) - 1, -1, -1):
-        row = after[at]
-        if row.uid not in known:
-            return after
-        if row.handoff != "standalone" and not row.restated:
-            if known[row.uid] >= before:
-                said = {known[uid] for each in after[:at] for uid in (each.uid, *each.absorbed) if uid in known}
-                end = at if row.role == "user" and known[row.uid] in said else at + 1
-                return after[: end + sum(1 for _ in takewhile(_is_restated, after[end:]))]
-            before = known[row.uid]
-    return after
-
-
 def tail_of(
-    handoff: LightRow, after: Sequence[LightRow], known: Mapping[str, int], opening: Sequence[LightRow]
+    handoff: LightRow,
+    after: Sequence[LightRow],
+    known: Mapping[str, int],
+    opening: Sequence[LightRow] = (),
+    *,
+    carried: bool = False,
 ) -> list[LightRow]:
     """The rows behind a handoff that belong to its block: copies, by their names, and what the agent wrote for itself
     between them, or behind them where a compaction alone writes such rows. `opening` may be the block's head.
 
-    Take-backs go from the end: behind a handoff that is out, the whole block is.
+    Take-backs go from the end: behind a handoff that is out, the whole block is, unless a later one `carried` it along.
     """
     block: list[LightRow] = []
     waiting: list[LightRow] = []
-    seen = {handoff.uid, *handoff.absorbed}
-    if handoff.state == "out" and all(row.state == "out" for row in opening):
-        seen |= {row.uid for row in opening}
-    for row in after:
-        if (row.uid in seen and not row.restated) or (handoff.state == "out" != row.state):
+    own = {handoff.uid, *handoff.absorbed}
+    seen, opened, newest = set[str](), {row.uid for row in opening}, -1
+    for row, following in zip_longest(after, after[1:]):
+        place = known.get(row.uid, row.id)
+        twice = row.uid in seen or (row.uid in own and bool(row.handoff))
+        if (twice and not row.restated) or (handoff.state == "out" != row.state and not carried):
             break  # nothing is kept twice: the agent wrote its transcript anew
+        again = row.uid in opened and place < newest  # the next block begins with what this one did
+        pulled = row.role == "user" and (following is None or following.uid not in (opened if again else seen))
+        if (again or row.uid in own) and not (pulled or row.restated):
+            break
         waiting.append(row)
-        if row.uid in known or row.restated or row.of_compaction:
+        if place < handoff.id or row.restated or row.of_compaction:
             block += waiting
             waiting = []
+            newest = newest if row.restated else max(newest, place)
         elif not row.scaffold:
             break
         seen.add(row.uid)
     return block
+
+
+class Names:
+    """Where each name stands among all rows of a session: its `first` and its `last` row. `moments` are the rows' times
+    as stored.
+    """
+
+    def __init__(self, rows: Mapping[int, LightRow], moments: Mapping[int, float]) -> None:
+        self.rows, self.moments = rows, moments
+        self.first = {row.uid: row.id for row in reversed([*rows.values()]) if row.uid}
+        self.last = {name: row.id for row in rows.values() for name in (row.uid, *row.absorbed) if name}
+
+    def left(self, handoff: LightRow, pending: Sequence[LightRow], after: Sequence[LightRow]) -> list[LightRow]:
+        """What is left of a block that was undone, where the agent wrote its messages anew since and deleted the rows
+        that they had: only later rows have their names. Nobody took it back: what is taken back does not come again.
+        """
+        if handoff.state != "out":
+            return []
+        again = self._again(handoff)
+        behind = list(takewhile(self._is_left, tail_of(handoff, after, again)))
+        opening = head_of(pending, again, behind, handoff)
+        opening = list(takewhile(self._is_left, reversed(opening)))[::-1]
+        return [*opening, handoff, *behind] if opening or behind else []
+
+    def left_behind(self, handoff: LightRow) -> dict[str, int]:
+        """The names of rows that were left so behind a handoff, among copies of rows that are still there.
+
+        They were said before it; where it has the time of a message, only what it carries itself tells that rows were
+        deleted.
+        """
+        alone = handoff.handoff == "merged" and self.first.get(handoff.uid) == handoff.id
+        if handoff.state != "out" or (handoff.handoff == "merged" and not alone):
+            return {}
+        until = float("inf") if alone else self.moments[handoff.id]
+        return {
+            uid: place
+            for uid, place in self._again(handoff).items()
+            if self.first[uid] > handoff.id and self._is_left(self.rows[self.first[uid]])
+            if self.moments[self.first[uid]] < until
+        }
+
+    def _again(self, handoff: LightRow) -> dict[str, int]:
+        """The names that come again behind a handoff, in order, each before any row."""
+        newest, first = max(self.rows), self.first
+        return {uid: at - newest - 1 for uid, at in self.last.items() if at > handoff.id and at > first.get(uid, at)}
+
+    def _is_left(self, row: LightRow) -> bool:
+        """Whether a row is out, and no row before it has its name."""
+        return row.state == "out" and self.first.get(row.uid, row.id) == row.id
