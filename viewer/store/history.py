@@ -108,11 +108,11 @@ class _Reading:
     def compaction(self, handoff: LightRow, after: Sequence[LightRow], *, newest: bool) -> None:
         """Take in a handoff and the rows up to the next one."""
         ours, self.closed = self.ours.get(handoff.id), True
-        block = None if ours else self._named(handoff, after)
-        if block is None and (left := self._left(handoff, after)):
+        if left := self._left(handoff, after):
             self._settle_but(left)
             self.pending = [row for row in after if row.id > left[-1].id]
             return
+        block = None if ours else self._named(handoff, after)
         if block is None and not ours:
             self.pending = uids.believed(self.pending, handoff, after)
             after = uids.believed(after, handoff, after)

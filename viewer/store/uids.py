@@ -95,8 +95,8 @@ def tail_of(
         if (twice and not row.restated) or (handoff.state == "out" != row.state and not carried):
             break  # nothing is kept twice: the agent wrote its transcript anew
         again = row.uid in opened and place < newest  # the next block begins with what this one did
-        pulled = row.role == "user" and (following is None or following.uid not in (opened if again else seen))
-        if (again or row.uid in own) and not (pulled or row.restated):
+        pulled = following is None or following.uid not in (opened if again else seen)
+        if (again and row.role != "user") or ((again or row.uid in own) and not (pulled or row.restated)):
             break
         waiting.append(row)
         if place < handoff.id or row.restated or row.of_compaction:
@@ -107,6 +107,18 @@ def tail_of(
             break
         seen.add(row.uid)
     return block
+
+
+def _until_anew(rows: Sequence[LightRow], places: Mapping[str, int], opening: Iterable[LightRow]) -> list[LightRow]:
+    """The first of these rows, up to where messages begin anew: with those that a block opens with, or out of order."""
+    opened, newest, found = {row.uid for row in opening}, min(places.values(), default=0), list[LightRow]()
+    for row in rows:
+        place = places.get(row.uid, newest)
+        if row.uid in opened or (place < newest and row.role != "user"):
+            break
+        newest = max(newest, place)
+        found.append(row)
+    return found
 
 
 class Names:
@@ -122,30 +134,33 @@ class Names:
     def left(self, handoff: LightRow, pending: Sequence[LightRow], after: Sequence[LightRow]) -> list[LightRow]:
         """What is left of a block that was undone, where the agent wrote its messages anew since and deleted the rows
         that they had: only later rows have their names. Nobody took it back: what is taken back does not come again.
+
+        That is so where the handoff carries a message that nothing older has, or where such a copy is next to it.
         """
         if handoff.state != "out":
             return []
         again = self._again(handoff)
-        behind = list(takewhile(self._is_left, tail_of(handoff, after, again)))
-        opening = head_of(pending, again, behind, handoff)
-        opening = list(takewhile(self._is_left, reversed(opening)))[::-1]
-        return [*opening, handoff, *behind] if opening or behind else []
+        carries = handoff.handoff == "merged" and handoff.uid in again and self._is_left(handoff)
+        opening = list(takewhile(self._is_left, reversed(head_of(pending, again, (), handoff))))[::-1]
+        behind = tail_of(handoff, after, again)
+        if not all(row.uid == each.uid for row, each in zip(behind, opening, strict=False)):
+            kept = {row.uid for row in behind}
+            opening = opening if kept.isdisjoint(row.uid for row in opening) else []
+        behind = _until_anew(behind, again, opening)
+        if not carries:
+            said = self.left_behind(handoff)
+            behind = list(takewhile(lambda row: row.uid in said, behind))
+        return [*opening, handoff, *behind] if carries or behind else []
 
     def left_behind(self, handoff: LightRow) -> dict[str, int]:
-        """The names of rows that were left so behind a handoff, among copies of rows that are still there.
-
-        They were said before it; where it has the time of a message, only what it carries itself tells that rows were
-        deleted.
-        """
-        alone = handoff.handoff == "merged" and self.first.get(handoff.uid) == handoff.id
-        if handoff.state != "out" or (handoff.handoff == "merged" and not alone):
+        """The names of rows that were left so behind a handoff with a time of its own: they were said before it."""
+        if handoff.state != "out" or handoff.handoff != "standalone":
             return {}
-        until = float("inf") if alone else self.moments[handoff.id]
         return {
             uid: place
             for uid, place in self._again(handoff).items()
             if self.first[uid] > handoff.id and self._is_left(self.rows[self.first[uid]])
-            if self.moments[self.first[uid]] < until
+            if self.moments[self.first[uid]] < self.moments[handoff.id]
         }
 
     def _again(self, handoff: LightRow) -> dict[str, int]:
