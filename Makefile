@@ -1,4 +1,4 @@
-# make run | test | lint | bench. Each makes .venv and installs what it needs first; nothing else is touched.
+# make run | check | test | lint | bench. Each makes .venv and installs what it needs first; nothing else is touched.
 
 PYTHON ?= python3
 VENV := .venv
@@ -7,10 +7,11 @@ PIP := $(PY) -m pip --disable-pip-version-check -qq
 CHROMIUM := chromium chromium-browser google-chrome
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint bench chromium
+.PHONY: help run check test lint bench chromium
 
 help:
 	@echo 'make run     everything, then serve on http://127.0.0.1:8000 (HOST and PORT change that); prints a sign-in link'
+	@echo 'make check   the quick tests: engine, stores, lists, API; about a minute and a half, no browser, no PostgreSQL'
 	@echo 'make test    all tests; installs Chromium first where that needs nobody'
 	@echo 'make lint    ruff, mypy, layering rules, missing migrations'
 	@echo 'make bench   how long the slow things take'
@@ -22,6 +23,14 @@ run: $(VENV)/.installed
 # A test file stays in one process: its fixtures are shared.
 test: $(VENV)/.tests-installed chromium
 	@$(PY) -m pytest -n auto --maxprocesses 4 --dist loadfile $(ARGS)
+
+# The rest needs agents, a browser, PostgreSQL or processes, or waits; SLOW is what takes longest of these directories.
+QUICK := compaction store catalog api test_access.py test_settings.py test_bad_requests.py
+SLOW := compaction/test_details compaction/test_rules_rounds compaction/test_commands compaction/test_survival \
+  compaction/test_real_transcripts store/test_boring store/test_refusals store/test_search catalog/test_histories \
+  catalog/test_keeping catalog/test_postgres
+check: $(VENV)/.tests-installed
+	@$(PY) -m pytest -n auto --maxprocesses 4 --dist loadfile $(SLOW:%=--ignore=tests/%.py) $(ARGS) $(QUICK:%=tests/%)
 
 lint: $(VENV)/.tests-installed
 	@$(VENV)/bin/ruff check .
