@@ -117,11 +117,11 @@ CUT_SHORT = "[... {:,} characters left out]"  # behind the start of a long argum
 # ends as its marker does, so that it cannot become one together with the text beside it.
 NEUTRAL = {END_MARKER: "[end of summary]", MERGE_DELIMITER: "(end of prior context)"}
 # Hermes' gateway sends the file for each "MEDIA:/path" in a reply, in any case and anywhere on a line, so a model that
-# repeats one from a summary sends the file again (hermes-agent #14665). Read in 0.19 and 0.22: `extract_media`
-# (gateway/platforms/base.py) wants a path from "/", "~/" or a drive, or anything in quotes, and blanks code, quotations
-# and JSON first, so that what stands behind those counts too; an adapter takes any word behind the capitals.
+# repeats one from a summary sends it again (hermes-agent #14665). Read in 0.19 and 0.22 (gateway/platforms/base.py):
+# `extract_media` wants a path from "/", "~/" or a drive, or anything in quotes, and blanks code, quotations and JSON
+# first; an adapter takes any word. `extract_local_files` sends bare paths to files that are there, behind a colon none.
 MEDIA_DIRECTIVE = re.compile(r"MEDIA:[^\S\n]*|(?i:media):[^\S\n]*(?=\s*[*_]{0,3}(?:[`\"'>/~]|[A-Za-z]:[/\\]))")
-MEDIA_NAMED = "[media] "  # and its path
+MEDIA_NAMED, MEDIA_PATH = "[media] ", re.compile(r"(?<=\[media\]) (?=~?/|[A-Za-z]:[/\\])")
 
 # --- rules of the workspace ------------------------------------------------------------------------------------------
 # Tag, titles and both limits are those of OpenClaw's enforcement after a compaction (PR #18049, #34556); the files are
@@ -237,7 +237,7 @@ def defused(text: str) -> str:
 
 def without_directives(text: str) -> str:
     """The text with the files of `MEDIA:` directives named in words that no gateway acts on."""
-    return MEDIA_DIRECTIVE.sub(MEDIA_NAMED, text)
+    return MEDIA_PATH.sub(":", MEDIA_DIRECTIVE.sub(MEDIA_NAMED, text))
 
 
 # --- reading: positions in a list of blocks --------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""No summary and no transcript for a model holds what a gateway sends a file for."""
+"""No summary and no transcript for a model holds a directive for which a gateway sends a file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ from tests.work import within
 _GATEWAY = re.compile(r"(?i)media:\s*(?:[`\"'][^\n]|~?/|[a-z]:[/\\])")
 _ADAPTER = re.compile(r"MEDIA:\s*\S")  # plugins/platforms/simplex/adapter.py, mcp_serve.py
 _BLANKED = re.compile(r"(?m)```[^\n]*\n[\s\S]*?```|`[^`\n]+`|^>.*$|(?<=[:,{\[])\s*\"(?:[^\"\\\n]|\\.)*\"")
-_WORD = re.compile(r"(?i)media:|\[media\]|\s")
+# And a bare path that is a file there, unless one of these stands before it (`extract_local_files`).
+_BARE = re.compile(r"(?<![/:\w.])(?:/|[A-Za-z]:[/\\])(?:[\w.-]+[/\\])*[\w.-]+\.(?:png|csv|pdf)\b")
+_WORD = re.compile(r"(?i)media:|\[media\]:?|\s")
 
 
 def sent(text: str) -> list[str]:
@@ -54,6 +56,14 @@ def test_a_directive_keeps_its_path_and_sends_nothing(text: str) -> None:
     plain = protocol.defused(text)
     assert not sent(plain) and protocol.defused(plain) == plain
     assert _WORD.sub("", plain) == _WORD.sub("", text), "nothing else changes"
+
+
+@pytest.mark.parametrize(
+    "text", ["MEDIA:/tmp/photo.png", "media: /tmp/a.pdf.", "**MEDIA:C:\\out\\a.csv**", "- Media:/a.png"]
+)
+def test_nor_is_its_path_sent_as_a_bare_one_where_all_of_it_is_repeated(text: str) -> None:
+    assert not _BARE.search(protocol.defused(text))
+    assert _BARE.search(re.sub("(?i)media:", "", text)), "without the mark before it, it would be"
 
 
 @pytest.mark.parametrize("text", ["Social media: three posts.", "media: 3\nmultimedia: yes", "@media (x) {}", "MEDIA"])

@@ -70,6 +70,12 @@ class Driver:
         found, _ = base.BasePlatformAdapter.extract_media(text)
         return [*(path for path, _ in found), *asked]
 
+    def bare_files(self, text: str) -> list[str]:
+        """The files on its disk that its gateway would send for bare paths in a reply."""
+        base: Any = importlib.import_module("gateway.platforms.base")
+        found: list[str] = base.BasePlatformAdapter.extract_local_files(text)[0]
+        return found
+
     def threats(self, text: str) -> list[str]:
         """What its scanner for injected orders finds, by the rules for what goes into memory: its strictest."""
         found: list[str] = importlib.import_module("tools.threat_patterns").scan_for_threats(text, scope="strict")

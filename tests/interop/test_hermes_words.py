@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -45,3 +46,24 @@ def test_its_gateway_finds_nothing_to_send_in_a_summary(hermes: Hermes, directiv
     if directive != "MEDIA:photo.png":  # which another adapter takes
         assert hermes.ask("media", text=directive) != []
     assert hermes.ask("media", text=protocol.handoff_text(directive)) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "reply", "sent"),
+    [
+        ("plan.md", "Read {}.", True),
+        ("plan.md", "- {}: written", True),
+        ("plan.md", "Read `{}`.", False),
+        ("plan.md", "```\n{}\n```", False),
+        ("plan.md", "file:{}", False),
+        ("main.py", "Read {}.", False),
+    ],
+)
+def test_its_gateway_sends_bare_paths_of_some_kinds(
+    hermes: Hermes, tmp_path: Path, name: str, reply: str, sent: bool
+) -> None:
+    """The facts of docs/hermes.md, section 3."""
+    path = tmp_path / name
+    path.write_text("x")
+    assert hermes.ask("bare_files", text=reply.format(path)) == [str(path)] * sent
+    assert hermes.ask("bare_files", text=protocol.handoff_text(f"Sent as MEDIA:{path}")) == []
