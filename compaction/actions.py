@@ -135,13 +135,13 @@ def _told_file(work: Work, detail: int) -> str:
 
 
 def _code_names(work: Work) -> list[str]:
-    """Names that the newest edits define or call, the newest first."""
+    """Names that the newest edits define, or else call, the newest first."""
     texts = [
         text for deed in reversed(work.deeds) for key in _TEXTS if isinstance(text := deed.arguments.get(key), str)
     ]
     defined = dict.fromkeys(name for text in texts[:8] for name in defined_in(text[:20_000]))
-    called = dict.fromkeys(name for text in texts[:8] for name in called_in(text[:20_000]) if name not in defined)
-    return [redact(name) for name in [*defined, *called][:_NAMED]]
+    called = dict.fromkeys(name for text in texts[:8] for name in called_in(text[:20_000]))
+    return [redact(name) for name in [*(defined or called)][:_NAMED]]
 
 
 def written_in(deed: Deed) -> list[str]:

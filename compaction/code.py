@@ -1,17 +1,17 @@
-"""Names that written code defines, and functions of other modules it calls; the language's own are none."""
+"""Names of code: what it defines, what it calls elsewhere, names of several parts; the language's own are none."""
 
 from __future__ import annotations
 
 import re
-from collections import Counter as Tally
 from collections.abc import Iterable
+from typing import Literal, NamedTuple
 
-from .names import names_of
+from .names import Name, names_of
 from .sentences import set_of
 
 _DEFINED = re.compile(
     r"(?<![\w.])(?:def|defp|defmodule|defmacro|defstruct|class|function|func|fn|fun|interface|type|struct|enum|trait"
-    r"|const|let|var|val|CREATE TABLE"
+    r"|(?<![^\n])(?:export\s)?(?:const|let|var|val)|CREATE TABLE"  # indented, they are local
     r"|create table)\s+(?:async\s+)?(?:\([^)\n]{0,60}\)\s*)?\*?([A-Za-z_][\w.]{2,60}[!?]?)"
     r"(?=\s*[(=:{<,;]|\s+do\b|\s+(?:extends|implements)\b|\s*\n|\s*$)"
 )
@@ -61,8 +61,8 @@ _COMMON = set_of(
     FileNotFoundError isinstance issubclass setattr getattr hasattr sys_path JavaScript TypeScript GitHub
     README node_modules"""
 )
-_MOST = 400  # code names worth a list
-_LONGEST_CODE = 20_000  # characters of one piece of written code that are read
+_LONGEST_CODE = 20_000  # characters of one piece that are read
+_MOST_READ = 600_000  # characters that are read in all
 
 
 def _used_in(text: str) -> list[str]:
@@ -75,19 +75,29 @@ def _used_in(text: str) -> list[str]:
     return [*(name for name in _COMPOUND.findall(text) if name not in _COMMON), *dotted]
 
 
-def code_names(written: Iterable[Iterable[str]]) -> dict[str, int]:
-    """Names that written code defines, calls elsewhere or uses in several pieces, each with the number of pieces.
+class Piece(NamedTuple):
+    """A text of a coding session: how its names were met, how many messages ago."""
 
-    `written` are the pieces of each call, the newest call first; the most used and the newest come first.
-    """
-    used: Tally[str] = Tally()
-    own: dict[str, None] = {}
-    for texts in written:
-        pieces = [text[:_LONGEST_CODE] for text in texts]
-        defined = [name for text in pieces for name in defined_in(text)]
-        called = [name for text in pieces for name in called_in(text)]
-        own.update(dict.fromkeys([*defined, *called]))
-        used.update(dict.fromkeys([*defined, *called, *(name for text in pieces for name in _used_in(text))]).keys())
-    wanted = [name for name in used if len(name) > 3 and not (name.isalpha() and name.islower())]  # "range" says little
-    wanted.sort(key=lambda name: (used[name] == 1 and name not in own, -used[name]))
-    return {name: used[name] for name in wanted[:_MOST]}
+    how: Literal["said", "called", "written", "printed"]
+    age: int
+    text: str
+
+
+def code_in(text: str) -> Iterable[str]:
+    """The distinct names of code in a text: what it defines, calls elsewhere, and uses, if it has several parts."""
+    found = dict.fromkeys((*defined_in(text), *called_in(text), *_used_in(text)))
+    return (name for name in found if len(name) > 3 and not (name.isalpha() and name.islower()))  # "range" says little
+
+
+def code_names(newest: Iterable[Piece]) -> dict[str, Name]:
+    """Names of code in the pieces, the newest first, which are read up to a limit in all."""
+    found: dict[str, Name] = {}
+    left = _MOST_READ
+    for piece in newest:
+        text = piece.text[: min(_LONGEST_CODE, left)]
+        left -= len(text)
+        for name in code_in(text):
+            known = found.setdefault(name, Name("id", age=piece.age))
+            setattr(known, piece.how, getattr(known, piece.how) + 1)
+            known.age = min(known.age, piece.age)
+    return found

@@ -7,10 +7,11 @@ from itertools import chain, islice
 
 from . import facts as f
 from .actions import Work, in_short, times
+from .code import code_in
 from .deeds import LONG_COMMAND, path_of, raw_command
 from .folders import MORE
 from .lines import clip, distinct
-from .listed import ends_of
+from .listed import ends_of, starts_of
 from .material import NEWEST, Material
 from .names import names_of, words_of
 from .ranking import Ranked
@@ -54,6 +55,7 @@ NEW_LINES = 3  # of what was done, before one of an earlier summary
 COUNTS = 60  # characters of what such a command counted
 COMMANDS_SHARE = 0.25  # of what is left behind the lines: commands told by their names alone
 ALSO_RAN = "Also ran: "
+BATCH = 16  # names of each kind taken by turns
 COURTESY = 22  # bytes of a reply that tells nothing of the state, unless it has a number
 _OPEN, _ANSWERED = "Open: ", "Answered: "
 
@@ -279,8 +281,9 @@ class Draft:
     def _take_names(self, room: int, wanted: set[str]) -> int:
         used, standing = 0, self._standing()
         wanted = wanted - standing
-        for names in self.names.values():
-            used += names.take(room - used, self.material.request.count, wanted)
+        for some in _batches([name for name in self.ranked.order if name in wanted]):
+            for names in self.names.values():
+                used += names.take(room - used, self.material.request.count, some)
         for names in self.names.values():  # what stands elsewhere is not left out
             names.offered = [name for name in names.offered if not (name in standing and name in self.ranked.needed)]
         return used
@@ -315,8 +318,10 @@ class Draft:
         """Names that need no list: they stand in the lines taken so far, or in the messages that are kept."""
         lines = "\n".join(section.text() for section in self.lines.values())
         standing = {name for word in words_of(lines) for _, name in names_of(word)} | set(self.material.kept.names)
+        standing |= {*code_in(lines), *self.material.kept_code} if self.ranked.code else set()
         ends = {end for name in standing if "/" in name for end in ends_of(name)}
-        return standing | (ends & self.ranked.known)
+        starts = {start for name in (*standing, *self.names["Identifiers"].taken) for start in starts_of(name)}
+        return standing | ((ends | starts) & self.ranked.known)
 
     def _say_what_is_left_out(self) -> None:
         told = {line.at for line in self.lines["Actions done"].taken} | self.shortly
@@ -384,3 +389,7 @@ def _mixed(new: Iterator[Line], earlier: Iterator[Line]) -> Iterator[Line]:
 
 def _is_question(request: Request) -> bool:
     return bool(request.reply) and request.opening.endswith(("?", "？"))
+
+
+def _batches(names: list[str]) -> Iterator[set[str]]:
+    return (set(names[at : at + BATCH]) for at in range(0, len(names), BATCH))

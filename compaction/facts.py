@@ -21,11 +21,12 @@ from typing import Any, NamedTuple
 from . import messages as m
 from . import wording
 from .actions import Work, gathered, written_in
-from .code import code_names
+from .code import Piece, code_names
 from .deeds import Deed, kind_of, settle
 from .lines import clip, legible_name
-from .listed import Name, names_in
+from .listed import names_in
 from .messages import Call, Message
+from .names import Name
 from .people import Heard, day_of, people_of, spoken
 from .requests import Request, Said, is_output, plain, requests_in
 from .secrets import redact, redact_all
@@ -74,7 +75,6 @@ class Facts:
     work: list[Work] = field(default_factory=list)
     plan: list[Step] = field(default_factory=list)
     names: dict[str, Name] = field(default_factory=dict)
-    code: dict[str, int] = field(default_factory=dict)
     roles: Tally[str] = field(default_factory=Tally)
     tools: Tally[str] = field(default_factory=Tally)
 
@@ -181,8 +181,10 @@ def gather(messages: Sequence[Message], places: Sequence[int] = ()) -> Facts:
     facts.tools.update(legible_name(deed.call.name) for deed in deeds)
     facts.plan = newest_plan((d.call.name, d.call.arguments, d.outcome or "") for d in deeds if d.kind == "plan")
     facts.work = gathered(deed for deed in deeds if deed.kind not in ("plan", "thought"))
-    facts.names = names_in([(turn.words, turn.calls, turn.results, turn.typed) for turn in reversed(facts.turns)])
-    facts.code = code_names([redact(text) for text in written_in(deed)] for deed in reversed(deeds))
+    facts.names = names_in(
+        [(turn.words, turn.calls, turn.results, turn.typed) for turn in reversed(facts.turns)],
+        {deed.call.name for deed in deeds if deed.kind in ("edit", "write")},
+    )
     return facts
 
 
@@ -200,6 +202,27 @@ def _deeds(turns: Sequence[Turn]) -> Iterator[Deed]:
             found.append(deed)
             waiting.update(dict.fromkeys(call.ids, deed))
     return iter(found)
+
+
+def code_of(facts: Facts) -> dict[str, Name]:
+    """The names of code in what was said, called, written and printed."""
+    return code_names(_pieces(facts.turns, [deed for work in facts.work for deed in work.deeds]))
+
+
+def _pieces(turns: Sequence[Turn], deeds: Sequence[Deed]) -> Iterator[Piece]:
+    """The texts in which names of code stand, the newest first."""
+    done: dict[int, list[Deed]] = {}
+    for deed in deeds:
+        done.setdefault(deed.at, []).append(deed)
+    for age, turn in enumerate(reversed(turns)):
+        yield Piece("said", age, turn.words)
+        for deed in done.get(turn.place, ()):
+            if written := written_in(deed):
+                yield from (Piece("written", age, redact(text)) for text in written)
+                continue
+            yield Piece("called", age, redact("\n".join(str(value) for value in deed.arguments.values())))
+            if deed.kind in ("read", "run", "look"):
+                yield Piece("printed", age, deed.outcome or "")
 
 
 def _attributed(turns: list[Turn]) -> list[Turn]:

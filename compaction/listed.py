@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter as Tally
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Iterator, Sequence
 
 from .messages import Call
-from .names import WORD_BREAKS, Kind, measures, names_of, words_of
+from .names import WORD_BREAKS, Kind, Name, measures, names_of
 from .sections import QUANTITIES
 
 FROM_ONE = {"path": 16}  # names of a kind that one output brings, unless they are met elsewhere, too
 FROM_ONE_OTHERS = 40
-NEWEST = 40  # messages whose names are more likely to be needed soon
 _TREES = re.compile(
     r"(?:^|/)(?:node_modules|\.pnpm|site-packages|dist-packages|\.git|vendor|\.venv|venv|__pycache__|\.tox|\.next"
     r"|\.cache|\.npm|\.cargo|\.mypy_cache|\.pytest_cache|bower_components|Pods|\.gradle)(?:/|$)"
@@ -29,52 +27,34 @@ _PASSING = re.compile(r":\d+(?::\d+)*$|^[A-Za-z][\w.!?-]*/\d$|^/[^./]+/?$")
 _SEPARATOR = "\0"
 
 
-@dataclass(slots=True)
-class Name:
-    """One exact thing: in how many messages it was said, in how many calls used, in how many results printed."""
-
-    kind: Kind
-    said: int = 0
-    called: int = 0
-    printed: int = 0
-    tool: str = ""  # the one last called with it
-    recent: bool = False  # met in one of the newest messages
-
-    @property
-    def weight(self) -> int:
-        """What people say and calls are made with is needed more than output, and so is what is repeated."""
-        return 6 * min(self.said, 4) + 4 * min(self.called, 4) + min(self.printed, 6)
-
-
 Read = tuple[str, Sequence[Call], Sequence[tuple[str, str]], bool]  # words, calls, results, typed
 
 
-def names_in(newest: Sequence[Read]) -> dict[str, Name]:
-    """The names in all that was read, newest message first; the most recent first among those said."""
-    spoken = [words for words, *_ in newest]
-    calls: dict[str, list[str]] = {}
-    for _, called, _, _ in newest:
+def names_in(newest: Sequence[Read], writing: Container[str] = ()) -> dict[str, Name]:
+    """The names in all that was read, newest message first; the most recent first among those said.
+
+    `writing` are the tools that write files.
+    """
+    spoken = [(age, words) for age, (words, *_) in enumerate(newest)]
+    printed = [(age, text) for age, (_, _, results, _) in enumerate(newest) for _, text in results]
+    calls: dict[str, list[tuple[int, str]]] = {}
+    for age, (_, called, _, _) in enumerate(newest):
         for call in called:
-            calls.setdefault(call.name, []).append(call.arguments)
+            calls.setdefault(call.name, []).append((age, call.arguments))
     found: dict[str, Name] = {}
-    for said in spoken:
+    for age, said in spoken:
         for measure in dict.fromkeys(measures(said)) if said else ():
-            found.setdefault(measure, Name("number")).said += 1
+            found.setdefault(measure, Name("number", age=age)).said += 1
     _meet(found, spoken, "said")
     for tool, arguments in calls.items():
-        for name in _meet(found, arguments, "called"):
+        for name in _meet(found, arguments, "written" if tool in writing else "called"):
             found[name].tool = found[name].tool or tool
-    _meet(found, [text for _, _, results, _ in newest for _, text in results], "printed", capped=True)
-    for words, called, results, _ in newest[:NEWEST]:
-        for text in (words, *(call.arguments for call in called), *(text for _, text in results)):
-            for name in (name for word in words_of(text) for _, name in names_of(word)):
-                if name in found:
-                    found[name].recent = True
+    _meet(found, printed, "printed", capped=True)
     typed = {name for words, *_, by_person in newest if by_person for name in _trees_in(words)}
     return {
         name: known
         for name, known in found.items()
-        if name in typed or not (is_noise(name, known.kind) or (_is_passing(name, known) and not known.called))
+        if name in typed or not (is_noise(name, known.kind) or _is_passing(name, known))
     }
 
 
@@ -88,17 +68,20 @@ def _is_passing(name: str, known: Name) -> bool:
 
     One that a call names is told.
     """
-    return known.kind == "path" and bool(_BUILT.search(name) or (not known.said and _PASSING.search(name)))
+    if known.kind != "path" or known.called or known.written:
+        return False
+    return bool(_BUILT.search(name) or (not known.said and _PASSING.search(name)))
 
 
 def _trees_in(words: str) -> Iterable[str]:
     return (name for word in words.split() for kind, name in names_of(word) if is_noise(name, kind))
 
 
-def _meet(found: dict[str, Name], texts: list[str], how: str, capped: bool = False) -> dict[str, None]:
-    """Count the names in the texts under `how`; the names met."""
+def _meet(found: dict[str, Name], texts: list[tuple[int, str]], how: str, capped: bool = False) -> dict[str, None]:
+    """Count the names in the texts, each with its age, under `how`; the names met."""
     met: dict[str, None] = {}
-    for words in _words(texts):
+    texts = [(age, text) for age, text in texts if text]
+    for (age, _), words in zip(texts, _words([text for _, text in texts]), strict=True):
         new: Tally[str] = Tally()
         for word in words:
             for kind, name in names_of(word):
@@ -107,15 +90,18 @@ def _meet(found: dict[str, Name], texts: list[str], how: str, capped: bool = Fal
                     new[kind] += 1
                     if capped and new[kind] > FROM_ONE.get(kind, FROM_ONE_OTHERS):
                         continue
-                    known = found[name] = Name(kind)
+                    known = found[name] = Name(kind, age=age)
                 setattr(known, how, getattr(known, how) + 1)
+                known.age = min(known.age, age)
                 met[name] = None
     return met
 
 
 def _words(texts: list[str]) -> Iterable[dict[str, None]]:
     """The distinct words of each text. One long text is taken apart far faster."""
-    everything = _SEPARATOR.join(text.replace(_SEPARATOR, " ") for text in texts if text)
+    if not texts:
+        return ()
+    everything = _SEPARATOR.join(text.replace(_SEPARATOR, " ") for text in texts)
     everything = everything.replace("</", " ")  # what ends a tag is no path
     for mark in WORD_BREAKS:
         everything = everything.replace(mark, " ")
@@ -126,6 +112,12 @@ def ends_of(path: str) -> Iterator[str]:
     """The last parts of a path, each of which may stand for it elsewhere."""
     parts = path.split(":")[0].strip("/").split("/")
     return ("/".join(parts[at:]) for at in range(1, len(parts)))
+
+
+def starts_of(name: str) -> list[str]:
+    """The first parts of a dotted name, which stand where it stands."""
+    is_dotted = name[:1].isalpha() and "/" not in name
+    return [name[:at] for at, letter in enumerate(name) if letter == "."] if is_dotted else []
 
 
 def folders_of(path: str) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter as Tally
 from functools import cached_property
 
 from . import facts as f
@@ -30,6 +31,8 @@ class Material:
         places = request.places or range(size + len(request.kept))
         self.found = f.gather(request.sources, tuple(places[:size]))
         self.kept = f.gather(request.kept, tuple(places[size:]))
+        self.is_coding = self._is_coding()
+        self.code, self.kept_code = (f.code_of(facts) if self.is_coding else {} for facts in (self.found, self.kept))
         self.earlier = read_back(redact(request.previous_summary))
         turns = sorted([*self.found.turns, *self.kept.turns], key=lambda turn: turn.place)
         open_before = () if ANSWERED in self.earlier[TASK] else (*self.earlier["Goal"], *self.earlier[TASK])
@@ -42,6 +45,11 @@ class Material:
         ]
         self.labels = self.found.labels()
         self.plan = self.kept.plan and [] or self.found.plan
+
+    def _is_coding(self) -> bool:
+        """Whether files are written here, not less often than other things are changed, and nobody is served."""
+        kinds = Tally(work.kind for facts in (self.found, self.kept) for work in facts.work)
+        return 0 < kinds["edit"] + kinds["write"] >= kinds["change"] and not self.found.people
 
     def is_in_focus(self, text: str) -> bool:
         """Whether one of the focus' words stands in the text."""

@@ -7,6 +7,7 @@ longer than a word, or told only by what stands around it, is found in the text 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
@@ -26,6 +27,28 @@ Kind = Literal[
     "statement",
 ]
 LONGEST_NAME = 120  # characters
+
+
+@dataclass(slots=True)
+class Name:
+    """One exact thing: in how many messages it was said, in how many calls used, in how many results printed.
+
+    `written`: in how many calls that write files; `age`: how many messages ago it was met last.
+    """
+
+    kind: Kind
+    said: int = 0
+    called: int = 0
+    written: int = 0
+    printed: int = 0
+    age: int = 0
+    tool: str = ""  # the one last called with it
+
+    @property
+    def weight(self) -> int:
+        """What people say and calls are made with is needed more than output, and so is what is repeated."""
+        return 6 * min(self.said, 4) + 4 * min(self.called + self.written, 4) + min(self.printed, 6)
+
 
 WORD_BREAKS = "\"'`;()[]{}<>|，。、；：！？（）「」『』“”《》【】"  # noqa: RUF001  (what parts words in Chinese and Japanese)
 _PIECE = re.compile(

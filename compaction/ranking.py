@@ -7,13 +7,15 @@ printed once is used again one time in fifty. Where one task is worked at, what 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from . import facts as f
 from .deeds import path_of
 from .folders import shared_folders
-from .listed import Name, ends_of, folders_of, in_turn, is_noise, kind_of_name, label_of
+from .listed import ends_of, folders_of, in_turn, is_noise, kind_of_name, label_of
 from .material import Material
+from .names import Name
 from .sections import ALL_TITLES, LISTS, Names, listed
 from .sentences import set_of
 from .wording import PERSONAL_KEY
@@ -25,7 +27,27 @@ _PLAIN_LABELS = set_of(
     notebook_path url urls description prompt query input text code subject body script replace search arguments
     expression output type name value key"""
 )
-RECENT_WEIGHT = 3  # of a name met lately; where people are served one after the other, that says nothing
+NEWEST = 40  # messages whose names are more likely to be needed soon
+RECENT_WEIGHT = 3  # of a name met in them; where people are served one after the other, that says nothing
+# Where code is written: of a hundred names that were met so in the newest messages, how many are used again, and after
+# how many more messages half as many are.
+USED = {
+    "said": (25, 24),
+    "called": (40, 24),
+    "called path": (20, 48),
+    "called code": (8, 24),
+    "written class": (16, 24),
+    "written code": (6, 24),
+    "written path": (25, 24),
+    "written": (25, 24),
+    "printed class": (12, 24),
+    "printed code": (5, 24),
+    "printed file": (30, 24),
+}
+USED_AT_LEAST = (0.2, 24)  # of all others that tools printed
+_PROJECT_FILE = re.compile(r"^\w[^:]*/[^/]*\.\w{1,8}$")  # as tools for the project print it: below a folder of it
+AGAIN, MOST_TIMES = 0.05, 5  # by how much more it is used if it was met again, and how many times count
+SHORTEST = 2  # tokens: a shorter name costs no less
 
 
 class Ranked:
@@ -36,18 +58,20 @@ class Ranked:
         self.files = _files(material)
         self.before = self._earlier()
         self.names, self.code = self._all()
+        self.folders = shared_folders([name for name, found in self.names.items() if found.kind == "path"])
         order = sorted(self.names, key=self._rank(), reverse=True)
-        called = (name for name in order if self.names[name].called or name in self.before)
-        self.spoken = {name for name in order if self.names[name].said}
-        self.needed = self.spoken.union(called)
+        called = (name for name in order if self._is_called(name))
+        coding = material.is_coding
+        self.spoken = set() if coding else {name for name in order if self.names[name].said}
+        self.needed = {name for name in self.names if self._met(name) in USED} if coding else self.spoken.union(called)
         self.likely = self.needed.union(self.code, self._beside(), self._repeated_lately())
         left_out = self._personal() | self._ends_of_files() | self._bare_versions()
-        self.order = [name for name in order if name not in left_out]
+        self.order = self._shared([name for name in order if name not in left_out])
         self.known = set(self.order)
 
     def sections(self) -> dict[str, Names]:
         """The lists they stand in."""
-        paths = in_turn([name for name in self.order if self.names[name].kind == "path"], self.files)
+        paths = [name for name in self.order if self.names[name].kind == "path"]
         others = [name for name in self.order if self.names[name].kind != "path"]
         owning = set(self.material.owners.values())
 
@@ -55,7 +79,7 @@ class Ranked:
             return name if name in owning else self._label(name)
 
         return {
-            "Files": Names("Files", paths, self._label, ("read", "written"), shared_folders(paths)),
+            "Files": Names("Files", paths, self._label, ("read", "written"), self.folders),
             "Identifiers": Names("Identifiers", others, label),
         }
 
@@ -69,6 +93,13 @@ class Ranked:
             return "code"
         person = self.material.owners.get(name, "") if name in self.needed else ""
         return person or given or label_of(name, kind)
+
+    def _shared(self, order: list[str]) -> list[str]:
+        """The order in which files that were read and files that were written share the room."""
+        if self.material.is_coding:  # what was met last counts there
+            return order
+        paths = iter(in_turn([name for name in order if self.names[name].kind == "path"], self.files))
+        return [next(paths) if self.names[name].kind == "path" else name for name in order]
 
     # --- which there are ---------------------------------------------------------------------------------------------
     def _earlier(self) -> dict[str, str]:
@@ -84,21 +115,48 @@ class Ranked:
         known = dict(self.material.found.names)
         for name in self.before:
             if not is_noise(name, kind := kind_of_name(name)):
-                known.setdefault(name, Name(kind))
+                known.setdefault(name, Name(kind, age=len(self.material.found.turns) // 2))
         self.before = {name: label for name, label in self.before.items() if name in known}
-        code = {name: times for name, times in self.material.found.code.items() if name not in known}
-        known |= {name: Name("id", called=n if n > 1 else 0, printed=2 * n) for name, n in code.items()}
-        return known, set(code)
+        code = {name: found for name, found in self.material.code.items() if name not in known}
+        return known | code, set(code)
 
-    def _rank(self) -> Callable[[str], tuple[bool, int, int]]:
+    def _is_called(self, name: str) -> bool:
+        found = self.names[name]
+        return bool(found.called or found.written or name in self.before)
+
+    def _met(self, name: str) -> str:
+        """How a name was met, as `USED` has it."""
+        found, code = self.names[name], name in self.code
+        if found.said:
+            return "said"
+        if found.called or name in self.before or name in self.files:
+            return "called code" if code else "called path" if found.kind == "path" else "called"
+        how = "written" if found.written else "printed"
+        if code:
+            return f"{how} class" if name[0].isupper() else f"{how} code"
+        if found.written:
+            return "written path" if found.kind in ("path", "url") else how
+        return "printed file" if found.kind == "path" and _PROJECT_FILE.search(name) else how
+
+    def _use(self, name: str) -> float:
+        """How much of use a name is for the room it takes, where code is written."""
+        share, fading = USED.get(self._met(name), USED_AT_LEAST)
+        room = self.material.request.count(f" {name.removeprefix(self.folders.get(name, ''))}")
+        found = self.names[name]
+        often = 1 + AGAIN * min(found.called + found.written + found.printed, MOST_TIMES)
+        return share * often / (1 + found.age / fading) / max(room, SHORTEST)
+
+    def _rank(self) -> Callable[[str], tuple[bool, float, int]]:
         """Of those that tools merely printed, any may be needed: the short ones first, as more of them fit."""
         recency = 0 if self.material.found.people else RECENT_WEIGHT
-        focused = self._focused()
+        focused, coding = self._focused(), self.material.is_coding
 
-        def rank(name: str) -> tuple[bool, int, int]:
+        def rank(name: str) -> tuple[bool, float, int]:
             found, earlier = self.names[name], name in self.before
-            printed = not (found.said or found.called or earlier or name in self.code)
-            weight = found.weight + EARLIER_WEIGHT * earlier + recency * found.recent
+            if coding:
+                return name in focused, self._use(name), found.weight
+            printed = not (found.said or self._is_called(name))
+            weight = found.weight + EARLIER_WEIGHT * earlier + recency * (found.age < NEWEST)
             return name in focused, weight, -len(name) if printed else 0
 
         return rank
@@ -117,7 +175,7 @@ class Ranked:
         return {path for path in paths if path.rsplit("/", 1)[0].strip("/") in folders}
 
     def _repeated_lately(self) -> set[str]:
-        return {name for name, found in self.names.items() if found.printed > 1 and found.recent}
+        return {name for name, found in self.names.items() if found.printed > 1 and found.age < NEWEST}
 
     # --- which are left out ------------------------------------------------------------------------------------------
     def _personal(self) -> set[str]:

@@ -69,7 +69,7 @@ def test_names_that_stand_in_no_line_are_listed_by_the_name_they_stand_under() -
         *exchange(1),
     ]
     found = sections(turns, budget_tokens=700)
-    assert found["Identifiers"] == ["- total: $100 $200 $300", "- id: R1X7Q1 R2X7Q2 R3X7Q3"]
+    assert found["Identifiers"] == ["- id: R1X7Q1 R2X7Q2 R3X7Q3", "- total: $100 $200 $300"]
     assert found["Files"] == ["- mentioned in /srv/data: 1.csv 2.csv 3.csv"]
     assert found["Actions done"][1] == "- Edited /srv/app/main.py (1 edit)"
 

@@ -15,7 +15,7 @@ from compaction.requests import gist
 from compaction.troubles import trouble
 from tests.compaction.test_offline import sections
 from tests.compaction.test_told import actions, step
-from tests.compaction.transcripts import count, reply, user
+from tests.compaction.transcripts import count, exchange, reply, user
 
 MARKED = Path(__file__).resolve().parents[1] / "data" / "constraints_2.tsv"
 
@@ -135,10 +135,38 @@ def test_code_names_that_two_calls_use_are_listed_before_those_of_one() -> None:
             id_, "Write", {"file_path": f"/srv/{id_}.py", "content": "\n".join(f"x = {name}(1)" for name in names)}
         )
 
-    once = [f"only_here_{n}" for n in range(200)]
+    once = [f"only_{a}{b}_here" for a in "abcdefghij" for b in "abcdefghijklmnopqrst"]
     turns = [user("Write it."), *write("a", ["shared_name", *once[:100]]), *write("b", ["shared_name", *once[100:]])]
     text = " ".join(sections(turns, budget_tokens=500, count=counter_for("gpt-5"))["Identifiers"])
     assert "shared_name" in text.split()[:6] and count(text) < 500
+
+
+def test_code_that_was_only_read_is_listed_where_files_are_written_the_newest_first() -> None:
+    def shown(n: int) -> str:
+        return "\n".join(
+            f"  def load_{'abcdefghij'[n]}_{word}(row):" for word in ("orders", "stock", "prices", "users")
+        )
+
+    turns = [user("Go through the loaders."), *step("e", "Edit", {"file_path": "/srv/app/z.py", "new_string": "x = 1"})]
+    for n in range(10):
+        turns += step(f"r{n}", "Read", {"file_path": f"/srv/app/{n}.py"}, shown(n))
+    text = " ".join(sections(turns, budget_tokens=220)["Identifiers"])
+    assert "load_j_orders" in text and "load_a_orders" not in text
+    looked = [user("Go through the loaders."), *step("r", "Read", {"file_path": "/srv/app/z.py"}, shown(9))]
+    assert "load_j_orders" not in " ".join(sections(looked)["Identifiers"]), "nobody writes code here"
+
+
+def test_files_of_the_project_that_a_tool_printed_come_before_its_other_paths() -> None:
+    printed = "\n".join(f"GET /page/{n} 200 lib/shop/part{n}.ex" for n in range(8))
+    turns = [user("Fix it."), *step("e", "Edit", {"file_path": "/srv/app/z.py", "new_string": "x = 1"})]
+    text = " ".join(sections([*turns, *step("t", "Bash", {"command": "make"}, printed)])["Files"])
+    assert text.count("lib/shop/part") > 6 and text.rindex("lib/shop/part") < text.index("/page/")
+
+
+def test_the_start_of_a_dotted_name_is_not_listed_beside_it() -> None:
+    written = {"file_path": "/srv/a.ex", "new_string": "Shop.Orders.total_of(order)\nShop.Orders\nShop.Prices"}
+    words = " ".join(sections([user("Fix it."), *step("e", "Edit", written), *exchange(3)])["Identifiers"]).split()
+    assert "Shop.Orders" not in words
 
 
 def test_the_middle_of_a_file_that_was_written_whole_is_read() -> None:
