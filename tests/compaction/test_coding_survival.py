@@ -11,10 +11,10 @@ import pytest
 
 import compaction
 from compaction import NothingToCompact, Policy, counter_for, offline
-from compaction.anchors import hindsight, visible_text
+from compaction.anchors import hindsight
 from compaction.folders import spelled_out
 from tests.compaction.coding import HELD_OUT, SESSIONS, TUNED, all_text, plain_share, session
-from tests.compaction.survival import BUDGET, CUTS, WINDOWS
+from tests.compaction.survival import BUDGET, CUTS, WINDOWS, visible_text
 
 pytestmark = pytest.mark.skipif(not SESSIONS.exists(), reason="the shared sessions are not here")
 
