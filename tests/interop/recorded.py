@@ -59,7 +59,14 @@ def _key(table: str) -> str:
 def ledger_of(story: Mapping[str, Any]) -> Ledger:
     said = [Said(each["role"], each["text"], _pairs(each["calls"]), each["answers"]) for each in story["said"]]
     back = {at for at, each in enumerate(story["said"]) if each["back"]}
-    return Ledger(said, back, set(story["lost"]), set(story.get("untold", ())), set(story.get("undone_rows", ())))
+    return Ledger(
+        said,
+        back,
+        set(story["lost"]),
+        set(story.get("untold", ())),
+        set(story.get("undone_rows", ())),
+        story.get("names", {}),
+    )
 
 
 def _pairs(calls: Iterable[Iterable[str]]) -> tuple[tuple[str, str], ...]:

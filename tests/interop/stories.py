@@ -123,6 +123,7 @@ def _ledger(story: Story, *, undo: bool) -> dict[str, Any]:
         "lost": sorted(ledger.lost),
         "untold": sorted(ledger.untold),
         "undone_rows": sorted(ledger.undone),
+        "names": ledger.names,
         "live_wanted_after_last_undo": story.wanted,
         "undone_last": story.undone if undo else 0,
         "compactions": list(map(_compaction, story.compacted)),

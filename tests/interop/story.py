@@ -158,16 +158,26 @@ class Story:
     def elsewhere(self) -> None:
         """Another program appends a message; the agent hears of it now, or not."""
         told = [self.author.user(), *([self.author.reply()] if self.random.random() < 0.5 else [])]
-        self._wait()
-        self.hermes.ask("say_elsewhere", messages=list(map(self.author.wire, told)))
-        self.ledger.said += told
+        self._persist("say_elsewhere", told)
         if self.random.random() < 0.5:
             self.load()
 
     def _say(self, told: list[Said]) -> None:
+        self._persist("say", told)
+
+    def _persist(self, how: str, told: list[Said]) -> None:
         self._wait()
-        self.hermes.ask("say", messages=list(map(self.author.wire, told)))
+        before = {row.id for row in self.rows()} if any(not each.has_token for each in told) else None
+        self.hermes.ask(how, messages=list(map(self.author.wire, told)))
         self.ledger.said += told
+        if before is not None:
+            written = [row for row in self.rows() if row.id not in before]
+            places = range(len(self.ledger.said) - len(told), len(self.ledger.said))
+            self.ledger.names |= {
+                row.names[0]: place
+                for place, row in zip(places, written, strict=True)
+                if row.names and not self.ledger.said[place].has_token
+            }
 
     # -- compacting
 
@@ -380,5 +390,5 @@ def _is_typed(shown: reading.HistoryMessage) -> bool:
 
 def _shown_row(shown: reading.HistoryMessage) -> Row:
     row = shown.row
-    told = {"id": row.id, "role": row.role, "content": shown.content}
+    told = {"id": row.id, "role": row.role, "content": shown.content, **row.extra}
     return row_of(told | {"tool_calls": row.tool_calls, "tool_call_id": row.tool_call_id})

@@ -31,6 +31,10 @@ class Said:
     answers: str = ""
 
     @property
+    def has_token(self) -> bool:
+        return bool(_TOKEN.search(self.key))
+
+    @property
     def key(self) -> str:
         """What a row that carries it can be told by."""
         found = _TOKEN.search(self.text) or next((_TOKEN.search(arguments) for _, arguments in self.calls), None)
@@ -49,6 +53,7 @@ class Row:
     calls: tuple[tuple[str, str], ...] = ()
     answers: str = ""
     state: str = ""
+    names: tuple[str, ...] = ()  # the agent's own, of the messages that it carries
 
 
 @dataclass
@@ -61,7 +66,7 @@ class Ledger:
     head, and History may show them.
 
     `undone` are the rows of blocks that were undone: nobody's. Where the agent wrote its transcript anew since, what it
-    merged then may stand alone nowhere else.
+    merged then may stand alone nowhere else. `names` are those that the agent gave to what has no token.
     """
 
     said: list[Said] = field(default_factory=list)
@@ -69,6 +74,7 @@ class Ledger:
     lost: set[int] = field(default_factory=set)
     untold: set[int] = field(default_factory=set)
     undone: set[int] = field(default_factory=set)
+    names: dict[str, int] = field(default_factory=dict)
 
     def kept(self) -> list[int]:
         return [at for at in range(len(self.said)) if at not in self.back]
@@ -94,7 +100,12 @@ def row_of(row: dict[str, Any]) -> Row:
         calls = json.loads(calls)
     told = tuple((call.get("id") or "", call["function"]["arguments"]) for call in calls)
     state = "live" if row.get("active") else "under" if row.get("compacted") else "out"
-    return Row(row.get("id") or 0, row["role"], _text(row.get("content")), told, row.get("tool_call_id") or "", state)
+    merged = row.get("absorbed_message_uids") or []
+    names = [row.get("message_uid"), *(json.loads(merged) if isinstance(merged, str) else merged)]
+    return Row(
+        row.get("id") or 0, row["role"], _text(row.get("content")), told, row.get("tool_call_id") or "", state,
+        tuple(name for name in names if name),
+    )  # fmt: skip
 
 
 def _text(content: Any) -> str:
@@ -162,15 +173,21 @@ def _without_tokens(rows: Sequence[Row], found: list[tuple[int, ...]], ledger: L
     waiting: dict[tuple[str, str], list[int]] = {}
     for at in sorted({*ledger.kept(), *ledger.untold}):
         each = ledger.said[at]
-        if not _TOKEN.search(each.key):
+        if not each.has_token:
             waiting.setdefault((each.role, each.key), []).append(at)
     following = len(ledger.said)  # the place of what stands next behind
     for index in range(len(rows) - 1, -1, -1):
-        lines = live_text(rows[index].text).split("\n") if waiting else []  # merged ones stand on lines of their own
+        row = rows[index]
+        lines = live_text(row.text).split("\n") if waiting else []  # merged ones stand on lines of their own
         behind, following = following, min(found[index], default=following)
         ahead = max(found[index - 1], default=-1) if index else -1
+        said = [(ledger.names[name], ledger.said[ledger.names[name]].key) for name in row.names if name in ledger.names]
+        told = {fold(line) for line in lines}
+        if named := [place for place, key in said if key in told]:
+            found[index] = (*named, *found[index])
+            continue
         for line in reversed(lines):
-            if places := waiting.get((rows[index].role, fold(line))):
+            if places := waiting.get((row.role, fold(line))):
                 later = [place for place in places if place > ahead] or places
                 place = max((place for place in later if place < behind), default=later[-1])
                 found[index] = (place, *found[index])

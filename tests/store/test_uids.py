@@ -184,6 +184,106 @@ def test_a_block_right_behind_one_that_was_undone_has_a_head_of_its_own() -> Non
     assert script.shown() == ["a", "b", "c", "d", "|", "e", "f"]
 
 
+@pytest.mark.parametrize(
+    ("before", "gone"),
+    [
+        (("a", "b", "-c", "-d", "-e"), ("d",)),  # a result whose call was left out, inside the tail
+        (("a", "b", "-c", "-d", "-e"), ("c",)),  # the tail was counted one too long
+        (("a", "-b", "-c", "-d", "-e"), ("b", "d")),
+    ],
+)
+def test_rows_that_were_marked_as_superseded_and_are_not_were_summarised(
+    before: tuple[str, ...], gone: tuple[str, ...]
+) -> None:
+    script = Script()
+    for text in before:
+        script.row("assistant", text.strip("-"), "out" if text.startswith("-") else "under")
+    script.copy(*(row.id for row in script.rows if row.state == "out" and row.text not in gone), absorbed=("x",))
+    script.rows.insert(5, replace(script.rows[0], handoff="standalone", handoff_key="h", text="", uid=name("h")))
+    script.rows = [replace(row, id=at, state="live" if at > 5 else row.state) for at, row in enumerate(script.rows, 1)]
+    history = script.history()
+    assert [script.rows[entry.id - 1].text for entry in history.entries] == ["a", "b", "c", "d", "e"]
+    assert {row_id: copy for row_id, copy in script.undo().originals.items() if copy is None} == {
+        row.id: None for row in script.rows[:5] if row.state == "under" or row.text in gone
+    }
+
+
+def test_what_was_taken_back_is_not_summarised_by_mistake() -> None:
+    script = Script()
+    script.talk("a", "b", state="under")
+    script.talk("c", "d", state="out")  # taken back
+    script.talk("e", "f", state="out")
+    script.handoff()
+    script.copy(5, 6)
+    assert script.shown() == ["a", "b", "|", "e", "f"]
+
+
+@pytest.mark.parametrize("pulled", [True, False], ids=["in context", "taken back"])
+def test_a_message_may_stand_twice_in_a_block(pulled: bool) -> None:
+    """Beside the summary, and before what answers it; it is in context while one of the two rows is."""
+    script = Script()
+    script.talk("a", "b", state="under")
+    script.talk("c", "d", "e", "f", state="out")
+    script.copy(3, state="live", handoff="merged", handoff_key="h")
+    script.copy(4)
+    script.copy(3, state="live" if pulled else "out")
+    script.copy(5, 6, state="live" if pulled else "out")
+    assert script.history().boundaries[0].block_ids == (7, 8, 9, 10, 11)
+    assert script.shown() == ["a", "b", "|", "c", "d", *(["e", "f"] if pulled else [])]
+
+
+@pytest.mark.parametrize("merged", [True, False], ids=["merged", "alone"])
+def test_what_is_left_of_a_block_whose_messages_were_written_anew_is_nobodys(merged: bool) -> None:
+    """After an undo: the rows that the copies had been made from are deleted."""
+    script = Script()
+    script.talk("a", "b", state="out")
+    if merged:
+        script.row("assistant", "e", "out", handoff="merged", handoff_key="h")
+    else:
+        script.handoff("out")
+        script.row("assistant", "e", "out", time=500.0)
+    script.row("user", "f", "out", time=500.5)
+    left = len(script.rows)
+    script.talk("a", "b", "c", "d")
+    script.row("assistant", "e")
+    script.row("user", "f")
+    history = script.history()
+    assert [entry.id for entry in history.entries] == list(range(left + 1, left + 7))
+    assert not history.boundaries
+
+
+def test_a_compaction_that_was_undone_made_again_and_undone_again_carried_nothing_along() -> None:
+    """With the same words, which it merged into the same message."""
+    script = Script()
+    script.talk("a", "b", "c", "d")
+    for _ in range(2):
+        script.copy(1, state="out")
+        script.copy(3, state="out", handoff="merged", handoff_key="h", time=7.0)
+        script.copy(4, state="out")
+        script.row("user", f"said {len(script.rows)}")
+    undone = [row.id for row in script.rows if row.handoff]
+    assert texts(build(script.rows, undone=undone), script.rows) == ["a", "b", "c", "d", "said 7", "said 11"]
+
+
+@pytest.mark.parametrize("typed", [True, False])
+def test_all_of_a_block_was_taken_back_where_the_next_compaction_found_nothing_typed(typed: bool) -> None:
+    """The first compaction marked no original as superseded, as where none was told."""
+    script = Script()
+    script.talk("a", "b", "c", "d", state="under")
+    script.handoff("out")
+    script.copy(3, 4, state="out")
+    script.work("c1", state="under")
+    script.work("c2", state="out")
+    script.handoff()
+    script.copy(10, 11)
+    if typed:
+        script.restate("a")
+    else:
+        script.row("user", f"{protocol.NO_USER_START} context above", scaffold=True, of_compaction=True)
+    assert ("c" in script.shown()) == typed
+    assert len(script.history().boundaries) == (1 if typed else 2)
+
+
 def test_what_was_in_context_is_the_newest_row_of_each_message() -> None:
     """The agent wrote its transcript anew, with output cut down, before it compacted."""
     script = Script()
@@ -248,6 +348,7 @@ def test_an_outline_is_not_extended_by_rows_that_carry_older_messages() -> None:
     ("content", "words", "restated"),
     [
         (f"fix it\n\n{protocol.TASK_LIST}\n- [ ] one", "fix it", False),
+        (f"{protocol.NO_USER_START} context above. No human user turn was available.\n\nfix it", "fix it", False),
         (f"{RESTATED}fix it", "fix it", True),
         (f"{protocol.LEGACY_HEADER} sum\n\n{protocol.END_MARKER}\n\n{RESTATED}fix it", "fix it", True),
         (

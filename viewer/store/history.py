@@ -112,7 +112,7 @@ class _Reading:
             self._settle_but(left)
             self.pending = [row for row in after if row.id > left[-1].id]
             return
-        block = None if ours else self._named(handoff, after)
+        block = None if ours else self._named(handoff, after, newest)
         if block is None and not ours:
             self.pending = uids.believed(self.pending, handoff, after)
             after = uids.believed(after, handoff, after)
@@ -136,14 +136,15 @@ class _Reading:
             return []
         return [row for row in (*self.pending, handoff, *after) if row.id in {handoff.id, *ours.copies}]
 
-    def _named(self, handoff: LightRow, after: Sequence[LightRow]) -> Block | None:
+    def _named(self, handoff: LightRow, after: Sequence[LightRow], newest: bool) -> Block | None:
         """The block by the names that its rows have; None where no copy has the name of an earlier row."""
         chains = self.chains
         known = ChainMap(chains.named, self.names.left_behind(handoff), self.names.first)
         carried, told = self.stamps[handoff.id] in self.carried, self._not_ours(after) if handoff.uid else []
         opening = uids.head_of(self.pending, known, (), handoff) if handoff.uid else []
-        behind = uids.tail_of(handoff, told, known, opening, carried=carried)
+        behind, unseen = uids.tail_of(handoff, told, known, opening, carried=carried, last=newest)
         opening = uids.head_of(self.pending, known, behind, handoff) if handoff.uid else []
+        behind = [*behind, *unseen]
         if not opening and not any(known.get(row.uid, row.id) < handoff.id for row in (handoff, *behind)):
             return None
         self._settle_but(opening)

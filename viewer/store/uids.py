@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import dropwhile, takewhile, zip_longest
 from typing import Any
@@ -79,24 +79,32 @@ def tail_of(
     opening: Sequence[LightRow] = (),
     *,
     carried: bool = False,
-) -> list[LightRow]:
+    last: bool = False,
+) -> tuple[list[LightRow], list[LightRow]]:
     """The rows behind a handoff that belong to its block: copies, by their names, and what the agent wrote for itself
-    between them, or behind them where a compaction alone writes such rows. `opening` may be the block's head.
+    between them, or behind them where a compaction alone writes such rows. `opening` may be the block's head, and no
+    other block may follow the `last` one.
 
     Take-backs go from the end: behind a handoff that is out, the whole block is, unless a later one `carried` it along.
+    Messages begin anew with the next block's head, where the agent wrote its transcript anew, and with copies of what
+    was in the store and not in its memory (`_archive_named_rows`): those come second.
     """
     block: list[LightRow] = []
     waiting: list[LightRow] = []
     own = {handoff.uid, *handoff.absorbed}
     seen, opened, newest = set[str](), {row.uid for row in opening}, -1
-    for row, following in zip_longest(after, after[1:]):
+    for at, (row, following) in enumerate(zip_longest(after, after[1:])):
+        if handoff.state == "out" != row.state and not carried:
+            break
         place = known.get(row.uid, row.id)
-        twice = row.uid in seen or (row.uid in own and bool(row.handoff))
-        if (twice and not row.restated) or (handoff.state == "out" != row.state and not carried):
-            break  # nothing is kept twice: the agent wrote its transcript anew
-        again = row.uid in opened and place < newest  # the next block begins with what this one did
-        pulled = following is None or following.uid not in (opened if again else seen)
-        if (again and row.role != "user") or ((again or row.uid in own) and not (pulled or row.restated)):
+        again = row.uid in opened and place < newest
+        twice = row.uid in seen or (row.uid in own and bool(row.handoff)) or (again and row.role != "user")
+        alone = following is None or following.uid not in (opened if again else seen)
+        if not row.restated and (twice or ((again or row.uid in own) and not alone)):
+            run = list(takewhile(lambda each: known.get(each.uid, each.id) < handoff.id, after[at:]))
+            is_block = at + len(run) < len(after) or last
+            return block, run if is_block and _are_unseen(run, own) else []
+        if place < newest and not last and not row.restated and _is_head(after[at:], known, newest):
             break
         waiting.append(row)
         if place < handoff.id or row.restated or row.of_compaction:
@@ -106,7 +114,17 @@ def tail_of(
         elif not row.scaffold:
             break
         seen.add(row.uid)
-    return block
+    return block, []
+
+
+def _is_head(rows: Sequence[LightRow], known: Mapping[str, int], newest: int) -> bool:
+    """Whether these rows, the last before a handoff, begin anew: all are copies of what is older than the `newest`."""
+    return len(rows) > 1 and all(row.restated or known.get(row.uid, row.id) < newest for row in rows)
+
+
+def _are_unseen(rows: Iterable[LightRow], own: Container[str]) -> bool:
+    """Whether these copies are not the whole context once more: that has the handoff, too."""
+    return not any(row.handoff and row.uid in own for row in rows)
 
 
 def _until_anew(rows: Sequence[LightRow], places: Mapping[str, int], opening: Iterable[LightRow]) -> list[LightRow]:
@@ -142,11 +160,10 @@ class Names:
         again = self._again(handoff)
         carries = handoff.handoff == "merged" and handoff.uid in again and self._is_left(handoff)
         opening = list(takewhile(self._is_left, reversed(head_of(pending, again, (), handoff))))[::-1]
-        behind = tail_of(handoff, after, again)
-        if not all(row.uid == each.uid for row, each in zip(behind, opening, strict=False)):
-            kept = {row.uid for row in behind}
-            opening = opening if kept.isdisjoint(row.uid for row in opening) else []
-        behind = _until_anew(behind, again, opening)
+        names = [row.uid for row in opening]
+        if next((row.uid for row in after if row.uid in names), "") not in names[:1]:
+            opening = []  # what was written anew begins with what the block began with
+        behind = _until_anew(tail_of(handoff, after, again)[0], again, opening)
         if not carries:
             said = self.left_behind(handoff)
             behind = list(takewhile(lambda row: row.uid in said, behind))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import takewhile
 
 from compaction import messages as engine
@@ -23,8 +23,9 @@ from .stores import Reader
 @dataclass(frozen=True, slots=True)
 class Undoing:
     """A compaction to take back: its block, and each row that was live before it with its copy in the block (None:
-    summarised). `unmapped` says that the map is History's and that it found no copy in the block at all; `twice` are
-    further rows of the block that say what a copy says; `found` says that History found the block, nobody recorded it.
+    summarised). `unmapped` says that the map is History's and that it found no copy in the block at all; `more` are
+    further copies of a row, which is in context while one of them is; `found` says that History found the block, nobody
+    recorded it.
     """
 
     session_id: str
@@ -32,8 +33,13 @@ class Undoing:
     block_ids: tuple[int, ...]
     originals: dict[int, int | None]
     unmapped: bool = False
-    twice: tuple[int, ...] = ()
+    more: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     found: bool = False
+
+    def copies_of(self, row_id: int) -> tuple[int, ...]:
+        """The copies of a row that was live before, none where it was summarised."""
+        copy = self.originals[row_id]
+        return (*self.more.get(row_id, ()), *(() if copy is None else (copy,)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +76,12 @@ def undoing_from_history(session_id: str, history: History | Outline, handoff_id
         if boundary.handoff_id == handoff_id:
             sources: dict[int, int | None] = {source: copy for copy, source in boundary.copies}
             originals = {row_id: sources.get(row_id) for row_id in boundary.before_ids}
-            twice = tuple(copy for copy, source in boundary.copies if sources[source] != copy)
+            more: dict[int, tuple[int, ...]] = {}
+            for copy, source in boundary.copies:
+                if sources[source] != copy:
+                    more[source] = (*more.get(source, ()), copy)
             found = boundary.run is None
-            return Undoing(session_id, handoff_id, boundary.block_ids, originals, not boundary.copies, twice, found)
+            return Undoing(session_id, handoff_id, boundary.block_ids, originals, not boundary.copies, more, found)
     raise NotFound(f"Message {handoff_id} is not the handoff of a compaction of this session.")
 
 
@@ -89,7 +98,7 @@ def outlook_of(con: Connection, columns: Columns, undoing: Undoing) -> Outlook:
     restored = tuple(
         row_id
         for row_id, copy in sorted(undoing.originals.items())
-        if row_id in originals and (copy is None or block.get(copy) == (1, 0))
+        if row_id in originals and (copy is None or any(block.get(at) == (1, 0) for at in undoing.copies_of(row_id)))
     )
     later = tuple(
         row[0]
@@ -105,7 +114,7 @@ def outlook_of(con: Connection, columns: Columns, undoing: Undoing) -> Outlook:
 
 def _inexact(con: Connection, columns: Columns, undoing: Undoing, outlook: Outlook) -> str:
     """Why what would come back is not what was in context before with what was said since; "" when it is."""
-    kept = {*undoing.originals.values(), *undoing.twice}
+    kept = {copy for row_id in undoing.originals for copy in undoing.copies_of(row_id)}
     loose = [row_id for row_id in outlook.hidden if row_id not in kept and row_id != undoing.handoff_id]
     said = [row for row in _messages(con, columns, undoing.session_id, loose, "content") if not _is_the_agents(row)]
     if said:
