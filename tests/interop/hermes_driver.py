@@ -81,6 +81,15 @@ class Driver:
         found: list[str] = importlib.import_module("tools.threat_patterns").scan_for_threats(text, scope="strict")
         return found
 
+    def own_user_rows(self) -> list[str]:
+        """What it writes in a user's name, or how that begins, as far as it has words for it."""
+        compressor: Any = importlib.import_module("agent.context_compressor")
+        found = list(getattr(compressor, "_SYNTHETIC_USER_ROW_PREFIXES", ()))
+        named = [vars(compressor), vars(importlib.import_module("agent.conversation_loop"))]
+        ends = ("_NUDGE", "_NUDGE_CONTENT", "_CONTINUATION_USER_CONTENT", "_SUMMARY_REQUEST", "_STUB", "_OUTPUT_LIMIT")
+        found += [text for words in named for name, text in words.items() if name.endswith(ends)]
+        return [text for text in found if isinstance(text, str)]
+
     def resume(self, session_id: str, toolsets: list[str]) -> list[dict[str, Any]]:
         """Open the session as `hermes --resume` does: a new agent with these of its tools, its transcript read once."""
         config = json.loads(os.environ["HERMES_DRIVER_MODEL"])

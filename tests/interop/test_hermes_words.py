@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from compaction import messages as engine
 from compaction import protocol, sections, split
 from tests.compaction.test_media import DIRECTIVES
 
@@ -67,3 +68,8 @@ def test_its_gateway_sends_bare_paths_of_some_kinds(
     path.write_text("x")
     assert hermes.ask("bare_files", text=reply.format(path)) == [str(path)] * sent
     assert hermes.ask("bare_files", text=protocol.handoff_text(f"Sent as MEDIA:{path}")) == []
+
+
+def test_what_it_writes_in_a_users_name_is_typed_by_nobody(hermes: Hermes) -> None:
+    texts = hermes.ask("own_user_rows")
+    assert texts and [text for text in texts if engine.is_typed({"role": "user", "content": text})] == []

@@ -142,7 +142,7 @@ class _Reading:
         known = ChainMap(chains.named, self.names.left_behind(handoff), self.names.first)
         carried, told = self.stamps[handoff.id] in self.carried, self._not_ours(after) if handoff.uid else []
         opening = uids.head_of(self.pending, known, (), handoff) if handoff.uid else []
-        behind, unseen = uids.tail_of(handoff, told, known, opening, carried=carried, last=newest)
+        behind, unseen = uids.Tail(handoff, told, known, opening).block(carried=carried, last=newest)
         opening = uids.head_of(self.pending, known, behind, handoff) if handoff.uid else []
         behind = [*behind, *unseen]
         if not opening and not any(known.get(row.uid, row.id) < handoff.id for row in (handoff, *behind)):

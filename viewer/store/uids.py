@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import dropwhile, takewhile, zip_longest
+from itertools import accumulate, dropwhile, takewhile
 from typing import Any
 
 from .alignment import LightRow
@@ -72,59 +72,79 @@ def _is_restated(row: LightRow) -> bool:
     return row.restated
 
 
-def tail_of(
-    handoff: LightRow,
-    after: Sequence[LightRow],
-    known: Mapping[str, int],
-    opening: Sequence[LightRow] = (),
-    *,
-    carried: bool = False,
-    last: bool = False,
-) -> tuple[list[LightRow], list[LightRow]]:
-    """The rows behind a handoff that belong to its block: copies, by their names, and what the agent wrote for itself
-    between them, or behind them where a compaction alone writes such rows. `opening` may be the block's head, and no
-    other block may follow the `last` one.
-
-    Take-backs go from the end: behind a handoff that is out, the whole block is, unless a later one `carried` it along.
-    Messages begin anew with the next block's head, where the agent wrote its transcript anew, and with copies of what
-    was in the store and not in its memory (`_archive_named_rows`): those come second.
+class Tail:
+    """The rows behind a handoff, up to the next one, and which of them belong to its block; `known` has the place of
+    each name among messages, before the handoff where one of its rows is. `opening` may be the block's head.
     """
-    block: list[LightRow] = []
-    waiting: list[LightRow] = []
-    own = {handoff.uid, *handoff.absorbed}
-    seen, opened, newest = set[str](), {row.uid for row in opening}, -1
-    for at, (row, following) in enumerate(zip_longest(after, after[1:])):
-        if handoff.state == "out" != row.state and not carried:
-            break
-        place = known.get(row.uid, row.id)
-        again = row.uid in opened and place < newest
-        twice = row.uid in seen or (row.uid in own and bool(row.handoff)) or (again and row.role != "user")
-        alone = following is None or following.uid not in (opened if again else seen)
-        if not row.restated and (twice or ((again or row.uid in own) and not alone)):
-            run = list(takewhile(lambda each: known.get(each.uid, each.id) < handoff.id, after[at:]))
-            is_block = at + len(run) < len(after) or last
-            return block, run if is_block and _are_unseen(run, own) else []
-        if place < newest and not last and not row.restated and _is_head(after[at:], known, newest):
-            break
-        waiting.append(row)
-        if place < handoff.id or row.restated or row.of_compaction:
-            block += waiting
-            waiting = []
-            newest = newest if row.restated else max(newest, place)
-        elif not row.scaffold:
-            break
-        seen.add(row.uid)
-    return block, []
 
+    def __init__(
+        self,
+        handoff: LightRow,
+        after: Sequence[LightRow],
+        known: Mapping[str, int],
+        opening: Iterable[LightRow] = (),
+    ) -> None:
+        self.handoff, self.after = handoff, after
+        self.opened = {row.uid for row in opening}
+        self.own = {handoff.uid, *handoff.absorbed}
+        self.places = [known.get(row.uid, row.id) for row in after]
+        told = (-1 if row.restated else place for row, place in zip(after, self.places, strict=True))
+        self.newest_from = [*accumulate(reversed([*told]), max)][::-1]  # of each row and those behind it
+        self.seen: set[str] = set()
+        self.newest = -1
 
-def _is_head(rows: Sequence[LightRow], known: Mapping[str, int], newest: int) -> bool:
-    """Whether these rows, the last before a handoff, begin anew: all are copies of what is older than the `newest`."""
-    return len(rows) > 1 and all(row.restated or known.get(row.uid, row.id) < newest for row in rows)
+    def block(self, *, carried: bool = False, last: bool = False) -> tuple[list[LightRow], list[LightRow]]:
+        """The rows that belong to the block: copies, by their names, and what the agent wrote for itself between them,
+        or behind them where a compaction alone writes such rows. No other block may follow the `last` one.
 
+        Take-backs go from the end: behind a handoff that is out, the whole block is, unless a later one `carried` it.
+        Messages begin anew with the next block's head, where the agent wrote its transcript anew, and with copies of
+        what was in the store and not in its memory (`_archive_named_rows`): those come second.
+        """
+        block: list[LightRow] = []
+        waiting: list[LightRow] = []
+        for at, row in enumerate(self.after):
+            if self.handoff.state == "out" != row.state and not carried:
+                break
+            if not row.restated and self._comes_again(at):
+                return block, self._unseen(at, last=last)
+            if not (last or row.restated) and self._is_next_head(at):
+                break
+            waiting.append(row)
+            if self._is_copy(at) or row.restated or row.of_compaction:
+                block += waiting
+                waiting = []
+                self.newest = self.newest if row.restated else max(self.newest, self.places[at])
+            elif not row.scaffold:
+                break
+            self.seen.add(row.uid)
+        return block, []
 
-def _are_unseen(rows: Iterable[LightRow], own: Container[str]) -> bool:
-    """Whether these copies are not the whole context once more: that has the handoff, too."""
-    return not any(row.handoff and row.uid in own for row in rows)
+    def _is_copy(self, at: int) -> bool:
+        return self.places[at] < self.handoff.id
+
+    def _comes_again(self, at: int) -> bool:
+        """Whether the block has the row's message already. One that its handoff carries may come again, and a request
+        that it opened with: nothing else does then.
+        """
+        row, following = self.after[at], self.after[at + 1].uid if at + 1 < len(self.after) else ""
+        goes_back = row.uid in self.opened and self.places[at] < self.newest
+        if row.uid in self.seen or (row.uid in self.own and row.handoff) or (goes_back and row.role != "user"):
+            return True
+        return (goes_back and following in self.opened) or (row.uid in self.own and following in self.seen)
+
+    def _is_next_head(self, at: int) -> bool:
+        """Whether all rows from here on are copies of what is older than what the block has."""
+        return at + 1 < len(self.after) and self.newest_from[at] < self.newest
+
+    def _unseen(self, at: int, *, last: bool) -> list[LightRow]:
+        """The copies from here on, unless they open the next block, or are the whole context once more: that has the
+        handoff, too.
+        """
+        end = next((end for end in range(at, len(self.after)) if not self._is_copy(end)), len(self.after))
+        rows = [*self.after[at:end]]
+        anew = any(row.handoff and row.uid in self.own for row in rows)
+        return rows if not anew and (last or end < len(self.after)) else []
 
 
 def _until_anew(rows: Sequence[LightRow], places: Mapping[str, int], opening: Iterable[LightRow]) -> list[LightRow]:
@@ -160,10 +180,10 @@ class Names:
         again = self._again(handoff)
         carries = handoff.handoff == "merged" and handoff.uid in again and self._is_left(handoff)
         opening = list(takewhile(self._is_left, reversed(head_of(pending, again, (), handoff))))[::-1]
-        names = [row.uid for row in opening]
-        if next((row.uid for row in after if row.uid in names), "") not in names[:1]:
+        names = {row.uid for row in opening}
+        if next((row.uid for row in after if row.uid in names), "") != next((row.uid for row in opening), ""):
             opening = []  # what was written anew begins with what the block began with
-        behind = _until_anew(tail_of(handoff, after, again)[0], again, opening)
+        behind = _until_anew(Tail(handoff, after, again).block()[0], again, opening)
         if not carries:
             said = self.left_behind(handoff)
             behind = list(takewhile(lambda row: row.uid in said, behind))
