@@ -60,7 +60,7 @@ _AMOUNT_BEHIND = re.compile(
 # "3.10" is neither "3.1" nor "3.100" where it counts releases.
 _VERSION = re.compile(
     r"\b(?:Python|Node(?:\.js)?|Java|Ruby|PHP|Perl|Go|Rust|Swift|Kotlin|Django|Rails|Ubuntu|Debian|Postgre(?:s|SQL)|MySQL"
-    r"|SQLite|Redis|Kubernetes|[Vv]ersions?|[Rr]eleases?) (\d{1,4}\.\d{1,4})(?![\w.]*\w)"
+    rf"|SQLite|Redis|Kubernetes|[Vv]ersions?|[Rr]eleases?) (\d{{1,4}}\.\d{{1,4}})(?![\w.]*\w|\s(?:{UNITS})\b)"
 )
 _MEASURE = re.compile(rf"(?<![\w.,$€£¥-])\d[\d,]*(?:\.\d+)?\s(?:{UNITS})(?!\w)")
 # A bare number: not one that counts the items of a list or the lines of a listing.

@@ -164,6 +164,7 @@ TABLE = "## {}\n\n| bin | pieces |\n|---|---|\n| 4-02 | 17 |\n"
         (["It costs $1,200."], "cost: 1200 USD", []),
         (["Es kostet 1.200 €."], "cost: EUR 1,200", []),
         (["Use Python 3.10 here."], "Python 3.1", ["3.10"]),
+        (["Go 3.10 km north."], "3.1 km", []),
     ],
 )
 def test_a_detail_is_a_string_and_what_it_belongs_to(said: list[str], left: str, lost: list[str]) -> None:
