@@ -11,7 +11,7 @@ from .code import code_in
 from .deeds import LONG_COMMAND, path_of, raw_command
 from .folders import MORE
 from .lines import clip, distinct
-from .listed import ends_of, starts_of
+from .listed import ends_of, parts_of
 from .material import NEWEST, Material
 from .names import names_of, words_of
 from .ranking import Ranked
@@ -32,7 +32,7 @@ from .sections import (
 from .sentences import is_binding, sentences
 
 CONSTRAINTS_SHARE, PLAN_SHARE = 0.5, 0.3  # of the budget: the most they take, whatever else there is
-DONE_SHARE = 0.12  # of the budget: set aside for what was done, before any names
+DONE_SHARE = 0.09  # of the budget: set aside for what was done, before any names
 DONE_ALONE = 0.3  # the same where nobody is served: ids that people name need less room there
 AT_LEAST = ("Errors and blockers", "Current state")  # told anyway where one task is worked at
 LEAST_SHARE = 0.04  # of the budget for each of them
@@ -320,8 +320,8 @@ class Draft:
         standing = {name for word in words_of(lines) for _, name in names_of(word)} | set(self.material.kept.names)
         standing |= {*code_in(lines), *self.material.kept_code} if self.ranked.code else set()
         ends = {end for name in standing if "/" in name for end in ends_of(name)}
-        starts = {start for name in (*standing, *self.names["Identifiers"].taken) for start in starts_of(name)}
-        return standing | ((ends | starts) & self.ranked.known)
+        parts = {part for name in (*standing, *self.names["Identifiers"].taken) for part in parts_of(name)}
+        return standing | ((ends | parts) & self.ranked.known)
 
     def _say_what_is_left_out(self) -> None:
         told = {line.at for line in self.lines["Actions done"].taken} | self.shortly

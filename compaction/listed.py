@@ -114,8 +114,11 @@ def ends_of(path: str) -> Iterator[str]:
     return ("/".join(parts[at:]) for at in range(1, len(parts)))
 
 
-def starts_of(name: str) -> list[str]:
-    """The first parts of a dotted name, which stand where it stands."""
+def parts_of(name: str) -> list[str]:
+    """What stands where a name stands: the first parts of a dotted one, the number of `card_4421486`."""
+    before, _, number = name.rpartition("_")
+    if before and number.isdecimal():
+        return [number]
     is_dotted = name[:1].isalpha() and "/" not in name
     return [name[:at] for at, letter in enumerate(name) if letter == "."] if is_dotted else []
 

@@ -12,10 +12,10 @@ from .digest import SummaryRequest
 from .facts import Facts
 from .lines import clip
 from .names import names_of, words_of
-from .people import spoken
+from .people import births_in, spoken
 from .requests import Request
 from .secrets import redact
-from .sections import ANSWERED, TALLY, TASK, read_back
+from .sections import ANSWERED, TALLY, TASK, births_listed, read_back
 
 NEWEST = 3  # pieces of work that are told first, whatever they are
 MOST_PEOPLE = 12  # for whom names are listed apart: each costs a label
@@ -98,6 +98,16 @@ class Material:
         """The person whom the message at a place is about, where there are several."""
         several = len(self.found.people) > 1
         return {turn.place: turn.person for turn in self.found.turns if several and turn.person}
+
+    @cached_property
+    def births(self) -> dict[str, str]:
+        """Whose each birth date is, of those that were said or that calls were made with."""
+        found = births_listed(self.earlier["Identifiers"])
+        for turn in self.found.turns:
+            for text in (*(call.arguments for call in turn.calls), *(text for _, text in turn.results)):
+                found.update(births_in(text))
+        used = (date for date in found if (name := self.found.names.get(date)) is None or name.called)
+        return {date: " ".join(found[date].split()) for date in used}
 
     @cached_property
     def owners(self) -> dict[str, str]:

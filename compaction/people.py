@@ -7,7 +7,7 @@ is named in it alone, by an id that some call gave as a person's, is whom all of
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime
 from typing import NamedTuple
 
@@ -18,6 +18,11 @@ from .wording import arguments_in, person_in
 _TIMES = ("timestamp", "created_at")  # Hermes; other stores
 _MILLISECONDS = 1e11
 _RESULT_PERSON = re.compile(r'"(?:user|customer|client|member)_id": ?"([\w.@+-]{3,60})"')
+_BORN = re.compile(
+    r'\{[^{}]{0,300}"(?:dob|date_of_birth|birth_?(?:date|day))": ?"(\d{4}-\d\d-\d\d)"[^{}]{0,300}\}', re.IGNORECASE
+)
+_NAME_KEYS = ("name", "full_name", "first_name", "last_name")
+_NAME = re.compile(rf'"({"|".join(_NAME_KEYS)})": ?"([^"\\]{{1,60}})"')
 _LOOKED_AT = 4_000  # characters of a result
 _CALL_SIZE = 20_000  # characters of arguments that are read for a person
 
@@ -78,6 +83,15 @@ def _said(one: Heard, known: set[str]) -> list[str]:
     if not one.typed:
         return []
     return [word for word in (raw.strip(".,:;!?\"'()") for raw in one.words.split()) if word in known]
+
+
+def births_in(text: str) -> Iterator[tuple[str, str]]:
+    """Each birth date that stands beside a name in an object of JSON, and whose it is."""
+    for match in _BORN.finditer(text) if "irth" in text or "dob" in text else ():
+        names = dict(_NAME.findall(match[0]))
+        person = " ".join(names[key] for key in _NAME_KEYS if key in names)
+        if person:
+            yield match[1], person
 
 
 def day_of(message: Message) -> date | None:

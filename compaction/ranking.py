@@ -16,7 +16,7 @@ from .folders import shared_folders
 from .listed import ends_of, folders_of, in_turn, is_noise, kind_of_name, label_of
 from .material import Material
 from .names import Name
-from .sections import ALL_TITLES, LISTS, Names, listed
+from .sections import ALL_TITLES, BORN, LISTS, Names, listed
 from .sentences import set_of
 from .wording import PERSONAL_KEY
 
@@ -64,7 +64,8 @@ class Ranked:
         coding = material.is_coding
         self.spoken = set() if coding else {name for name in order if self.names[name].said}
         self.needed = {name for name in self.names if self._met(name) in USED} if coding else self.spoken.union(called)
-        self.likely = self.needed.union(self.code, self._beside(), self._repeated_lately())
+        births = set(material.births) & set(self.names)  # a person and a date cost as much as four ids
+        self.likely = self.needed.union(self.code, self._beside(), self._repeated_lately(), births)
         left_out = self._personal() | self._ends_of_files() | self._bare_versions()
         self.order = self._shared([name for name in order if name not in left_out])
         self.known = set(self.order)
@@ -73,14 +74,14 @@ class Ranked:
         """The lists they stand in."""
         paths = [name for name in self.order if self.names[name].kind == "path"]
         others = [name for name in self.order if self.names[name].kind != "path"]
-        owning = set(self.material.owners.values())
+        owning, births = set(self.material.owners.values()), self.material.births
 
         def label(name: str) -> str:
-            return name if name in owning else self._label(name)
+            return BORN if name in births else name if name in owning else self._label(name)
 
         return {
             "Files": Names("Files", paths, self._label, ("read", "written"), self.folders),
-            "Identifiers": Names("Identifiers", others, label),
+            "Identifiers": Names("Identifiers", others, label, births=births),
         }
 
     def _label(self, name: str) -> str:
@@ -179,10 +180,11 @@ class Ranked:
 
     # --- which are left out ------------------------------------------------------------------------------------------
     def _personal(self) -> set[str]:
-        """Birth dates and the like, but those that were said and are told beside the person."""
+        """Birth dates and the like, but those that are told beside the person."""
         labels = ((name, self.material.labels.get(name) or self.before.get(name, "")) for name in self.names)
         personal = (name for name, label in labels if PERSONAL_KEY.search(label))
-        return {name for name in personal if not (self.names[name].said and self.material.owners.get(name))}
+        told = self.material.births
+        return {n for n in personal if n not in told and not (self.names[n].said and self.material.owners.get(n))}
 
     def _bare_versions(self) -> set[str]:
         """Version numbers that a tool printed: of what, the list would not say."""

@@ -46,6 +46,7 @@ ANSWERED = "(Answered; no request is open.)"  # beside the newest request, where
 IN_ANSWER = "(in answer to: "  # begins the question that the newest message answers
 FROM = "(from "  # begins whom the newest message is from
 ALONE = "people"  # the list of those of whom nothing else is listed
+BORN = "born"  # the list of people with their birth dates
 QUANTITIES = "quantities"  # the list of names with a space in them, which commas part
 _HEADING = re.compile(r"^#{1,4}\s+(.*)$")
 _BULLET = re.compile(r"^(?:[-*•]|\d+[.)])\s+|^>\s?")
@@ -108,7 +109,8 @@ class Lines:
 class Names:
     """A section of names, the most wanted first, shown in lists by label.
 
-    Of the labels in `whole` it is said how many more there are; those with a folder in `folders` are told below it.
+    Of the labels in `whole` it is said how many more there are; those with a folder in `folders` are told below it,
+    those in `births` behind a person.
     """
 
     title: str
@@ -116,6 +118,7 @@ class Names:
     label: Callable[[str], str]
     whole: tuple[str, ...] = ()
     folders: Mapping[str, str] = field(default_factory=dict)
+    births: Mapping[str, str] = field(default_factory=dict)
     taken: list[str] = field(default_factory=list)
 
     def _list(self, name: str) -> str:
@@ -124,8 +127,8 @@ class Names:
         return self.label(name) + (f"{BELOW}{folder}" if folder else "")
 
     def _shown(self, name: str) -> str:
-        folder = self.folders.get(name)
-        return name[len(folder) + 1 :] if folder else name
+        folder, person = self.folders.get(name), self.births.get(name)
+        return name[len(folder) + 1 :] if folder else f"{person} {name}" if person else name
 
     def take(self, room: int, count: Counter, wanted: set[str]) -> int:
         """Take the wanted names while they fit into the room; the tokens used."""
@@ -172,7 +175,7 @@ class Names:
 
 
 def _row(label: str, names: list[str]) -> str:
-    return (", " if label == QUANTITIES else " ").join(name for name in names if name != label)
+    return (", " if label in (QUANTITIES, BORN) else " ").join(name for name in names if name != label)
 
 
 def _left(n: int) -> str:
@@ -219,6 +222,13 @@ def listed(lines: Iterable[str]) -> dict[str, str]:
         names += [name for word in words_of(rest if colon else line) for _, name in names_of(word)]
         found.update(dict.fromkeys(names, label if colon else ""))
     return found
+
+
+def births_listed(lines: Iterable[str]) -> dict[str, str]:
+    """Whose each birth date in the lists of an earlier summary is."""
+    rows = (line.removeprefix(f"{BORN}: ") for line in lines if line.startswith(f"{BORN}: "))
+    pairs = (pair.rpartition(" ") for row in rows for pair in row.split(", "))
+    return {date: person for person, _, date in pairs if person}
 
 
 def fitting(text: str, budget: int, count: Counter) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator
@@ -21,7 +20,6 @@ DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 BUDGET = 2_000  # tokens of the summaries measured
 CUTS = (0.35, 0.5, 0.65, 0.8, 0.9)  # where in a transcript it is compacted; what follows is hindsight
 WINDOWS = (200_000, 40_000)  # context windows: what is kept beside the summary is a share of them
-_BORN = re.compile(r'"dob\\*": ?\\*"([\d-]{10})')
 LONG = 200  # messages; of a shorter transcript a summary of 2,000 tokens holds nearly everything
 
 
@@ -60,7 +58,7 @@ def measure(title: str, messages: list[Message], cut: float, window: int, count:
     spoken = anchors_in(middle, spoken=True)
     return Measured(
         title, cut, window, len(middle), count(summary), seconds,
-        _without_birth_dates(hindsight(middle, left, messages[split:]), middle),
+        hindsight(middle, left, messages[split:]),
         survival((anchor for anchor in spoken if not _binds(anchor)), left),
         survival(filter(_binds, spoken), left),
     )  # fmt: skip
@@ -70,15 +68,6 @@ def visible_text(messages: Iterable[Message]) -> str:
     """All that a model reads of messages but credentials: text, results and the arguments of calls, a line each."""
     pieces = ((m.text(m.body(row)), *(call.arguments for call in m.calls(row))) for row in messages)
     return "\n".join(redact_all([piece for row in pieces for piece in row if piece]))
-
-
-def _without_birth_dates(found: Survival, messages: list[Message]) -> Survival:
-    """What was found of all details but those that a summary leaves out on purpose."""
-    born = set(_BORN.findall(visible_text(messages)))
-    lost = tuple(anchor for anchor in found.lost if anchor.text not in born)
-    kept, total = found.by_kind.get("date", (0, 0))
-    left_out = len(found.lost) - len(lost)
-    return replace(found, lost=lost, by_kind={**found.by_kind, "date": (kept, total - left_out)})
 
 
 def _binds(anchor: Anchor) -> bool:

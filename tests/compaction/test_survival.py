@@ -30,12 +30,12 @@ def test_the_summaries_are_of_long_middles_and_within_the_budget(measured: list[
 
 def test_what_later_turns_used_again_is_still_there(measured: list[Measured]) -> None:
     assert mean(one.hindsight.share for one in measured) >= 0.98
-    assert sum(one.hindsight.share >= 0.94 for one in measured) >= len(measured) - 2
-    assert min(one.hindsight.share for one in measured) >= 0.86  # of 1,100 messages next to nothing is kept
+    assert sum(one.hindsight.share >= 0.915 for one in measured) >= len(measured) - 1
+    assert min(one.hindsight.share for one in measured) >= 0.88  # of 1,100 messages next to nothing is kept
 
 
 def test_what_people_and_replies_named_is_still_there(measured: list[Measured]) -> None:
-    assert min(one.spoken.share for one in measured) >= 0.92  # lost are birth dates alone
+    assert min(one.spoken.share for one in measured) >= 0.935  # lost are birth dates alone
 
 
 def test_every_constraint_is_still_there(measured: list[Measured]) -> None:

@@ -129,6 +129,21 @@ def test_birth_dates_of_many_people_are_not_listed() -> None:
     assert "-03-21" not in listed
 
 
+BOOKED = {"user_id": "mia_li_3668", "passengers": [{"first_name": "Mia", "last_name": "Li", "dob": "1990-04-05"}]}
+
+
+def test_a_birth_date_that_a_call_was_made_with_is_listed_beside_its_person_again_and_again() -> None:
+    profile = '{"name": "Noah Roy", "dob": "1971-01-02"}'
+    turns = [user("Book it."), *step("u", "get_user", {"user_id": "noah_roy_12"}, profile)]
+    turns += [*step("b", "book_flight", BOOKED, '{"ok": true}'), reply("Done."), *exchange(2)]
+    first = sections(turns)
+    assert "- born: Mia Li 1990-04-05" in first["Identifiers"]
+    assert "1971" not in "\n".join(line for lines in first.values() for line in lines), "nobody asked for it"
+    earlier = "## Identifiers\n- born: Mia Li 1990-04-05, Noah Roy 1971-01-02"
+    found = sections([user("And now?"), reply("I look."), *exchange(2)], previous_summary=earlier)
+    assert "- born: Mia Li 1990-04-05, Noah Roy 1971-01-02" in found["Identifiers"]
+
+
 def test_code_names_that_two_calls_use_are_listed_before_those_of_one() -> None:
     def write(id_: str, names: list[str]) -> list[Any]:
         return step(
