@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from random import Random
+from typing import Any
+from uuid import UUID
 
 import pytest
 from django.test import Client
 from django.utils import timezone
 
+from compaction import protocol
 from tests.api.tool import Tool
 from tests.pages.conftest import Book
 from tests.pages.html import message_ids, read
@@ -52,6 +56,35 @@ def test_a_message_that_is_no_boundary_is_a_404(signed_in: Client, open_desk: Ca
     desk = open_desk(21)
     for which in ("summarised", "kept", "undo"):
         assert "not the handoff" in read(signed_in.get(f"{lists(desk, 5)}/{which}"), 404).one("main").text
+
+
+@pytest.mark.parametrize("marked", [True, False], ids=["told", "not told"])
+def test_it_is_said_where_no_row_tells_whether_messages_were_taken_back(
+    signed_in: Client, book: Book, *, marked: bool
+) -> None:
+    """What the first compaction kept is out of context with it. It had marked the originals as superseded, or not."""
+    href = book.session("s")
+    summary = f"{protocol.LEGACY_HEADER} sum {{}}\n\n{protocol.END_MARKER}"
+
+    def say(name: str, active: int, compacted: int, **more: Any) -> None:
+        role = "user" if name in "ac" else "assistant"
+        uid = UUID(int=Random(name).getrandbits(128), version=4).hex
+        values = {"timestamp": 1000.0 + ord(name), "message_uid": uid, "active": active, "compacted": compacted, **more}
+        book.say("s", values.pop("role", role), values.pop("text", name), **values)
+
+    for name in "abcd":
+        say(name, 0, int(name in "ab" or not marked))
+    say("h", 0, 0, role="user", text=summary.format(1), _compressed_summary=1)
+    say("c", 0, 0)
+    say("d", 0, 0)
+    for name in "ef":
+        say(name, 0, int(name == "e"), role="assistant")
+    say("i", 1, 0, role="user", text=summary.format(2), _compressed_summary=1)
+    say("f", 1, 0, role="assistant")
+    page = read(signed_in.get(href))
+    newest = page.all("section", "boundary")[-1]
+    assert ("do not tell whether it was undone" in newest.text) is not marked
+    assert len(page.all("section", "boundary")) == (2 if marked else 1)
 
 
 @pytest.mark.usefixtures("shared_data")  # ids and numbers of the real database

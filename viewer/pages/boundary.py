@@ -57,9 +57,10 @@ class ShownBoundary:
     """One compaction, or an `inherited` handoff that the session began with.
 
     `undo` is the address that says what undoing would do, "" with the reason in `no_undo` and where a later compaction
-    is the reason, its address in `later`; `update_href` that of what
-    this summary changed in the one before, "" for the first. `reading` says how the startup reading after it stands,
-    None where nobody follows it; `loss` is the class of the colour in which `details` says how much is lost.
+    is the reason, its address in `later`; `unsure` says that what was summarised may have been taken back before;
+    `update_href` leads to what this summary changed in the one before, "" for the first. `reading` says how the startup
+    reading after it stands, None where nobody follows it; `loss` is the class of the colour in which `details` says how
+    much is lost.
     """
 
     template: ClassVar[str] = "session/_boundary.html"
@@ -90,6 +91,7 @@ class ShownBoundary:
     later: str
     branch: str
     marked: bool
+    unsure: bool
 
     @property
     def masks(self) -> bool:
@@ -131,6 +133,7 @@ def shown_boundary(handoff: Handoff, found: Opened, marked: int | None) -> Shown
         later=place.boundary(_newest(found.outline)) if no_undo in (LATER_FIRST, COVERED) else "",
         branch=place.listed(cut.handoff_id, "branch"),
         marked=cut.handoff_id == marked,
+        unsure=cut.unsure,
     )
 
 

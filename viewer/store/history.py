@@ -103,6 +103,7 @@ class _Reading:
         self.opened_by = 0  # rows of the generation that its block has
         self.pending: list[LightRow] = []  # rows since the last block, among them the next block's head copies
         self.boundaries: list[Boundary] = []
+        self.unsure = False  # whether a block before the next boundary was perhaps taken back, not undone
         self.closed = True  # whether it is known where the newest block ends, whatever may follow
 
     def compaction(self, handoff: LightRow, after: Sequence[LightRow], *, newest: bool) -> None:
@@ -128,11 +129,11 @@ class _Reading:
         return list(takewhile(lambda row: row.id not in self.our_ids, after))
 
     def _left(self, handoff: LightRow, after: Sequence[LightRow]) -> list[LightRow]:
-        """What is left of a block that was undone, where the rows that its copies were made from are deleted."""
+        """What is left of a block that was undone, where rows that its copies were made from are deleted."""
         ours = self.ours.get(handoff.id)
         if ours is None:
             return self.names.left(handoff, self.pending, after)
-        if not ours.undone or handoff.state != "out" or any(row_id in self.rows for row_id in ours.copies.values()):
+        if not ours.undone or handoff.state != "out" or all(row_id in self.rows for row_id in ours.copies.values()):
             return []
         return [row for row in (*self.pending, handoff, *after) if row.id in {handoff.id, *ours.copies}]
 
@@ -240,26 +241,32 @@ class _Reading:
         kept = [source for copy, source in block.tail if source.uid and not copy.restated]
         later = [row for row in self.rows.values() if row.id > ended]
         if not kept:
-            return self._may_have_come_back(later)
+            back, self.unsure = self._may_have_come_back(later)
+            return back
         gone = [row for row in kept if row.state == "out" and self.names.last[row.uid] <= ended]
         if gone and (len(gone) == len(kept) or min(gone, key=lambda row: row.id).role != "user"):
             return False
-        return not (any(map(is_typed, self.generation)) and had_no_user(later))
+        if any(map(is_typed, self.generation)) and had_no_user(later):
+            return False
+        self.unsure = not any(row.state == "live" or self.names.last[row.uid] > ended for row in kept)
+        return True
 
-    def _may_have_come_back(self, later: Sequence[LightRow]) -> bool:
-        """Whether the generation may have been in context again, as an undo brings it back, given all later rows.
+    def _may_have_come_back(self, later: Sequence[LightRow]) -> tuple[bool, bool]:
+        """Whether the generation may have been in context again, as an undo brings it back, given all later rows, and
+        whether that is not certain.
 
         It was not if the head of the next compaction is what was said first since.
         """
         before = {(row.role, row.time) for row in self.generation if row.time}
         if any((row.role, row.time) in before for row in later):
-            return True
+            return True, False
         said = list(takewhile(lambda row: not row.handoff, later))
         if len(said) == len(later):
-            return True
+            return True, True
         write = Write(said, 0, self.moments, later[len(said)])
         head, _ = write.sources(write.before(said), ())
-        return not head or head[0][1] is not next((row for row in said if row.state != "out"), None)
+        back = not head or head[0][1] is not next((row for row in said if row.state != "out"), None)
+        return back, back
 
     def settle(self) -> None:
         """Make the pending rows messages of the current generation, copies of a compaction without a handoff aside."""
@@ -306,8 +313,10 @@ class _Reading:
                     )
                 ),
                 run=self.ours[handoff.id].run if handoff.id in self.ours else None,
+                unsure=self.unsure,
             )
         )
+        self.unsure = False
         sources: dict[int, list[LightRow]] = {}
         for copy, source in copies:
             if source.id in self.chains.root and copy.id not in self.chains.root and not copy.restated:

@@ -13,7 +13,8 @@ class Boundary:
 
     `time` (epoch seconds) is None for a merged handoff, whose row has the time of the message it was merged into.
     `cut_id` is the message directly before which the boundary is shown, None when the tail kept nothing. `run` is the
-    number of the known block, None for one that was found.
+    number of the known block, None for one that was found. `unsure` says that an earlier block stands at (0,0) and no
+    row tells whether it was undone, as is assumed, or taken back with the messages that it kept.
     """
 
     handoff_id: int
@@ -26,6 +27,7 @@ class Boundary:
     kept_ids: tuple[int, ...]
     shortened_ids: tuple[int, ...]
     run: int | None = None
+    unsure: bool = False
 
     @property
     def inherited(self) -> bool:

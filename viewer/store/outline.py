@@ -54,6 +54,7 @@ class Cut:
     place: int
     records_before: int
     records_after: int
+    unsure: bool
     ids: array[int]
     block: array[int]
     before: array[int]

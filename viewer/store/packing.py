@@ -18,7 +18,7 @@ from .codec import BOOKKEEPING_ROLES
 from .history_types import Boundary, Entry, History
 from .outline import ANSWER, AWAY, LIVE, NONE, OUT, PROMPT, RESULT, SENT, UNDER, Cut, Outline, Several
 
-VERSION = 5  # of the octets and of how History is read from rows; others are not read
+VERSION = 6  # of the octets and of how History is read from rows; others are not read
 _HEAD = b"palimpsest outline"
 _STATES = {"live": LIVE, "under": UNDER, "out": OUT}
 
@@ -131,6 +131,7 @@ def _cuts(history: History, ids: array[int], number: Mapping[int, int], records:
             place=places[boundary.handoff_id],
             records_before=len(records.intersection(boundary.before_ids)),
             records_after=len(records.intersection(boundary.block_ids)),
+            unsure=boundary.unsure,
             ids=ids,
             block=numbers(boundary.block_ids),
             before=numbers(boundary.before_ids),
@@ -161,7 +162,10 @@ def to_bytes(outline: Outline) -> bytes:
         "order": sys.byteorder,
         "lengths": [len(part) for part in octets],
         "cuts": [
-            [cut.handoff_id, cut.time, cut.cut_id, cut.run, cut.place, cut.records_before, cut.records_after]
+            [
+                *(cut.handoff_id, cut.time, cut.cut_id, cut.run, cut.place),
+                *(cut.records_before, cut.records_after, cut.unsure),
+            ]
             for cut in outline.cuts
         ],
         "settled": outline.settled,

@@ -55,7 +55,7 @@ def head_of(
     head: list[LightRow] = []
     for row in reversed(pending):
         message = known.get(row.uid, row.id)
-        if message >= row.id or row.uid in kept or (handoff.state == "live" != row.state):
+        if message >= row.id or row.uid in kept or (handoff.state == "live" and row.state == "under"):
             break
         if row.handoff != "standalone" and not row.restated:
             if message >= before:
@@ -107,7 +107,7 @@ class Tail:
             if self.handoff.state == "out" != row.state and not carried:
                 break
             if not row.restated and self._comes_again(at):
-                return block, self._unseen(at, last=last)
+                return block, self._unseen(at)
             if not (last or row.restated) and self._is_next_head(at):
                 break
             waiting.append(row)
@@ -137,14 +137,13 @@ class Tail:
         """Whether all rows from here on are copies of what is older than what the block has."""
         return at + 1 < len(self.after) and self.newest_from[at] < self.newest
 
-    def _unseen(self, at: int, *, last: bool) -> list[LightRow]:
-        """The copies from here on, unless they open the next block, or are the whole context once more: that has the
-        handoff, too.
+    def _unseen(self, at: int) -> list[LightRow]:
+        """The copies from here on, if another handoff is among what follows this one: the next block's head has none,
+        and the whole context once more has this one.
         """
         end = next((end for end in range(at, len(self.after)) if not self._is_copy(end)), len(self.after))
-        rows = [*self.after[at:end]]
-        anew = any(row.handoff and row.uid in self.own for row in rows)
-        return rows if not anew and (last or end < len(self.after)) else []
+        handoffs = [row.uid for row in self.after[:end] if row.handoff]
+        return [*self.after[at:end]] if handoffs and self.own.isdisjoint(handoffs) else []
 
 
 def _until_anew(rows: Sequence[LightRow], places: Mapping[str, int], opening: Iterable[LightRow]) -> list[LightRow]:
