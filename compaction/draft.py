@@ -9,8 +9,10 @@ from . import facts as f
 from .actions import Work, in_short, times
 from .code import code_in
 from .deeds import LONG_COMMAND, path_of, raw_command
+from .earlier import in_short as in_short_of
+from .earlier import is_mergeable, mixed
 from .folders import MORE
-from .lines import clip, distinct
+from .lines import clip
 from .listed import ends_of, parts_of
 from .material import NEWEST, Material
 from .names import names_of, words_of
@@ -27,7 +29,10 @@ from .sections import (
     Line,
     Lines,
     Names,
+    distinct_lines,
     fitting,
+    flat,
+    newest_first,
 )
 from .sentences import is_binding, sentences
 
@@ -51,10 +56,11 @@ ANSWERS_ALONE = 0.8  # the same where nothing was changed or run: the answers ar
 EARLIER_STATES = 3  # lines of an earlier summary's state that are carried on, if there is news
 MOST_FILES = 12  # written without anything to tell of them that have a line of their own
 SHORT = 30  # bytes of a request that says little by itself ("yes, go on"); a script may say a word in one character
-NEW_LINES = 3  # of what was done, before one of an earlier summary
+EARLIER_SHARE = 0.1  # of the budget: the most for what an earlier summary tells, in short
 COUNTS = 60  # characters of what such a command counted
 COMMANDS_SHARE = 0.25  # of what is left behind the lines: commands told by their names alone
 ALSO_RAN = "Also ran: "
+MOST_KINDS = 1_000  # of changes: merged lines stand before all others
 BATCH = 16  # names of each kind taken by turns
 COURTESY = 22  # bytes of a reply that tells nothing of the state, unless it has a number
 _OPEN, _ANSWERED = "Open: ", "Answered: "
@@ -74,11 +80,11 @@ class Draft:
             TASK: self._task(),
             "Goal": self._goal(),
             PLAN: self._plan(),
-            "Constraints": _newest_first(chain(material.constraints, reversed(material.earlier["Constraints"]))),
+            "Constraints": newest_first(chain(material.constraints, reversed(material.earlier["Constraints"]))),
             "Actions done": self._actions(),
             "Current state": self._state(),
             "Errors and blockers": self._errors(),
-            "Decisions": _newest_first(chain(material.found.decisions(), reversed(material.earlier["Decisions"]))),
+            "Decisions": newest_first(chain(material.found.decisions(), reversed(material.earlier["Decisions"]))),
             "Questions": self._questions(),
         }
         self.lines = {title: Lines(title, self._first(offer)) for title, offer in offers.items()}
@@ -99,11 +105,11 @@ class Draft:
             return
         kept = latest.last_place in self.material.kept_places
         text = latest.newest if latest.place >= 0 or latest.answers else latest.opening
-        yield Line(f"> {_flat(clip(text, f.LINE if kept else self.quote))}", 0)
+        yield Line(f"> {flat(clip(text, f.LINE if kept else self.quote))}", 0)
         if person := self.material.whose.get(latest.last_place, ""):
             yield Line(f"{FROM}{person})", 1)
         if latest.answers and not kept:
-            yield Line(f'{IN_ANSWER}"{_flat(clip(latest.answers[-1][1], self.line))}")', 1)
+            yield Line(f'{IN_ANSWER}"{flat(clip(latest.answers[-1][1], self.line))}")', 1)
         if not latest.open:
             yield Line(ANSWERED, 2)
 
@@ -113,7 +119,7 @@ class Draft:
         for request in reversed(self.material.requests):
             shown = request is latest and not request.answers
             if request.open and not shown and request.place not in kept and not _is_short(request.opening):
-                yield Line(f"- {_flat(clip(request.opening, self.line))}", request.place)
+                yield Line(f"- {flat(clip(request.opening, self.line))}", request.place)
 
     def _plan(self) -> Iterator[Line]:
         """The steps still to do first, in case there is no room for all."""
@@ -121,7 +127,7 @@ class Draft:
         if steps:
             todo = [(at, step) for at, step in enumerate(steps) if not step.line().startswith("[x]")]
             done = [(at, step) for at, step in enumerate(steps) if step.line().startswith("[x]")]
-            yield from (Line(f"- {_flat(redact(step.line()))}", at) for at, step in chain(todo, done))
+            yield from (Line(f"- {flat(redact(step.line()))}", at) for at, step in chain(todo, done))
         elif not self.material.kept.plan:
             yield from (Line(f"- {text}", at) for at, text in enumerate(self.material.earlier[PLAN]))
 
@@ -134,16 +140,19 @@ class Draft:
             wanted = [back for back in wanted if back not in plain]
         told = (self._told(work[at]) for at in wanted if work[at].weight and work[at].last.at not in self.shortly)
         earlier = self.material.earlier["Actions done"]
-        before = (Line(f"- {text}", at - len(earlier)) for at, text in reversed(list(enumerate(earlier))))
-        yield from _distinct(_mixed(told, before))
+        numbered = [(at - len(earlier), text) for at, text in enumerate(earlier)]
+        before = (Line(f"- {text}", at) for at, text in reversed(numbered) if at not in self.shortly)
+        yield from distinct_lines(mixed(told, before))
 
     def _told(self, work: Work, detail: int = 0) -> Line:
-        return Line(f"- {_flat(work.done(detail or self.detail, self.material.found.dated))}", work.last.at)
+        return Line(f"- {flat(work.done(detail or self.detail, self.material.found.dated))}", work.last.at)
 
     def _besides(self) -> Iterator[Line]:
         """What is told where room is left: requests that were answered, and what was only looked at."""
         looks = (work for work in self.material.work[0] if not work.weight and work.kind != "read")
-        yield from _distinct(chain(self._finished(), (self._told(work, f.DETAIL // 2 * self.wide) for work in looks)))
+        yield from distinct_lines(
+            chain(self._finished(), (self._told(work, f.DETAIL // 2 * self.wide) for work in looks))
+        )
 
     def _finished(self) -> Iterator[Line]:
         """Requests that were answered, the newest first."""
@@ -155,15 +164,15 @@ class Draft:
             if not skipped and not (is_closing(request.opening) if answer else _is_short(request.opening)):
                 person = self.material.whose.get(request.place, "")
                 whose = f"{person}'s " if person else ""
-                asked = _flat(clip(request.opening, self.line // 2))
-                told = f'"{asked}" -> {_flat(answer)}' if answer else f'"{asked}"'
+                asked = flat(clip(request.opening, self.line // 2))
+                told = f'"{asked}" -> {flat(answer)}' if answer else f'"{asked}"'
                 yield Line(f"- Answered {whose}request: {told}", request.place - 0.5)
 
     def _state(self) -> Iterator[Line]:
         telling = (words for words in self.material.found.replies() if not _is_courtesy(words))
         said = [clip(words, 2 * self.line) for words in islice(telling, 3)]
         earlier = self.material.earlier["Current state"][::-1][: EARLIER_STATES if said else None]
-        return _newest_first(chain(said, earlier))
+        return newest_first(chain(said, earlier))
 
     def _errors(self) -> Iterator[Line]:
         """What is still wrong; the same message once."""
@@ -171,7 +180,7 @@ class Draft:
         for work in self.material.work[1]:
             if (said := work.failed()) not in seen:
                 seen.add(said)
-                yield Line(f"- {_flat(work.error(self.detail, dated))}", work.last.at)
+                yield Line(f"- {flat(work.error(self.detail, dated))}", work.last.at)
         earlier = [text for text in self.material.earlier["Errors and blockers"] if not self._went_well(text)]
         yield from (Line(f"- {text}", at - len(earlier)) for at, text in reversed(list(enumerate(earlier))))
 
@@ -184,7 +193,7 @@ class Draft:
         lines = chain(self._open_question(), self._answered())
         earlier = self.material.earlier["Questions"][::-1]
         news = any(request.place >= 0 for request in self.material.requests)
-        return _newest_first(chain(lines, (line for line in earlier if not (news and line.startswith(_OPEN)))))
+        return newest_first(chain(lines, (line for line in earlier if not (news and line.startswith(_OPEN)))))
 
     def _open_question(self) -> Iterator[str]:
         said = [turn for turn in self.material.turns if turn.words.strip() and (turn.typed or not turn.results)]
@@ -221,6 +230,7 @@ class Draft:
             room += prose * share
             used = self.lines[title].take(min(int(room), left), count)
             room, left = room - used, left - used
+        left -= self._take_earlier(min(int(total * EARLIER_SHARE), left))
         left -= self._take_in_short(left - printed)
         left -= self._take_commands(int((left - printed) * COMMANDS_SHARE))
         left -= self._take_names(left - printed, self.ranked.spoken)
@@ -245,12 +255,30 @@ class Draft:
         works = [w for w in self.material.work[0] if w.kind == "change" and w.last.at not in told]
         if not works:
             return 0
-        lines = [Line(f"- {_flat(text)}", works[-1].last.at - 0.25) for text in in_short(reversed(works))]
+        lines = [Line(f"- {flat(text)}", works[-1].last.at - 0.25) for text in in_short(reversed(works))]
         cost = sum(count(line.text) + 1 for line in lines)
         if cost > room:
             return 0
         self._tell_shortly(lines, works)
         return cost
+
+    def _take_earlier(self, room: int) -> int:
+        """What an earlier summary tells as done and there was no room for, merged; the tokens used."""
+        actions, count = self.lines["Actions done"], self.material.request.count
+        earlier, told = self.material.earlier["Actions done"], {line.at for line in actions.taken}
+        left = {at - len(earlier): text for at, text in enumerate(earlier) if at - len(earlier) not in told}
+        lines, used = list[Line](), 0
+        for n, text in enumerate(in_short_of(left.values())):
+            line = Line(f"- {flat(text)}", n - len(earlier) - MOST_KINDS)
+            cost = count(line.text) + 1
+            if used + cost <= room:
+                used += cost
+                lines.append(line)
+        if lines:
+            self.shortly |= {at for at, text in left.items() if is_mergeable(text)}
+            actions.taken = [*lines, *actions.taken]
+            actions.waiting = [line for line in actions.waiting if line.at not in self.shortly]
+        return used
 
     def _take_commands(self, room: int) -> int:
         """Commands that there was no room to tell one by one, in one line, the most repeated first; the tokens used."""
@@ -264,7 +292,7 @@ class Draft:
             piece = f"`{raw_command(work.last)}`{times(len(work.deeds))}{work.counts(COUNTS)}"
             if (more := count(f"; {piece}")) <= room - cost:
                 cost += more
-                pieces.append(_flat(piece))
+                pieces.append(flat(piece))
                 fitting.append(work)
         if not pieces:
             return 0
@@ -351,24 +379,6 @@ class Draft:
         return left < over
 
 
-def _newest_first(lines: Iterable[str]) -> Iterator[Line]:
-    """A bullet for each line, shown in the opposite order."""
-    return (Line(f"- {_flat(line)}", -at) for at, line in enumerate(distinct(lines)))
-
-
-def _distinct(lines: Iterable[Line]) -> Iterator[Line]:
-    seen: set[str] = set()
-    for line in lines:
-        if (key := line.text.casefold()) not in seen:
-            seen.add(key)
-            yield line
-
-
-def _flat(text: str) -> str:
-    """On one line: a line break of any kind inside would begin a line, or a heading, of its own."""
-    return " ".join(text.split())
-
-
 def _is_short(request: str) -> bool:
     return len(request.encode("utf-8", "surrogatepass")) < SHORT or is_closing(request)
 
@@ -377,14 +387,6 @@ def _is_courtesy(reply: str) -> bool:
     """Whether a reply says no more than "Noted." or "You are welcome."."""
     short = len(reply.encode("utf-8", "surrogatepass")) < COURTESY
     return (short and not any(map(str.isdigit, reply))) or is_closing(reply)
-
-
-def _mixed(new: Iterator[Line], earlier: Iterator[Line]) -> Iterator[Line]:
-    """The new lines, behind each few one of the earlier: what was done long ago is not forgotten all at once."""
-    while some := list(islice(new, NEW_LINES)):
-        yield from some
-        yield from islice(earlier, 1)
-    yield from earlier
 
 
 def _is_question(request: Request) -> bool:

@@ -12,11 +12,12 @@ from collections.abc import Callable
 
 from . import facts as f
 from .deeds import path_of
+from .earlier import files_in
 from .folders import shared_folders
 from .listed import ends_of, folders_of, in_turn, is_noise, kind_of_name, label_of
 from .material import Material
 from .names import Name
-from .sections import ALL_TITLES, BORN, LISTS, Names, listed
+from .sections import ALL_TITLES, BORN, CODE, LISTS, Names, listed
 from .sentences import set_of
 from .wording import PERSONAL_KEY
 
@@ -40,6 +41,9 @@ USED = {
     "written code": (6, 24),
     "written path": (25, 24),
     "written": (25, 24),
+    "earlier path": (12, 24),
+    "earlier code": (8, 24),
+    "earlier": (5, 24),
     "printed class": (12, 24),
     "printed code": (5, 24),
     "printed file": (30, 24),
@@ -91,7 +95,7 @@ class Ranked:
         if kind == "path":
             return self.files.get(name) or given or "mentioned"
         if name in self.code:
-            return "code"
+            return CODE
         person = self.material.owners.get(name, "") if name in self.needed else ""
         return person or given or label_of(name, kind)
 
@@ -109,16 +113,20 @@ class Ranked:
         for title in ALL_TITLES:
             labelled = title in LISTS
             found |= {name: label * labelled for name, label in listed(self.material.earlier[title]).items()}
+            if title == "Actions done":
+                found |= dict.fromkeys(files_in(self.material.earlier[title]), "written")
         return found
 
     def _all(self) -> tuple[dict[str, Name], set[str]]:
         """All names, and those of them that only written code has."""
         known = dict(self.material.found.names)
+        carried = {name for name, label in self.before.items() if label == CODE}
         for name in self.before:
-            if not is_noise(name, kind := kind_of_name(name)):
+            if name not in carried and not is_noise(name, kind := kind_of_name(name)):
                 known.setdefault(name, Name(kind, age=len(self.material.found.turns) // 2))
-        self.before = {name: label for name, label in self.before.items() if name in known}
+        self.before = {name: label for name, label in self.before.items() if name in known or name in carried}
         code = {name: found for name, found in self.material.code.items() if name not in known}
+        code |= {name: Name("id", age=len(self.material.found.turns) // 2) for name in carried - {*known, *code}}
         return known | code, set(code)
 
     def _is_called(self, name: str) -> bool:
@@ -130,8 +138,11 @@ class Ranked:
         found, code = self.names[name], name in self.code
         if found.said:
             return "said"
-        if found.called or name in self.before or name in self.files:
-            return "called code" if code else "called path" if found.kind == "path" else "called"
+        kind = " code" if code else " path" if found.kind == "path" else ""
+        if found.called or name in self.files or (found.printed and name in self.before):
+            return f"called{kind}"
+        if name in self.before and not found.written:
+            return "called path" if self.before[name] in ("written", "read") else f"earlier{kind}"
         how = "written" if found.written else "printed"
         if code:
             return f"{how} class" if name[0].isupper() else f"{how} code"

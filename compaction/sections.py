@@ -16,7 +16,7 @@ from typing import NamedTuple
 from . import facts as f
 from . import protocol
 from .folders import BELOW, MORE, spelled_out
-from .lines import clip
+from .lines import clip, distinct
 from .names import measures, names_of, words_of
 from .tokens import Counter
 
@@ -47,6 +47,7 @@ IN_ANSWER = "(in answer to: "  # begins the question that the newest message ans
 FROM = "(from "  # begins whom the newest message is from
 ALONE = "people"  # the list of those of whom nothing else is listed
 BORN = "born"  # the list of people with their birth dates
+CODE = "code"  # the list of names of code
 QUANTITIES = "quantities"  # the list of names with a space in them, which commas part
 _HEADING = re.compile(r"^#{1,4}\s+(.*)$")
 _BULLET = re.compile(r"^(?:[-*•]|\d+[.)])\s+|^>\s?")
@@ -58,6 +59,25 @@ class Line(NamedTuple):
 
     text: str
     at: float
+
+
+def newest_first(lines: Iterable[str]) -> Iterator[Line]:
+    """A bullet for each line, shown in the opposite order."""
+    return (Line(f"- {flat(line)}", -at) for at, line in enumerate(distinct(lines)))
+
+
+def distinct_lines(lines: Iterable[Line]) -> Iterator[Line]:
+    """The lines without repetitions, compared regardless of case."""
+    seen: set[str] = set()
+    for line in lines:
+        if (key := line.text.casefold()) not in seen:
+            seen.add(key)
+            yield line
+
+
+def flat(text: str) -> str:
+    """On one line: a line break of any kind inside would begin a line, or a heading, of its own."""
+    return " ".join(text.split())
 
 
 @dataclass(slots=True)
@@ -194,7 +214,7 @@ def read_back(summary: str) -> dict[str, list[str]]:
         if heading:
             title = _section_of(heading[1])
         elif (words := _BULLET.sub("", line.strip())) and not _is_stale(words):
-            found[title].append(clip(words, f.QUOTE))
+            found[title].append(clip(words, f.SCANNED if title in LISTS else f.QUOTE))
     return found
 
 
@@ -218,7 +238,7 @@ def listed(lines: Iterable[str]) -> dict[str, str]:
     for line in lines:
         label, colon, rest = spelled_out(line).partition(": ")
         label = label.partition(BELOW)[0]
-        names = measures(rest if colon else line)
+        names = [*measures(rest if colon else line), *(rest.split() if label == CODE else ())]
         names += [name for word in words_of(rest if colon else line) for _, name in names_of(word)]
         found.update(dict.fromkeys(names, label if colon else ""))
     return found
