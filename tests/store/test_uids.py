@@ -232,6 +232,31 @@ def test_a_message_may_stand_twice_in_a_block(pulled: bool) -> None:
     assert script.shown() == ["a", "b", "|", "c", "d", *(["e", "f"] if pulled else [])]
 
 
+def test_copies_of_what_the_agent_had_not_read_belong_to_its_block() -> None:
+    """It compacts from memory, and the store puts what it did not hold behind: all of a compaction of ours."""
+    script = Script()
+    script.talk("a", "b", "c", "d", "e", "f", state="under")
+    script.copy(1, 2, state="out")
+    script.handoff("out", time=500.0)
+    script.copy(5, 6, state="out")
+    script.copy(1, 2)
+    script.handoff()
+    script.copy(5, 6, 7, 8, 9, 10, 11)
+    script.row("user", "g")
+    assert script.history().boundaries[-1].block_ids == tuple(range(12, 22))
+    assert script.shown() == ["a", "b", "c", "d", "|", "|", "e", "f", "g"]
+
+
+def test_a_head_belongs_to_its_block_where_some_of_it_was_taken_back() -> None:
+    script = Script()
+    script.talk("a", "b", "c", "d", state="under")
+    script.copy(1, state="out")
+    script.copy(2)
+    script.handoff()
+    script.copy(3, 4)
+    assert script.undo().originals == {1: 5, 2: 6, 3: 8, 4: 9}
+
+
 @pytest.mark.parametrize("merged", [True, False], ids=["merged", "alone"])
 def test_what_is_left_of_a_block_whose_messages_were_written_anew_is_nobodys(merged: bool) -> None:
     """After an undo: the rows that the copies had been made from are deleted."""

@@ -127,11 +127,14 @@ class Tail:
         """Whether the block has the row's message already. One that its handoff carries may come again, and a request
         that it opened with: nothing else does then.
         """
-        row, following = self.after[at], self.after[at + 1].uid if at + 1 < len(self.after) else ""
+        row, following = self.after[at], self.after[at + 1] if at + 1 < len(self.after) else None
         goes_back = row.uid in self.opened and self.places[at] < self.newest
         if row.uid in self.seen or (row.uid in self.own and row.handoff) or (goes_back and row.role != "user"):
             return True
-        return (goes_back and following in self.opened) or (row.uid in self.own and following in self.seen)
+        if following is None:
+            return False
+        opens = goes_back and (following.uid in self.opened or following.handoff == "standalone")
+        return opens or (row.uid in self.own and following.uid in self.seen)
 
     def _is_next_head(self, at: int) -> bool:
         """Whether all rows from here on are copies of what is older than what the block has."""
