@@ -161,6 +161,16 @@ def _until_anew(rows: Sequence[LightRow], places: Mapping[str, int], opening: It
     return found
 
 
+def _begins_with(rows: Sequence[LightRow], opening: Sequence[LightRow], handoff: LightRow) -> bool:
+    """Whether `opening` opens the block of the handoff, given the rows behind it. What is written anew begins with what
+    the block began with; or the block ends with its handoff, whose message it then has twice.
+    """
+    names = {row.uid for row in opening}
+    if handoff.uid in names:
+        return not rows or rows[0].uid not in names
+    return next((row.uid for row in rows if row.uid in names), "") == next((row.uid for row in opening), "")
+
+
 class Names:
     """Where each name stands among all rows of a session: its `first` and its `last` row. `moments` are the rows' times
     as stored.
@@ -180,11 +190,11 @@ class Names:
         if handoff.state != "out":
             return []
         again = self._again(handoff)
-        carries = handoff.handoff == "merged" and handoff.uid in again and self._is_left(handoff)
         opening = list(takewhile(self._is_left, reversed(head_of(pending, again, (), handoff))))[::-1]
-        names = {row.uid for row in opening}
-        if next((row.uid for row in after if row.uid in names), "") != next((row.uid for row in opening), ""):
-            opening = []  # what was written anew begins with what the block began with
+        if not _begins_with(after, opening, handoff):
+            opening = []
+        carries = handoff.handoff == "merged" and handoff.uid in again
+        carries = carries and (self._is_left(handoff) or handoff.uid in {row.uid for row in opening})
         behind = _until_anew(Tail(handoff, after, again).block()[0], again, opening)
         if not carries:
             said = self.left_behind(handoff)
