@@ -51,12 +51,14 @@ def head_of(
     """The rows at the end of `pending` that belong to the block of the handoff behind them: copies, by their names, in
     the order of their messages, and none that the tail has too. Copies before those were written anew earlier.
     """
-    kept, before, pulled = {row.uid for row in tail}, float("inf"), False
+    kept, before, pulled = {row.uid for row in tail if not row.restated}, float("inf"), False
     head: list[LightRow] = []
     for row in reversed(pending):
         message = known.get(row.uid, row.id)
-        if message >= row.id or row.uid in kept or (handoff.state == "live" and row.state == "under"):
+        if message >= row.id or row.uid in kept:
             break
+        if handoff.state == "live" != row.state and (row.state == "under" or not head):
+            break  # of a head in context the first may have been taken back
         if row.handoff != "standalone" and not row.restated:
             if message >= before:
                 if row.role != "user" or pulled:
@@ -85,7 +87,7 @@ class Tail:
         opening: Iterable[LightRow] = (),
     ) -> None:
         self.handoff, self.after = handoff, after
-        self.opened = {row.uid for row in opening}
+        self.opened = {row.uid: at for at, row in enumerate(opening)}
         self.own = {handoff.uid, *handoff.absorbed}
         self.places = [known.get(row.uid, row.id) for row in after]
         told = (-1 if row.restated else place for row, place in zip(after, self.places, strict=True))
@@ -128,7 +130,8 @@ class Tail:
         that it opened with: nothing else does then.
         """
         row, following = self.after[at], self.after[at + 1] if at + 1 < len(self.after) else None
-        goes_back = row.uid in self.opened and self.places[at] < self.newest
+        opened = self.opened.get(row.uid)
+        goes_back = opened == 0 or (opened is not None and self.places[at] < self.newest)
         if row.uid in self.seen or (row.uid in self.own and row.handoff) or (goes_back and row.role != "user"):
             return True
         if following is None:
