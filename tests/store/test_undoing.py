@@ -233,3 +233,21 @@ def test_a_message_that_came_with_the_block_is_not_taken_out_of_context(
         what = undoing.Undoing(WEEK_29, handoff, (handoff, loose), {before: None})
         said = undoing.check_undo(reader, what).refusal
     assert ("would take 1 message out of context" in said) == refused
+
+
+@pytest.mark.parametrize(("first", "later"), [("live", ""), ("under", "u1"), ("under", "u2")])
+def test_a_message_that_would_be_in_context_twice_is_not_brought_back(path: Path, first: str, later: str) -> None:
+    """What History took for summarised is there still, or a later row has its name."""
+    with closing(sqlite3.connect(path)) as con:
+        named = "message_uid" in [column[1] for column in con.execute("PRAGMA table_info(messages)")]
+
+    def name(uid: str) -> dict[str, Any]:
+        return {"message_uid": uid} if named and uid else {}
+
+    (before,) = by_hand(path, [("user", "hello", name("u1") | (UNDER if first == "under" else {}))])
+    (handoff,) = by_hand(path, [("assistant", "[CONTEXT SUMMARY]: sum", {})])
+    by_hand(path, [("user", "later", {"timestamp": 1.98e9, **name(later)})] if later else [])
+    with reader_of(path) as reader:
+        what = undoing.Undoing(WEEK_29, handoff, (handoff,), {before: None}, found=True)
+        said = undoing.check_undo(reader, what).refusal
+    assert (said == undoing.UNTOLD) == (first == "live" or (named and later == "u1"))

@@ -119,7 +119,9 @@ def _inexact(con: Connection, columns: Columns, undoing: Undoing, outlook: Outlo
     said = [row for row in _messages(con, columns, undoing.session_id, loose, "content") if not _is_the_agents(row)]
     if said:
         return f"It would take {_counted(len(said))} out of context that came with or after the summary."
-    after = _messages(con, columns, undoing.session_id, [*outlook.restored, *outlook.later])
+    after = _messages(con, columns, undoing.session_id, [*outlook.restored, *outlook.later], "message_uid")
+    if undoing.found and _are_named_twice(after, set(outlook.restored)):
+        return UNTOLD
     ends = pairs.loose_ends(after)
     if not (ends.calls or ends.results):
         return ""
@@ -138,6 +140,12 @@ def _inexact(con: Connection, columns: Columns, undoing: Undoing, outlook: Outlo
         for position in positions
     )
     return f"{_counted(missing)} would come back without the call or the result it belongs to." if missing else ""
+
+
+def _are_named_twice(after: Sequence[engine.Message], restored: set[int]) -> bool:
+    """Whether a message would be in context twice, by its name: come back, and be there."""
+    named = [(row["message_uid"], row["id"] in restored) for row in after if row["message_uid"]]
+    return not {name for name, back in named if back}.isdisjoint(name for name, back in named if not back)
 
 
 def _counted(count: int) -> str:
@@ -197,6 +205,8 @@ def _refusal(
     if undoing.unmapped and con.execute(_OLDER, [undoing.handoff_id, undoing.session_id, block_end]).fetchone():
         return UNTOLD
     if undoing.found and (_written_with_it(con, dialect, undoing) or _begins_inside_a_write(con, dialect, undoing)):
+        return UNTOLD
+    if undoing.found and (1, 0) in originals.values():  # a compaction takes all that it found out of context
         return UNTOLD
     return ""
 
