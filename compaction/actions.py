@@ -293,4 +293,14 @@ def gathered(deeds: Iterator[Deed]) -> list[Work]:
         work.kind = "write" if "write" in (work.kind, deed.kind) else deed.kind
         work.deeds.append(deed)
         found[key] = work
-    return list(found.values())
+    return [part for work in found.values() for part in _parted(work)]
+
+
+def _parted(work: Work) -> list[Work]:
+    """What went well and, apart from it, the calls that failed behind it: a change that was made stays made."""
+    at = len(work.deeds)
+    while at and work.kind in ("edit", "write", "change") and work.deeds[at - 1].trouble():
+        at -= 1
+    if not 0 < at < len(work.deeds):
+        return [work]
+    return [Work(work.kind, work.deeds[:at]), Work(work.deeds[-1].kind, work.deeds[at:])]

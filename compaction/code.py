@@ -75,6 +75,9 @@ def _used_in(text: str) -> list[str]:
     return [*(name for name in _COMPOUND.findall(text) if name not in _COMMON), *dotted]
 
 
+_SENTENCES = re.compile(r"[a-z]\w*\.[A-Z][a-z]*")  # two that no space parts, as in "did not work.We try"
+
+
 class Piece(NamedTuple):
     """A text of a coding session: how its names were met, how many messages ago."""
 
@@ -86,7 +89,8 @@ class Piece(NamedTuple):
 def code_in(text: str) -> Iterable[str]:
     """The distinct names of code in a text: what it defines, calls elsewhere, and uses, if it has several parts."""
     found = dict.fromkeys((*defined_in(text), *called_in(text), *_used_in(text)))
-    return (name for name in found if len(name) > 3 and not (name.isalpha() and name.islower()))  # "range" says little
+    plain = (name for name in found if len(name) > 3 and not name.startswith("__"))
+    return (name for name in plain if not (name.isalpha() and name.islower()))  # "range" says little
 
 
 def code_names(newest: Iterable[Piece]) -> dict[str, Name]:
@@ -97,6 +101,8 @@ def code_names(newest: Iterable[Piece]) -> dict[str, Name]:
         text = piece.text[: min(_LONGEST_CODE, left)]
         left -= len(text)
         for name in code_in(text):
+            if piece.how == "said" and _SENTENCES.fullmatch(name):
+                continue
             known = found.setdefault(name, Name("id", age=piece.age))
             setattr(known, piece.how, getattr(known, piece.how) + 1)
             known.age = min(known.age, piece.age)

@@ -69,6 +69,7 @@ PERSONAL_KEY = re.compile(
     r"(?i)(?:^|_)(?:dob|date_of_birth|birth(?:day|date|_date)?|ssn|phone|mobile|address\w*|street|zip|postcode|email|gender|age)$"
 )
 _NEVER_TOLD = re.compile(r"(?i)(?:^|_)(?:dob|date_of_birth|birth(?:day|date|_date)?|ssn|gender|age)$")
+_DEEPEST = 3  # levels of a value that are told
 MUCH = 600  # characters of room in which a long list is told, too
 MANY = 8  # entries of a list that are still told one by one
 _LONG_TEXT = 60  # characters of a value that needs its name beside it no longer
@@ -160,7 +161,7 @@ def in_words(value: Any, most: int) -> str:
     if isinstance(value, dict):
         pairs = (_pair(key, item) for key, item in value.items() if item not in (None, "", [], {}))
         return clip(redact(", ".join(pair for pair in pairs if pair)), most)
-    return clip(redact(" + ".join(_flat(value, 3))), most)
+    return clip(redact(" + ".join(_flat(value, _DEEPEST))), most)
 
 
 def _pair(key: str, value: Any, untold: re.Pattern[str] = PERSONAL_KEY) -> str:
@@ -168,14 +169,14 @@ def _pair(key: str, value: Any, untold: re.Pattern[str] = PERSONAL_KEY) -> str:
         return f"{key} {len(value):,} entries"
     if untold.search(key):
         return ""
-    flat = " + ".join(_flat(value, 3)) if isinstance(value, list) else " ".join(_flat(value, 3))
+    flat = " + ".join(_flat(value, _DEEPEST)) if isinstance(value, list) else " ".join(_flat(value, _DEEPEST))
     if len(flat) > _LONG_TEXT and isinstance(value, str):
         return f'"{clip(flat, _LONG_TEXT + 20)}"'
-    return f"{key} {flat}"
+    return f"{key} {flat}" if flat else ""
 
 
 def _flat(value: Any, depth: int) -> Iterator[str]:
-    """The texts in a value; those of an object inside a list as one."""
+    """The texts in a value; those of an object inside a list as one. Without its name a yes or no says nothing."""
     if isinstance(value, dict) and depth:
         for key, item in value.items():
             if not PERSONAL_KEY.search(str(key)):
@@ -184,7 +185,7 @@ def _flat(value: Any, depth: int) -> Iterator[str]:
         for item in value:
             yield " ".join(_flat(item, depth - 1))
     elif isinstance(value, bool):
-        yield "yes" if value else "no"
+        yield from [("yes" if value else "no")] if depth == _DEEPEST else []
     elif value is not None and depth:
         yield " ".join(str(value)[:2_000].split())
 

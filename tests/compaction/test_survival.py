@@ -30,8 +30,8 @@ def test_the_summaries_are_of_long_middles_and_within_the_budget(measured: list[
 
 def test_what_later_turns_used_again_is_still_there(measured: list[Measured]) -> None:
     assert mean(one.hindsight.share for one in measured) >= 0.98
-    assert sum(one.hindsight.share >= 0.915 for one in measured) >= len(measured) - 1
-    assert min(one.hindsight.share for one in measured) >= 0.88  # of 1,100 messages next to nothing is kept
+    assert sum(one.hindsight.share >= 0.93 for one in measured) >= len(measured) - 1
+    assert min(one.hindsight.share for one in measured) >= 0.91  # of 1,100 messages next to nothing is kept
 
 
 def test_what_people_and_replies_named_is_still_there(measured: list[Measured]) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from compaction import Message, SummaryRequest, offline
+from compaction.code import Piece, code_names
 from compaction.constraints import is_binding
 from compaction.requests import is_closing, is_output
 from compaction.sections import ANSWERED, PLAN, TASK
@@ -243,3 +244,33 @@ def test_a_tool_that_shows_text_shows_words_about_errors_too() -> None:
     code = "import x\n\nraise_error = 1\nfail_hard = 2\n# the error is here\n"
     assert trouble(code, shows=True) == ""
     assert trouble("File does not exist.", flagged=True, shows=True) == "File does not exist."
+
+
+def test_a_change_that_went_well_is_told_beside_the_one_of_the_same_thing_that_failed_later() -> None:
+    turns = [
+        user("Change the address, then return it."),
+        *step("a", "modify_order_address", {"order_id": "#W62", "city": "Denver"}, '{"status": "pending"}'),
+        *step("b", "return_order_items", {"order_id": "#W62", "item_ids": ["98"]}, "Error: it was not delivered"),
+        *step("c", "Edit", {"file_path": "/srv/a.py", "new_string": "def load_it(x):"}, "ok"),
+        *step("d", "Edit", {"file_path": "/srv/a.py", "new_string": "y"}, "Error: old_string was not found"),
+    ]
+    found = sections(turns)
+    assert "- Modified order address #W62: city Denver, status pending" in found["Actions done"]
+    assert "- Edited /srv/a.py (1 edit); code: load_it" in found["Actions done"]
+    assert [line.split(":")[-1] for line in found["Errors and blockers"]] == [
+        " it was not delivered",
+        " old_string was not found",
+    ]
+
+
+def test_a_yes_or_no_is_told_with_its_name_alone() -> None:
+    variants = {str(n): {"available": n % 2 > 0} for n in range(9_000, 9_006)}
+    given = step(
+        "a", "get_product", {"product_id": "9523456873"}, json.dumps({"name": "T-Shirt", "variants": variants})
+    )
+    assert actions(given) == ["- Looked up product 9523456873: name T-Shirt"]
+
+
+def test_two_sentences_without_a_space_are_no_name_of_code() -> None:
+    said = Piece("said", 0, "It did not work.We use load_all and Shop.Orders in __init__ now.")
+    assert [*code_names([said])] == ["load_all", "Shop.Orders"]
