@@ -157,7 +157,8 @@ _REPORT = re.compile(
 )
 # A numbered line of code, an assignment, a quoted piece, a program's own message ("cat: x: cannot open").
 _PASTED = re.compile(
-    r"\d{2,}[:|→]\s{2}|[\w.\[\]]+\s*[-+*/|&]?=[^=]|[\"'].*[\"'][,:]?$|(?:[\w./*-]+: ){1,2}(?:cannot|only|must)\b"
+    r"\d{2,}[:|→]\s{2}|[\w.\[\]]+\s*[-+*/|&]?=[^=]|[\"'].*[\"'][,:]?$"
+    r"|(?!(?i:rules?|important|policy|constraints?|requirements?):)(?:[\w./*-]+: ){1,2}(?:cannot|only|must)\b"
     r"|(?:import|from|def|class|return|raise|if|for|const|let|var|function|assert\w*)\b.*[({:;=]"
 )
 # Without one of these no sentence in Latin letters without accents binds: a first look that costs little.

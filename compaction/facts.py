@@ -22,7 +22,7 @@ from . import messages as m
 from . import wording
 from .actions import Work, gathered, written_in
 from .code import Piece, code_names
-from .deeds import Deed, kind_of, settle
+from .deeds import ESCAPES, Deed, kind_of, settle
 from .lines import clip, legible_name
 from .listed import names_in
 from .messages import Call, Message
@@ -247,7 +247,8 @@ def _read(rows: Sequence[tuple[int, Message]], by_people: Sequence[bool]) -> lis
     ]
     said = iter(_within(words, typed))
     arguments = iter(_legible([call.arguments for row in calls for call in row], ARGUMENTS))
-    texts = iter(_legible([text for row in results for _, text in row]))
+    printed = (text for row in results for _, text in row)
+    texts = iter(_legible([ESCAPES.sub("", text) if "\x1b[" in text else text for text in printed]))
     return [
         Turn(
             row,

@@ -102,7 +102,7 @@ _PHRASE = re.compile(
     r"(?:^|-)(?:an?|the|of|to|in|on|off|at|by|for|from|and|or|not|no|as|up|out|down|over|with|without|be|is|it|this|so|all"
     r"|any|one|two|three|four|five|six|seven|eight|nine|ten|well|ever|old|new|year|day|way|use|side|end|back|free)(?:-|$)"
 )
-MEASURE = re.compile(rf"(?<![\w.,$€£¥-])\d[\d,]*(?:\.\d+)?\s(?:{_UNITS})(?!\w)")
+MEASURE = re.compile(rf"(?<![\w.,$€£¥-])\d(?:[\d,]*\d)?(?:\.\d+)?\s(?:{_UNITS})(?!\w)")
 
 
 def words_of(text: str) -> dict[str, None]:

@@ -35,6 +35,7 @@ def trouble(text: str, flagged: bool = False, shows: bool = False) -> str:
     `flagged`: the message itself says that the call failed. `shows`: the call shows some text, words in which do not
     count.
     """
+    text = _without_rulers(text)
     values = parsed(text) if text.lstrip()[:1] == "{" else None
     said = _of_values(values, shows) if isinstance(values, dict) else _of_text(text, shows)
     if said.endswith("Traceback (most recent call last):"):
@@ -42,6 +43,18 @@ def trouble(text: str, flagged: bool = False, shows: bool = False) -> str:
     if said or not flagged:
         return _TAGS.sub("", said)
     return _TAGS.sub("", _first(text)) or "failed"
+
+
+def _without_rulers(text: str) -> str:
+    """The text without headings as pytest draws them, "=== FAILURES ==="; one that counts something stays."""
+    if "\n===" not in text and not text.startswith("==="):
+        return text
+    lines = text.splitlines()
+    return "\n".join(line for line in lines if not _is_ruler(line.strip()))
+
+
+def _is_ruler(line: str) -> bool:
+    return line.startswith("===") and line.endswith("===") and not any(map(str.isdigit, line))
 
 
 def _of_values(values: dict[str, Any], shows: bool) -> str:

@@ -11,6 +11,7 @@ import pytest
 from compaction import counter_for
 from compaction.constraints import is_binding
 from compaction.draft import ALSO_RAN
+from compaction.names import measures
 from compaction.requests import gist
 from compaction.troubles import trouble
 from tests.compaction.test_offline import sections
@@ -223,12 +224,18 @@ def test_thoughts_are_no_work() -> None:
     ("output", "told"),
     [
         ('Traceback (most recent call last):\n  File "a.py", line 3\nValueError: no flag', "ValueError: no flag"),
+        ("== test session ==\n=== FAILURES ===\nE   assert 1 == 2\n=== 1 failed in 3 s ===", "=== 1 failed in 3 s ==="),
         ("Requirement already satisfied: exceptiongroup>=1.0 in /opt/x", ""),
         ("hint: given pattern matching is enough to catch typing errors", ""),
     ],
 )
 def test_what_a_traceback_and_pip_say(output: str, told: str) -> None:
     assert trouble(output) == told
+
+
+def test_colours_of_a_terminal_are_no_names() -> None:
+    turns = [user("Test it."), *step("t", "Bash", {"command": "make"}, "\x1b[31mred\x1b[0m\n\x1b[1;33mhot\x1b[00m")]
+    assert not re.search(r"\b(?:31|33|00)m\b", "\n".join(sections([*turns, *exchange(3)])["Identifiers"]))
 
 
 def test_a_commit_is_told_by_its_counts_and_bare_versions_are_not_listed() -> None:
@@ -270,3 +277,20 @@ def test_what_was_done_before_an_earlier_summary_is_not_forgotten_all_at_once() 
     lines = sections(turns, previous_summary=earlier, budget_tokens=900)["Actions done"]
     assert sum("OLD" in line for line in lines) >= 4 and sum("Ran" in line for line in lines) >= 12
     assert "- Cancelled reservation OLD39" in lines, "the newest of them"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "binds"),
+    [
+        ("Rule: only deploy on Fridays.", True),
+        ("Important: must be done by noon.", True),
+        ("main.py: cannot open the file", False),
+        ("warning: only the first line is read", False),
+    ],
+)
+def test_a_label_of_rules_is_no_name_of_a_program(sentence: str, binds: bool) -> None:
+    assert is_binding(sentence) is binds
+
+
+def test_a_number_before_a_comma_has_no_unit_behind_it() -> None:
+    assert measures("port 8443, line 583, 30 minutes, 1,200 files") == ["30 minutes", "1,200 files"]
