@@ -131,6 +131,8 @@ class _Reading:
     def _left(self, handoff: LightRow, after: Sequence[LightRow]) -> list[LightRow]:
         """What is left of a block that was undone, where rows that its copies were made from are deleted."""
         ours = self.ours.get(handoff.id)
+        if self.stamps[handoff.id] in self.carried:
+            return []
         if ours is None:
             return self.names.left(handoff, self.pending, after)
         if not ours.undone or handoff.state != "out" or all(row_id in self.rows for row_id in ours.copies.values()):
@@ -243,12 +245,13 @@ class _Reading:
         if not kept:
             back, self.unsure = self._may_have_come_back(later)
             return back
-        gone = [row for row in kept if row.state == "out" and self.names.last[row.uid] <= ended]
+        last = self.names.last_kept
+        gone = [row for row in kept if row.state == "out" and last.get(row.uid, 0) <= ended]
         if gone and (len(gone) == len(kept) or min(gone, key=lambda row: row.id).role != "user"):
             return False
         if any(map(is_typed, self.generation)) and had_no_user(later):
             return False
-        self.unsure = not any(row.state == "live" or self.names.last[row.uid] > ended for row in kept)
+        self.unsure = not any(row.state == "live" or last.get(row.uid, 0) > ended for row in kept)
         return True
 
     def _may_have_come_back(self, later: Sequence[LightRow]) -> tuple[bool, bool]:

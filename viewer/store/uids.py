@@ -59,7 +59,7 @@ def head_of(
             break
         if handoff.state == "live" != row.state and (row.state == "under" or not head):
             break  # of a head in context the first may have been taken back
-        if row.handoff != "standalone" and not row.restated:
+        if not (row.handoff or row.restated):
             if message >= before:
                 if row.role != "user" or pulled:
                     break
@@ -175,14 +175,15 @@ def _begins_with(rows: Sequence[LightRow], opening: Sequence[LightRow], handoff:
 
 
 class Names:
-    """Where each name stands among all rows of a session: its `first` and its `last` row. `moments` are the rows' times
-    as stored.
+    """Where each name stands among all rows of a session: its `first` and its `last` row, and the last that was not
+    taken back or superseded. `moments` are the rows' times as stored.
     """
 
     def __init__(self, rows: Mapping[int, LightRow], moments: Mapping[int, float]) -> None:
         self.rows, self.moments = rows, moments
         self.first = {row.uid: row.id for row in reversed([*rows.values()]) if row.uid}
         self.last = {name: row.id for row in rows.values() for name in (row.uid, *row.absorbed) if name}
+        self.last_kept = {row.uid: row.id for row in rows.values() if row.uid and row.state != "out"}
 
     def left(self, handoff: LightRow, pending: Sequence[LightRow], after: Sequence[LightRow]) -> list[LightRow]:
         """What is left of a block that was undone, where the agent wrote its messages anew since and deleted the rows
