@@ -209,10 +209,14 @@ def restated(text: str) -> str | None:
     return text.partition("]")[2].strip()
 
 
-def own_words(text: str) -> str:
-    """The text without what a compaction put before or behind what a person typed."""
+def without_task_list(text: str) -> str:
+    """The text without a list of tasks that a compaction appended to it."""
     own, header, _ = text.partition(f"\n\n{TASK_LIST}")
-    text = own.rstrip() if header else text
+    return own.rstrip() if header else text
+
+
+def without_marker(text: str) -> str:
+    """The text without the marker of a compaction that found nothing typed, where typed words were merged into it."""
     marker, gap, typed = text.partition("\n\n") if text.startswith(NO_USER_START) else ("", "", "")
     return typed if gap else text
 

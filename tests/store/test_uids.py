@@ -373,7 +373,6 @@ def test_an_outline_is_not_extended_by_rows_that_carry_older_messages() -> None:
     ("content", "words", "restated"),
     [
         (f"fix it\n\n{protocol.TASK_LIST}\n- [ ] one", "fix it", False),
-        (f"{protocol.NO_USER_START} context above. No human user turn was available.\n\nfix it", "fix it", False),
         (f"{RESTATED}fix it", "fix it", True),
         (f"{protocol.LEGACY_HEADER} sum\n\n{protocol.END_MARKER}\n\n{RESTATED}fix it", "fix it", True),
         (
@@ -387,6 +386,24 @@ def test_an_outline_is_not_extended_by_rows_that_carry_older_messages() -> None:
 def test_what_a_compaction_added_to_typed_words_is_none_of_them(content: str, words: str, restated: bool) -> None:
     summary, said, repeats = light.parted(content, flagged=protocol.LEGACY_HEADER in content)
     assert (said, repeats, summary is not None) == (words, restated, protocol.LEGACY_HEADER in content)
+
+
+def test_what_was_typed_into_a_marker_is_shown_without_it() -> None:
+    """The only row that is left of it, where the agent wrote its transcript anew."""
+    marker = f"{protocol.NO_USER_START} context above. No human user turn was available."
+    script = Script()
+    script.row("assistant", "a")
+    merged: dict[str, Any] = {
+        "scaffold": True,
+        "of_compaction": True,
+        "uid": name("marker"),
+        "absorbed": (name("fix it"),),
+    }
+    row_id = script.row("user", f"{marker} fix it", **merged)
+    script.copy(row_id)
+    assert [entry.rows for entry in script.history().entries] == [(1,), (2, 3)]
+    assert protocol.without_marker(f"{marker}\n\nfix it") == "fix it"
+    assert protocol.without_marker(marker) == marker
 
 
 def test_boundaries_are_found_where_every_summary_has_another_shape() -> None:

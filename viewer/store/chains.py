@@ -15,7 +15,6 @@ class Chains:
         self.root: dict[int, int] = {}  # row id -> message id
         self.others: dict[int, tuple[int, ...]] = {}  # row id -> further messages that were merged into the row
         self.named: dict[str, int] = {}  # the owner's name for a message -> message id
-        self._written: set[str] = set()  # names of rows that a compaction wrote in a user's name
         self._asked: dict[str, int] = {}  # text of a user's row -> id of the newest such row
 
     def of(self, row_id: int) -> tuple[int, ...]:
@@ -34,10 +33,12 @@ class Chains:
         """Take in a row: one more of the messages that it says it carries, or a message of its own."""
         messages = self.said_by(row)
         if row.handoff == "standalone" or row.of_compaction or (row.restated and messages):
-            self._written.add(row.uid)
+            if row.of_compaction and row.absorbed and not messages:  # the only row left of what was merged into it
+                self.rows[row.id], messages = [], (row.id,)
+                self.named |= dict.fromkeys(row.absorbed, row.id)
             if row.restated or row.absorbed:  # what the agent wrote, with somebody's message in it
                 self._carry(row, messages)
-        elif row.uid in self.named or (row.uid in self._written and messages):
+        elif row.uid in self.named:
             self._carry(row, messages)
         else:
             self.rows[row.id] = []

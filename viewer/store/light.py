@@ -61,8 +61,8 @@ def _needs_decoding(start: bytes | None) -> bool:
 
 
 _JSON_MARK = JSON_MARK.encode()
-# Every handoff begins with one of these, and what was put before typed words; a dash behind is escaped in stored JSON.
-_MARKERS = (*protocol.HEADERS, protocol.PRIOR_HEADER, protocol.RESTATED_START, protocol.NO_USER_START)
+# Every handoff begins with one of these; the dash behind them is escaped in stored JSON.
+_MARKERS = (*protocol.HEADERS, protocol.PRIOR_HEADER, protocol.RESTATED_START)
 _HINTS = tuple({marker.split("—")[0].strip().encode() for marker in _MARKERS})
 _CALL_ID = re.compile(r'"(?:call_id|id)":\s*"([^"]*)"')
 
@@ -122,7 +122,7 @@ def parted(content: Any, flagged: bool) -> tuple[str | None, Any, bool]:
 
 
 def _own_words(part: compaction.Part) -> Any:
-    return protocol.own_words(part.content) if isinstance(part.content, str) else part.content
+    return protocol.without_task_list(part.content) if isinstance(part.content, str) else part.content
 
 
 def _folded(text: str) -> str:

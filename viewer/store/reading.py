@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import compaction
+from compaction import protocol
 
 from . import history as histories
 from . import light
@@ -71,7 +72,8 @@ def live_content(row: StoredMessage) -> Any:
 
 def own_words(row: StoredMessage) -> Any:
     """What was said in the row: its live content without what an agent's compaction added to it."""
-    return light.parted(row.content, row.flagged)[1]
+    said = light.parted(row.content, row.flagged)[1]
+    return protocol.without_marker(said) if isinstance(said, str) else said
 
 
 def summary_of(row: StoredMessage) -> str:
