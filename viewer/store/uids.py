@@ -159,7 +159,7 @@ def _until_anew(rows: Sequence[LightRow], places: Mapping[str, int], opening: It
         place = places.get(row.uid, newest)
         if row.uid in opened or (place < newest and row.role != "user"):
             break
-        newest = max(newest, place)
+        newest = newest if row.role == "user" else max(newest, place)  # a request may be put elsewhere
         found.append(row)
     return found
 
