@@ -38,7 +38,7 @@ from .sentences import is_binding, sentences
 
 CONSTRAINTS_SHARE, PLAN_SHARE = 0.5, 0.3  # of the budget: the most they take, whatever else there is
 DONE_SHARE = 0.08  # of the budget: set aside for what was done, before any names
-DONE_ALONE = 0.3  # the same where nobody is served: ids that people name need less room there
+DONE_ALONE = 0.2  # the same where nobody is served: ids that people name need less room there
 AT_LEAST = ("Errors and blockers", "Current state")  # told anyway where one task is worked at
 LEAST_SHARE = 0.04  # of the budget for each of them
 # Of what these leave: the most that is set aside for names said or called, and of the rest for those merely printed.

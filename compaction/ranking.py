@@ -68,8 +68,7 @@ class Ranked:
         coding = material.is_coding
         self.spoken = set() if coding else {name for name in order if self.names[name].said}
         self.needed = {name for name in self.names if self._met(name) in USED} if coding else self.spoken.union(called)
-        births = set(material.births) & set(self.names)  # a person and a date cost as much as four ids
-        self.likely = self.needed.union(self.code, self._beside(), self._repeated_lately(), births)
+        self.likely = self.needed.union(self.code, self._beside(), self._repeated_lately())
         left_out = self._personal() | self._ends_of_files() | self._bare_versions()
         self.order = self._shared([name for name in order if name not in left_out])
         self.known = set(self.order)
