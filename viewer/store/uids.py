@@ -194,7 +194,9 @@ class Names:
         if handoff.state != "out":
             return []
         again = self._again(handoff)
-        opening = list(takewhile(self._is_left, reversed(head_of(pending, again, (), handoff))))[::-1]
+        opening = list(takewhile(self._is_left, reversed(head_of(pending, again, (), handoff))))
+        together = takewhile(lambda each: each[1].id == handoff.id - each[0], enumerate(opening, 1))  # one write
+        opening = [row for _, row in together][::-1]
         if not _begins_with(after, opening, handoff):
             opening = []
         carries = handoff.handoff == "merged" and handoff.uid in again

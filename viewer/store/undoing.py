@@ -119,6 +119,9 @@ def _inexact(con: Connection, columns: Columns, undoing: Undoing, outlook: Outlo
     said = [row for row in _messages(con, columns, undoing.session_id, loose, "content") if not _is_the_agents(row)]
     if said:
         return f"It would take {_counted(len(said))} out of context that came with or after the summary."
+    down = sorted(set(undoing.originals) - set(outlook.restored))
+    if undoing.found and any(map(protocol.is_handoff, _messages(con, columns, undoing.session_id, down, "content"))):
+        return UNTOLD  # whether a summary was taken back with what stood behind it, nobody said
     after = _messages(con, columns, undoing.session_id, [*outlook.restored, *outlook.later], "message_uid")
     if undoing.found and _are_named_twice(after, set(outlook.restored)):
         return UNTOLD
