@@ -90,10 +90,10 @@ class Tail:
         self.opened = {row.uid: at for at, row in enumerate(opening)}
         self.own = {handoff.uid, *handoff.absorbed}
         self.places = [known.get(row.uid, row.id) for row in after]
-        told = (-1 if row.restated else place for row, place in zip(after, self.places, strict=True))
+        self.newest = min([0, *self.places]) - 1
+        told = (self.newest if row.restated else place for row, place in zip(after, self.places, strict=True))
         self.newest_from = [*accumulate(reversed([*told]), max)][::-1]  # of each row and those behind it
         self.seen: set[str] = set()
-        self.newest = -1
 
     def block(self, *, carried: bool = False, last: bool = False) -> tuple[list[LightRow], list[LightRow]]:
         """The rows that belong to the block: copies, by their names, and what the agent wrote for itself between them,
@@ -171,7 +171,8 @@ def _begins_with(rows: Sequence[LightRow], opening: Sequence[LightRow], handoff:
     names = {row.uid for row in opening}
     if handoff.uid in names:
         return not rows or rows[0].uid not in names
-    return next((row.uid for row in rows if row.uid in names), "") == next((row.uid for row in opening), "")
+    first = next((row.uid for row in opening), "")
+    return next((row.uid for row in rows if row.uid in names), first) == first
 
 
 class Names:
