@@ -17,7 +17,7 @@ from .listed import ends_of, parts_of
 from .material import NEWEST, Material
 from .names import names_of, words_of
 from .ranking import Ranked
-from .requests import Request, gist, is_closing, question_in
+from .requests import Request, asks_or_thanks, gist, is_assent, is_closing, question_in
 from .secrets import redact
 from .sections import (
     ALL_TITLES,
@@ -140,7 +140,7 @@ class Draft:
             wanted = [back for back in wanted if back not in plain]
         told = (self._told(work[at]) for at in wanted if work[at].weight and work[at].last.at not in self.shortly)
         earlier = self.material.earlier["Actions done"]
-        numbered = [(at - len(earlier), text) for at, text in enumerate(earlier)]
+        numbered = [(at - len(earlier), text) for at, text in enumerate(earlier) if not asks_or_thanks(text)]
         before = (Line(f"- {text}", at) for at, text in reversed(numbered) if at not in self.shortly)
         yield from distinct_lines(mixed(told, before))
 
@@ -205,12 +205,18 @@ class Draft:
         for request in reversed(self.material.requests):
             answers = request.answers[: -1 if request is self.material.latest else None]
             for place, question, answer in reversed(answers):
-                if place in self.material.kept_places:
+                if place in self.material.kept_places or is_assent(question, self._without_people(answer)):
                     continue
                 yield f"{_ANSWERED}{clip(question, self.line)} -> {clip(answer, self.detail)}"
             if _is_question(request) and not request.open and request.place not in self.material.kept_places:
                 answer = next(sentences(request.reply), "")
                 yield f"{_ANSWERED}{clip(request.opening, self.line)} -> {clip(answer, 2 * self.detail)}"
+
+    def _without_people(self, text: str) -> str:
+        """The text without the ids of those who are served: other lines name them."""
+        for person in self.material.found.people:
+            text = text.replace(person, "")
+        return text
 
     # --- filling -----------------------------------------------------------------------------------------------------
     def fill(self) -> None:

@@ -91,7 +91,7 @@ FALLBACK_PHRASES = (
     "[fallback summary truncated]",
     "outstanding.)",
     "None recoverable from compacted turns",
-    "Called tool(s): ",  # without what for
+    *("Called tool(s): ", "ASSISTANT: tool calls: ", "TOOL: ["),  # without what for, or what came of it
     "remains background continuity context",
     "This session contains no user-authored turns",
     "Exact identifiers from the compacted region",

@@ -54,7 +54,7 @@ _POLITE = re.compile(
 )
 _THANKING = re.compile(
     r"(?i)\b(?:thank\w*|appreciate|bye|danke|merci|gracias|grazie|obrigad|спасибо|that['’]?s (?:all|it"
-    r"|everything))|谢谢|ありがとう|감사"
+    r"|everything)(?: for now)?)|谢谢|ありがとう|감사"
 )
 _ASKING = re.compile(
     r"(?i)[?？]|\b(?:please|can you|could you|would you|will you|i['’]?d like|i would like|i want|i need|let['’]?s"
@@ -165,6 +165,17 @@ def question_in(reply: str) -> str:
     return found[-1] if found else ""
 
 
+def asks_or_thanks(reply: str) -> bool:
+    """Whether a reply only asks back, offers more help or is polite: it names nothing exact."""
+    return not _EXACT.search(reply) and bool(question_in(reply) or _OFFER.search(reply) or is_closing(reply))
+
+
+def is_assent(question: str, answer: str) -> bool:
+    """Whether a question with its answer says nothing by itself: "Would you like me to do that?", "Yes, please"."""
+    return not _EXACT.search(f"{question} {answer}") and bool(_REFERRING.search(question))
+
+
+_REFERRING = re.compile(r"(?i)\b(?:that|this|it|these|those|proceed|provide|specify)\b")
 _MARKED = re.compile(r"\*\*[^*\n]{2,60}\*\*|^[A-ZÄÖÜ][\w ]{2,30}:\s", re.MULTILINE)
 _EXACT = re.compile(r"\d|[/_`]")
 

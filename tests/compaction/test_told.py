@@ -67,6 +67,7 @@ def test_constraints_say_whose_and_when() -> None:
         ("Thanks!", True),
         ("Great, thank you so much for your help.", True),
         ("Hello there!", True),
+        ("No, that's all for now. Thank you!", True),
         ("谢谢！", True),
         ("Thank you! Please downgrade all of them to economy.", False),
         ("Thanks, but can you check the second one?", False),

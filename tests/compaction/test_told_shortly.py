@@ -12,7 +12,7 @@ from compaction import counter_for
 from compaction.constraints import is_binding
 from compaction.draft import ALSO_RAN
 from compaction.names import measures
-from compaction.requests import gist
+from compaction.requests import gist, is_assent
 from compaction.troubles import trouble
 from tests.compaction.test_offline import sections
 from tests.compaction.test_told import actions, step
@@ -294,3 +294,29 @@ def test_a_label_of_rules_is_no_name_of_a_program(sentence: str, binds: bool) ->
 
 def test_a_number_before_a_comma_has_no_unit_behind_it() -> None:
     assert measures("port 8443, line 583, 30 minutes, 1,200 files") == ["30 minutes", "1,200 files"]
+
+
+def test_what_an_earlier_summary_quotes_as_done_stays_where_it_says_what_was_done() -> None:
+    earlier = (
+        "## Completed Actions\n1. The reservation SI5UKW is beyond the 24-hour window, so it was not cancelled.\n"
+        "2. I can help you with that. Could you please provide your user ID?\n"
+        "3. You're welcome! If you have any other questions, feel free to reach out.\n"
+        "ASSISTANT: tool calls: get_user_details\nTOOL: [get_user_details] user_id=mia (587 chars result)\n"
+    )
+    found = sections([*exchange(3), user("Go on.")], previous_summary=earlier)["Actions done"]
+    assert "- The reservation SI5UKW is beyond the 24-hour window, so it was not cancelled." in found
+    assert not re.search("help you|welcome|tool calls|TOOL", "\n".join(found))
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "says_nothing"),
+    [
+        ("Would you like me to do that?", "Yes, please go ahead.", True),
+        ("Could you please provide your user ID?", "I don't have it at hand.", True),
+        ("Shall I issue a certificate of $50 for this flight?", "Yes.", False),
+        ("Which template do you want?", "The blue one.", False),
+        ("Which of these ports is it?", "8080", False),
+    ],
+)
+def test_answers_that_say_nothing_by_themselves_are_not_told(question: str, answer: str, says_nothing: bool) -> None:
+    assert is_assent(question, answer) is says_nothing
