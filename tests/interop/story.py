@@ -33,6 +33,7 @@ from .told import (
     Row,
     Said,
     carried,
+    carried_by_time,
     history_faults,
     live_text,
     lost_by_the_agent,
@@ -305,7 +306,7 @@ class Story:
         """`/undo` in the agent."""
         self._wait()
         live = self.rows(live=True)
-        carries = dict(zip([row.id for row in live], carried(live, self.ledger), strict=True))
+        carries = carried_by_time(live, self.rows(), self.ledger)
         try:
             self.hermes.ask("rewind", turns=self.random.choice((1, 1, 2, 3)))
         except HermesError as refused:
@@ -317,7 +318,9 @@ class Story:
         left |= {at for places in carried(new, self.ledger) for at in places}
         back = {at for places in carries.values() for at in places} - left
         self.ledger.back |= back
-        if not left and any(live_text(row.text) != row.text for row in live) and not self._tells_a_take_back():
+        in_steps = not self.named and not after and any(not each.undone for each in self.compacted)
+        at_once = self.named and not left and any(live_text(row.text) != row.text for row in live)
+        if (in_steps or at_once) and not self._tells_a_take_back():
             self.ledger.untold |= self.ledger.back
 
     def _tells_a_take_back(self) -> bool:
@@ -326,7 +329,7 @@ class Story:
         """
         made = [each for each in self.compacted if not each.undone][-1:]
         if any(each.by == "we" for each in made):
-            return self.named
+            return True
         out = {row.id for row in self.rows() if row.state == "out"}
         marked = [row for each in made for row in each.before if row.id in out]
         return self.named and bool(marked) and marked[0].role != "user"

@@ -54,6 +54,7 @@ class Row:
     answers: str = ""
     state: str = ""
     names: tuple[str, ...] = ()  # the agent's own, of the messages that it carries
+    time: float = 0.0
 
 
 @dataclass
@@ -104,7 +105,7 @@ def row_of(row: dict[str, Any]) -> Row:
     names = [row.get("message_uid"), *(json.loads(merged) if isinstance(merged, str) else merged)]
     return Row(
         row.get("id") or 0, row["role"], _text(row.get("content")), told, row.get("tool_call_id") or "", state,
-        tuple(name for name in names if name),
+        tuple(name for name in names if name), row.get("timestamp") or 0.0,
     )  # fmt: skip
 
 
@@ -153,6 +154,15 @@ def carried(rows: Sequence[Row], ledger: Ledger) -> list[tuple[int, ...]]:
             caller |= {call_id: mine[-1] for call_id, _ in row.calls}
         found.append(mine)
     return _without_tokens(rows, found, ledger)
+
+
+def carried_by_time(live: Sequence[Row], stored: Sequence[Row], ledger: Ledger) -> dict[int, tuple[int, ...]]:
+    """What each live row carries; a stub without its call says nothing, and is told by the time that it kept."""
+    at_time = {row.time: places for row, places in zip(stored, carried(stored, ledger), strict=True) if places}
+    return {
+        row.id: places or (at_time.get(row.time, ()) if row.role == "tool" else ())
+        for row, places in zip(live, carried(live, ledger), strict=True)
+    }
 
 
 def _with_callers(said: Sequence[Said]) -> Iterable[tuple[Said, int]]:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from viewer.store.alignment import LightRow, State
+from viewer.store.alignment import LightRow, State, related
 from viewer.store.history import build
 from viewer.store.history_types import Boundary, Entry, History
 
@@ -55,6 +55,13 @@ class Agent:
         for row in kept[head:]:
             self.rows.append(replace(row, id=len(self.rows) + 1, state="live", **copy))  # type: ignore[arg-type]
         return [row.id for row in self.rows[first:]]
+
+    def without_times(self, block: list[int]) -> None:
+        """The block as it is when the agent has lost its times: each row a microsecond after the one before."""
+        moment = self.rows[block[0] - 1].time if self.rows[block[0] - 1].handoff else 1000.5 + block[0]
+        self.rows = [
+            replace(row, time=moment + 1e-6 * (row.id - block[0])) if row.id in block else row for row in self.rows
+        ]
 
     def undo(self, block: list[int], before: set[int]) -> None:
         self.mark(set(block), "out")
@@ -176,15 +183,16 @@ def test_two_messages_that_were_merged_into_one_copy_are_shown_alone() -> None:
 
 
 def test_where_a_block_ends_is_told_by_the_moment_of_its_write() -> None:
-    """An agent that keeps no times stamps each row of a block a microsecond after the one before."""
+    """What came while the summary was made is archived without a copy. Said once more right after, it is no copy."""
     agent = Agent()
-    agent.turns(12)
-    block = agent.compact(2, 4, oldest_way=True)
-    agent.rows = [replace(row, time=1e9 + 1e-6 * row.id) if row.id in block else row for row in agent.rows]
-    agent.say("user", "turn 8", time=1e9 + 5)  # the words of a message that was kept, said once more
+    agent.turns(13)
+    agent.without_times(agent.compact(2, 5, oldest_way=True))
+    late, block = agent.rows[12], [row.id for row in agent.rows[13:-1]]
+    agent.rows.pop()
+    agent.say("user", late.text, time=agent.rows[-1].time + 0.5)
     history = build(agent.rows)
     assert history.boundaries[0].block_ids == tuple(block)
-    assert [entry.id for entry in history.entries][-1] == agent.rows[-1].id
+    assert [entry.rows for entry in history.entries][-2:] == [(13,), (agent.rows[-1].id,)]
 
 
 def test_parallel_tool_results_travel_with_their_calls_and_a_stub_is_the_same_message() -> None:
@@ -208,7 +216,7 @@ def test_parallel_tool_results_travel_with_their_calls_and_a_stub_is_the_same_me
 def test_lost_times_do_not_make_copies_new_messages() -> None:
     agent = Agent()
     agent.turns(12)
-    agent.compact(2, 5, time=5000.0)
+    agent.without_times(agent.compact(2, 5))
     assert len(build(agent.rows).entries) == 12
 
 
@@ -217,7 +225,7 @@ def test_equal_texts_do_not_confuse_the_alignment() -> None:
     for _ in range(10):
         agent.say("user", "continue")
         agent.say("assistant", "done")
-    agent.compact(2, 7, time=0.0)
+    agent.without_times(agent.compact(2, 7))
     history = build(agent.rows)
     assert len(history.entries) == 20
     assert history.boundaries[0].messages_after == 2 + 1 + 7
@@ -311,7 +319,8 @@ def test_scaffolding_rows_inside_the_tail_do_not_break_it() -> None:
     agent.turns(12)
     block = agent.compact(1, 5)
     middle = block[4]
-    extra = LightRow(id=middle, role="user", state="live", time=9e9, text="[Your active task list", scaffold=True)
+    moment = agent.rows[block[1] - 1].time + 1e-6 * (middle - block[1])
+    extra = LightRow(id=middle, role="user", state="live", time=moment, text="[Your active task list", scaffold=True)
     agent.rows = [row if row.id < middle else replace(row, id=row.id + 1) for row in agent.rows]
     agent.rows.insert(middle - 1, extra)
     history = build(agent.rows)
@@ -482,32 +491,23 @@ def test_each_message_once_in_order_whatever_was_compacted(
     assert {entry.newest_id for entry in history.entries if entry.state == "live"} == live_ids
 
 
-def test_the_work_grows_with_the_rows_and_not_with_their_square() -> None:
+def test_the_work_grows_with_the_rows_and_not_with_their_square(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pure talk with lost times, where only texts can tell. Counted in comparisons, not seconds."""
-    import viewer.store.alignment as module
-
     counts: list[int] = []
-    sure = module._sure
+
+    def counted(row: LightRow, other: LightRow) -> bool:
+        counts[-1] += 1
+        return related(row, other)
+
+    monkeypatch.setattr("viewer.store.placing.related", counted)
     for size in (200, 400):
         agent = Agent()
         for number in range(size):
             agent.say("user" if number % 2 == 0 else "assistant", f"word {number}")
-        agent.compact(2, size // 4, time=0.0)
-        calls = 0
-
-        def counted(copy: LightRow, source: LightRow) -> bool:
-            nonlocal calls
-            calls += 1
-            return sure(copy, source)
-
-        module._sure = counted
-        try:
-            history = build(agent.rows)
-        finally:
-            module._sure = sure
-        counts.append(calls)
-        assert len(history.entries) == size
-    assert counts[1] < 2.5 * counts[0]
+        agent.without_times(agent.compact(2, size // 4, oldest_way=True))
+        counts.append(0)
+        assert len(build(agent.rows).entries) == size
+    assert 0 < counts[1] < 2.5 * counts[0]
 
 
 def test_entries_and_boundaries_are_plain_values() -> None:

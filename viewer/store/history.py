@@ -3,14 +3,7 @@
 Theory (`docs/hermes.md` section 2, proven on databases Hermes wrote). A compaction inserts one *block* of rows:
 copies of the head, perhaps of some messages inside the middle, the handoff, copies of the tail, and what the agent
 itself has to say there. From schema 31 on a copy has its message's name, and a row that others were merged into lists
-theirs: `uids`. Where there are no names, times tell which rows were written together, and those are copies, in order:
-`one_write`. Where times tell nothing either, copies are found by alignment:
-
-- head copies are the longest run just before the handoff that equals the first rows of the generation before it;
-- tail copies are the run just after the handoff (with the carrier itself, if live text was merged into it) that lines
-  up, one to one, with the *last* rows of the generation before it: role and tool call id always equal, and at least
-  half of the pairs surely equal (same time, or same text and call ids). Never equal bytes: the agent strips white
-  space, shortens old tool output, writes stubs.
+theirs: `uids`. Where there are no names, the times of the writes give them, and tell where a block ends: `naming`.
 
 A generation is the id range from one block's start to the next block's. Chaining copy -> origin gives each message its
 rows; it is shown once, where its first row stands. Rows at (0,0) are superseded when another row carries the message
@@ -29,22 +22,12 @@ from functools import reduce
 from itertools import pairwise, takewhile
 
 from . import uids
-from .alignment import (
-    LightRow,
-    Pair,
-    longest_head,
-    longest_tail,
-    orphans,
-    repeats_its_start,
-    repetition,
-    until_said,
-    with_telling_times,
-)
+from .alignment import LightRow, Pair, with_telling_times
 from .blocks import Block, first_kept, had_no_user, is_typed, shorter, slipped
 from .chains import Chains
 from .history_types import Boundary, Entry, History
 from .known import KnownBlock, borne_out
-from .one_write import Write
+from .naming import Named, named
 from .openers import Stamp, openers
 
 
@@ -58,8 +41,11 @@ def build(rows: Sequence[LightRow], known: Iterable[KnownBlock] = (), undone: It
     openings, carried = openers(rows, {*ours, *undone})
     stamps = {row.id: (row.handoff_key, row.time) for row in rows if row.handoff}
     moments = {row.id: row.time for row in rows}
-    rows = with_telling_times(rows)
-    reading = _Reading(stamps, carried, ours, {row.id: row for row in rows}, moments, undone)
+    told = named(with_telling_times(rows), moments, ours, {rows[index].id for index in openings})
+    rows = told.rows
+    reading = _Reading(stamps, carried, ours, {row.id: row for row in rows}, moments, undone, told)
+    opening = _one_a_write([rows[index] for index in openings], told, ours)
+    openings = [index for index in openings if rows[index].id in opening]
     reading.pending.extend(rows[: openings[0]] if openings else rows)
     for index, end in pairwise([*openings, len(rows)]):
         reading.compaction(rows[index], rows[index + 1 : end], newest=end == len(rows))
@@ -69,11 +55,29 @@ def build(rows: Sequence[LightRow], known: Iterable[KnownBlock] = (), undone: It
     entries = [entry for rows in chains.rows.values() if (entry := _entry(rows, chains, block_of)) is not None]
     message_of = {row_id: entry.id for entry in entries for row_id in entry.rows}
     message_of |= {row_id: root for row_id in chains.others if (root := chains.root[row_id]) in message_of}
-    settled = reading.closed and bool(reading.generation) and not repeats_its_start(reading.generation)
+    settled = bool(reading.generation) and not told.is_open
     return History(_ordered(entries, reading.boundaries), tuple(reading.boundaries), message_of, settled)
 
 
+def _one_a_write(openings: Iterable[LightRow], told: Named, ours: Collection[int]) -> set[int]:
+    """Those of these handoffs that open a block: of several in one write, the first that stands nowhere before."""
+    first: dict[tuple[int, int], LightRow] = {}
+    seen: set[Stamp] = set()
+    for row in openings:
+        write = (row.id, 0) if row.id in ours else (0, told.write_of.get(row.id, -row.id))
+        stamp = (row.handoff_key, row.time)
+        if stamp not in seen:
+            before = first.get(write)
+            first[write] = row if before is None or (before.handoff_key, before.time) in seen else before
+        first.setdefault(write, row)
+        seen.add(stamp)
+    return {row.id for row in first.values()}
+
+
 # -- blocks ----------------------------------------------------------------------------------------------------------
+
+
+_ONE_WRITE = 64e-6  # seconds between a handoff and what was written with it before it, the head
 
 
 class _Reading:
@@ -87,10 +91,11 @@ class _Reading:
         rows: Mapping[int, LightRow],
         moments: Mapping[int, float],
         undone: Collection[int],
+        told: Named,
     ) -> None:
         self.stamps = stamps  # of handoff rows, with their times as stored
         self.undone = undone
-        self.moments = moments  # the times of all rows as stored
+        self.write_of, self.anew = told.write_of, told.anew  # rows without names of the owner's, by their times
         self.carried = carried
         self.ours = ours
         self.our_ids = {copy for block in ours.values() for copy in block.copies}
@@ -104,22 +109,15 @@ class _Reading:
         self.pending: list[LightRow] = []  # rows since the last block, among them the next block's head copies
         self.boundaries: list[Boundary] = []
         self.unsure = False  # whether a block before the next boundary was perhaps taken back, not undone
-        self.closed = True  # whether it is known where the newest block ends, whatever may follow
 
     def compaction(self, handoff: LightRow, after: Sequence[LightRow], *, newest: bool) -> None:
         """Take in a handoff and the rows up to the next one."""
-        ours, self.closed = self.ours.get(handoff.id), True
+        ours = self.ours.get(handoff.id)
         if left := self._left(handoff, after):
             self._settle_but(left)
             self.pending = [row for row in after if row.id > left[-1].id]
             return
-        block = None if ours else self._named(handoff, after, newest)
-        if block is None and not ours:
-            self.pending = uids.believed(self.pending, handoff, after)
-            after = uids.believed(after, handoff, after)
-            block = self._written(handoff, after)
-        if block is None:
-            block = self._aligned(handoff, after, ours)
+        block = self._known(ours, handoff, after) if ours else self._found(handoff, after, newest)
         if not self._undone(handoff, block, newest):
             self._stands(handoff, block)
         self.pending.extend([row for row in after if row.id > block.rows[-1].id])
@@ -131,7 +129,7 @@ class _Reading:
     def _left(self, handoff: LightRow, after: Sequence[LightRow]) -> list[LightRow]:
         """What is left of a block that was undone, where rows that its copies were made from are deleted."""
         ours = self.ours.get(handoff.id)
-        if self.stamps[handoff.id] in self.carried:
+        if self.stamps[handoff.id] in self.carried or (ours is None and handoff.id in self.write_of):
             return []
         if ours is None:
             return self.names.left(handoff, self.pending, after)
@@ -139,36 +137,60 @@ class _Reading:
             return []
         return [row for row in (*self.pending, handoff, *after) if row.id in {handoff.id, *ours.copies}]
 
-    def _named(self, handoff: LightRow, after: Sequence[LightRow], newest: bool) -> Block | None:
-        """The block by the names that its rows have; None where no copy has the name of an earlier row."""
-        chains = self.chains
-        known = ChainMap(chains.named, self.names.left_behind(handoff), self.names.first)
-        carried, told = self.stamps[handoff.id] in self.carried, self._not_ours(after) if handoff.uid else []
-        opening = uids.head_of(self.pending, known, (), handoff) if handoff.uid else []
-        behind, unseen = uids.Tail(handoff, told, known, opening).block(carried=carried, last=newest)
-        opening = uids.head_of(self.pending, known, behind, handoff) if handoff.uid else []
-        behind = [*behind, *unseen]
-        if not opening and not any(known.get(row.uid, row.id) < handoff.id for row in (handoff, *behind)):
-            return None
+    def _found(self, handoff: LightRow, after: Sequence[LightRow], newest: bool) -> Block:
+        """The block of a handoff, by the write that inserted it, or by the names that its rows have."""
+        opening, behind = self._written(handoff, after)
+        if not opening and not behind:
+            opening, behind = self._named(handoff, after, newest)
         self._settle_but(opening)
         sources = self._sources()
-        copied = {row.uid: row for row in self.generation if row.handoff == "standalone" or row.of_compaction}
+        others = self.generation if handoff.id not in self.write_of else ()
+        copied = {row.uid: row for row in others if row.handoff == "standalone" or row.of_compaction}
 
         def pairs(rows: Iterable[LightRow]) -> Iterator[Pair]:
             for row in rows:
-                for message in chains.said_by(row):
-                    yield from ((row, source) for source in sources.get(message) or chains.rows[message][-1:])
+                for message in self.chains.said_by(row):
+                    yield from ((row, source) for source in sources.get(message) or self.chains.rows[message][-1:])
                 if row.uid in copied:
                     yield row, copied[row.uid]
 
         return Block([*opening, handoff, *behind], list(pairs(opening)), list(pairs([handoff, *behind])))
+
+    def _written(self, handoff: LightRow, after: Sequence[LightRow]) -> tuple[list[LightRow], list[LightRow]]:
+        """What stands before a handoff and behind it in the write that inserted it, where that is known."""
+        write = self.write_of.get(handoff.id, 0)
+        opening = [row for row in self.pending if self.write_of.get(row.id) == write]
+        return opening, list(takewhile(lambda row: self.write_of.get(row.id) == write, after))
+
+    def _named(
+        self, handoff: LightRow, after: Sequence[LightRow], newest: bool
+    ) -> tuple[list[LightRow], list[LightRow]]:
+        """What stands before a handoff and behind it in its block, by names; nothing where no copy has the name of an
+        earlier row.
+        """
+        if not handoff.uid:
+            return [], []
+        known = ChainMap(self.chains.named, self.names.left_behind(handoff), self.names.first)
+        carried, told = self.stamps[handoff.id] in self.carried, self._not_ours(after)
+        opening = uids.head_of(self.pending, known, (), handoff)
+        behind, unseen = uids.Tail(handoff, told, known, opening).block(carried=carried, last=newest)
+        opening = uids.head_of(self.pending, known, behind, handoff)
+        behind = [*behind, *unseen]
+        if not opening and not any(known.get(row.uid, row.id) < handoff.id for row in (handoff, *behind)):
+            return [], []
+        return opening, behind
+
+    def context(self) -> list[LightRow]:
+        """The rows of the generation since it was last written anew without a summary."""
+        begun = [at for at, row in enumerate(self.generation) if row.id in self.anew]
+        return self.generation[begun[-1] :] if begun else self.generation
 
     def _sources(self) -> dict[int, list[LightRow]]:
         """For each message the rows of the generation that were in context when it ended, but for take-backs: all of
         its block, and behind it the newest one where the agent wrote its transcript anew.
         """
         found: dict[int, list[LightRow]] = {}
-        for at, row in enumerate(self.generation):
+        for at, row in enumerate(self.context()):
             for message in self.chains.of(row.id):
                 if at < self.opened_by:
                     found.setdefault(message, []).append(row)
@@ -176,53 +198,24 @@ class _Reading:
                     found[message] = [row]
         return found
 
-    def _written(self, handoff: LightRow, after: Sequence[LightRow]) -> Block | None:
-        """The block by the times of its rows; None where they do not tell."""
-        write = self._write(handoff)
-        opening = write.before(self.pending)
-        behind = write.behind(self._not_ours(after), opening)
-        head, tail = write.sources(opening, behind)
-        if not (head or tail):
-            return None
-        self._settle_but(opening)
-        self._join_orphans()
-        last = max((copy.id for copy, _ in tail), default=handoff.id)
-        return Block([*opening, handoff, *(row for row in behind if row.id <= last)], head, tail)
-
-    def _write(self, handoff: LightRow) -> Write:
-        """What was written with a handoff, for the rows before it: those of earlier generations first."""
-        here = {message for row in self.generation for message in self.chains.of(row.id)}
-        older = [rows[-1] for message, rows in self.chains.rows.items() if message not in here]
-        return Write([*older, *self.generation, *self.pending], len(older), self.moments, handoff)
-
-    def _aligned(self, handoff: LightRow, after: Sequence[LightRow], ours: KnownBlock | None) -> Block:
-        """The block by the map of the run that wrote it, or by lining up."""
-        messages = [*self.chains.newest(), *self.pending]
-        head = (
-            self._known(ours, self.pending)
-            if ours
-            else longest_head(messages, [*self.generation, *self.pending], self.pending, handoff)
-        )
-        self._settle_but([copy for copy, _ in head])
-        self._join_orphans()
-        tail = self._known(ours, [handoff, *after]) if ours else self._tail(handoff, after)
-        last = tail[-1][0].id if tail else handoff.id
-        rows = [*(copy for copy, _ in head), handoff, *(row for row in after if row.id <= last)]
-        return Block(rows, head, tail)
-
-    def _join_orphans(self) -> None:
-        for copy, source in orphans(self.chains.newest()):
-            self.chains.join(copy, source)
-
     def _settle_but(self, opening: Iterable[LightRow]) -> None:
         """Settle all pending rows but these, which open a block."""
         ids = {row.id for row in opening}
         self.pending = [row for row in self.pending if row.id not in ids]
         self.settle()
 
-    def _known(self, ours: KnownBlock, rows: Iterable[LightRow]) -> list[Pair]:
-        """Those of the rows that are copies for certain; one whose original is gone is a message of its own."""
-        return [(row, self.rows[ours.copies[row.id]]) for row in rows if ours.copies.get(row.id) in self.rows]
+    def _known(self, ours: KnownBlock, handoff: LightRow, after: Sequence[LightRow]) -> Block:
+        """The block by the map of the run that wrote it; a row whose original is gone is a message of its own."""
+
+        def pairs(rows: Iterable[LightRow]) -> list[Pair]:
+            return [(row, self.rows[ours.copies[row.id]]) for row in rows if ours.copies.get(row.id) in self.rows]
+
+        head = pairs(self.pending)
+        self._settle_but([copy for copy, _ in head])
+        tail = pairs([handoff, *after])
+        last = tail[-1][0].id if tail else handoff.id
+        rows = [*(copy for copy, _ in head), handoff, *(row for row in after if row.id <= last)]
+        return Block(rows, head, tail)
 
     def _undone(self, handoff: LightRow, block: Block, newest: bool) -> bool:
         """Whether a block was undone: it stands wholly at (0,0), nobody carried its handoff on, and it was not just
@@ -242,8 +235,8 @@ class _Reading:
         ended = max(row.id for row in block.rows)
         kept = [source for copy, source in block.tail if source.uid and not copy.restated]
         later = [row for row in self.rows.values() if row.id > ended]
-        if not kept:
-            back, self.unsure = self._may_have_come_back(later)
+        if not kept or handoff.id in self.write_of:
+            back, self.unsure = self._may_have_come_back(handoff, later)
             return back
         last = self.names.last_kept
         gone = [row for row in kept if row.state == "out" and last.get(row.uid, 0) <= ended]
@@ -254,45 +247,44 @@ class _Reading:
         self.unsure = not any(row.state == "live" or last.get(row.uid, 0) > ended for row in kept)
         return True
 
-    def _may_have_come_back(self, later: Sequence[LightRow]) -> tuple[bool, bool]:
+    def _may_have_come_back(self, handoff: LightRow, later: Sequence[LightRow]) -> tuple[bool, bool]:
         """Whether the generation may have been in context again, as an undo brings it back, given all later rows, and
         whether that is not certain.
 
         It was not if the head of the next compaction is what was said first since.
         """
-        before = {(row.role, row.time) for row in self.generation if row.time}
-        if any((row.role, row.time) in before for row in later):
-            return True, False
+        moment = self.stamps[handoff.id][1]
+        stayed = (row for row in later if row.state != "out" or self.write_of.get(row.id) in self.anew)
+        if any(abs(row.time - moment) < _ONE_WRITE for row in stayed):
+            return False, False  # its head stayed in context when the rest was taken back
+        undone = {self.write_of.get(row.id, 0) for row in later if row.handoff and self._is_known_as_undone(row)}
+        later = [row for row in later if self.write_of.get(row.id) not in undone]
         said = list(takewhile(lambda row: not row.handoff, later))
+        if len(said) == len(later) and not any(row.id in self.anew for row in later):
+            return any(row.state == "live" for row in self.generation), False
+        before = {uid for row in self.generation for uid in (row.uid, *row.absorbed) if uid}
+        if any(uid in before for row in later for uid in (row.uid, *row.absorbed)):
+            return True, False
         if len(said) == len(later):
             return True, True
-        write = Write(said, 0, self.moments, later[len(said)])
-        head, _ = write.sources(write.before(said), ())
-        back = not head or head[0][1] is not next((row for row in said if row.state != "out"), None)
-        return back, back
+        write = self.write_of.get(later[len(said)].id)
+        head = [row for row in said if write is not None and self.write_of.get(row.id) == write]
+        began = next((row for row in said if row.state != "out"), None)
+        return not head or began is None or head[0].uid != began.uid, not head
+
+    def _is_known_as_undone(self, handoff: LightRow) -> bool:
+        ours = self.ours.get(handoff.id)
+        return ours.undone if ours else handoff.id in self.undone
 
     def settle(self) -> None:
-        """Make the pending rows messages of the current generation, copies of a compaction without a handoff aside."""
+        """Make the pending rows messages of the current generation."""
         self.generation.extend(self.pending)
         self._add(self.pending)
         self.pending = []
-        for copy, source in repetition(self.generation):
-            shown = source.id in self.chains.root and copy.id in self.chains.root
-            if shown and self.chains.of(copy.id) != self.chains.of(source.id):  # an undone block lets one settle twice
-                self.chains.join(copy, source)
-
-    def _tail(self, handoff: LightRow, after: Sequence[LightRow]) -> list[Pair]:
-        told = [row for row in self._not_ours(after) if row.handoff != "standalone"]
-        messages = self.chains.newest()
-        until_new = until_said(told, handoff, {row.time for row in (*self.generation, *messages)})
-        self.closed = len(until_new) < len(told) or any(row.id in self.our_ids for row in after)
-        return longest_tail(
-            messages, self.generation, [*([handoff] if handoff.handoff == "merged" else []), *until_new]
-        )
 
     def _stands(self, handoff: LightRow, block: Block) -> None:
         copies, of = [*block.head, *block.tail], self.chains.of
-        if any(source.uid == copy.uid != "" for copy, source in copies):
+        if handoff.id not in self.write_of and any(source.uid == copy.uid != "" for copy, source in copies):
             self._summarise(slipped(self.generation, block))
         before = self._before({source.id for _, source in copies})
         kept = dict.fromkeys(message for _, source in copies for message in of(source.id))
@@ -316,7 +308,7 @@ class _Reading:
                     )
                 ),
                 run=self.ours[handoff.id].run if handoff.id in self.ours else None,
-                unsure=self.unsure,
+                unsure=self.unsure and handoff.id not in self.ours,
             )
         )
         self.unsure = False
@@ -345,7 +337,7 @@ class _Reading:
         sources = self._sources()
         return [
             row
-            for row in self.generation
+            for row in self.context()
             if (row.state == "under" or row.id in copied)
             and (row.id not in self.chains.root or row in sources[self.chains.root[row.id]])
         ]

@@ -1,4 +1,4 @@
-"""What rows say themselves of the messages they carry (schema 31): names, and what lining up need not guess.
+"""What rows say themselves of the messages they carry (schema 31): names.
 
 The owner gives each message a name (`message_uid`) when it is first written, and every copy keeps it. A row that
 several messages were merged into has the first one's name and lists the others (`absorbed_message_uids`). Equal names
@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from itertools import accumulate, dropwhile, takewhile
 from typing import Any
 
@@ -22,7 +21,7 @@ _UUID4 = re.compile(r"[0-9a-f]{12}4[0-9a-f]{3}[89ab][0-9a-f]{15}")  # uuid4().he
 
 
 def is_given(uid: str) -> bool:
-    """Whether the agent gave this name itself; one in 64 of the database's looks so by chance (`believed`)."""
+    """Whether the agent gave this name itself; one in 64 of the database's looks so by chance (`naming`)."""
     return _UUID4.fullmatch(uid) is not None
 
 
@@ -33,16 +32,6 @@ def absorbed(stored: Any) -> tuple[str, ...]:
     except (ValueError, TypeError, RecursionError):
         return ()
     return tuple(name for name in names if isinstance(name, str)) if isinstance(names, list) else ()
-
-
-def believed(rows: Sequence[LightRow], handoff: LightRow, after: Sequence[LightRow]) -> list[LightRow]:
-    """The rows, for lining up at this handoff: where it and what follows were written without names, by an older build,
-    a name that looks given is one by chance and proves nothing.
-    """
-    written = [handoff, *after[:8]]
-    if 2 * sum(row.named for row in written) > len(written):
-        return list(rows)
-    return [replace(row, named=False) if row.named else row for row in rows]
 
 
 def head_of(

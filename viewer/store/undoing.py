@@ -25,7 +25,7 @@ class Undoing:
     """A compaction to take back: its block, and each row that was live before it with its copy in the block (None:
     summarised). `unmapped` says that the map is History's and that it found no copy in the block at all; `more` are
     further copies of a row, which is in context while one of them is; `found` says that History found the block, nobody
-    recorded it.
+    recorded it, and `unsure` that the rows do not tell what was in context before it.
     """
 
     session_id: str
@@ -35,6 +35,7 @@ class Undoing:
     unmapped: bool = False
     more: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     found: bool = False
+    unsure: bool = False
 
     def copies_of(self, row_id: int) -> tuple[int, ...]:
         """The copies of a row that was live before, none where it was summarised."""
@@ -61,6 +62,9 @@ SPLIT = (
 )
 
 UNTOLD = "It cannot be told which messages this compaction kept: undoing might show some twice."
+UNSURE = (
+    "It cannot be told what was in context before this compaction: an earlier one was undone elsewhere, or taken back."
+)
 _BEHIND = 200  # rows behind a block that are looked at
 
 
@@ -81,7 +85,9 @@ def undoing_from_history(session_id: str, history: History | Outline, handoff_id
                 if sources[source] != copy:
                     more[source] = (*more.get(source, ()), copy)
             found = boundary.run is None
-            return Undoing(session_id, handoff_id, boundary.block_ids, originals, not boundary.copies, more, found)
+            return Undoing(
+                session_id, handoff_id, boundary.block_ids, originals, not boundary.copies, more, found, boundary.unsure
+            )
     raise NotFound(f"Message {handoff_id} is not the handoff of a compaction of this session.")
 
 
@@ -207,6 +213,8 @@ def _refusal(
         return INHERITED
     if undoing.unmapped and con.execute(_OLDER, [undoing.handoff_id, undoing.session_id, block_end]).fetchone():
         return UNTOLD
+    if undoing.unsure:
+        return UNSURE
     if undoing.found and (_written_with_it(con, dialect, undoing) or _begins_inside_a_write(con, dialect, undoing)):
         return UNTOLD
     if undoing.found and (1, 0) in originals.values():  # a compaction takes all that it found out of context

@@ -1,0 +1,324 @@
+"""Names for rows that have none (schemas 19 to 22): which messages each row says, told by the times of their writes.
+
+The owner inserts what it wrote anew in one loop (`_insert_message_rows` in hermes_state.py, 0.18 to 0.22): a message
+that has a time keeps it, one without gets the moment of the write, each row a microsecond after the one before. What is
+said is appended alone, and later by more. So it is certain which rows were written together, and a time that was kept
+is as good as a name. What has no time in an agent's memory is a summary, or was said by itself since it last read the
+session: `placing`. No model is sent two messages of the user, or two of the agent, in a row: they stand in one row then
+(`repair_message_sequence`).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import NamedTuple
+
+from .alignment import STEP, LightRow, may_be_head, related
+from .known import KnownBlock
+from .placing import Past, runs, with_results
+
+_LONGEST = 1e-3  # seconds between the first and the last row of one write: a microsecond each
+
+
+class Named(NamedTuple):
+    """Rows with the names of the messages that they say; `write_of` has the first row of the write that inserted a row
+    together with others, or anew; rows that were appended are not in there.
+
+    `anew` are the first rows of writes without a summary: what stands before them went out of context. `is_open` says
+    that further rows may belong to the last write.
+    """
+
+    rows: list[LightRow]
+    write_of: dict[int, int]
+    anew: set[int]
+    is_open: bool = False
+
+
+def named(
+    rows: Sequence[LightRow], moments: Mapping[int, float], ours: Mapping[int, KnownBlock], opening: Collection[int]
+) -> Named:
+    """The rows with names. `moments` are their times as stored; in the rows a time that tells nothing is 0. `opening`
+    are the handoffs that were not carried along.
+
+    Names that the owner gave hold. A file that grew into schema 31 has others, of which one in 64 looks given: where
+    the rows beside it were not, it proves nothing, and rows of one name are all that such names tell.
+    """
+    given = [row.named for row in rows]
+    sure = [
+        each and 2 * sum(given[max(0, at - 4) : at + 5]) > len(given[max(0, at - 4) : at + 5])
+        for at, each in enumerate(given)
+    ]
+    if all(sure):
+        return Named(list(rows), {}, set())
+    rows = [replace(row, named=False) if row.named and not sure[at] else row for at, row in enumerate(rows)]
+    return _Naming(rows, moments, ours, opening, sure).read()
+
+
+@dataclass(slots=True)
+class _Write:
+    """Rows written together. `anchor` is the newest one that got the moment of the write, by its place in here."""
+
+    rows: list[LightRow] = field(default_factory=list)
+    ids: set[int] = field(default_factory=set)
+    said: dict[int, list[int]] = field(default_factory=dict)  # by place in here: what rows with kept times say
+    last: int = -1  # the newest message that is said so far
+    lost: set[int] = field(default_factory=set)  # places of rows that have lost their times
+    anchor: int | None = None
+    known: KnownBlock | None = None
+    handoff: bool = False  # whether a summary was written with it
+    stamped: bool = False  # whether something was said in it that has lost its time
+
+
+class _Naming:
+    def __init__(
+        self,
+        rows: Sequence[LightRow],
+        moments: Mapping[int, float],
+        ours: Mapping[int, KnownBlock],
+        opening: Collection[int],
+        sure: Sequence[bool],
+    ) -> None:
+        self.rows, self.moments, self.opening, self.sure = rows, moments, opening, sure
+        self.of_block = {row_id: block for block in ours.values() for row_id in (block.handoff_id, *block.copies)}
+        self.past = Past()
+        self.of: dict[int, list[int]] = {}  # row id -> places in `messages`
+        self.at: dict[tuple[str, float], list[LightRow]] = defaultdict(list)
+        self.by_name: dict[str, int] = {}  # the owner's name for a message -> place
+        self.name: dict[int, str] = {}  # row id -> name of what is no message
+        self.handoffs: dict[str, str] = {}  # text of a summary -> name of the newest row with it
+        self.write: _Write | None = None
+        self.newest = 0.0  # time of all rows so far
+        self.write_of: dict[int, int] = {}
+        self.anew: set[int] = set()
+        self.found: list[LightRow] = []
+
+    def read(self) -> Named:
+        for index, row in enumerate(self.rows):
+            self._take(index, row)
+            self.newest = max(self.newest, self.moments[row.id])
+        is_open = self.write is not None and self.write.anchor is None and self.write.known is None
+        self._close()
+        return Named(self.found, self.write_of, self.anew, is_open)
+
+    # -- which rows were written together
+
+    def _take(self, index: int, row: LightRow) -> None:
+        if self.sure[index] or row.uid in self.by_name:
+            self._close()
+            self._said(row)
+            return
+        earlier = self._earlier(row)
+        if self.write and not self._belongs(index, row, earlier):
+            self._close()
+            earlier = self._earlier(row)
+        if self.write or self._begins(index, row, earlier):
+            self.write = self.write or _Write(known=self.of_block.get(row.id))
+            self._add(row, earlier)
+        else:
+            self._settle(row, [])
+
+    def _belongs(self, index: int, row: LightRow, earlier: LightRow | None) -> bool:
+        """Whether a row was inserted with the write before it."""
+        write = self.write
+        assert write
+        block = self.of_block.get(row.id)
+        if block or write.known:
+            return block is write.known
+        if self._fits(row):
+            return True
+        if earlier is not None:
+            return self._goes_on(index, row, earlier)
+        if not row.time and not row.handoff:
+            return self._says_next(row, write.last)
+        if write.anchor is not None:
+            if self._is_soon(row):
+                return True
+            written = write.rows[write.anchor]
+            return row.state == "out" == written.state and 0 < row.time < self.moments[written.id]
+        if row.handoff:
+            return not write.handoff and self._is_head_of(index, row)
+        if row.time < self.newest:
+            return True
+        return row.of_compaction or self._at_once(index) or self._says_next(row, write.last)
+
+    def _is_head_of(self, index: int, handoff: LightRow) -> bool:
+        """Whether the rows of the open write may be the head of a handoff: what stands behind it was not in there."""
+        write = self.write
+        assert write
+        if not all(may_be_head(row, handoff) for row in write.rows):
+            return False
+        earlier = self._earlier(self.rows[index + 1]) if index + 1 < len(self.rows) else None
+        if earlier is None:
+            return True
+        return earlier.id not in write.ids and min(self.of.get(earlier.id, ()), default=write.last + 1) > write.last
+
+    def _fits(self, row: LightRow, ahead: int = 1) -> bool:
+        """Whether the row got the moment of the open write, as the next one in it or so many ahead."""
+        write = self.write
+        if not write or write.anchor is None:
+            return False
+        distance = len(write.rows) - write.anchor + ahead - 1
+        return 0 < (self.moments[row.id] - self.moments[write.rows[write.anchor].id]) / distance < STEP
+
+    def _is_soon(self, row: LightRow) -> bool:
+        """Whether the row goes on with the open write and has a moment of the same earlier write, of which rows between
+        were left out.
+        """
+        write = self.write
+        if not write or write.anchor is None:
+            return False
+        since = self.moments[row.id] - self.moments[write.rows[write.anchor].id]
+        return 0 < since < _LONGEST and self._says_next(row, write.last)
+
+    def _at_once(self, index: int) -> bool:
+        """Whether the next row was written at once with this one."""
+        row, following = self.rows[index], self.rows[index + 1 : index + 2]
+        return any(0 < self.moments[each.id] - self.moments[row.id] < STEP for each in following)
+
+    def _goes_on(self, index: int, row: LightRow, earlier: LightRow) -> bool:
+        """Whether a row that kept its time goes on with the open write: rows stand in order, but for a request that was
+        put where the agent needed one. Another write begins with what the context begins with.
+        """
+        write = self.write
+        assert write
+        if earlier.id in write.ids or not self._may_stay(row):
+            return False
+        if write.stamped:  # in an agent's memory, what was read from the store stands before what was said since
+            return row.role == "user" and self._fits(self.rows[index + 1], 2) if index + 1 < len(self.rows) else False
+        places = self.of.get(earlier.id, [])
+        if not places or places[0] > write.last:
+            return True
+        newest = len(write.rows) - 1
+        said = [place for at, each in write.said.items() if at != newest for place in each]
+        if write.rows[-1].role == "user" and places[0] > max(said, default=-1):
+            return places[0] not in write.said.get(newest, ())
+        return row.role == "user" and places[0] not in said and places[0] != min(said, default=-1)
+
+    def _may_stay(self, row: LightRow) -> bool:
+        """Whether its state lets a row be of the open write: take-backs go from the end."""
+        write = self.write
+        assert write
+        handoff = next((each for each in write.rows if each.handoff), None)
+        if handoff is not None and handoff.state == "out" != row.state:
+            return False
+        return row.state != "live" or write.rows[-1].state == "live"
+
+    def _says_next(self, row: LightRow, last: int) -> bool:
+        return last >= 0 and self.past.goes_on(row, last)
+
+    def _begins(self, index: int, row: LightRow, earlier: LightRow | None) -> bool:
+        return (
+            row.id in self.of_block
+            or bool(row.handoff)
+            or row.of_compaction
+            or earlier is not None
+            or self._at_once(index)
+        )
+
+    def _earlier(self, row: LightRow) -> LightRow | None:
+        """The newest row before that has the time of this one, and may say the same. What both are live are two."""
+        if not row.time:
+            return None
+        rows = reversed(self.at.get((row.role, row.time), ()))
+        return next((each for each in rows if related(row, each) and not row.state == each.state == "live"), None)
+
+    def _add(self, row: LightRow, earlier: LightRow | None) -> None:
+        write = self.write
+        assert write
+        place = len(write.rows)
+        block = self.of_block.get(row.id)
+        source = block.copies.get(row.id) if block else None
+        if source in self.of:
+            write.said[place] = self.of[source]
+        elif earlier is not None:
+            places = self.of.get(earlier.id, [])
+            write.said[place] = self.past.merged(row, places[0], ()) if places else []
+            if not places and row.handoff == "merged":
+                write.lost.add(place)  # it kept the time of a summary that it was merged with
+        elif self._fits(row) or (write.anchor is None and (row.handoff or row.time >= self.newest)):
+            write.anchor = place
+            write.stamped = write.stamped or not (row.handoff or row.scaffold)
+            write.handoff = write.handoff or bool(row.handoff)
+            write.lost.add(place)
+        elif not row.time or self._is_soon(row):
+            write.lost.add(place)
+        places = write.said.get(place, [])
+        if places and places[0] < write.last and write.rows[-1].role == "user" != row.role:
+            write.last = -1  # the request before it was put there
+        write.last = max([write.last, *places])
+        write.rows.append(row)
+        write.ids.add(row.id)
+        self.at[row.role, row.time].append(row)
+
+    def _close(self) -> None:
+        """Tell what the rows of the open write say, now that all of them are there."""
+        write, self.write = self.write, None
+        if write is None:
+            return
+        said = {place: places for place, places in write.said.items() if places}
+        taken = {places[0] for places in said.values()}
+        for at, places in said.items() if write.known is None else ():
+            said[at] = self.past.merged(write.rows[at], places[0], taken)
+        sure = 0 in write.said or write.rows[0].of_compaction
+        lost = write.lost | self._stamped_before(write.rows)
+        told = [at not in lost or at in said for at in range(len(write.rows))]
+        for run in runs(told, write.rows) if write.known is None else ():
+            said |= self.past.placed(write.rows, run, said)
+        said = with_results(write.rows, said, write.said)
+        if write.handoff:
+            said |= self.past.pulled(write.rows, said)
+        if (sure or 0 in said) and not any(row.id in self.opening for row in write.rows):
+            self.anew.add(write.rows[0].id)
+        for at, row in enumerate(write.rows):
+            self.write_of[row.id] = write.rows[0].id
+            self._settle(row, said.get(at, []))
+
+    # -- what they say
+
+    def _stamped_before(self, rows: Sequence[LightRow]) -> set[int]:
+        """The places of rows that have the moment of an earlier write, of which no row is left."""
+        moments = [self.moments[row.id] for row in rows]
+        beside = [at for at, (time, later) in enumerate(pairwise(moments)) if 0 < later - time < STEP]
+        return {place for at in beside for place in (at, at + 1)}
+
+    # -- names
+
+    def _said(self, row: LightRow) -> None:
+        """Take in a row that has a name of the owner's."""
+        if row.handoff != "standalone" and not row.of_compaction:
+            place = self.by_name.setdefault(row.uid, len(self.past.messages))
+            self._carry(row, [place])
+        self.found.append(row)
+
+    def _settle(self, row: LightRow, places: list[int]) -> None:
+        """Give a row the names of what it says, a name of its own where that is new."""
+        if row.handoff == "standalone" or row.of_compaction:
+            self.found.append(replace(row, uid=self._name(row), absorbed=()))
+            return
+        places = places or [len(self.past.messages)]
+        self._carry(row, places)
+        names = [self.past.messages[place].name for place in places]
+        self.found.append(replace(row, uid=names[0], absorbed=tuple(names[1:])))
+
+    def _name(self, row: LightRow) -> str:
+        """The name of a row that is no message: of the row that it is a copy of, or its own."""
+        earlier = next((each for each in self.at.get((row.role, row.time), ()) if each.id in self.name), None)
+        name = self.name[earlier.id] if earlier else f"~{row.id}"
+        if row.handoff and row.id not in self.opening:
+            name = self.handoffs.get(row.handoff_key, name)
+        self.name[row.id] = name
+        if row.handoff:
+            self.handoffs[row.handoff_key] = name
+        return name
+
+    def _carry(self, row: LightRow, places: list[int]) -> None:
+        name = row.uid or f"~{row.id}"
+        if row.uid and places[0] == len(self.past.messages):
+            self.by_name[name] = places[0]
+        self.past.carry(row, name, places)
+        self.of[row.id] = places
+        if row.id not in self.write_of:
+            self.at[row.role, row.time].append(row)

@@ -1,0 +1,241 @@
+"""What rows of a write say that have lost their times: they go on in order from what stands beside them.
+
+Among all messages of the session, in the order in which they were said, whether or not somebody compacted it meanwhile:
+an agent that has it in memory need not know.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, insort
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice, pairwise
+from typing import NamedTuple
+
+from .alignment import TEXT_CHARACTERS, LightRow, may_pair, related, words
+
+_SHORTENED = "["  # what the agent writes in place of a result begins so (`interop/hermes.md`, section 4)
+_IMAGE = re.compile(r" ?\[[^][]*\]$")  # `[screenshot]`, or that it was left out
+_NEAR = 8  # messages that may be passed over: they were said elsewhere, or taken back
+
+
+@dataclass(slots=True)
+class Message:
+    """A message: its first row, which says it alone, its newest row, and whether it was not taken back."""
+
+    name: str
+    alone: LightRow
+    newest: LightRow
+    standing: bool
+
+
+class _Line(NamedTuple):
+    """What rows of a run say, by their place in the write, and how many messages between them were passed over."""
+
+    said: dict[int, list[int]]
+    passed: int = 0
+
+    @property
+    def score(self) -> float:
+        return len(self.said) - self.passed if self.said else -float("inf")
+
+
+class Past:
+    """The messages so far, in order. A place is an index of `messages`."""
+
+    def __init__(self) -> None:
+        self.messages: list[Message] = []
+        self.alike: dict[tuple[str, ...], list[int]] = defaultdict(list)
+        self.all = False  # whether messages count that were taken back
+
+    def carry(self, row: LightRow, name: str, places: list[int]) -> None:
+        """Take in a row that says what stands at these places; the first may be new."""
+        if places[0] == len(self.messages):
+            self.messages.append(Message(name, row, row, row.state != "out"))
+        for place in places:
+            message = self.messages[place]
+            message.newest = row
+            message.standing = message.standing or row.state != "out"
+        alike = self.alike[words(row)] if len(places) == 1 else []
+        if places[0] not in alike[-1:]:
+            insort(alike, places[0])
+
+    def goes_on(self, row: LightRow, place: int) -> bool:
+        """Whether a row may say what stands behind this place, or what does but for what was said elsewhere."""
+        near = [self.messages[each] for each in islice(self._standing(place + 1, 1), _NEAR)]
+        return any(_may_say(row, each) for each in near[:1]) or any(_says_the_same(row, each) for each in near)
+
+    def placed(self, rows: Sequence[LightRow], run: range, said: Mapping[int, Sequence[int]]) -> dict[int, list[int]]:
+        """What the rows of a run say that has lost its times: on from what stands before it, or back from behind it."""
+        line = self._best(rows, run, said)
+        if line.score < len(run) and any(not message.standing for message in self.messages[-len(rows) :]):
+            # From schema 23 on a compaction marks the originals of its tail as it marks what was taken back.
+            self.all = True
+            line = max(line, self._best(rows, run, said), key=lambda each: each.score)
+            self.all = False
+        return line.said
+
+    def _best(self, rows: Sequence[LightRow], run: range, said: Mapping[int, Sequence[int]]) -> _Line:
+        found: list[_Line] = []
+        if run.start - 1 in said:
+            found.append(self._along(rows, run, said[run.start - 1][-1] + 1, 1, True))
+        if run.stop in said:
+            found.append(self._along(rows, run[::-1], said[run.stop][0] - 1, -1, True))
+        if all(line.score < len(run) for line in found):
+            found.append(self._along(rows, run[::-1], len(self.messages) - 1, -1, False))
+        if run.start == 0:
+            found.insert(0 if run.stop < len(rows) else len(found), self._along(rows, run, 0, 1, False))
+        return max(found, key=lambda line: line.score)
+
+    def pulled(self, rows: Sequence[LightRow], said: Mapping[int, Sequence[int]]) -> dict[int, list[int]]:
+        """What a row of the user's says that a compaction put where the agent needed one: what was said before."""
+        taken = {place for places in said.values() for place in places}
+        found: dict[int, list[int]] = {}
+        for at, row in enumerate(rows):
+            if at not in said and row.role == "user" and row.handoff != "standalone" and not row.scaffold:
+                alike = (place for place in reversed(self.alike.get(words(row), ())) if place not in taken)
+                place = next(alike, None)
+                found |= {} if place is None else {at: [place]}
+        return found
+
+    def _along(self, rows: Sequence[LightRow], run: Sequence[int], edge: int, step: int, sure: bool) -> _Line:
+        said: dict[int, list[int]] = {}
+        passed = 0
+        for at in run:
+            places = self._place(rows[at], edge, step, sure or bool(said))
+            if places:
+                said[at] = places
+                first = places[0] if step == 1 else places[-1]
+                passed += min(abs(first - edge), _NEAR)
+                edge = places[-1] + 1 if step == 1 else places[0] - 1
+        return _Line(said, passed)
+
+    def _place(self, row: LightRow, edge: int, step: int, sure: bool) -> list[int]:
+        """The messages that a row says, the next from `edge` on if it may say them, else the nearest with its words: of
+        several only where it is not `sure` yet what stands beside it.
+        """
+        for passed, place in enumerate(islice(self._standing(edge, step), _NEAR)):
+            places = self.merged(row, place, ()) if step == 1 else self._merged_before(row, place)
+            first = self.messages[places[0]]
+            if len(places) > 1 or (_may_say(row, first) if not passed else _says_the_same(row, first)):
+                return places
+        alike = self.alike.get(words(row), [])
+        cut = bisect_left(alike, edge if step == 1 else edge + 1)
+        order = alike[cut:] if step == 1 else alike[:cut][::-1]
+        found = next((place for place in order if self._counts(place)), None)
+        if found is None or (sure and len(alike) > 1 and found not in islice(self._standing(edge, step), _NEAR)):
+            return []
+        return [found]
+
+    def merged(self, row: LightRow, first: int, taken: Collection[int]) -> list[int]:
+        """The messages from `first` on that were merged into a row; what somebody else said in between was not."""
+        places = [first]
+        while self._says_more(row, places):
+            behind = places[-1] + 1
+            near = [*islice(self._standing(behind, 1), _NEAR), *range(behind, min(behind + _NEAR, len(self.messages)))]
+            said = (each for each in near if each not in taken and self._says_all(row, [*places, each]))
+            following = next(said, None)
+            if following is None:
+                break
+            places.append(following)
+        return places
+
+    def _says_more(self, row: LightRow, places: Sequence[int]) -> bool:
+        """Whether a row of the user's, or of the agent's, says more than these messages."""
+        said = [self.messages[place].alone for place in places]
+        calls = [call for each in said for call in each.calls.split()]
+        text = " ".join(each.text for each in said if each.text)[:TEXT_CHARACTERS]
+        if row.role not in ("user", "assistant"):
+            return False
+        if len(text) == TEXT_CHARACTERS and row.text == text:
+            return row.size > sum(each.size + 2 for each in said)
+        return row.text != text or row.calls.split() != calls
+
+    def _says_all(self, row: LightRow, places: Sequence[int]) -> bool:
+        said = [self.messages[place].alone for place in places]
+        return all(each.role == row.role for each in said) and _says_all(row, said)
+
+    def _merged_before(self, row: LightRow, last: int) -> list[int]:
+        """The messages up to `last` that were merged into a row."""
+        places = [last, *self._beside(last, -1)][::-1]
+        for at in range(len(places) - 1):
+            if self._says_all(row, places[at:]):
+                return places[at:]
+        return [last]
+
+    def _beside(self, place: int, step: int) -> Iterator[int]:
+        """The messages beside this one that no model may be sent in a row with it."""
+        role = self.messages[place].alone.role
+        for each in self._standing(place + step, step):
+            if self.messages[each].alone.role != role or role not in ("user", "assistant"):
+                return
+            yield each
+
+    def _standing(self, place: int, step: int) -> Iterator[int]:
+        stop = len(self.messages) if step == 1 else -1
+        return (each for each in range(place, stop, step) if self._counts(each))
+
+    def _counts(self, place: int) -> bool:
+        return self.all or self.messages[place].standing
+
+
+def runs(placed: Sequence[bool], rows: Sequence[LightRow]) -> Iterator[range]:
+    """The stretches of rows that are not placed, between those that are and summaries."""
+    edges = [at for at, row in enumerate(rows) if placed[at] or row.handoff == "standalone" or row.of_compaction]
+    for left, right in pairwise([-1, *edges, len(rows)]):
+        if right - left > 1:
+            yield range(left + 1, right)
+
+
+def with_results(
+    rows: Sequence[LightRow], said: Mapping[int, list[int]], kept: Mapping[int, list[int]]
+) -> dict[int, list[int]]:
+    """What the rows say, but for calls with results that are new, and for those: ids of calls may come again."""
+    found = dict(said)
+    turn: list[int] = []
+    for at, row in [*enumerate(rows), (len(rows), None)]:
+        if row is not None and row.role == "tool":
+            turn.append(at)
+            continue
+        if any(each not in found for each in turn):
+            for each in turn:
+                if each not in kept:
+                    found.pop(each, None)
+        turn = [at] if row is not None and row.calls else []
+    return found
+
+
+def _may_say(row: LightRow, message: Message) -> bool:
+    return any(_agree(row, each) for each in (message.newest, message.alone))
+
+
+def _says_the_same(row: LightRow, message: Message) -> bool:
+    return words(row) in (words(message.newest), words(message.alone))
+
+
+def _agree(copy: LightRow, source: LightRow) -> bool:
+    """Whether role, ids, calls and words let the one be a copy of the other."""
+    if not may_pair(copy, source) or copy.calls not in ("", source.calls):
+        return False
+    if copy.role == "tool" and copy.text.startswith(_SHORTENED):
+        return True
+    return related(_words_alone(copy), _words_alone(source))
+
+
+def _words_alone(row: LightRow) -> LightRow:
+    """A row without its ids, and without what stands in place of an image."""
+    text = _IMAGE.sub("", row.text) if row.role == "user" else row.text
+    return replace(row, calls="", tool_call_id="", text=text)
+
+
+def _says_all(row: LightRow, merged: Sequence[LightRow]) -> bool:
+    """Whether a row says what these rows say, one after the other."""
+    calls = [call for each in merged for call in each.calls.split()]
+    if row.calls.split() != calls or not all(each.calls or each.text for each in merged):
+        return False
+    text = " ".join(each.text for each in merged if each.text)
+    if len(text) <= TEXT_CHARACTERS:
+        return text in row.text
+    return row.text == text[:TEXT_CHARACTERS] and (bool(calls) or row.size >= sum(each.size for each in merged))
