@@ -132,7 +132,7 @@ class _Naming:
         if earlier is not None:
             return self._goes_on(index, row, earlier)
         if not row.time and not row.handoff:
-            return self._says_next(row, write.last)
+            return self.past.follows(row, write.last) is not None
         if write.anchor is not None:
             if self._is_soon(row):
                 return True
@@ -207,7 +207,7 @@ class _Naming:
         return row.state != "live" or write.rows[-1].state == "live"
 
     def _says_next(self, row: LightRow, last: int) -> bool:
-        return last >= 0 and self.past.goes_on(row, last)
+        return last >= 0 and self.past.follows(row, last) is not None
 
     def _begins(self, index: int, row: LightRow, earlier: LightRow | None) -> bool:
         return (
@@ -245,6 +245,8 @@ class _Naming:
             write.lost.add(place)
         elif not row.time or self._is_soon(row):
             write.lost.add(place)
+            following = self.past.follows(row, write.last)
+            write.last = write.last if following is None else following
         places = write.said.get(place, [])
         if places and places[0] < write.last and write.rows[-1].role == "user" != row.role:
             write.last = -1  # the request before it was put there

@@ -62,10 +62,18 @@ class Past:
         if places[0] not in alike[-1:]:
             insort(alike, places[0])
 
-    def goes_on(self, row: LightRow, place: int) -> bool:
-        """Whether a row may say what stands behind this place, or what does but for what was said elsewhere."""
-        near = [self.messages[each] for each in islice(self._standing(place + 1, 1), _NEAR)]
-        return any(_may_say(row, each) for each in near[:1]) or any(_says_the_same(row, each) for each in near)
+    def follows(self, row: LightRow, place: int) -> int | None:
+        """What a row may say behind this place: the next message, or one near that was not said elsewhere; behind none
+        (-1) the newest with its words.
+        """
+        if place < 0:
+            alike = self.alike.get(words(row), [])
+            return next((each for each in reversed(alike) if self._counts(each)), next(reversed(alike), None))
+        near = [*islice(self._standing(place + 1, 1), _NEAR)]
+        said = [each for each in near[:1] if _may_say(row, self.messages[each])]
+        near += range(place + 1, min(place + 1 + _NEAR, len(self.messages)))
+        said += [each for each in near if _says_the_same(row, self.messages[each])]
+        return next(iter(said), None)
 
     def placed(self, rows: Sequence[LightRow], run: range, said: Mapping[int, Sequence[int]]) -> dict[int, list[int]]:
         """What the rows of a run say that has lost its times: on from what stands before it, or back from behind it."""
