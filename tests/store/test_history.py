@@ -415,6 +415,7 @@ def test_a_uid_tells_copies_that_neither_time_nor_text_tell() -> None:
     agent.turns(10)
     agent.rows = [replace(row, uid=f"u{row.id}") for row in agent.rows]
     agent.compact(0, 4, time=0.0, text="stub", size=4)
+    agent.rows = [replace(row, uid=row.uid or "summary") for row in agent.rows]
     history = build(agent.rows)
     assert len(history.entries) == 10
     assert len(history.boundaries[0].shortened_ids) == 4

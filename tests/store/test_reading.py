@@ -88,7 +88,7 @@ def add_row(path: Path, session_id: str = "s1", **columns: Any) -> int:
         (21, CARRIER_98, 20, [(20, 18)]),
         (31, CARRIER_92, 27, [(27, 19)]),
         (31, CARRIER_98, 21, [(21, 11)]),
-        (16, WEEK_30_TIP, 758, [(416, 126), (234, 121), (246, 77)]),
+        (16, WEEK_30_TIP, 758, [(416, 126), (234, 122), (246, 79)]),
     ],
 )
 def test_boundaries_and_messages_of_real_sessions(

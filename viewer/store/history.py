@@ -139,9 +139,8 @@ class _Reading:
 
     def _found(self, handoff: LightRow, after: Sequence[LightRow], newest: bool) -> Block:
         """The block of a handoff, by the write that inserted it, or by the names that its rows have."""
-        opening, behind = self._written(handoff, after)
-        if not opening and not behind:
-            opening, behind = self._named(handoff, after, newest)
+        found = [self._written(handoff, after), self._named(handoff, after, newest)]
+        opening, behind = max(found, key=lambda each: len(each[0]) + len(each[1]))
         self._settle_but(opening)
         sources = self._sources()
         others = self.generation if handoff.id not in self.write_of else ()
@@ -168,7 +167,7 @@ class _Reading:
         """What stands before a handoff and behind it in its block, by names; nothing where no copy has the name of an
         earlier row.
         """
-        if not handoff.uid:
+        if not handoff.uid or handoff.uid == f"~{handoff.id}":
             return [], []
         known = ChainMap(self.chains.named, self.names.left_behind(handoff), self.names.first)
         carried, told = self.stamps[handoff.id] in self.carried, self._not_ours(after)

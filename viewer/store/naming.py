@@ -308,7 +308,7 @@ class _Naming:
     def _name(self, row: LightRow) -> str:
         """The name of a row that is no message: of the row that it is a copy of, or its own."""
         earlier = next((each for each in self.at.get((row.role, row.time), ()) if each.id in self.name), None)
-        name = self.name[earlier.id] if earlier else f"~{row.id}"
+        name = self.name[earlier.id] if earlier else row.uid or f"~{row.id}"
         if row.handoff and row.id not in self.opening:
             name = self.handoffs.get(row.handoff_key, name)
         self.name[row.id] = name
