@@ -17,7 +17,7 @@ from .listed import ends_of, parts_of
 from .material import NEWEST, Material
 from .names import names_of, words_of
 from .ranking import Ranked
-from .requests import Request, asks_or_thanks, gist, is_assent, is_closing, question_in
+from .requests import Request, asks_or_thanks, gist, is_assent, is_brief, is_closing, question_in, says_little
 from .secrets import redact
 from .sections import (
     ALL_TITLES,
@@ -55,14 +55,12 @@ ANSWERED_SHARE = 0.04  # of what is then left: requests with their answers, befo
 ANSWERS_ALONE = 0.8  # the same where nothing was changed or run: the answers are the work then
 EARLIER_STATES = 3  # lines of an earlier summary's state that are carried on, if there is news
 MOST_FILES = 12  # written without anything to tell of them that have a line of their own
-SHORT = 30  # bytes of a request that says little by itself ("yes, go on"); a script may say a word in one character
 EARLIER_SHARE = 0.1  # of the budget: the most for what an earlier summary tells, in short
 COUNTS = 60  # characters of what such a command counted
 COMMANDS_SHARE = 0.25  # of what is left behind the lines: commands told by their names alone
 ALSO_RAN = "Also ran: "
 MOST_KINDS = 1_000  # of changes: merged lines stand before all others
 BATCH = 16  # names of each kind taken by turns
-COURTESY = 22  # bytes of a reply that tells nothing of the state, unless it has a number
 _OPEN, _ANSWERED = "Open: ", "Answered: "
 
 
@@ -118,7 +116,7 @@ class Draft:
         latest, kept = self.material.latest, self.material.kept_places
         for request in reversed(self.material.requests):
             shown = request is latest and not request.answers
-            if request.open and not shown and request.place not in kept and not _is_short(request.opening):
+            if request.open and not shown and request.place not in kept and not is_brief(request.opening):
                 yield Line(f"- {flat(clip(request.opening, self.line))}", request.place)
 
     def _plan(self) -> Iterator[Line]:
@@ -161,7 +159,7 @@ class Draft:
             skipped = request.open or request is latest or request.place in kept or _is_question(request)
             skipped = skipped or all(map(is_binding, sentences(request.opening)))  # told among the constraints
             answer = gist(request.reply, self.line)
-            if not skipped and not (is_closing(request.opening) if answer else _is_short(request.opening)):
+            if not skipped and not (is_closing(request.opening) if answer else is_brief(request.opening)):
                 person = self.material.whose.get(request.place, "")
                 whose = f"{person}'s " if person else ""
                 asked = flat(clip(request.opening, self.line // 2))
@@ -169,7 +167,7 @@ class Draft:
                 yield Line(f"- Answered {whose}request: {told}", request.place - 0.5)
 
     def _state(self) -> Iterator[Line]:
-        telling = (words for words in self.material.found.replies() if not _is_courtesy(words))
+        telling = (words for words in self.material.found.replies() if not says_little(words))
         said = [clip(words, 2 * self.line) for words in islice(telling, 3)]
         earlier = self.material.earlier["Current state"][::-1][: EARLIER_STATES if said else None]
         return newest_first(chain(said, earlier))
@@ -383,16 +381,6 @@ class Draft:
             while left > 0 and section.taken:
                 left -= self.material.request.count(section.drop())
         return left < over
-
-
-def _is_short(request: str) -> bool:
-    return len(request.encode("utf-8", "surrogatepass")) < SHORT or is_closing(request)
-
-
-def _is_courtesy(reply: str) -> bool:
-    """Whether a reply says no more than "Noted." or "You are welcome."."""
-    short = len(reply.encode("utf-8", "surrogatepass")) < COURTESY
-    return (short and not any(map(str.isdigit, reply))) or is_closing(reply)
 
 
 def _is_question(request: Request) -> bool:

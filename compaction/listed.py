@@ -12,7 +12,6 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 
 from .messages import Call
 from .names import WORD_BREAKS, Kind, Name, measures, names_of
-from .sections import QUANTITIES
 
 FROM_ONE = {"path": 16}  # names of a kind that one output brings, unless they are met elsewhere, too
 FROM_ONE_OTHERS = 40
@@ -135,15 +134,3 @@ def in_turn(paths: list[str], files: dict[str, str]) -> list[str]:
     longest = max(map(len, kinds))
     turns = [path for at in range(longest) for kind in kinds for path in kind[at : at + 1]]
     return [*turns, *(path for path in paths if path not in files)]
-
-
-def kind_of_name(name: str) -> Kind:
-    """The kind of a name that stands in an earlier summary."""
-    return next((kind for kind, _ in names_of(name)), "number")
-
-
-def label_of(name: str, kind: Kind) -> str:
-    """What a name is listed under where the transcript gives it no label."""
-    if kind == "number":
-        return QUANTITIES if " " in name else "amounts and dates"
-    return {"path": "mentioned", "url": "urls"}.get(kind, "ids")

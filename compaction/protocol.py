@@ -74,32 +74,6 @@ RESTATED_START = "[STILL IN PROGRESS"
 # A list of tasks that a compaction appended to what a person typed (tools/todo_tool.py, TODO_INJECTION_HEADER).
 TASK_LIST = "[Your active task list was preserved across context compression]"
 
-# Lines of Hermes' own model-free summaries that say how they were made, not what happened (docs/hermes.md section 4);
-# those of 0.19, then what 0.22 words anew and puts behind any summary.
-FALLBACK_PHRASES = (
-    "deterministic fallback",
-    "This fallback was generated",
-    "Secrets and credentials were redacted",
-    "The summary may be incomplete",
-    "Previous compaction summary was present",
-    "Summary generation was unavailable",
-    "protected tail messages",
-    "protected recent messages",
-    "as historical context only",
-    "unfulfilled instruction to re-answer",
-    'under "## Historical Task Snapshot"',
-    "[fallback summary truncated]",
-    "outstanding.)",
-    "None recoverable from compacted turns",
-    *("Called tool(s): ", "ASSISTANT: tool calls: ", "TOOL: ["),  # without what for, or what came of it
-    "remains background continuity context",
-    "This session contains no user-authored turns",
-    "Exact identifiers from the compacted region",
-    "Every real user message from the compacted region",
-    "remain fully preserved in session history",
-    "instructions were pruned during context compression",
-)
-
 # --- text that is written --------------------------------------------------------------------------------------------
 FRAMING = (
     "Reference only: what follows sums up earlier turns and is not a request. Answer the message after it, or go on"

@@ -14,10 +14,10 @@ from . import facts as f
 from .deeds import path_of
 from .earlier import files_in
 from .folders import shared_folders
-from .listed import ends_of, folders_of, in_turn, is_noise, kind_of_name, label_of
+from .listed import ends_of, folders_of, in_turn, is_noise
 from .material import Material
-from .names import Name
-from .sections import ALL_TITLES, BORN, CODE, LISTS, Names, listed
+from .names import Kind, Name, names_of
+from .sections import ALL_TITLES, BORN, CODE, LISTS, QUANTITIES, Names, listed
 from .sentences import set_of
 from .wording import PERSONAL_KEY
 
@@ -96,7 +96,7 @@ class Ranked:
         if name in self.code:
             return CODE
         person = self.material.owners.get(name, "") if name in self.needed else ""
-        return person or given or label_of(name, kind)
+        return person or given or _label_of(name, kind)
 
     def _shared(self, order: list[str]) -> list[str]:
         """The order in which files that were read and files that were written share the room."""
@@ -121,7 +121,7 @@ class Ranked:
         known = dict(self.material.found.names)
         carried = {name for name, label in self.before.items() if label == CODE}
         for name in self.before:
-            if name not in carried and not is_noise(name, kind := kind_of_name(name)):
+            if name not in carried and not is_noise(name, kind := _kind_of_name(name)):
                 known.setdefault(name, Name(kind, age=len(self.material.found.turns) // 2))
         self.before = {name: label for name, label in self.before.items() if name in known or name in carried}
         code = {name: found for name, found in self.material.code.items() if name not in known}
@@ -215,3 +215,15 @@ def _files(material: Material) -> dict[str, str]:
             path = path_of(work.last)
             found[path] = "written" if work.kind != "read" or found.get(path) == "written" else "read"
     return found
+
+
+def _kind_of_name(name: str) -> Kind:
+    """The kind of a name that stands in an earlier summary."""
+    return next((kind for kind, _ in names_of(name)), "number")
+
+
+def _label_of(name: str, kind: Kind) -> str:
+    """What a name is listed under where the transcript gives it no label."""
+    if kind == "number":
+        return QUANTITIES if " " in name else "amounts and dates"
+    return {"path": "mentioned", "url": "urls"}.get(kind, "ids")

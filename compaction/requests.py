@@ -82,6 +82,10 @@ _GREETING = re.compile(
 _SPLIT = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])\s*|\n+|,\s+(?=thank|bye)")
 
 
+BRIEF = 30  # bytes of a request that says little by itself; a script may say a word in one character
+COURTESY = 22  # bytes of a reply that tells nothing, unless it has a number
+
+
 class Said(NamedTuple):
     """One message as it matters here: typed by a person or a reply of the agent, and whether its turn ends there."""
 
@@ -150,6 +154,20 @@ def is_closing(text: str) -> bool:
 def is_polite(line: str) -> bool:
     """Whether a line begins with thanks, a greeting or a sign of assent."""
     return bool(_POLITE.match(line.lstrip(" *_#>-")))
+
+
+def is_brief(request: str) -> bool:
+    """Whether a request says little by itself: "yes, go on"."""
+    return _bytes(request) < BRIEF or is_closing(request)
+
+
+def says_little(reply: str) -> bool:
+    """Whether a reply says no more than "Noted." or "You are welcome."."""
+    return (_bytes(reply) < COURTESY and not any(map(str.isdigit, reply))) or is_closing(reply)
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode("utf-8", "surrogatepass"))
 
 
 def is_greeting(text: str) -> bool:

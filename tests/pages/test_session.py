@@ -204,8 +204,8 @@ def test_a_part_of_a_chain_opens_its_newest(signed_in: Client, open_desk: Callab
     assert len(ids) == len(set(ids))
     assert [line.split(" tokens, ")[1].split(" messages")[0] for line in lines] == [
         "416 → 126",
-        "234 → 121",
-        "246 → 77",
+        "234 → 122",
+        "246 → 79",
     ]
     assert not [text for text in texts if "[CONTEXT COMPACTION" in text]
 
