@@ -252,10 +252,8 @@ class _Reading:
 
         It was not if the head of the next compaction is what was said first since.
         """
-        moment = self.stamps[handoff.id][1]
-        stayed = (row for row in later if row.state != "out" or self.write_of.get(row.id) in self.anew)
-        if any(abs(row.time - moment) < _ONE_WRITE for row in stayed):
-            return False, False  # its head stayed in context when the rest was taken back
+        if self._head_stayed(handoff, later):
+            return False, False
         undone = {self.write_of.get(row.id, 0) for row in later if row.handoff and self._is_known_as_undone(row)}
         later = [row for row in later if self.write_of.get(row.id) not in undone]
         said = list(takewhile(lambda row: not row.handoff, later))
@@ -270,6 +268,18 @@ class _Reading:
         head = [row for row in said if write is not None and self.write_of.get(row.id) == write]
         began = next((row for row in said if row.state != "out"), None)
         return not head or began is None or head[0].uid != began.uid, not head
+
+    def _head_stayed(self, handoff: LightRow, later: Sequence[LightRow]) -> bool:
+        """Whether the head of a block stayed in context when the rest was taken back: a later row has a moment of the
+        block's write. What was said at that moment, by chance, was appended.
+        """
+        moment = self.stamps[handoff.id][1]
+        stayed = [row for row in later if row.state != "out" or self.write_of.get(row.id) in self.anew]
+        stayed = [row for row in stayed if abs(row.time - moment) < _ONE_WRITE]
+        if not stayed or handoff.id not in self.write_of:
+            return bool(stayed)
+        appended = {(row.role, row.time) for row in self.rows.values() if row.id not in self.write_of}
+        return any((row.role, row.time) not in appended for row in stayed)
 
     def _is_known_as_undone(self, handoff: LightRow) -> bool:
         ours = self.ours.get(handoff.id)
