@@ -20,6 +20,7 @@ from .alignment import STEP, LightRow, may_be_head, related
 from .known import KnownBlock
 from .placing import Past, runs, with_results
 
+_BESIDE = 3  # rows on each side of a name that have to be named, too: by chance that is one time in 64 for each
 _LONGEST = 1e-3  # seconds between the first and the last row of one write: a microsecond each
 
 
@@ -44,13 +45,10 @@ def named(
     are the handoffs that were not carried along.
 
     Names that the owner gave hold. A file that grew into schema 31 has others, of which one in 64 looks given: where
-    the rows beside it were not, it proves nothing, and rows of one name are all that such names tell.
+    one of the rows beside it was not, it proves nothing, and rows of one name are all that such names tell.
     """
     given = [row.named for row in rows]
-    sure = [
-        each and 2 * sum(given[max(0, at - 4) : at + 5]) > len(given[max(0, at - 4) : at + 5])
-        for at, each in enumerate(given)
-    ]
+    sure = [all(given[max(0, at - _BESIDE) : at + _BESIDE + 1]) for at in range(len(given))]
     if all(sure):
         return Named(list(rows), {}, set())
     rows = [replace(row, named=False) if row.named and not sure[at] else row for at, row in enumerate(rows)]
