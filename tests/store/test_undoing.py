@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import uuid
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -251,3 +252,17 @@ def test_a_message_that_would_be_in_context_twice_is_not_brought_back(path: Path
         what = undoing.Undoing(WEEK_29, handoff, (handoff,), {before: None}, found=True)
         said = undoing.check_undo(reader, what).refusal
     assert (said == undoing.UNTOLD) == (first == "live" or (named and later == "u1"))
+
+
+@pytest.mark.parametrize("path", [31], indirect=True)
+def test_a_name_of_the_trigger_that_looks_given_is_not_believed(path: Path) -> None:
+    """Two in a row, directly behind rows with names that the agent gave."""
+    before, agent = said(path), Agent(path, WEEK_29)
+    newest = query(path, "SELECT max(id) FROM messages")[0][0]
+    agent.compact()
+    for (row_id,) in query(path, "SELECT id FROM messages WHERE id > ? ORDER BY id LIMIT 2", newest):
+        query(path, "UPDATE messages SET message_uid = ? WHERE id = ?", uuid.UUID(int=row_id, version=4).hex, row_id)
+    with reader_of(path) as reader:
+        history = reading.read_history(reader, WEEK_29)
+    undone(path, undoing.undoing_from_history(WEEK_29, history, history.boundaries[-1].handoff_id))
+    assert said(path) == before
