@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from viewer.store.alignment import LightRow, State, related
 from viewer.store.history import build
 from viewer.store.history_types import Boundary, Entry, History
+from viewer.store.undoing import undoing_from_history
 
 
 class Agent:
@@ -266,6 +267,28 @@ def test_an_undone_block_is_no_boundary_and_hides_nothing() -> None:
     assert len(again.boundaries) == 1
     assert len(again.entries) == 12
     assert again.boundaries[0].messages_before == 12
+
+
+def test_what_is_said_at_the_moment_of_a_compaction_does_not_keep_it_standing_when_it_is_undone() -> None:
+    agent = Agent()
+    agent.turns(10)
+    before = {row.id for row in agent.live()}
+    block = agent.compact(1, 4)
+    moment = agent.rows[block[1] - 1].time
+    agent.say("user", "at once", time=moment + 2e-5)
+    agent.turns(3, "later")
+    agent.undo(block, before)
+    agent.compact(1, 6)
+    assert len(build(agent.rows).boundaries) == 1
+
+
+@pytest.mark.parametrize("head", [0, 2])
+def test_a_boundary_is_unsure_where_nothing_tells_a_take_back_from_an_undo(head: int) -> None:
+    agent, _ = taken_back_and_gone_on(head)
+    history = build(agent.rows)
+    newest = history.boundaries[-1]
+    assert newest.unsure is not bool(head)
+    assert undoing_from_history("s", history, newest.handoff_id).unsure is newest.unsure
 
 
 def test_a_block_that_was_taken_back_row_by_row_is_no_undone_one() -> None:

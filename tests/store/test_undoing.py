@@ -6,7 +6,7 @@ import sqlite3
 import uuid
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -252,6 +252,15 @@ def test_a_message_that_would_be_in_context_twice_is_not_brought_back(path: Path
         what = undoing.Undoing(WEEK_29, handoff, (handoff,), {before: None}, found=True)
         said = undoing.check_undo(reader, what).refusal
     assert (said == undoing.UNTOLD) == (first == "live" or (named and later == "u1"))
+
+
+def test_a_boundary_that_is_not_sure_is_not_undone(done: Done) -> None:
+    done.what = replace(done.what, unsure=True)
+    before = done.agent.rows()
+    assert "cannot be told what was in context" in outlook_of(done).refusal
+    with pytest.raises(StoreError, match="cannot be told what was in context"):
+        undone(done.path, done.what)
+    assert done.agent.rows() == before
 
 
 @pytest.mark.parametrize("path", [31], indirect=True)
