@@ -1,8 +1,8 @@
 """What was done, a line for each thing it was done to: a file, a command, a reservation, a ticket.
 
 Calls on the same thing are one piece of work: how often, for whom, what came of it, and what failed before it went
-well. Kinds of tools are told by their names (`deeds`, `wording`); what is of no known kind is told as a call with its
-outcome. What failed to the end is no work done: it is told among the errors.
+well. Kinds of tools are known by their names (`deeds`, `wording`); what is of no known kind is listed as a call with
+its outcome. What failed to the end is no work done: it is listed among the errors.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Theory: a word such as "never" or "must" binds only in some places. It does where it opens an order ("Never push"),
 follows a modal or names a limit; it does not in a report ("it never worked"), a guess ("there must be a mistake") or a
 question. So the places are listed, not the words. Scripts without spaces and languages with an imperative of their own
-are told by phrases. Precision and recall are measured on the marked sentences of tests/data/constraints.tsv.
+are recognised by phrases. Precision and recall are measured on the marked sentences of tests/data/constraints.tsv.
 """
 
 from __future__ import annotations

@@ -9,8 +9,7 @@ from . import facts as f
 from .actions import Work, in_short, times
 from .code import code_in
 from .deeds import LONG_COMMAND, path_of, raw_command
-from .earlier import in_short as in_short_of
-from .earlier import is_mergeable, mixed
+from .earlier import is_mergeable, merged, mixed
 from .folders import MORE
 from .lines import clip
 from .listed import ends_of, parts_of
@@ -39,7 +38,7 @@ from .sentences import is_binding, sentences
 CONSTRAINTS_SHARE, PLAN_SHARE = 0.5, 0.3  # of the budget: the most they take, whatever else there is
 DONE_SHARE = 0.08  # of the budget: set aside for what was done, before any names
 DONE_ALONE = 0.2  # the same where nobody is served: ids that people name need less room there
-AT_LEAST = ("Errors and blockers", "Current state")  # told anyway where one task is worked at
+AT_LEAST = ("Errors and blockers", "Current state")  # kept anyway where one task is worked at
 LEAST_SHARE = 0.04  # of the budget for each of them
 # Of what these leave: the most that is set aside for names said or called, and of the rest for those merely printed.
 NEEDED_SHARE, PRINTED_SHARE = 0.88, 0.85
@@ -57,7 +56,7 @@ EARLIER_STATES = 3  # lines of an earlier summary's state that are carried on, i
 MOST_FILES = 12  # written without anything to tell of them that have a line of their own
 EARLIER_SHARE = 0.1  # of the budget: the most for what an earlier summary tells, in short
 COUNTS = 60  # characters of what such a command counted
-COMMANDS_SHARE = 0.25  # of what is left behind the lines: commands told by their names alone
+COMMANDS_SHARE = 0.25  # of what is left behind the lines: commands listed by their names alone
 ALSO_RAN = "Also ran: "
 MOST_KINDS = 1_000  # of changes: merged lines stand before all others
 BATCH = 16  # names of each kind taken by turns
@@ -70,7 +69,7 @@ class Draft:
     def __init__(self, material: Material, wide: int = 1) -> None:
         self.material = material
         self.wide = wide
-        self.shortly: set[float] = set()  # places of the work that is told in short
+        self.shortly: set[float] = set()  # places of the work that is listed in short
         budget = material.request.budget_tokens
         self.detail = min(max(budget // 40, f.DETAIL // 2), f.DETAIL) * wide
         self.line, self.quote = f.LINE * wide, f.QUOTE * wide
@@ -146,7 +145,7 @@ class Draft:
         return Line(f"- {flat(work.done(detail or self.detail, self.material.found.dated))}", work.last.at)
 
     def _besides(self) -> Iterator[Line]:
-        """What is told where room is left: requests that were answered, and what was only looked at."""
+        """What is listed where room is left: requests that were answered, and what was only looked at."""
         looks = (work for work in self.material.work[0] if not work.weight and work.kind != "read")
         yield from distinct_lines(
             chain(self._finished(), (self._told(work, f.DETAIL // 2 * self.wide) for work in looks))
@@ -157,7 +156,7 @@ class Draft:
         latest, kept = self.material.latest, self.material.kept_places
         for request in reversed(self.material.requests):
             skipped = request.open or request is latest or request.place in kept or _is_question(request)
-            skipped = skipped or all(map(is_binding, sentences(request.opening)))  # told among the constraints
+            skipped = skipped or all(map(is_binding, sentences(request.opening)))  # listed among the constraints
             answer = gist(request.reply, self.line)
             if not skipped and not (is_closing(request.opening) if answer else is_brief(request.opening)):
                 person = self.material.whose.get(request.place, "")
@@ -272,7 +271,7 @@ class Draft:
         earlier, told = self.material.earlier["Actions done"], {line.at for line in actions.taken}
         left = {at - len(earlier): text for at, text in enumerate(earlier) if at - len(earlier) not in told}
         lines, used = list[Line](), 0
-        for n, text in enumerate(in_short_of(left.values())):
+        for n, text in enumerate(merged(left.values())):
             line = Line(f"- {flat(text)}", n - len(earlier) - MOST_KINDS)
             cost = count(line.text) + 1
             if used + cost <= room:

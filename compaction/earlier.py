@@ -27,8 +27,8 @@ _SHORT = re.compile(_WHAT + r": ([^\s/]*\d[^\"/]*)$")
 _ITEM = re.compile(r"([^,()]+)(?:\(([^()]*)\))?")  # `XEHM4B 59XX6W (daiki_muller_1116)`
 
 
-def in_short(lines: Iterable[str]) -> list[str]:
-    """The lines that can be told in short, merged; the oldest first in each."""
+def merged(lines: Iterable[str]) -> list[str]:
+    """The lines that can be merged, merged; the oldest first in each."""
     commits: dict[str, None] = {}
     changes: dict[str, dict[str, dict[str, None]]] = {}  # what was done, to whom, to which things
     for line in lines:
@@ -56,7 +56,7 @@ def files_in(lines: Iterable[str]) -> list[str]:
 
 
 def is_mergeable(line: str) -> bool:
-    """Whether a line can be told in short."""
+    """Whether a line can be merged with others of its kind."""
     return line.startswith(COMMITTED) or any(form.match(line) for form in (_COMMIT, _SHORT, _CHANGE))
 
 

@@ -137,7 +137,7 @@ def distinct_pairs(pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]
 
 
 def _whose(turn: Turn, several: bool, dated: bool) -> str:
-    """ "mia_li_3668, 15 July 2026: ", as far as it is told."""
+    """ "mia_li_3668, 15 July 2026: ", as far as it is known."""
     known = [turn.person if several else "", spoken(turn.day) if dated and turn.day else ""]
     return f"{', '.join(filter(None, known))}: " if any(known) else ""
 

@@ -9,13 +9,13 @@ from collections.abc import Iterable, Sequence
 BELOW = " in "  # between the name of a list and the folder its files are in
 MORE = "(and "  # begins what says how many lines or names there is no room for
 MOST = 4  # folders
-LEAST = 3  # files of a folder that is told once for all
+LEAST = 3  # files of a folder that is named once for all
 _SHALLOWEST = 3  # parts of a path: a folder above says little, as in "/home/me"
 _LIST = re.compile(rf"^((?:- )?[\w ]{{1,40}}{BELOW}(/[^\s:]+): )([^\n]+)$", re.MULTILINE)
 
 
 def shared_folders(paths: Sequence[str]) -> dict[str, str]:
-    """For each path the folder that is worth being told once for all paths below it."""
+    """For each path the folder that is worth naming once for all paths below it."""
     found: dict[str, str] = {}
     for _ in range(MOST):
         left = [path for path in paths if path not in found]

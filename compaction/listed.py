@@ -65,7 +65,7 @@ def is_noise(name: str, kind: Kind) -> bool:
 def _is_passing(name: str, known: Name) -> bool:
     """Whether a path is in a place that is often, not always, somebody else's, or of no use later.
 
-    One that a call names is told.
+    One that a call names is listed.
     """
     if known.kind != "path" or known.called or known.written:
         return False

@@ -69,7 +69,7 @@ class Material:
 
     @cached_property
     def work(self) -> tuple[list[Work], list[Work]]:
-        """What was done, and what failed to the end; a failure that something later got over is told there."""
+        """What was done, and what failed to the end; one that something later got over is listed as done."""
         done: list[Work] = []
         failed: list[Work] = []
         fixes: dict[str, tuple[int, Work]] = {}

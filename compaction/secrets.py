@@ -2,7 +2,7 @@
 them where text is shown.
 
 A summary outlives the messages it replaces and may be sent to another provider, so it must not carry keys. What looks
-like one is told by `credentials`; anything else stays as it is.
+like one is recognised by `credentials`; anything else stays as it is.
 
 Every pattern is tried only where one of its literal starts stands: finding those costs next to nothing, while a regular
 expression that may begin anywhere takes seconds for 20 MB.

@@ -69,7 +69,7 @@ FALLBACK_PHRASES = (
     "[fallback summary truncated]",
     "outstanding.)",
     "None recoverable from compacted turns",
-    *("Called tool(s): ", "ASSISTANT: tool calls: ", "TOOL: ["),  # without what for, or what came of it
+    "Called tool(s): ",  # without what for
     "remains background continuity context",
     "This session contains no user-authored turns",
     "Exact identifiers from the compacted region",
@@ -77,6 +77,8 @@ FALLBACK_PHRASES = (
     "remain fully preserved in session history",
     "instructions were pruned during context compression",
 )
+# What begins a call that they quote, without what came of it.
+_QUOTED_CALLS = ("ASSISTANT: tool calls: ", "TOOL: [")
 
 
 class Line(NamedTuple):
@@ -246,7 +248,7 @@ def read_back(summary: str) -> dict[str, list[str]]:
 def _is_stale(line: str) -> bool:
     return (
         line.rstrip(".").lower() in ("none", NOTHING)
-        or line.startswith((TALLY, protocol.FRAMING, protocol.EARLIER_FRAMING, MORE, IN_ANSWER, FROM))
+        or line.startswith((TALLY, protocol.FRAMING, protocol.EARLIER_FRAMING, MORE, IN_ANSWER, FROM, *_QUOTED_CALLS))
         or any(phrase in line for phrase in FALLBACK_PHRASES)
     )
 

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from .eastern import CJK
 from .names import Kind
 from .phrases import details_of
 from .values import value_of
@@ -30,7 +31,6 @@ _INNER = re.compile(r"\[\s*\{")
 _HEADING = re.compile(r"#{1,6} |\*\*[^*]+\*\*:?$")
 _STEM = 5  # letters by which two words are the same
 _WORDS = re.compile(r"[^\W\d_]{3,}")
-_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 SHORT_ID = 5  # characters: a shorter id is counted anew in every place, as seats, bins and list numbers are
 
 
@@ -78,8 +78,8 @@ def stems_of(text: str) -> set[str]:
     """The beginnings of words, of scripts that set no spaces pairs of letters."""
     words = _WORDS.findall(text.casefold())
     found = {word[:_STEM] for word in words}
-    if _CJK.search(text):
-        found |= {word[i : i + 2] for word in words if _CJK.match(word) for i in range(len(word) - 1)}
+    if CJK.search(text):
+        found |= {word[i : i + 2] for word in words if CJK.match(word) for i in range(len(word) - 1)}
     return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compaction.earlier import files_in, in_short
+from compaction.earlier import files_in, merged
 from compaction.sections import read_back
 from tests.compaction.test_offline import sections
 from tests.compaction.test_told import step
@@ -31,11 +31,11 @@ COMMIT = 'Ran `git commit -m "{}"`: 4 files changed, 231 insertions(+)'
     ],
 )
 def test_lines_are_merged_by_what_was_done(lines: list[str], told: list[str]) -> None:
-    assert in_short(lines) == told
+    assert merged(lines) == told
 
 
 def test_of_many_commits_the_newest_stay() -> None:
-    [line] = in_short(COMMIT.format(f"Change number {n} of the whole lot") for n in range(90))
+    [line] = merged(COMMIT.format(f"Change number {n} of the whole lot") for n in range(90))
     assert "number 89" in line and "number 0 " not in line and len(line) < 700
 
 

@@ -27,7 +27,7 @@ from .blocks import Block, first_kept, had_no_user, is_typed, shorter, slipped
 from .chains import Chains
 from .history_types import Boundary, Entry, History
 from .known import KnownBlock, borne_out
-from .naming import Named, named
+from .naming import Named, named, own_name
 from .openers import Stamp, openers
 
 
@@ -167,7 +167,7 @@ class _Reading:
         """What stands before a handoff and behind it in its block, by names; nothing where no copy has the name of an
         earlier row.
         """
-        if not handoff.uid or handoff.uid == f"~{handoff.id}":
+        if handoff.uid in ("", own_name(handoff)):
             return [], []
         known = ChainMap(self.chains.named, self.names.left_behind(handoff), self.names.first)
         carried, told = self.stamps[handoff.id] in self.carried, self._not_ours(after)

@@ -24,6 +24,11 @@ _BESIDE = 3  # rows on each side of a name that have to be named, too: by chance
 _LONGEST = 1e-3  # seconds between the first and the last row of one write: a microsecond each
 
 
+def own_name(row: LightRow) -> str:
+    """The name of a row that has none of the owner's and says nothing that stands before it."""
+    return f"~{row.id}"
+
+
 class Named(NamedTuple):
     """Rows with the names of the messages that they say; `write_of` has the first row of the write that inserted a row
     together with others, or anew; rows that were appended are not in there.
@@ -306,7 +311,7 @@ class _Naming:
     def _name(self, row: LightRow) -> str:
         """The name of a row that is no message: of the row that it is a copy of, or its own."""
         earlier = next((each for each in self.at.get((row.role, row.time), ()) if each.id in self.name), None)
-        name = self.name[earlier.id] if earlier else row.uid or f"~{row.id}"
+        name = self.name[earlier.id] if earlier else row.uid or own_name(row)
         if row.handoff and row.id not in self.opening:
             name = self.handoffs.get(row.handoff_key, name)
         self.name[row.id] = name
@@ -315,7 +320,7 @@ class _Naming:
         return name
 
     def _carry(self, row: LightRow, places: list[int]) -> None:
-        name = row.uid or f"~{row.id}"
+        name = row.uid or own_name(row)
         if row.uid and places[0] == len(self.past.messages):
             self.by_name[name] = places[0]
         self.past.carry(row, name, places)
