@@ -85,6 +85,8 @@ def test_it_is_said_where_no_row_tells_whether_messages_were_taken_back(
     newest = page.all("section", "boundary")[-1]
     assert ("do not tell whether it was undone" in newest.text) is not marked
     assert len(page.all("section", "boundary")) == (2 if marked else 1)
+    listed = Tool(access.new_token("reads", ["read"])).get(f"{href}/compactions")["items"][-1]
+    assert (listed["unsure"], listed["undoable"]) == (not marked, marked)
 
 
 @pytest.mark.usefixtures("shared_data")  # ids and numbers of the real database

@@ -186,7 +186,9 @@ class CompactionOut(Schema):
 
     `rules` are those that stand at the end of `summary`, "" for none; `audit` is the status of the audit of the turn
     after it, null where there is none; `details` and `statements` what became of these, null of the agent's own
-    compactions: there it is looked for when `compactions/{handoff_id}/details` is asked for.
+    compactions: there it is looked for when `compactions/{handoff_id}/details` is asked for. `unsure` says that an
+    earlier compaction is out of context and the agent's rows do not tell whether it was undone or its messages were
+    taken back: they are listed as summarised, and this one is not undoable.
     """
 
     at: datetime | None
@@ -205,6 +207,7 @@ class CompactionOut(Schema):
     shortened_ids: list[int]
     run: int | None
     undoable: bool
+    unsure: bool
     details: DetailsOut | None = None
     statements: DetailsOut | None = None
 

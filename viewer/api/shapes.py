@@ -85,6 +85,7 @@ def compaction(view: CompactionView, audit: str | None) -> CompactionOut:
         shortened_ids=list(view.shortened_ids),
         run=view.run,
         undoable=view.undoable,
+        unsure=view.unsure,
         details=_lost(known.details) if known else None,
         statements=_lost(known.statements) if known else None,
     )

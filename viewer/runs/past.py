@@ -20,7 +20,8 @@ BY_AGENT = "by Hermes"
 class CompactionView:
     """One boundary.
 
-    `at` in epoch seconds; ids are messages of History, `boundary_message_id` the first one it kept; `run` is ours.
+    `at` in epoch seconds; ids are messages of History, `boundary_message_id` the first one it kept; `run` is ours;
+    `unsure` says that what was summarised may have been taken back before.
     """
 
     handoff_id: int
@@ -37,6 +38,7 @@ class CompactionView:
     shortened_ids: tuple[int, ...]
     run: int | None
     undoable: bool
+    unsure: bool
 
 
 def weights(history: Outline, cuts: Iterable[Cut]) -> dict[int, tuple[Weight, Weight]]:
@@ -84,6 +86,7 @@ def compactions(reader: Reader, session_id: str, history: Outline) -> list[Compa
             shortened_ids=boundary.shortened_ids,
             run=boundary.run,
             undoable=undoable and boundary.handoff_id == newest,
+            unsure=boundary.unsure,
         )
         for boundary in history.compactions
     ]
