@@ -44,7 +44,7 @@ def build(rows: Sequence[LightRow], known: Iterable[KnownBlock] = (), undone: It
     told = named(with_telling_times(rows), moments, ours, {rows[index].id for index in openings})
     rows = told.rows
     reading = _Reading(stamps, carried, ours, {row.id: row for row in rows}, moments, undone, told)
-    opening = _one_a_write([rows[index] for index in openings], told, ours)
+    opening = _one_a_write([rows[index] for index in openings], told.write_of, stamps, {*ours, *undone})
     openings = [index for index in openings if rows[index].id in opening]
     reading.pending.extend(rows[: openings[0]] if openings else rows)
     for index, end in pairwise([*openings, len(rows)]):
@@ -59,19 +59,27 @@ def build(rows: Sequence[LightRow], known: Iterable[KnownBlock] = (), undone: It
     return History(_ordered(entries, reading.boundaries), tuple(reading.boundaries), message_of, settled)
 
 
-def _one_a_write(openings: Iterable[LightRow], told: Named, ours: Collection[int]) -> set[int]:
-    """Those of these handoffs that open a block: of several in one write, the first that stands nowhere before."""
-    first: dict[tuple[int, int], LightRow] = {}
-    seen: set[Stamp] = set()
+def _one_a_write(
+    openings: Iterable[LightRow], write_of: Mapping[int, int], stamps: Mapping[int, Stamp], certain: Collection[int]
+) -> set[int]:
+    """Those of these handoffs that open a block: of several in one write one that is known to, or whose words are new,
+    the newest of them, which has the moment of the write. The agent carried the others along.
+    """
+    new = {row.id for row in {row.handoff_key: row for row in reversed([*openings])}.values()}
+    first = {row.id for row in {stamps[row.id]: row for row in reversed([*openings])}.values()}
+    writes: dict[int, list[LightRow]] = {}
     for row in openings:
-        write = (row.id, 0) if row.id in ours else (0, told.write_of.get(row.id, -row.id))
-        stamp = (row.handoff_key, row.time)
-        if stamp not in seen:
-            before = first.get(write)
-            first[write] = row if before is None or (before.handoff_key, before.time) in seen else before
-        first.setdefault(write, row)
-        seen.add(stamp)
-    return {row.id for row in first.values()}
+        writes.setdefault(write_of.get(row.id, -row.id), []).append(row)
+
+    def rank(row: LightRow) -> tuple[bool, bool, bool]:
+        return row.id in certain, row.id in new, row.id in first
+
+    found: set[int] = set()
+    for rows in writes.values():
+        best = [row for row in rows if rank(row) == max(map(rank, rows))]
+        moment = max(stamps[row.id][1] for row in best) - _ONE_WRITE
+        found.add(next(row.id for row in best if stamps[row.id][1] > moment))
+    return found
 
 
 # -- blocks ----------------------------------------------------------------------------------------------------------

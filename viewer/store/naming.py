@@ -75,6 +75,13 @@ class _Write:
     stamped: bool = False  # whether something was said in it that has lost its time
 
 
+def _stamped(moments: Mapping[int, float]) -> set[int]:
+    """The rows that have the moment of a write, whether or not they were inserted by it: another row has the next."""
+    order = sorted(set(moments.values()))
+    at_once = {each for pair in pairwise(order) if pair[1] - pair[0] < STEP for each in pair}
+    return {row_id for row_id, moment in moments.items() if moment in at_once}
+
+
 class _Naming:
     def __init__(
         self,
@@ -85,6 +92,7 @@ class _Naming:
         sure: Sequence[bool],
     ) -> None:
         self.rows, self.moments, self.opening, self.sure = rows, moments, opening, sure
+        self.stamped = _stamped(moments)
         self.of_block = {row_id: block for block in ours.values() for row_id in (block.handoff_id, *block.copies)}
         self.past = Past()
         self.of: dict[int, list[int]] = {}  # row id -> places in `messages`
@@ -117,7 +125,7 @@ class _Naming:
         if self.write and not self._belongs(index, row, earlier):
             self._close()
             earlier = self._earlier(row)
-        if self.write or self._begins(index, row, earlier):
+        if self.write or self._begins(row, earlier):
             self.write = self.write or _Write(known=self.of_block.get(row.id))
             self._add(row, earlier)
         else:
@@ -136,16 +144,16 @@ class _Naming:
             return self._goes_on(index, row, earlier)
         if not row.time and not row.handoff:
             return self.past.follows(row, write.last) is not None
+        if row.handoff and self._is_later(row):
+            return not write.handoff and self._is_head_of(index, row)
         if write.anchor is not None:
             if self._is_soon(row):
                 return True
             written = write.rows[write.anchor]
             return row.state == "out" == written.state and 0 < row.time < self.moments[written.id]
-        if row.handoff:
-            return not write.handoff and self._is_head_of(index, row)
         if row.time < self.newest:
             return True
-        return row.of_compaction or self._at_once(index) or self._says_next(row, write.last)
+        return row.of_compaction or row.id in self.stamped or self._says_next(row, write.last)
 
     def _is_head_of(self, index: int, handoff: LightRow) -> bool:
         """Whether the rows of the open write may be the head of a handoff: what stands behind it was not in there."""
@@ -166,6 +174,19 @@ class _Naming:
         distance = len(write.rows) - write.anchor + ahead - 1
         return 0 < (self.moments[row.id] - self.moments[write.rows[write.anchor].id]) / distance < STEP
 
+    def _is_stamped(self, row: LightRow) -> bool:
+        """Whether a row that no older row has the time of got the moment of the open write."""
+        assert self.write
+        if row.handoff and self._is_later(row):
+            return True
+        return self._fits(row) or (self.write.anchor is None and row.time >= self.newest)
+
+    def _is_later(self, row: LightRow) -> bool:
+        """Whether nothing has the moment of the open write yet, or what has it was stamped by an earlier one."""
+        write = self.write
+        assert write
+        return write.anchor is None or self.moments[write.rows[write.anchor].id] < self.moments[row.id]
+
     def _is_soon(self, row: LightRow) -> bool:
         """Whether the row goes on with the open write and has a moment of the same earlier write, of which rows between
         were left out.
@@ -175,11 +196,6 @@ class _Naming:
             return False
         since = self.moments[row.id] - self.moments[write.rows[write.anchor].id]
         return 0 < since < _LONGEST and self._says_next(row, write.last)
-
-    def _at_once(self, index: int) -> bool:
-        """Whether the next row was written at once with this one."""
-        row, following = self.rows[index], self.rows[index + 1 : index + 2]
-        return any(0 < self.moments[each.id] - self.moments[row.id] < STEP for each in following)
 
     def _goes_on(self, index: int, row: LightRow, earlier: LightRow) -> bool:
         """Whether a row that kept its time goes on with the open write: rows stand in order, but for a request that was
@@ -212,13 +228,13 @@ class _Naming:
     def _says_next(self, row: LightRow, last: int) -> bool:
         return last >= 0 and self.past.follows(row, last) is not None
 
-    def _begins(self, index: int, row: LightRow, earlier: LightRow | None) -> bool:
+    def _begins(self, row: LightRow, earlier: LightRow | None) -> bool:
         return (
             row.id in self.of_block
             or bool(row.handoff)
             or row.of_compaction
             or earlier is not None
-            or self._at_once(index)
+            or row.id in self.stamped
         )
 
     def _earlier(self, row: LightRow) -> LightRow | None:
@@ -241,7 +257,7 @@ class _Naming:
             write.said[place] = self.past.merged(row, places[0], ()) if places else []
             if not places and row.handoff == "merged":
                 write.lost.add(place)  # it kept the time of a summary that it was merged with
-        elif self._fits(row) or (write.anchor is None and (row.handoff or row.time >= self.newest)):
+        elif self._is_stamped(row):
             write.anchor = place
             write.stamped = write.stamped or not (row.handoff or row.scaffold)
             write.handoff = write.handoff or bool(row.handoff)
@@ -268,7 +284,7 @@ class _Naming:
         for at, places in said.items() if write.known is None else ():
             said[at] = self.past.merged(write.rows[at], places[0], taken)
         sure = 0 in write.said or write.rows[0].of_compaction
-        lost = write.lost | self._stamped_before(write.rows)
+        lost = write.lost | {at for at, row in enumerate(write.rows) if row.id in self.stamped}
         told = [at not in lost or at in said for at in range(len(write.rows))]
         for run in runs(told, write.rows) if write.known is None else ():
             said |= self.past.placed(write.rows, run, said)
@@ -280,14 +296,6 @@ class _Naming:
         for at, row in enumerate(write.rows):
             self.write_of[row.id] = write.rows[0].id
             self._settle(row, said.get(at, []))
-
-    # -- what they say
-
-    def _stamped_before(self, rows: Sequence[LightRow]) -> set[int]:
-        """The places of rows that have the moment of an earlier write, of which no row is left."""
-        moments = [self.moments[row.id] for row in rows]
-        beside = [at for at, (time, later) in enumerate(pairwise(moments)) if 0 < later - time < STEP]
-        return {place for at in beside for place in (at, at + 1)}
 
     # -- names
 

@@ -19,6 +19,7 @@ def openers(rows: Sequence[LightRow], ours: Container[int]) -> tuple[list[int], 
     """
     found: list[int] = []
     seen: set[Stamp] = set()
+    standing: set[Stamp] = set()
     named: dict[tuple[str, str], Stamp] = {}
     newest: dict[str, int] = {}  # where the newest block with this text opens
     lost: dict[Stamp, Stamp] = {}  # those that an agent carried along without their times
@@ -33,6 +34,8 @@ def openers(rows: Sequence[LightRow], ours: Container[int]) -> tuple[list[int], 
         if row.uid:
             stamp = named.setdefault((row.uid, row.handoff_key), stamp)
         again = (row.handoff == "merged" or row.restated) and stamp in seen and _stands_alone(rows, index, found, first)
+        # Without names an agent marks nothing as superseded: what has such rows alone was undone, or taken back.
+        again = again or (row.state != "out" and not row.uid and stamp not in standing)
         before = newest.get(row.handoff_key)
         if before is not None and first[_told(row)] == index and _is_inside_a_block(rows, index, before, found, first):
             stamp = lost[own] = (row.handoff_key, rows[before].time)
@@ -43,6 +46,8 @@ def openers(rows: Sequence[LightRow], ours: Container[int]) -> tuple[list[int], 
             found.append(index)
             seen.add(stamp)
             newest[row.handoff_key] = index
+        if row.state != "out":
+            standing.add(stamp)
     return found, carried
 
 
