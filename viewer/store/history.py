@@ -265,13 +265,11 @@ class _Reading:
         undone = {self.write_of.get(row.id, 0) for row in later if row.handoff and self._is_known_as_undone(row)}
         later = [row for row in later if self.write_of.get(row.id) not in undone]
         said = list(takewhile(lambda row: not row.handoff, later))
-        if len(said) == len(later) and not any(row.id in self.anew for row in later):
-            return any(row.state == "live" for row in self.generation), False
+        if len(said) == len(later):  # what it summarised is in context, or was, and is deleted since
+            return not self.generation or any(row.state == "live" for row in self.generation), False
         before = {uid for row in self.generation for uid in (row.uid, *row.absorbed) if uid}
         if any(uid in before for row in later for uid in (row.uid, *row.absorbed)):
             return True, False
-        if len(said) == len(later):
-            return True, True
         write = self.write_of.get(later[len(said)].id)
         head = [row for row in said if write is not None and self.write_of.get(row.id) == write]
         began = next((row for row in said if row.state != "out"), None)
