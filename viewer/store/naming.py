@@ -153,7 +153,9 @@ class _Naming:
             return row.state == "out" == written.state and 0 < row.time < self.moments[written.id]
         if row.time < self.newest:
             return True
-        return row.of_compaction or row.id in self.stamped or self._says_next(row, write.last)
+        if row.of_compaction or row.id in self.stamped or self._says_next(row, write.last):
+            return True
+        return self._may_stay(row) and self.past.ended_with(row, write.last)
 
     def _is_head_of(self, index: int, handoff: LightRow) -> bool:
         """Whether the rows of the open write may be the head of a handoff: what stands behind it was not in there."""
@@ -293,9 +295,12 @@ class _Naming:
             said |= self.past.pulled(write.rows, said)
         if (sure or 0 in said) and not any(row.id in self.opening for row in write.rows):
             self.anew.add(write.rows[0].id)
+        stays = write.known is None and any(
+            row.state != "out" for row in write.rows
+        )  # what is out of it was taken back
         for at, row in enumerate(write.rows):
             self.write_of[row.id] = write.rows[0].id
-            self._settle(row, said.get(at, []))
+            self._settle(row, said.get(at, []), back=stays and row.state == "out")
 
     # -- names
 
@@ -306,13 +311,13 @@ class _Naming:
             self._carry(row, [place])
         self.found.append(row)
 
-    def _settle(self, row: LightRow, places: list[int]) -> None:
+    def _settle(self, row: LightRow, places: list[int], *, back: bool = False) -> None:
         """Give a row the names of what it says, a name of its own where that is new."""
         if row.handoff == "standalone" or row.of_compaction:
             self.found.append(replace(row, uid=self._name(row), absorbed=()))
             return
         places = places or [len(self.past.messages)]
-        self._carry(row, places)
+        self._carry(row, places, back=back)
         names = [self.past.messages[place].name for place in places]
         self.found.append(replace(row, uid=names[0], absorbed=tuple(names[1:])))
 
@@ -327,11 +332,11 @@ class _Naming:
             self.handoffs[row.handoff_key] = name
         return name
 
-    def _carry(self, row: LightRow, places: list[int]) -> None:
+    def _carry(self, row: LightRow, places: list[int], *, back: bool = False) -> None:
         name = row.uid or own_name(row)
         if row.uid and places[0] == len(self.past.messages):
             self.by_name[name] = places[0]
-        self.past.carry(row, name, places)
+        self.past.carry(row, name, places, back=back)
         self.of[row.id] = places
         if row.id not in self.write_of:
             self.at[row.role, row.time].append(row)

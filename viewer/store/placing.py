@@ -17,7 +17,7 @@ from typing import NamedTuple
 from .alignment import TEXT_CHARACTERS, LightRow, may_pair, related, words
 
 _SHORTENED = "["  # what the agent writes in place of a result begins so (`interop/hermes.md`, section 4)
-_IMAGE = re.compile(r" ?\[[^][]*\]$")  # `[screenshot]`, or that it was left out
+_IMAGE = re.compile(r"( ?\[(screenshot|[^][]*\bimage\b[^][]*)\])+$")  # that it is one, or was left out
 _NEAR = 8  # messages that may be passed over: they were said elsewhere, or taken back
 
 
@@ -50,15 +50,15 @@ class Past:
         self.alike: dict[tuple[str, ...], list[int]] = defaultdict(list)
         self.all = False  # whether messages count that were taken back
 
-    def carry(self, row: LightRow, name: str, places: list[int]) -> None:
-        """Take in a row that says what stands at these places; the first may be new."""
+    def carry(self, row: LightRow, name: str, places: list[int], *, back: bool = False) -> None:
+        """Take in a row that says what stands at these places; the first may be new; `back`: it was taken back."""
         if places[0] == len(self.messages):
             self.messages.append(Message(name, row, row, row.state != "out"))
         for place in places:
             message = self.messages[place]
             message.newest = row
-            message.standing = message.standing or row.state != "out"
-        alike = self.alike[words(row)] if len(places) == 1 else []
+            message.standing = not back and (message.standing or row.state != "out")
+        alike = self.alike[_words(row)] if len(places) == 1 else []
         if places[0] not in alike[-1:]:
             insort(alike, places[0])
 
@@ -67,13 +67,19 @@ class Past:
         (-1) the newest with its words.
         """
         if place < 0:
-            alike = self.alike.get(words(row), [])
+            alike = self.alike.get(_words(row), [])
             return next((each for each in reversed(alike) if self._counts(each)), next(reversed(alike), None))
         near = [*islice(self._standing(place + 1, 1), _NEAR)]
         said = [each for each in near[:1] if _may_say(row, self.messages[each])]
         near += range(place + 1, min(place + 1 + _NEAR, len(self.messages)))
         said += [each for each in near if _says_the_same(row, self.messages[each])]
         return next(iter(said), None)
+
+    def ended_with(self, row: LightRow, place: int) -> bool:
+        """Whether a row says all of several messages that were said last, behind this place."""
+        last = next(self._standing(len(self.messages) - 1, -1), -1)
+        places = self._merged_before(row, last) if last > place else []
+        return len(places) > 1 and places[0] > place
 
     def placed(self, rows: Sequence[LightRow], run: range, said: Mapping[int, Sequence[int]]) -> dict[int, list[int]]:
         """What the rows of a run say that has lost its times: on from what stands before it, or back from behind it."""
@@ -95,6 +101,8 @@ class Past:
             found.append(self._along(rows, run[::-1], len(self.messages) - 1, -1, False))
         if run.start == 0:
             found.insert(0 if run.stop < len(rows) else len(found), self._along(rows, run, 0, 1, False))
+            if rows[0].role == "user":  # a request may have been put before what was said first: `pulled`
+                found.append(self._along(rows, run[1:], 0, 1, False))
         return max(found, key=lambda line: line.score)
 
     def pulled(self, rows: Sequence[LightRow], said: Mapping[int, Sequence[int]]) -> dict[int, list[int]]:
@@ -103,7 +111,7 @@ class Past:
         found: dict[int, list[int]] = {}
         for at, row in enumerate(rows):
             if at not in said and row.role == "user" and row.handoff != "standalone" and not row.scaffold:
-                alike = (place for place in reversed(self.alike.get(words(row), ())) if place not in taken)
+                alike = (place for place in reversed(self.alike.get(_words(row), ())) if place not in taken)
                 place = next(alike, None)
                 found |= {} if place is None else {at: [place]}
         return found
@@ -129,7 +137,7 @@ class Past:
             first = self.messages[places[0]]
             if len(places) > 1 or (_may_say(row, first) if not passed else _says_the_same(row, first)):
                 return places
-        alike = self.alike.get(words(row), [])
+        alike = self.alike.get(_words(row), [])
         cut = bisect_left(alike, edge if step == 1 else edge + 1)
         order = alike[cut:] if step == 1 else alike[:cut][::-1]
         found = next((place for place in order if self._counts(place)), None)
@@ -220,7 +228,7 @@ def _may_say(row: LightRow, message: Message) -> bool:
 
 
 def _says_the_same(row: LightRow, message: Message) -> bool:
-    return words(row) in (words(message.newest), words(message.alone))
+    return _words(row) in (_words(message.newest), _words(message.alone))
 
 
 def _agree(copy: LightRow, source: LightRow) -> bool:
@@ -229,13 +237,17 @@ def _agree(copy: LightRow, source: LightRow) -> bool:
         return False
     if copy.role == "tool" and copy.text.startswith(_SHORTENED):
         return True
-    return related(_words_alone(copy), _words_alone(source))
+    copy, source = (replace(_without_image(row), calls="", tool_call_id="") for row in (copy, source))
+    return related(copy, source)
 
 
-def _words_alone(row: LightRow) -> LightRow:
-    """A row without its ids, and without what stands in place of an image."""
-    text = _IMAGE.sub("", row.text) if row.role == "user" else row.text
-    return replace(row, calls="", tool_call_id="", text=text)
+def _words(row: LightRow) -> tuple[str, ...]:
+    return words(_without_image(row))
+
+
+def _without_image(row: LightRow) -> LightRow:
+    """A row without what stands in place of an image."""
+    return replace(row, text=_IMAGE.sub("", row.text)) if row.role == "user" and row.text.endswith("]") else row
 
 
 def _says_all(row: LightRow, merged: Sequence[LightRow]) -> bool:
