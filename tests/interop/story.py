@@ -66,6 +66,7 @@ class Compacted:
     known: KnownBlock | None = None
     handoff_id: int = 0
     undone: bool = False
+    block: tuple[int, ...] = ()  # its rows, noted when it is undone
 
 
 class Story:
@@ -274,7 +275,7 @@ class Story:
             ours.undo(store, undoing)
         except StoreError as refused:
             return self._refused(made, f"{type(refused).__name__}: {refused}")
-        made.undone = True
+        made.undone, made.block = True, undoing.block_ids
         self.ledger.undone |= set(undoing.block_ids)
         made.known = replace(made.known, undone=True) if made.known else None
         self.counts[f"undone ({made.by})"] += 1
@@ -366,7 +367,7 @@ class Story:
 
     def history(self) -> History:
         known = [each.known for each in self.compacted if each.known]
-        undone = [each.handoff_id for each in self.compacted if each.undone]
+        undone = {each.handoff_id: each.block for each in self.compacted if each.undone}
         with open_store(ours.store_of(self.path)) as reader:
             return reading.read_history(reader, SESSION, known, undone)
 

@@ -10,7 +10,8 @@ import pytest
 from tests.runs.desk import Desk
 from tests.store.agent_sql import Agent
 from viewer.catalog import histories
-from viewer.runs import life, taken_back
+from viewer.runs import life, taken_back, undoing
+from viewer.runs.models import TakenBack
 from viewer.runs.ours import history_of
 from viewer.runs.planning import Options
 from viewer.runs.undoing import UndoOutlook
@@ -145,6 +146,23 @@ def test_what_was_undone_here_is_known_where_the_rows_tell_something_else(open_d
         return [each.handoff_id for each in found.boundaries]
 
     assert handoff_id in boundaries()
-    taken_back.note(desk.store.name, desk.session_id, handoff_id)
+    taken_back.note(desk.store.name, desk.session_id, handoff_id, ())
     desk.append("one more")
     assert handoff_id not in boundaries()
+
+
+@pytest.mark.parametrize("version", [21, 31])
+def test_the_rows_of_what_was_undone_are_nobodys_when_the_agent_wrote_its_transcript_anew(
+    open_desk: Callable[[int], Desk], version: int
+) -> None:
+    """The rows that they were copies of are deleted, and what they say stands behind them."""
+    desk = open_desk(version)
+    agent, handoff_id = Agent(desk.path, desk.session_id), newest(desk)
+    with open_store(desk.store) as reader:
+        block = [each.block_ids for each in history_of(reader, desk.session_id).boundaries][-1]
+    undoing.undo(desk.store, desk.session_id, handoff_id)
+    assert TakenBack.objects.get(handoff_id=handoff_id).block_ids == [*block]
+    agent.replace([row[1:] for row in agent.rows()], active_only=True)
+    with open_store(desk.store) as reader:
+        history = history_of(reader, desk.session_id)
+    assert not set(block) & {row for entry in history.entries for row in entry.rows}

@@ -60,7 +60,8 @@ def history_of(store: Store, story: dict[str, Any]) -> tuple[History, list[Row]]
     made = [each["known"] for each in story["compactions"] if each["known"]]
     known = [KnownBlock(**each | {"copies": {int(a): b for a, b in each["copies"].items()}}) for each in made]
     with open_store(store) as reader:
-        undone = [each["handoff_id"] for each in story["compactions"] if each["undone"]]
+        undone = {each["handoff_id"]: each.get("block", ()) for each in story["compactions"] if each["undone"]}
+        undone.pop(story["undone_last"], None)  # the file is the one before
         history = reading.read_history(reader, SESSION, known, undone)
         shown = reading.history_messages(reader, history.items)
     messages = [each for each in shown if isinstance(each, reading.HistoryMessage)]

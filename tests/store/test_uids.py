@@ -286,8 +286,15 @@ def test_a_compaction_that_was_undone_made_again_and_undone_again_carried_nothin
         script.copy(3, state="out", handoff="merged", handoff_key="h", time=7.0)
         script.copy(4, state="out")
         script.row("user", f"said {len(script.rows)}")
-    undone = [row.id for row in script.rows if row.handoff]
-    assert texts(build(script.rows, undone=undone), script.rows) == ["a", "b", "c", "d", "said 7", "said 11"]
+    undone = {row.id: () for row in script.rows if row.handoff}
+    assert texts(build(script.rows, undone=undone), script.rows) == [
+        "a",
+        "b",
+        "c",
+        "d",
+        "said 7",
+        "said 11",
+    ]
 
 
 @pytest.mark.parametrize("typed", [True, False])

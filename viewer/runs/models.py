@@ -91,12 +91,15 @@ class Run(models.Model):
 
 
 class TakenBack(models.Model):
-    """A compaction, ours or the agent's, that was undone here: when, and the message before which it stood."""
+    """A compaction, ours or the agent's, that was undone here: when, the message before which it stood, and the ids of
+    the rows that it had inserted; an undo of an older version noted none.
+    """
 
     store = models.CharField(max_length=200)
     session_id = models.TextField()
     handoff_id = models.BigIntegerField()
     cut_id = models.BigIntegerField(null=True)
+    block_ids = models.JSONField(default=list)
     at = models.DateTimeField()
 
     class Meta:

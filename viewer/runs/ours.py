@@ -31,10 +31,12 @@ def known_blocks(reader: Reader, session_id: str) -> list[KnownBlock]:
     ]
 
 
-def undone_here(reader: Reader, session_id: str) -> list[int]:
-    """The handoffs of compactions that were undone here, in this session and the parts it continues."""
+def undone_here(reader: Reader, session_id: str) -> dict[int, list[int]]:
+    """The handoffs of compactions that were undone here, in this session and the parts it continues, with the rows of
+    their blocks as far as they were noted.
+    """
     noted = TakenBack.objects.filter(store=reader.store.name, session_id__in=chain(reader, session_id))
-    return list(noted.values_list("handoff_id", flat=True))
+    return dict(noted.values_list("handoff_id", "block_ids"))
 
 
 def history_of(reader: Reader, session_id: str) -> History:

@@ -232,7 +232,7 @@ def _note_undone(run: Run) -> bool:
     except StoreError:
         return False
     if undone:
-        taken_back.note(run.store, run.session_id, run.handoff_id or 0)
+        taken_back.note(run.store, run.session_id, run.handoff_id or 0, run.block_ids)
     return _change(run, **outcomes.undone() if undone else {"holder": ""})
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 
 from django.utils import timezone
@@ -12,10 +13,13 @@ from .errors import AlreadyUndone
 from .models import Run, TakenBack
 
 
-def note(store: str, session_id: str, handoff_id: int, cut_id: int | None = None) -> None:
-    """This compaction, which stood before the message `cut_id`, was undone just now."""
+def note(store: str, session_id: str, handoff_id: int, block_ids: Iterable[int], cut_id: int | None = None) -> None:
+    """This compaction, which inserted these rows and stood before the message `cut_id`, was undone just now."""
     TakenBack.objects.update_or_create(
-        store=store, session_id=session_id, handoff_id=handoff_id, defaults={"cut_id": cut_id, "at": timezone.now()}
+        store=store,
+        session_id=session_id,
+        handoff_id=handoff_id,
+        defaults={"block_ids": [*block_ids], "cut_id": cut_id, "at": timezone.now()},
     )
 
 

@@ -94,7 +94,7 @@ def undo(store: Store, session_id: str, handoff_id: int) -> None:
         ours.update(holder=holder, heartbeat_at=Now())  # by which recovery finds an undo that died before it was noted
         writing.undo(store, undoing, lock_holder=holder, lease_holder=holder)
         ours.update(**outcomes.undone())
-        taken_back.note(store.name, session_id, handoff_id, _cut_id(history, handoff_id))
+        taken_back.note(store.name, session_id, handoff_id, undoing.block_ids, _cut_id(history, handoff_id))
         aftermath.taken_back(store.name, session_id, handoff_id)
     except StoreError:
         ours.filter(holder=holder).update(holder="")

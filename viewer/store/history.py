@@ -19,25 +19,25 @@ from collections import ChainMap
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
-from itertools import pairwise, takewhile
+from itertools import chain, pairwise, takewhile
 
 from . import uids
 from .alignment import LightRow, Pair, with_telling_times
 from .blocks import Block, first_kept, had_no_user, is_typed, shorter, slipped
 from .chains import Chains
 from .history_types import Boundary, Entry, History
-from .known import KnownBlock, borne_out
+from .known import KnownBlock, Undone, borne_out, still_out
 from .naming import Named, named, own_name
 from .openers import Stamp, openers
 
 
-def build(rows: Sequence[LightRow], known: Iterable[KnownBlock] = (), undone: Iterable[int] = ()) -> History:
+def build(rows: Sequence[LightRow], known: Iterable[KnownBlock] = (), undone: Undone | None = None) -> History:
     """The History of `rows`: all rows of one session, or of a chain of split sessions, in id order.
 
-    Of the `known` blocks, those that the rows do not bear out any more are left aside. `undone` are handoffs of blocks
-    that somebody else wrote and that are known to have been undone.
+    Of the `known` blocks, those that the rows do not bear out any more are left aside. `undone` are blocks that are
+    known to have been undone, whoever wrote them; without rows where only the handoff was noted.
     """
-    ours, undone = borne_out(known, rows), set(undone)
+    ours, undone = borne_out(known, rows), still_out(undone or {}, rows)
     openings, carried = openers(rows, {*ours, *undone})
     stamps = {row.id: (row.handoff_key, row.time) for row in rows if row.handoff}
     moments = {row.id: row.time for row in rows}
@@ -48,7 +48,8 @@ def build(rows: Sequence[LightRow], known: Iterable[KnownBlock] = (), undone: It
     openings = [index for index in openings if rows[index].id in opening]
     reading.pending.extend(rows[: openings[0]] if openings else rows)
     for index, end in pairwise([*openings, len(rows)]):
-        reading.compaction(rows[index], rows[index + 1 : end], newest=end == len(rows))
+        following = rows[end] if end < len(rows) else None
+        reading.compaction(rows[index], rows[index + 1 : end], following)
     reading.settle()
     chains = reading.chains
     block_of = {row_id: each.handoff_id for each in reading.boundaries for row_id in each.block_ids}
@@ -98,7 +99,7 @@ class _Reading:
         ours: Mapping[int, KnownBlock],
         rows: Mapping[int, LightRow],
         moments: Mapping[int, float],
-        undone: Collection[int],
+        undone: Undone,
         told: Named,
     ) -> None:
         self.stamps = stamps  # of handoff rows, with their times as stored
@@ -106,7 +107,8 @@ class _Reading:
         self.write_of, self.anew = told.write_of, told.anew  # rows without names of the owner's, by their times
         self.carried = carried
         self.ours = ours
-        self.our_ids = {copy for block in ours.values() for copy in block.copies}
+        # Rows of blocks of which all rows are known.
+        self.noted = {*chain(*(block.copies for block in ours.values()), *undone.values())}
         # Rows that a block of ours which stands was made from: they were in context then, so theirs was not undone.
         self.our_sources = {source for block in ours.values() if not block.undone for source in block.copies.values()}
         self.rows = rows
@@ -118,25 +120,30 @@ class _Reading:
         self.boundaries: list[Boundary] = []
         self.unsure = False  # whether a block before the next boundary was perhaps taken back, not undone
 
-    def compaction(self, handoff: LightRow, after: Sequence[LightRow], *, newest: bool) -> None:
-        """Take in a handoff and the rows up to the next one."""
+    def compaction(self, handoff: LightRow, after: Sequence[LightRow], following: LightRow | None) -> None:
+        """Take in a handoff and the rows up to the `following` one."""
         ours = self.ours.get(handoff.id)
         if left := self._left(handoff, after):
             self._settle_but(left)
             self.pending = [row for row in after if row.id > left[-1].id]
             return
-        block = self._known(ours, handoff, after) if ours else self._found(handoff, after, newest)
-        if not self._undone(handoff, block, newest):
+        block = self._known(ours, handoff, after) if ours else self._found(handoff, after, following)
+        if not self._undone(handoff, block, newest=following is None):
             self._stands(handoff, block)
         self.pending.extend([row for row in after if row.id > block.rows[-1].id])
 
-    def _not_ours(self, after: Sequence[LightRow]) -> list[LightRow]:
-        """The rows behind a handoff up to the first that a block of ours has."""
-        return list(takewhile(lambda row: row.id not in self.our_ids, after))
+    def _not_noted(self, after: Sequence[LightRow]) -> list[LightRow]:
+        """The rows behind a handoff up to the first of a block of which all rows are known."""
+        return list(takewhile(lambda row: row.id not in self.noted, after))
 
     def _left(self, handoff: LightRow, after: Sequence[LightRow]) -> list[LightRow]:
-        """What is left of a block that was undone, where rows that its copies were made from are deleted."""
+        """The rows of a block that is known to have been undone, or what is left of one where rows that its copies were
+        made from are deleted.
+        """
         ours = self.ours.get(handoff.id)
+        noted = [row for row in (*self.pending, handoff, *after) if row.id in self.undone.get(handoff.id, ())]
+        if noted and not any(row.id in self.our_sources for row in noted):
+            return noted
         if self.stamps[handoff.id] in self.carried or (ours is None and handoff.id in self.write_of):
             return []
         if ours is None:
@@ -145,9 +152,9 @@ class _Reading:
             return []
         return [row for row in (*self.pending, handoff, *after) if row.id in {handoff.id, *ours.copies}]
 
-    def _found(self, handoff: LightRow, after: Sequence[LightRow], newest: bool) -> Block:
+    def _found(self, handoff: LightRow, after: Sequence[LightRow], following: LightRow | None) -> Block:
         """The block of a handoff, by the write that inserted it, or by the names that its rows have."""
-        found = [self._written(handoff, after), self._named(handoff, after, newest)]
+        found = [self._written(handoff, after), self._named(handoff, after, following)]
         opening, behind = max(found, key=lambda each: len(each[0]) + len(each[1]))
         self._settle_but(opening)
         sources = self._sources()
@@ -170,7 +177,7 @@ class _Reading:
         return opening, list(takewhile(lambda row: self.write_of.get(row.id) == write, after))
 
     def _named(
-        self, handoff: LightRow, after: Sequence[LightRow], newest: bool
+        self, handoff: LightRow, after: Sequence[LightRow], following: LightRow | None
     ) -> tuple[list[LightRow], list[LightRow]]:
         """What stands before a handoff and behind it in its block, by names; nothing where no copy has the name of an
         earlier row.
@@ -178,9 +185,10 @@ class _Reading:
         if handoff.uid in ("", own_name(handoff)):
             return [], []
         known = ChainMap(self.chains.named, self.names.left_behind(handoff), self.names.first)
-        carried, told = self.stamps[handoff.id] in self.carried, self._not_ours(after)
+        carried, told = self.stamps[handoff.id] in self.carried, self._not_noted(after)
+        last = following is None or following.id in self.ours or bool(self.undone.get(following.id))
         opening = uids.head_of(self.pending, known, (), handoff)
-        behind, unseen = uids.Tail(handoff, told, known, opening).block(carried=carried, last=newest)
+        behind, unseen = uids.Tail(handoff, told, known, opening).block(carried=carried, last=last)
         opening = uids.head_of(self.pending, known, behind, handoff)
         behind = [*behind, *unseen]
         if not opening and not any(known.get(row.uid, row.id) < handoff.id for row in (handoff, *behind)):
@@ -224,7 +232,7 @@ class _Reading:
         rows = [*(copy for copy, _ in head), handoff, *(row for row in after if row.id <= last)]
         return Block(rows, head, tail)
 
-    def _undone(self, handoff: LightRow, block: Block, newest: bool) -> bool:
+    def _undone(self, handoff: LightRow, block: Block, *, newest: bool) -> bool:
         """Whether a block was undone: it stands wholly at (0,0), nobody carried its handoff on, and it was not just
         taken back row by row, which brings nothing from before it into context.
         """

@@ -6,10 +6,12 @@ under the store's name (a backup from before, where other rows have these ids).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from .alignment import LightRow
+
+Undone = Mapping[int, Collection[int]]  # handoffs of compactions that were undone, with the rows of their blocks
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,12 @@ def borne_out(known: Iterable[KnownBlock], rows: Sequence[LightRow]) -> dict[int
     """Those blocks that these rows still are, by handoff; of two that claim one handoff, the later in `known`."""
     by_id = {row.id: row for row in rows}
     return {block.handoff_id: block for block in known if _is_there(block, by_id)}
+
+
+def still_out(undone: Undone, rows: Sequence[LightRow]) -> Undone:
+    """What was undone, without the rows of blocks of which some are in context, or were compacted, again."""
+    kept = {row.id for row in rows if row.state != "out"}
+    return {handoff: () if kept.intersection(block) else block for handoff, block in undone.items()}
 
 
 def _is_there(block: KnownBlock, rows: Mapping[int, LightRow]) -> bool:

@@ -14,7 +14,7 @@ from . import light
 from .codec import BOOKKEEPING_ROLES, StoredMessage, decode_row
 from .columns import chunks, marks
 from .history_types import Boundary, Entry, History
-from .known import KnownBlock
+from .known import KnownBlock, Undone
 from .outline import Cut, Item
 from .stores import Reader
 
@@ -42,7 +42,7 @@ class Handoff:
 
 
 def read_history(
-    reader: Reader, session_id: str, known: Iterable[KnownBlock] = (), undone: Iterable[int] = ()
+    reader: Reader, session_id: str, known: Iterable[KnownBlock] = (), undone: Undone | None = None
 ) -> History:
     """The once-only History of a session and the parts it continues. Reads the start of every row's content."""
     return histories.build(light.light_rows(reader, session_id), known, undone)
