@@ -355,13 +355,15 @@ class _Reading:
         """The rows that a compaction found in context, given those that it copied.
 
         It takes every row out of context: one that is in it was not there before, or its copy is not told. Where the
-        agent had written its transcript anew without a compaction, only the newest row of a message was in it.
+        agent had written its transcript anew without a compaction, only the newest row of a message was in it. What is
+        taken back of a summary with a message in one row is the message: the summary stands anew behind it.
         """
         sources = self._sources()
+        anew = {row.handoff_key for row in self.context() if row.handoff == "standalone" and row.state == "under"}
         return [
             row
             for row in self.context()
-            if (row.state == "under" or row.id in copied)
+            if (row.state == "under" or (row.id in copied and row.handoff_key not in anew))
             and (row.id not in self.chains.root or row in sources[self.chains.root[row.id]])
         ]
 
