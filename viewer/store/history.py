@@ -187,9 +187,13 @@ class _Reading:
         known = ChainMap(self.chains.named, self.names.left_behind(handoff), self.names.first)
         carried, told = self.stamps[handoff.id] in self.carried, self._not_noted(after)
         last = following is None or following.id in self.ours or bool(self.undone.get(following.id))
-        opening = uids.head_of(self.pending, known, (), handoff)
+        pending = self.pending
+        if write := self.write_of.get(handoff.id):
+            told = list(takewhile(lambda row: self.write_of.get(row.id, write) == write, told))
+            pending = [*takewhile(lambda row: self.write_of.get(row.id, write) == write, reversed(pending))][::-1]
+        opening = uids.head_of(pending, known, (), handoff)
         behind, unseen = uids.Tail(handoff, told, known, opening).block(carried=carried, last=last)
-        opening = uids.head_of(self.pending, known, behind, handoff)
+        opening = uids.head_of(pending, known, behind, handoff)
         behind = [*behind, *unseen]
         if not opening and not any(known.get(row.uid, row.id) < handoff.id for row in (handoff, *behind)):
             return [], []
