@@ -66,6 +66,7 @@ def ledger_of(story: Mapping[str, Any]) -> Ledger:
         set(story.get("untold", ())),
         set(story.get("undone_rows", ())),
         story.get("names", {}),
+        story.get("times", {}),
     )
 
 

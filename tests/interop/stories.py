@@ -124,6 +124,7 @@ def _ledger(story: Story, *, undo: bool) -> dict[str, Any]:
         "untold": sorted(ledger.untold),
         "undone_rows": sorted(ledger.undone),
         "names": ledger.names,
+        "times": ledger.times,
         "live_wanted_after_last_undo": story.wanted,
         "undone_last": story.undone if undo else 0,
         "compactions": list(map(_compaction, story.compacted)),

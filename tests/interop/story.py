@@ -175,11 +175,13 @@ class Story:
         if before is not None:
             written = [row for row in self.rows() if row.id not in before]
             places = range(len(self.ledger.said) - len(told), len(self.ledger.said))
-            self.ledger.names |= {
-                row.names[0]: place
+            alike = [
+                (place, row)
                 for place, row in zip(places, written, strict=True)
-                if row.names and not self.ledger.said[place].has_token
-            }
+                if not self.ledger.said[place].has_token
+            ]
+            self.ledger.names |= {row.names[0]: place for place, row in alike if row.names}
+            self.ledger.times |= {f"{row.role} {row.time}": place for place, row in alike}
 
     # -- compacting
 
@@ -394,5 +396,5 @@ def _is_typed(shown: reading.HistoryMessage) -> bool:
 
 def _shown_row(shown: reading.HistoryMessage) -> Row:
     row = shown.row
-    told = {"id": row.id, "role": row.role, "content": shown.content, **row.extra}
+    told = {"id": row.id, "role": row.role, "content": shown.content, "timestamp": row.timestamp, **row.extra}
     return row_of(told | {"tool_calls": row.tool_calls, "tool_call_id": row.tool_call_id})

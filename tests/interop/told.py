@@ -67,7 +67,8 @@ class Ledger:
     head, and History may show them.
 
     `undone` are the rows of blocks that were undone: nobody's. Where the agent wrote its transcript anew since, what it
-    merged then may stand alone nowhere else. `names` are those that the agent gave to what has no token.
+    merged then may stand alone nowhere else. `names` are those that the agent gave to what has no token, `times` the
+    roles and times of its rows, which copies keep.
     """
 
     said: list[Said] = field(default_factory=list)
@@ -76,6 +77,7 @@ class Ledger:
     untold: set[int] = field(default_factory=set)
     undone: set[int] = field(default_factory=set)
     names: dict[str, int] = field(default_factory=dict)
+    times: dict[str, int] = field(default_factory=dict)
 
     def kept(self) -> list[int]:
         return [at for at in range(len(self.said)) if at not in self.back]
@@ -196,12 +198,15 @@ def _without_tokens(rows: Sequence[Row], found: list[tuple[int, ...]], ledger: L
         if named := [place for place, key in said if key in told]:
             found[index] = (*named, *found[index])
             continue
-        for line in reversed(lines):
-            if places := waiting.get((row.role, fold(line))):
+        for number in range(len(lines) - 1, -1, -1):
+            if places := waiting.get((row.role, key := fold(lines[number]))):
                 later = [place for place in places if place > ahead] or places
                 place = max((place for place in later if place < behind), default=later[-1])
+                at_time = ledger.times.get(f"{row.role} {row.time}", -1) if number == 0 else -1
+                if at_time >= 0 and ledger.said[at_time].key == key:
+                    place = at_time
                 found[index] = (place, *found[index])
-                if len(places) > 1:
+                if len(places) > 1 and place in places:
                     places.remove(place)
     return [tuple(sorted(set(places))) for places in found]
 

@@ -68,7 +68,7 @@ def history_of(store: Store, story: dict[str, Any]) -> tuple[History, list[Row]]
     return history, [
         row_of({
             "id": each.row.id, "role": each.row.role, "content": each.content, "tool_calls": each.row.tool_calls,
-            "tool_call_id": each.row.tool_call_id,
+            "tool_call_id": each.row.tool_call_id, "timestamp": each.row.timestamp,
         })
         for each in messages
     ]  # fmt: skip
