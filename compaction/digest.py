@@ -19,6 +19,7 @@ from typing import Any
 from . import messages as m
 from . import protocol
 from .answer import checked
+from .bounds import start_of
 from .cancelling import takes_back
 from .chunks import Chunk, chunks_of
 from .errors import SummaryRejected
@@ -92,7 +93,7 @@ Ask = Callable[[SummaryRequest], str]
 
 def _short(words: str) -> str:
     words = " ".join(protocol.without_directives(redact(words)).split())
-    return words if len(words) <= _QUOTED else f"{words[:_QUOTED]}…"
+    return words if len(words) <= _QUOTED else f"{start_of(words, _QUOTED).rstrip()}…"
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from itertools import chain
 from typing import Any
 
 from . import messages as m
+from .bounds import end_of, start_of
 from .secrets import CUT, redact
 from .sentences import error_line
 
@@ -63,14 +64,14 @@ def legible_name(name: str) -> str:
 
 
 def clip(text: str, most: int) -> str:
-    """The text on one line, and at most `most` characters of it: start and end with "…" between."""
+    """The text on one line, and at most `most` characters of it: start and end, of whole words, with "…" between."""
     text = " ".join(
         text[: 4 * most].split() if len(text) <= 4 * most else chain(text[: 2 * most].split(), text[-most:].split())
     )
     if len(text) <= most:
         return text
-    end = most // 4
-    return f"{text[: most - end - 3]} … {text[-end:]}"
+    start = start_of(text, most - most // 4 - 3).rstrip()
+    return f"{start} … {end_of(text, most - len(start) - 3).lstrip()}"
 
 
 def distinct(lines: Iterable[str]) -> Iterator[str]:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from . import facts as f
 from . import protocol
+from .bounds import start_of
 from .folders import BELOW, MORE, spelled_out
 from .lines import clip, distinct
 from .names import measures, names_of, words_of
@@ -279,11 +280,12 @@ def births_listed(lines: Iterable[str]) -> dict[str, str]:
 
 
 def fitting(text: str, budget: int, count: Counter) -> str:
-    """The longest start of the text that is within the budget, never less than one character."""
+    """The longest start of the text that is within the budget, of whole words, never less than one character."""
     if count(text) <= budget:
         return text
     least, most = 1, len(text)
     while least < most:
         middle = (least + most + 1) // 2
         least, most = (middle, most) if count(text[:middle]) <= budget else (least, middle - 1)
-    return text[:least]
+    words = start_of(text, least).rstrip()
+    return words if words and count(words) <= budget else text[:least]

@@ -1,0 +1,55 @@
+"""Where a text may be cut: between words where such a place is near, never inside what is shown as one letter."""
+
+from __future__ import annotations
+
+import re
+from unicodedata import category
+
+_NEAR = 16  # characters that are given up for it: a longer word, an id or a path, is cut where the room ends
+_LONGEST_LETTER = 16  # characters: a letter with its marks, an emoji of several people
+_JOINER = "\u200d"
+_SKIN = range(0x1F3FB, 0x1F400)
+_FLAG = range(0x1F1E6, 0x1F200)
+_SPACELESS = re.compile(  # Thai, Lao, Burmese, Khmer, Chinese and Japanese with their marks
+    r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uff9f\U00020000-\U0003ffff]"
+)
+
+
+def start_of(text: str, most: int) -> str:
+    """How the text begins, in at most so many characters."""
+    return text[: _place(text, most, -1)]
+
+
+def end_of(text: str, most: int) -> str:
+    """How the text ends, in at most so many characters."""
+    return text[_place(text, max(len(text) - most, 0), 1) :]
+
+
+def _place(text: str, at: int, step: int) -> int:
+    """The nearest place for a cut from `at` in the direction of `step`; what is left is not cut by more than half."""
+    if not 0 < at < len(text):
+        return at
+    left = at if step < 0 else len(text) - at
+    between_words = range(at, at + step * (min(_NEAR, left // 2) + 1), step)
+    between_letters = range(at, at + step * min(_LONGEST_LETTER, left), step)
+    found = (place for place in between_words if not _is_in_word(text, place))
+    return next(found, next((place for place in between_letters if not _is_in_letter(text, place)), at))
+
+
+def _is_in_word(text: str, at: int) -> bool:
+    before, behind = text[at - 1], text[at]
+    parted = before.isspace() or behind.isspace() or bool(_SPACELESS.match(before) or _SPACELESS.match(behind))
+    return not parted or _is_in_letter(text, at)
+
+
+def _is_in_letter(text: str, at: int) -> bool:
+    """Whether the places before and behind belong to one letter: marks, joined emoji, flags, halves of a pair."""
+    before, behind = text[at - 1], text[at]
+    if behind.isascii():
+        return before == _JOINER
+    if category(behind)[0] == "M" or _JOINER in (before, behind) or ord(behind) in _SKIN:
+        return True
+    if ord(behind) in _FLAG:
+        flags = len(text[:at]) - len(text[:at].rstrip("".join(map(chr, _FLAG))))
+        return flags % 2 == 1
+    return "\ud800" <= before <= "\udbff" and "\udc00" <= behind <= "\udfff"
