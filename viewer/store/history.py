@@ -197,7 +197,7 @@ class _Reading:
         behind = [*behind, *unseen]
         if not opening and not any(known.get(row.uid, row.id) < handoff.id for row in (handoff, *behind)):
             return [], []
-        return opening, behind
+        return [*uids.unseen_before(self.pending, known, opening, behind), *opening], behind
 
     def context(self) -> list[LightRow]:
         """The rows of the generation since it was last written anew without a summary."""

@@ -59,6 +59,18 @@ def head_of(
     return list(dropwhile(_is_restated, reversed(head)))  # a request is repeated at the end of a block
 
 
+def unseen_before(
+    pending: Sequence[LightRow], known: Mapping[str, int], opening: Sequence[LightRow], behind: Iterable[LightRow]
+) -> list[LightRow]:
+    """The copies right before a block's head, of what was in the store and not in the agent's memory: the block has
+    them nowhere else. A transcript that was written anew has its head, too.
+    """
+    before = reversed(pending[: len(pending) - len(opening)])
+    found = list(takewhile(lambda row: known.get(row.uid, row.id) < row.id, before))[::-1]
+    names = {row.uid for row in (*opening, *behind)}
+    return found if opening and names.isdisjoint(row.uid for row in found) else []
+
+
 def _is_restated(row: LightRow) -> bool:
     return row.restated
 
