@@ -133,7 +133,7 @@ def _ledger(story: Story, *, undo: bool) -> dict[str, Any]:
 
 def _compaction(made: Compacted) -> dict[str, Any]:
     return {
-        "by": made.by, "handoff_id": made.handoff_id, "undone": made.undone, "block": made.block,
+        "by": made.by, "handoff_id": made.handoff_id, "undone": made.undone, "noted": made.noted,
         "said_before": made.said, "live_before": [row.id for row in made.before],
         "known": asdict(made.known) if made.known else None,
     }  # fmt: skip

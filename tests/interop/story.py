@@ -20,7 +20,7 @@ from viewer.store import light, reading
 from viewer.store.codec import decode_content, message_of
 from viewer.store.errors import StoreError
 from viewer.store.history_types import History
-from viewer.store.known import KnownBlock
+from viewer.store.known import KnownBlock, Undone
 from viewer.store.stores import open_store
 from viewer.store.undoing import Undoing, check_undo, undoing_from_history
 
@@ -66,7 +66,7 @@ class Compacted:
     known: KnownBlock | None = None
     handoff_id: int = 0
     undone: bool = False
-    block: tuple[int, ...] = ()  # its rows, noted when it is undone
+    noted: Undone = Undone()  # when it was undone
 
 
 class Story:
@@ -274,10 +274,10 @@ class Story:
         with closing(sqlite3.connect(self.path)) as con:
             self.before_undo = con.serialize()
         try:
-            ours.undo(store, undoing)
+            outlook = ours.undo(store, undoing)
         except StoreError as refused:
             return self._refused(made, f"{type(refused).__name__}: {refused}")
-        made.undone, made.block = True, undoing.block_ids
+        made.undone, made.noted = True, undoing.known(outlook)
         self.ledger.undone |= set(undoing.block_ids)
         made.known = replace(made.known, undone=True) if made.known else None
         self.counts[f"undone ({made.by})"] += 1
@@ -369,7 +369,7 @@ class Story:
 
     def history(self) -> History:
         known = [each.known for each in self.compacted if each.known]
-        undone = {each.handoff_id: each.block for each in self.compacted if each.undone}
+        undone = {each.handoff_id: each.noted for each in self.compacted if each.undone}
         with open_store(ours.store_of(self.path)) as reader:
             return reading.read_history(reader, SESSION, known, undone)
 

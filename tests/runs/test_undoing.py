@@ -17,6 +17,7 @@ from viewer.runs.planning import Options
 from viewer.runs.undoing import UndoOutlook
 from viewer.store import counting, lock_time, reading
 from viewer.store.errors import NotFound, StoreError
+from viewer.store.known import Undone
 from viewer.store.sessions import get_session
 from viewer.store.stores import open_store
 
@@ -146,7 +147,7 @@ def test_what_was_undone_here_is_known_where_the_rows_tell_something_else(open_d
         return [each.handoff_id for each in found.boundaries]
 
     assert handoff_id in boundaries()
-    taken_back.note(desk.store.name, desk.session_id, handoff_id, ())
+    taken_back.note(desk.store.name, desk.session_id, handoff_id, Undone())
     desk.append("one more")
     assert handoff_id not in boundaries()
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from viewer.store.alignment import LightRow, State, related
 from viewer.store.history import build
 from viewer.store.history_types import Boundary, Entry, History
+from viewer.store.known import Undone
 from viewer.store.undoing import undoing_from_history
 
 
@@ -158,7 +159,7 @@ def test_the_next_compactions_head_tells_that_a_block_was_taken_back_and_not_und
 
 def test_a_compaction_that_was_undone_here_is_no_boundary_whatever_the_rows_tell() -> None:
     agent, handoff = taken_back_and_gone_on(head=2)
-    history = build(agent.rows, undone={handoff: ()})
+    history = build(agent.rows, undone={handoff: Undone()})
     assert handoff not in [boundary.handoff_id for boundary in history.boundaries]
     assert "turn 9" in texts(history, agent.rows)
 

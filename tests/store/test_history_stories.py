@@ -17,7 +17,7 @@ from tests.interop.told import Row, history_faults, row_of, undo_faults
 from viewer.store import guards, reading, writing
 from viewer.store.codec import decode_content
 from viewer.store.history_types import History
-from viewer.store.known import KnownBlock
+from viewer.store.known import KnownBlock, Undone
 from viewer.store.stores import Store, open_store
 from viewer.store.undoing import check_undo, undoing_from_history
 
@@ -60,7 +60,7 @@ def history_of(store: Store, story: dict[str, Any]) -> tuple[History, list[Row]]
     made = [each["known"] for each in story["compactions"] if each["known"]]
     known = [KnownBlock(**each | {"copies": {int(a): b for a, b in each["copies"].items()}}) for each in made]
     with open_store(store) as reader:
-        undone = {each["handoff_id"]: each.get("block", ()) for each in story["compactions"] if each["undone"]}
+        undone = {each["handoff_id"]: Undone(*each.get("noted", ())) for each in story["compactions"] if each["undone"]}
         undone.pop(story["undone_last"], None)  # the file is the one before
         history = reading.read_history(reader, SESSION, known, undone)
         shown = reading.history_messages(reader, history.items)

@@ -19,6 +19,7 @@ from viewer.store import light, undoing
 from viewer.store.alignment import LightRow, State
 from viewer.store.history import build
 from viewer.store.history_types import History
+from viewer.store.known import Undone
 from viewer.store.packing import extended, pack
 
 RESTATED = "[STILL IN PROGRESS — this is the active request.]\n"
@@ -286,7 +287,7 @@ def test_a_compaction_that_was_undone_made_again_and_undone_again_carried_nothin
         script.copy(3, state="out", handoff="merged", handoff_key="h", time=7.0)
         script.copy(4, state="out")
         script.row("user", f"said {len(script.rows)}")
-    undone = {row.id: () for row in script.rows if row.handoff}
+    undone = {row.id: Undone() for row in script.rows if row.handoff}
     assert texts(build(script.rows, undone=undone), script.rows) == [
         "a",
         "b",

@@ -91,8 +91,8 @@ class Run(models.Model):
 
 
 class TakenBack(models.Model):
-    """A compaction, ours or the agent's, that was undone here: when, the message before which it stood, and the ids of
-    the rows that it had inserted; an undo of an older version noted none.
+    """A compaction, ours or the agent's, that was undone here: when, the message before which it stood, the ids of the
+    rows that it had inserted, and of those before it that had been taken back; an undo of an older version noted none.
     """
 
     store = models.CharField(max_length=200)
@@ -100,6 +100,7 @@ class TakenBack(models.Model):
     handoff_id = models.BigIntegerField()
     cut_id = models.BigIntegerField(null=True)
     block_ids = models.JSONField(default=list)
+    taken_back_ids = models.JSONField(default=list)
     at = models.DateTimeField()
 
     class Meta:

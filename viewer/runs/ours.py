@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from viewer.store import light, reading
 from viewer.store.history_types import History
-from viewer.store.known import KnownBlock
+from viewer.store.known import KnownBlock, Undone
 from viewer.store.sessions import chain
 from viewer.store.stores import Reader
 
@@ -31,12 +31,11 @@ def known_blocks(reader: Reader, session_id: str) -> list[KnownBlock]:
     ]
 
 
-def undone_here(reader: Reader, session_id: str) -> dict[int, list[int]]:
-    """The handoffs of compactions that were undone here, in this session and the parts it continues, with the rows of
-    their blocks as far as they were noted.
-    """
+def undone_here(reader: Reader, session_id: str) -> dict[int, Undone]:
+    """What is known of compactions that were undone here, in this session and the parts it continues, by handoff."""
     noted = TakenBack.objects.filter(store=reader.store.name, session_id__in=chain(reader, session_id))
-    return dict(noted.values_list("handoff_id", "block_ids"))
+    found = noted.values_list("handoff_id", "block_ids", "taken_back_ids")
+    return {handoff_id: Undone(block, taken_back) for handoff_id, block, taken_back in found}
 
 
 def history_of(reader: Reader, session_id: str) -> History:

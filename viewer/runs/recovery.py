@@ -24,6 +24,7 @@ from django_tasks.exceptions import TaskResultDoesNotExist
 
 from viewer.store import guards
 from viewer.store.errors import NotFound, StoreError
+from viewer.store.known import Undone
 from viewer.store.stores import all_stores, get_store, identity
 
 from . import aftermath, job, leftovers, outcomes, taken_back, workers
@@ -232,7 +233,7 @@ def _note_undone(run: Run) -> bool:
     except StoreError:
         return False
     if undone:
-        taken_back.note(run.store, run.session_id, run.handoff_id or 0, run.block_ids)
+        taken_back.note(run.store, run.session_id, run.handoff_id or 0, Undone(run.block_ids))
     return _change(run, **outcomes.undone() if undone else {"holder": ""})
 
 

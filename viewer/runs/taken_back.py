@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import datetime
 
 from django.utils import timezone
 
 from viewer.store.errors import NotFound, StoreError
+from viewer.store.known import Undone
 
 from .errors import AlreadyUndone
 from .models import Run, TakenBack
 
 
-def note(store: str, session_id: str, handoff_id: int, block_ids: Iterable[int], cut_id: int | None = None) -> None:
-    """This compaction, which inserted these rows and stood before the message `cut_id`, was undone just now."""
+def note(store: str, session_id: str, handoff_id: int, known: Undone, cut_id: int | None = None) -> None:
+    """This compaction, of which this is known and which stood before the message `cut_id`, was undone just now."""
     TakenBack.objects.update_or_create(
         store=store,
         session_id=session_id,
         handoff_id=handoff_id,
-        defaults={"block_ids": [*block_ids], "cut_id": cut_id, "at": timezone.now()},
+        defaults={
+            "block_ids": [*known.block],
+            "taken_back_ids": [*known.taken_back],
+            "cut_id": cut_id,
+            "at": timezone.now(),
+        },
     )
 
 

@@ -92,9 +92,9 @@ def undo(store: Store, session_id: str, handoff_id: int) -> None:
     try:
         guards.take_lease(store, session_id, holder)
         ours.update(holder=holder, heartbeat_at=Now())  # by which recovery finds an undo that died before it was noted
-        writing.undo(store, undoing, lock_holder=holder, lease_holder=holder)
+        outlook = writing.undo(store, undoing, lock_holder=holder, lease_holder=holder)
         ours.update(**outcomes.undone())
-        taken_back.note(store.name, session_id, handoff_id, undoing.block_ids, _cut_id(history, handoff_id))
+        taken_back.note(store.name, session_id, handoff_id, undoing.known(outlook), _cut_id(history, handoff_id))
         aftermath.taken_back(store.name, session_id, handoff_id)
     except StoreError:
         ours.filter(holder=holder).update(holder="")

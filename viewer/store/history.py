@@ -31,11 +31,13 @@ from .naming import Named, named, own_name
 from .openers import Stamp, openers
 
 
-def build(rows: Sequence[LightRow], known: Iterable[KnownBlock] = (), undone: Undone | None = None) -> History:
+def build(
+    rows: Sequence[LightRow], known: Iterable[KnownBlock] = (), undone: Mapping[int, Undone] | None = None
+) -> History:
     """The History of `rows`: all rows of one session, or of a chain of split sessions, in id order.
 
-    Of the `known` blocks, those that the rows do not bear out any more are left aside. `undone` are blocks that are
-    known to have been undone, whoever wrote them; without rows where only the handoff was noted.
+    Of the `known` blocks, those that the rows do not bear out any more are left aside. `undone` are handoffs of
+    blocks that are known to have been undone, whoever wrote them.
     """
     ours, undone = borne_out(known, rows), still_out(undone or {}, rows)
     openings, carried = openers(rows, {*ours, *undone})
@@ -99,7 +101,7 @@ class _Reading:
         ours: Mapping[int, KnownBlock],
         rows: Mapping[int, LightRow],
         moments: Mapping[int, float],
-        undone: Undone,
+        undone: Mapping[int, Undone],
         told: Named,
     ) -> None:
         self.stamps = stamps  # of handoff rows, with their times as stored
@@ -108,7 +110,8 @@ class _Reading:
         self.carried = carried
         self.ours = ours
         # Rows of blocks of which all rows are known.
-        self.noted = {*chain(*(block.copies for block in ours.values()), *undone.values())}
+        self.noted = {*chain(*(block.copies for block in ours.values()), *(each.block for each in undone.values()))}
+        self.taken_back = {*chain(*(each.taken_back for each in undone.values()))}
         # Rows that a block of ours which stands was made from: they were in context then, so theirs was not undone.
         self.our_sources = {source for block in ours.values() if not block.undone for source in block.copies.values()}
         self.rows = rows
@@ -141,7 +144,8 @@ class _Reading:
         made from are deleted.
         """
         ours = self.ours.get(handoff.id)
-        noted = [row for row in (*self.pending, handoff, *after) if row.id in self.undone.get(handoff.id, ())]
+        block = self.undone.get(handoff.id, Undone()).block
+        noted = [row for row in (*self.pending, handoff, *after) if row.id in block]
         if noted and not any(row.id in self.our_sources for row in noted):
             return noted
         if self.stamps[handoff.id] in self.carried or (ours is None and handoff.id in self.write_of):
@@ -186,7 +190,7 @@ class _Reading:
             return [], []
         known = ChainMap(self.chains.named, self.names.left_behind(handoff), self.names.first)
         carried, told = self.stamps[handoff.id] in self.carried, self._not_noted(after)
-        last = following is None or following.id in self.ours or bool(self.undone.get(following.id))
+        last = following is None or following.id in self.ours or bool(self.undone.get(following.id, Undone()).block)
         pending = self.pending
         if write := self.write_of.get(handoff.id):
             told = list(takewhile(lambda row: self.write_of.get(row.id, write) == write, told))
@@ -312,7 +316,7 @@ class _Reading:
     def _stands(self, handoff: LightRow, block: Block) -> None:
         copies, of = [*block.head, *block.tail], self.chains.of
         if handoff.id not in self.write_of and any(source.uid == copy.uid != "" for copy, source in copies):
-            self._summarise(slipped(self.generation, block))
+            self._summarise(slipped([row for row in self.generation if row.id not in self.taken_back], block))
         before = self._before({source.id for _, source in copies})
         kept = dict.fromkeys(message for _, source in copies for message in of(source.id))
         away = dict.fromkeys(message for row in before for message in of(row.id) if message not in kept)

@@ -8,10 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from .alignment import LightRow
 
-Undone = Mapping[int, Collection[int]]  # handoffs of compactions that were undone, with the rows of their blocks
+
+class Undone(NamedTuple):
+    """What is known of a compaction that was undone: the rows of its block, and those that were live before it and had
+    been taken back by then. Nothing where only the handoff was noted.
+    """
+
+    block: Collection[int] = ()
+    taken_back: Collection[int] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +43,10 @@ def borne_out(known: Iterable[KnownBlock], rows: Sequence[LightRow]) -> dict[int
     return {block.handoff_id: block for block in known if _is_there(block, by_id)}
 
 
-def still_out(undone: Undone, rows: Sequence[LightRow]) -> Undone:
-    """What was undone, without the rows of blocks of which some are in context, or were compacted, again."""
+def still_out(undone: Mapping[int, Undone], rows: Sequence[LightRow]) -> dict[int, Undone]:
+    """What was undone, by handoff: the handoff alone where rows of the block are in context again."""
     kept = {row.id for row in rows if row.state != "out"}
-    return {handoff: () if kept.intersection(block) else block for handoff, block in undone.items()}
+    return {handoff: Undone() if kept.intersection(each.block) else each for handoff, each in undone.items()}
 
 
 def _is_there(block: KnownBlock, rows: Mapping[int, LightRow]) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,7 +42,7 @@ class Handoff:
 
 
 def read_history(
-    reader: Reader, session_id: str, known: Iterable[KnownBlock] = (), undone: Undone | None = None
+    reader: Reader, session_id: str, known: Iterable[KnownBlock] = (), undone: Mapping[int, Undone] | None = None
 ) -> History:
     """The once-only History of a session and the parts it continues. Reads the start of every row's content."""
     return histories.build(light.light_rows(reader, session_id), known, undone)

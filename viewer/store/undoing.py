@@ -16,6 +16,7 @@ from .columns import Columns, selection
 from .dialect import Connection, Dialect
 from .errors import NotFound
 from .history_types import History
+from .known import Undone
 from .outline import Outline
 from .stores import Reader
 
@@ -36,6 +37,10 @@ class Undoing:
     more: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     found: bool = False
     unsure: bool = False
+
+    def known(self, outlook: Outlook) -> Undone:
+        """What is to be noted of it once it was undone as this outlook says."""
+        return Undone(self.block_ids, sorted(set(self.originals) - set(outlook.restored)))
 
     def copies_of(self, row_id: int) -> tuple[int, ...]:
         """The copies of a row that was live before, none where it was summarised."""
