@@ -37,7 +37,7 @@ from .sentences import is_binding, sentences
 
 CONSTRAINTS_SHARE, PLAN_SHARE = 0.5, 0.3  # of the budget: the most they take, whatever else there is
 DONE_SHARE = 0.08  # of the budget: set aside for what was done, before any names
-DONE_ALONE = 0.2  # the same where nobody is served: ids that people name need less room there
+DONE_ALONE = 0.2  # the same where nobody is served, but something was changed: ids that people name need less room
 AT_LEAST = ("Errors and blockers", "Current state")  # kept anyway where one task is worked at
 LEAST_SHARE = 0.04  # of the budget for each of them
 # Of what these leave: the most that is set aside for names said or called, and of the rest for those merely printed.
@@ -222,8 +222,11 @@ class Draft:
         left = total - count(self.material.head)
         left -= self._take_task(total)
         left -= self.lines["Constraints"].take(min(int(total * CONSTRAINTS_SHARE), left), count)
-        done = DONE_SHARE if self.material.found.people else DONE_ALONE
-        left -= self.lines["Actions done"].take(min(int(total * done), left), count)
+        actions, changed = self.lines["Actions done"], any(work.weight > 1 for work in self.material.work[0])
+        if not changed:
+            actions.offered = chain(actions.offered, self._first(self._besides()))
+        done = DONE_ALONE if changed and not self.material.found.people else DONE_SHARE
+        left -= actions.take(min(int(total * done), left), count, whole=not changed)
         left -= self.lines[PLAN].take(min(int(total * PLAN_SHARE), left), count)
         for title in () if self.material.found.people else AT_LEAST:
             left -= self.lines[title].take(min(int(total * LEAST_SHARE), left), count)
@@ -238,11 +241,10 @@ class Draft:
         left -= self._take_commands(int((left - printed) * COMMANDS_SHARE))
         left -= self._take_names(left - printed, self.ranked.spoken)
         left -= self._take_names(left - printed, self.ranked.needed)
-        left -= self.lines["Actions done"].take(left - printed, count)
+        left -= actions.take(left - printed, count) if changed else 0
         left += self._give_back_names()
-        actions = self.lines["Actions done"]
-        actions.offered = chain(actions.offered, self._first(self._besides()))
-        changed = any(work.weight > 1 for work in self.material.work[0])
+        if changed:
+            actions.offered = chain(actions.offered, self._first(self._besides()))
         left -= actions.take(int(left * (ANSWERED_SHARE if changed else ANSWERS_ALONE)), count)
         left -= self._take_names(left, self.ranked.likely)
         left -= self._take_names(left, self.ranked.known)

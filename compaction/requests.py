@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from .cancelling import takes_back
+from .letters import is_no_answer
 from .lines import clip
 
 _LOOKED_AT = 2_000  # characters at either end of a message
@@ -210,20 +211,20 @@ def gist(reply: str, most: int) -> str:
 def requests_in(said: Iterable[Said], before: Iterable[str] = ()) -> list[Request]:
     """The requests, oldest first; those still open from `before`, an earlier summary, come first."""
     found = [Request(-1, text) for text in before]
-    still_open, question = list(found), ""
+    still_open, question, asking = list(found), "", ""
     for one in said:
         if not one.typed:
             if found and not found[-1].reply:
                 found[-1].reply = one.words
             if one.ends:
-                question = question_in(one.words)
+                question, asking = question_in(one.words), one.words
                 if not question:
                     _close(still_open)
             continue
         text = plain(one.words)
         if is_closing(one.words) and (not question or _MARKER.search(one.words)):
             _close(still_open)
-        elif question and not takes_back(text) and found and found[-1].open and not is_greeting(text):
+        elif question and found and found[-1].open and _is_answer(text, question, asking, found[-1].opening):
             found[-1].answers.append((one.place, question, text))
         else:
             if stops := takes_back(text):
@@ -232,6 +233,10 @@ def requests_in(said: Iterable[Said], before: Iterable[str] = ()) -> list[Reques
             still_open += found[-1:]
         question = ""
     return found
+
+
+def _is_answer(text: str, question: str, reply: str, opening: str) -> bool:
+    return not (takes_back(text) or is_greeting(text) or is_no_answer(text, question, reply, opening))
 
 
 def _close(requests: list[Request]) -> None:

@@ -118,10 +118,10 @@ class Lines:
     taken: list[Line] = field(default_factory=list)
     more: str = ""  # what is said of those there was no room for
 
-    def take(self, room: int, count: Counter) -> int:
+    def take(self, room: int, count: Counter, whole: bool = False) -> int:
         """Take lines while they fit into the room; the tokens used. Three that do not fit end it.
 
-        Where nothing fits at all, the first is cut.
+        Where nothing fits at all, the first is cut, if it need not stay `whole`.
         """
         used, heading = 0, 0 if self.taken else count(f"\n\n## {self.title}\n")
         misses: list[Line] = []
@@ -134,7 +134,7 @@ class Lines:
                 misses.append(line)
             if len(misses) == 3 or used >= room:
                 break
-        if misses and not self.taken and room - heading >= _WORTH_A_CUT:
+        if misses and not (self.taken or whole) and room - heading >= _WORTH_A_CUT:
             first = misses.pop(0)
             self.taken.append(first._replace(text=fitting(first.text, room - heading - 2, count) + " …"))
             used = count(self.taken[0].text) + 1 + heading

@@ -52,12 +52,12 @@ _CHANGING = set_of(
 _READING = set_of(
     """get list search find read lookup look check fetch query show view describe count calculate compute think
     inspect browse load retrieve validate verify glob grep ls cat status history explain compare estimate wait
-    poll web"""
+    poll web track trace monitor preview scan detect analyze analyse"""
 )
 _LOOKED = {
     **dict.fromkeys(("get", "fetch", "show", "view", "describe", "query", "lookup", "retrieve"), "Looked up"),
     **{"list": "Listed", "search": "Searched", "find": "Searched", "check": "Checked", "count": "Counted"},
-    **{"calculate": "Calculated", "verify": "Verified", "compare": "Compared"},
+    **{"calculate": "Calculated", "verify": "Verified", "compare": "Compared", "track": "Tracked"},
 }
 PERSON_KEY = re.compile(
     r"(?i)(?:user|customer|client|member|account|guest|patient|employee|person|contact|subscriber)_?(?:id|name|no|number)?$"
