@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import re
-from typing import Any
 
 import pytest
 
@@ -13,7 +11,7 @@ from compaction.facts import gather, requests_of
 from compaction.requests import Said, requests_in
 from tests.compaction.test_offline import sections
 from tests.compaction.test_told import step
-from tests.compaction.transcripts import reply, user
+from tests.compaction.transcripts import reply, stored, user
 from viewer.store.demo import support
 
 GIFT = "B-52266 is a gift, may I add a card? Best, Chiara"
@@ -55,18 +53,8 @@ def test_what_answers_stays_an_answer(opening: str, question: str, typed: str) -
     assert answers(opening, question, typed) == [typed]
 
 
-def _demo() -> list[Message]:
-    rows = []
-    for row in support.session().rows:
-        calls: Any = row.get("tool_calls")
-        calls = {"tool_calls": json.loads(calls) if isinstance(calls, str) else calls} if calls else {}
-        ids = {"tool_call_id": row["tool_call_id"]} if row.get("tool_call_id") else {}
-        rows.append({"role": row["role"], "content": row.get("content"), **calls, **ids})
-    return rows
-
-
 def test_no_customer_of_the_demo_answers_for_another() -> None:
-    rows = _demo()
+    rows = [stored(row) for row in support.session().rows]
     requests = requests_of(gather(rows, tuple(range(len(rows)))).turns, ())
     answered = [(request.opening, answer) for request in requests for _, _, answer in request.answers]
     assert len(answered) > 40

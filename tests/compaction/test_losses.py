@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -12,17 +11,8 @@ from hypothesis import given, settings
 import compaction
 from compaction import Message, Policy, offline, sentences
 from compaction.survival import survival_of
-from tests.compaction.transcripts import call, count, handoff, reply, result, transcripts, user
+from tests.compaction.transcripts import call, count, handoff, reply, result, stored, transcripts, user
 from viewer.store.demo import stocktaking, support
-
-
-def _message(row: dict[str, Any]) -> Message:
-    message: Message = {"role": row["role"], "content": row["content"]}
-    if row.get("tool_calls"):
-        message["tool_calls"] = json.loads(row["tool_calls"])
-    if row.get("tool_call_id"):
-        message["tool_call_id"] = row["tool_call_id"]
-    return message
 
 
 def _everything(messages: list[Message]) -> str:
@@ -38,14 +28,14 @@ def _compacted(messages: list[Message], summary: str = "") -> compaction.Result:
 
 @pytest.fixture(scope="module")
 def warehouses() -> compaction.Result:
-    messages = [_message(row) for row in stocktaking.session().rows]
+    messages = [stored(row) for row in stocktaking.session().rows]
     return _compacted(messages, "Ghent North and Ghent Harbour were counted; bins 1-02 and 4-02 of Ghent North differ.")
 
 
 @pytest.mark.parametrize("every", [3, 1_000_000])
 def test_order_numbers_that_leave_the_context_are_counted_as_lost(every: int) -> None:
     """Customers name them, and the summary keeps one in three, or none at all."""
-    messages = [_message(row) for row in support.session().rows]
+    messages = [stored(row) for row in support.session().rows]
     named = list(dict.fromkeys(re.findall(r"B-\d{5}", _everything(messages))))[every - 1 :: every]
     done = _compacted(messages, f"Orders dealt with: {', '.join(named) or 'many'}.")
     gone = _everything([done.plan.messages[i] for i in done.report.summarised])

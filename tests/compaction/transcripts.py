@@ -49,6 +49,16 @@ def result_item(id_: str, output: Any = "done") -> Message:
     return {"type": "function_call_output", "call_id": id_, "output": output}
 
 
+def stored(row: dict[str, Any]) -> Message:
+    """A row of a demo session as the engine reads it."""
+    message: Message = {"role": row["role"], "content": row["content"]}
+    if row.get("tool_calls"):
+        message["tool_calls"] = json.loads(row["tool_calls"])
+    if row.get("tool_call_id"):
+        message["tool_call_id"] = row["tool_call_id"]
+    return message
+
+
 def image(url: str = "data:image/png;base64,AAAA") -> dict[str, Any]:
     return {"type": "image_url", "image_url": {"url": url}}
 
