@@ -16,6 +16,7 @@ from . import wording
 from .code import called_in, defined_in
 from .deeds import COMMIT, ESCAPES, LONG_COMMAND, Deed, Kind, command_of, key_of, path_of, raw_command, shows
 from .lines import arguments_of, clip, legible_name, line_count, outcome, parsed, unwrapped
+from .made import made_by
 from .people import spoken
 from .secrets import redact
 
@@ -195,7 +196,7 @@ def _result(deed: Deed, detail: int, last: bool) -> str:
 def _told_change(work: Work, detail: int) -> str:
     """`Cancelled reservation XEHM4B for mia_li_3668: reason weather; updated flights: date 2 May, then date 3 May`."""
     went_well = [deed for deed, said in zip(work.deeds, work.troubles(), strict=True) if not said]
-    subjects = [wording.subject_of(deed.call.name, deed.arguments)[1] or _made(deed) for deed in went_well]
+    subjects = [wording.subject_of(deed.call.name, deed.arguments)[1] or made_by(deed) for deed in went_well]
     person = next((who for deed in went_well if (who := wording.person_in(deed.arguments) or deed.person)), "")
     parts: dict[str, list[str]] = {}
     for deed, subject in zip(went_well, subjects, strict=True):
@@ -203,7 +204,7 @@ def _told_change(work: Work, detail: int) -> str:
         details = [wording.details_of(deed.arguments, known, 2 * detail), _given(deed, known, detail)]
         told = ", ".join(filter(None, details)) + ("" if subject else _answer(deed))
         parts.setdefault(deed.call.name, []).append(told)
-    first = (next(filter(None, subjects), ""), person)
+    first = (" ".join([*dict.fromkeys(filter(None, subjects))][-MOST_THEN:]), person)
     sentences = (
         wording.sentence(
             name, *(first if not at else ("", "")), ", then ".join(list(filter(None, dict.fromkeys(told)))[-MOST_THEN:])
@@ -230,7 +231,7 @@ def in_short(works: Iterable[Work]) -> list[str]:
     for work in works:
         for deed, said in zip(work.deeds, work.troubles(), strict=True):
             if not said:
-                subject = wording.subject_of(deed.call.name, deed.arguments)[1] or _made(deed)
+                subject = wording.subject_of(deed.call.name, deed.arguments)[1] or made_by(deed)
                 person = wording.person_in(deed.arguments) or deed.person
                 things = found.setdefault(wording.sentence(deed.call.name, "", "", ""), {}).setdefault(person, [])
                 things += [subject] * (bool(subject) and subject not in things)
@@ -240,16 +241,6 @@ def in_short(works: Iterable[Work]) -> list[str]:
 def _of_person(pair: tuple[str, list[str]]) -> str:
     person, things = pair
     return f"{' '.join(things)} ({person})" if things and person else " ".join(things) or person or "once"
-
-
-_MADE = re.compile(r'"(\w*_?id|number|key)": ?"?([\w.#-]{2,60})')
-
-
-def _made(deed: Deed) -> str:
-    """The id a result gives to what was made, "" if it gives none."""
-    text = deed.outcome or ""
-    found = _MADE.search(text[:1_000]) if text.lstrip()[:1] == "{" else None
-    return found[2] if found and not wording.PERSON_KEY.search(found[1]) else ""
 
 
 def _answer(deed: Deed) -> str:

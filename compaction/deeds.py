@@ -55,7 +55,7 @@ LONG_COMMAND = 160  # characters of a command that name it
 
 @dataclass(slots=True)
 class Deed:
-    """One call and what came of it: `at` its place in the transcript."""
+    """One call and what came of it: `at` its place in the transcript, `named` the id a reply gives what it made."""
 
     call: Call
     kind: Kind
@@ -65,6 +65,7 @@ class Deed:
     flagged: bool = False
     person: str = ""
     day: date | None = None
+    named: str = ""
 
     def trouble(self) -> str:
         """What went wrong, "" if nothing did."""

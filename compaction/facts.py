@@ -25,6 +25,7 @@ from .code import Piece, code_names
 from .deeds import ESCAPES, Deed, kind_of, settle
 from .lines import clip, legible_name
 from .listed import names_in
+from .made import note_named
 from .messages import Call, Message
 from .names import Name
 from .people import Heard, day_of, people_of, spoken
@@ -178,6 +179,8 @@ def gather(messages: Sequence[Message], places: Sequence[int] = ()) -> Facts:
     deeds = list(_deeds(facts.turns))
     for deed in deeds:
         settle(deed)
+    asked = [turn.place for turn in facts.turns if turn.typed]
+    note_named(deeds, ((turn.place, turn.words) for turn in facts.turns if _is_reply(turn)), asked)
     facts.tools.update(legible_name(deed.call.name) for deed in deeds)
     facts.plan = newest_plan((d.call.name, d.call.arguments, d.outcome or "") for d in deeds if d.kind == "plan")
     facts.work = gathered(deed for deed in deeds if deed.kind not in ("plan", "thought"))
