@@ -33,9 +33,12 @@ def openers(rows: Sequence[LightRow], ours: Container[int]) -> tuple[list[int], 
         stamp = lost.get(own, own)
         if row.uid:
             stamp = named.setdefault((row.uid, row.handoff_key), stamp)
-        again = (row.handoff == "merged" or row.restated) and stamp in seen and _stands_alone(rows, index, found, first)
-        # Without names an agent marks nothing as superseded: what has such rows alone was undone, or taken back.
-        again = again or (row.state != "out" and not row.uid and stamp not in standing)
+        # What stands is not written again: of such words a later row is a copy. Without names an agent marks nothing as
+        # superseded: what has rows at (0,0) alone was undone, or taken back.
+        merged = row.handoff == "merged" or row.restated
+        again = row.state != "out" and not row.uid
+        again = again or (merged and stamp in seen and _stands_alone(rows, index, found, first))
+        again = again and stamp not in standing
         before = newest.get(row.handoff_key)
         if before is not None and first[_told(row)] == index and _is_inside_a_block(rows, index, before, found, first):
             stamp = lost[own] = (row.handoff_key, rows[before].time)
