@@ -276,7 +276,7 @@ class _Reading:
 
         It was not if the head of the next compaction is what was said first since.
         """
-        if self._head_stayed(handoff, later):
+        if self._head_stayed(handoff, later) or self._head_was_written_anew(later):
             return False, False
         undone = {self.write_of.get(row.id, 0) for row in later if row.handoff and self._is_known_as_undone(row)}
         later = [row for row in later if self.write_of.get(row.id) not in undone]
@@ -302,6 +302,17 @@ class _Reading:
             return bool(stayed)
         appended = {(row.role, row.time) for row in self.rows.values() if row.id not in self.write_of}
         return any((row.role, row.time) not in appended for row in stayed)
+
+    def _head_was_written_anew(self, later: Sequence[LightRow]) -> bool:
+        """Whether the agent wrote its transcript anew since, without the last of the generation: an undo would have
+        brought that back, too. What it found in context is deleted, or said again; what it did not is still stored.
+        """
+        first = next((row for row in later if row.handoff or row.id in self.anew), None)
+        known = [row for row in self.context() if row.state == "under" and row.id in self.chains.root]
+        if first is None or first.id not in self.anew or not known:
+            return False
+        written = [row for row in later if self.write_of.get(row.id) == first.id]
+        return not any(known[-1].uid in (row.uid, *row.absorbed) for row in written)
 
     def _is_known_as_undone(self, handoff: LightRow) -> bool:
         ours = self.ours.get(handoff.id)
