@@ -146,11 +146,16 @@ class Past:
         return [found]
 
     def merged(self, row: LightRow, first: int, taken: Collection[int]) -> list[int]:
-        """The messages from `first` on that were merged into a row; what somebody else said in between was not."""
+        """The messages from `first` on that were merged into a row; what somebody else said in between was not.
+
+        A request that was put behind a tail stands before what was said last.
+        """
         places = [first]
+        newest = sorted(islice(self._standing(len(self.messages) - 1, -1), _NEAR))
         while self._says_more(row, places):
             behind = places[-1] + 1
             near = [*islice(self._standing(behind, 1), _NEAR), *range(behind, min(behind + _NEAR, len(self.messages)))]
+            near += [place for place in newest if place >= behind]
             said = (each for each in near if each not in taken and self._says_all(row, [*places, each]))
             following = next(said, None)
             if following is None:
