@@ -28,9 +28,10 @@ SESSION = "story"
 
 
 def of_the_agent(story: dict[str, Any]) -> list[dict[str, Any]]:
-    """The newest compaction, or the one whose undo went wrong, if it is the agent's."""
+    """The newest compaction, or the one whose undo went wrong, if it is the agent's and its handoff is still there."""
+    stored = {row["id"] for row in story["rows"]["messages"]}
     newest = [each for each in story["compactions"] if not each["undone"] or each["handoff_id"] == story["undone_last"]]
-    return [each for each in newest[-1:] if not each["known"]]
+    return [each for each in newest[-1:] if not each["known"] and each["handoff_id"] in stored]
 
 
 def recorded(paths: list[Path]) -> pytest.MarkDecorator:

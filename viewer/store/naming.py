@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from .alignment import STEP, LightRow, may_be_head, related
 from .known import KnownBlock
-from .placing import Past, runs, with_results
+from .placing import Past, runs
 
 _BESIDE = 3  # rows on each side of a name that have to be named, too: by chance that is one time in 64 for each
 _LONGEST = 1e-3  # seconds between the first and the last row of one write: a microsecond each
@@ -290,7 +290,7 @@ class _Naming:
         told = [at not in lost or at in said for at in range(len(write.rows))]
         for run in runs(told, write.rows) if write.known is None else ():
             said |= self.past.placed(write.rows, run, said)
-        said = with_results(write.rows, said, write.said)
+        said = self.past.with_results(write.rows, said, write.said)
         if write.handoff:
             said |= self.past.pulled(write.rows, said)
         if (sure or 0 in said) and not any(row.id in self.opening for row in write.rows):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, insort
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, pairwise
 from typing import NamedTuple
@@ -116,6 +116,30 @@ class Past:
                 found |= {} if place is None else {at: [place]}
         return found
 
+    def with_results(
+        self, rows: Sequence[LightRow], said: Mapping[int, list[int]], kept: Mapping[int, list[int]]
+    ) -> dict[int, list[int]]:
+        """What the rows say, but for calls with results that are new, and for those: ids of calls may come again. What
+        was said without calls, before such were merged into its row, stays.
+        """
+        found = dict(said)
+        turn: list[int] = []
+        for at, row in [*enumerate(rows), (len(rows), None)]:
+            if row is not None and row.role == "tool":
+                turn.append(at)
+                continue
+            if any(each not in found for each in turn):
+                for each in turn:
+                    if each not in kept and self._are_called(found.get(each, ())):
+                        found.pop(each, None)
+            turn = [at] if row is not None and row.calls else []
+        return found
+
+    def _are_called(self, places: Iterable[int]) -> bool:
+        """Whether one of these messages is a result, or has calls."""
+        said = [self.messages[place].alone for place in places]
+        return any(each.role == "tool" or each.calls for each in said)
+
     def _along(self, rows: Sequence[LightRow], run: Sequence[int], edge: int, step: int, sure: bool) -> _Line:
         said: dict[int, list[int]] = {}
         passed = 0
@@ -210,24 +234,6 @@ def runs(placed: Sequence[bool], rows: Sequence[LightRow]) -> Iterator[range]:
             yield range(left + 1, right)
 
 
-def with_results(
-    rows: Sequence[LightRow], said: Mapping[int, list[int]], kept: Mapping[int, list[int]]
-) -> dict[int, list[int]]:
-    """What the rows say, but for calls with results that are new, and for those: ids of calls may come again."""
-    found = dict(said)
-    turn: list[int] = []
-    for at, row in [*enumerate(rows), (len(rows), None)]:
-        if row is not None and row.role == "tool":
-            turn.append(at)
-            continue
-        if any(each not in found for each in turn):
-            for each in turn:
-                if each not in kept:
-                    found.pop(each, None)
-        turn = [at] if row is not None and row.calls else []
-    return found
-
-
 def _may_say(row: LightRow, message: Message) -> bool:
     return any(_agree(row, each) for each in (message.newest, message.alone))
 
@@ -238,7 +244,8 @@ def _says_the_same(row: LightRow, message: Message) -> bool:
 
 def _agree(copy: LightRow, source: LightRow) -> bool:
     """Whether role, ids, calls and words let the one be a copy of the other."""
-    if not may_pair(copy, source) or copy.calls not in ("", source.calls):
+    goes_on = bool(source.text) and not source.calls and copy.text == source.text  # with calls that stand nowhere alone
+    if not may_pair(copy, source) or not (goes_on or copy.calls in ("", source.calls)):
         return False
     if copy.role == "tool" and copy.text.startswith(_SHORTENED):
         return True
