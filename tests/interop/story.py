@@ -280,6 +280,7 @@ class Story:
         made.undone, made.noted = True, undoing.known(outlook)
         self.ledger.undone |= set(undoing.block_ids)
         made.known = replace(made.known, undone=True) if made.known else None
+        self.ledger.back -= self._summarised_again()
         self.counts[f"undone ({made.by})"] += 1
         faults = undo_faults(expected, self.rows(live=True), self.ledger)
         self.load()
@@ -299,6 +300,20 @@ class Story:
             if places and max(places) >= made.said
         ]
         return [*kept, *since]
+
+    def _summarised_again(self) -> set[int]:
+        """What our compactions summarised that are in context. It was taken back at most out of a block of an agent
+        that did not know of them; with that block undone, the summary in context stands for it again.
+        """
+        live = {row.id for row in self.rows(live=True)}
+        return {
+            at
+            for each in self.compacted
+            if each.known and each.handoff_id in live
+            for row, places in zip(each.before, each.carried, strict=True)
+            if row.id not in each.known.copies.values()
+            for at in places
+        }
 
     def _refused(self, made: Compacted, why: str) -> list[Fault]:
         newest = made is [each for each in self.compacted if not each.undone][-1]
