@@ -195,13 +195,13 @@ class _Reading:
         if write := self.write_of.get(handoff.id):
             told = list(takewhile(lambda row: self.write_of.get(row.id, write) == write, told))
             pending = [*takewhile(lambda row: self.write_of.get(row.id, write) == write, reversed(pending))][::-1]
-        opening = uids.head_of(pending, known, (), handoff)
+        opening = uids.head_of(pending, known, (), handoff, self.taken_back)
         behind, unseen = uids.Tail(handoff, told, known, opening).block(carried=carried, last=last)
-        opening = uids.head_of(pending, known, behind, handoff)
+        opening = uids.head_of(pending, known, behind, handoff, self.taken_back)
         behind = [*behind, *unseen]
         if not opening and not any(known.get(row.uid, row.id) < handoff.id for row in (handoff, *behind)):
             return [], []
-        return [*uids.unseen_before(self.pending, known, opening, behind), *opening], behind
+        return [*uids.unseen_before(pending, known, opening, behind), *opening], behind
 
     def context(self) -> list[LightRow]:
         """The rows of the generation since it was last written anew without a summary."""

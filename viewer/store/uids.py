@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import accumulate, dropwhile, takewhile
 from typing import Any
 
@@ -35,10 +35,15 @@ def absorbed(stored: Any) -> tuple[str, ...]:
 
 
 def head_of(
-    pending: Sequence[LightRow], known: Mapping[str, int], tail: Iterable[LightRow], handoff: LightRow
+    pending: Sequence[LightRow],
+    known: Mapping[str, int],
+    tail: Iterable[LightRow],
+    handoff: LightRow,
+    taken_back: Collection[int] = (),
 ) -> list[LightRow]:
     """The rows at the end of `pending` that belong to the block of the handoff behind them: copies, by their names, in
-    the order of their messages, and none that the tail has too. Copies before those were written anew earlier.
+    the order of their messages, and none that the tail has too. Copies before those were written anew earlier. Of
+    rows `taken_back` it is known.
     """
     kept, before, pulled = {row.uid for row in tail if not row.restated}, float("inf"), False
     head: list[LightRow] = []
@@ -46,7 +51,8 @@ def head_of(
         message = known.get(row.uid, row.id)
         if message >= row.id or row.uid in kept:
             break
-        if handoff.state == "live" != row.state and (row.state == "under" or not head):
+        may_be_out = head or row.id in taken_back
+        if handoff.state == "live" != row.state and (row.state == "under" or not may_be_out):
             break  # of a head in context the first may have been taken back
         if not (row.handoff or row.restated):
             if message >= before:
