@@ -75,10 +75,17 @@ class _Write:
     stamped: bool = False  # whether something was said in it that has lost its time
 
 
-def _stamped(moments: Mapping[int, float]) -> set[int]:
-    """The rows that have the moment of a write, whether or not they were inserted by it: another row has the next."""
-    order = sorted(set(moments.values()))
-    at_once = {each for pair in pairwise(order) if pair[1] - pair[0] < STEP for each in pair}
+def _stamped(rows: Sequence[LightRow], moments: Mapping[int, float]) -> set[int]:
+    """The rows that have the moment of a write, whether or not they were inserted by it: another row has the next, or
+    the one that is due as many rows behind.
+    """
+    at = {moments[row.id]: place for place, row in reversed([*enumerate(rows)])}
+    at_once = {
+        each
+        for pair in pairwise(sorted(at))
+        if pair[1] - pair[0] < STEP * max(1, at[pair[1]] - at[pair[0]])
+        for each in pair
+    }
     return {row_id for row_id, moment in moments.items() if moment in at_once}
 
 
@@ -92,7 +99,7 @@ class _Naming:
         sure: Sequence[bool],
     ) -> None:
         self.rows, self.moments, self.opening, self.sure = rows, moments, opening, sure
-        self.stamped = _stamped(moments)
+        self.stamped = _stamped(rows, moments)
         self.of_block = {row_id: block for block in ours.values() for row_id in (block.handoff_id, *block.copies)}
         self.past = Past()
         self.of: dict[int, list[int]] = {}  # row id -> places in `messages`
@@ -261,7 +268,7 @@ class _Naming:
                 write.lost.add(place)  # it kept the time of a summary that it was merged with
         elif self._is_stamped(row):
             write.anchor = place
-            write.stamped = write.stamped or not (row.handoff or row.scaffold)
+            write.stamped = write.stamped or not (row.handoff or row.scaffold or (row.role == "user" and not place))
             write.handoff = write.handoff or bool(row.handoff)
             write.lost.add(place)
         elif not row.time or self._is_soon(row):
