@@ -19,14 +19,14 @@ from collections import ChainMap
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
-from itertools import chain, pairwise, takewhile
+from itertools import pairwise, takewhile
 
 from . import uids
 from .alignment import LightRow, Pair, with_telling_times
 from .blocks import Block, first_kept, had_no_user, is_typed, shorter, slipped
 from .chains import Chains
 from .history_types import Boundary, Entry, History
-from .known import KnownBlock, Undone, borne_out, still_out
+from .known import KnownBlock, Noted, Undone, borne_out
 from .naming import Named, named, own_name
 from .openers import Stamp, openers
 
@@ -39,14 +39,14 @@ def build(
     Of the `known` blocks, those that the rows do not bear out any more are left aside. `undone` are handoffs of
     blocks that are known to have been undone, whoever wrote them.
     """
-    ours, undone = borne_out(known, rows), still_out(undone or {}, rows)
-    openings, carried = openers(rows, {*ours, *undone})
+    noted = borne_out(known, undone or {}, rows)
+    openings, carried = openers(rows, {*noted.ours, *noted.undone})
     stamps = {row.id: (row.handoff_key, row.time) for row in rows if row.handoff}
     moments = {row.id: row.time for row in rows}
-    told = named(with_telling_times(rows), moments, ours, {rows[index].id for index in openings})
+    told = named(with_telling_times(rows), moments, noted.ours, {rows[index].id for index in openings})
     rows = told.rows
-    reading = _Reading(stamps, carried, ours, {row.id: row for row in rows}, moments, undone, told)
-    opening = _one_a_write([rows[index] for index in openings], told.write_of, stamps, {*ours, *undone})
+    reading = _Reading(stamps, carried, noted, {row.id: row for row in rows}, moments, told)
+    opening = _one_a_write([rows[index] for index in openings], told.write_of, stamps, {*noted.ours, *noted.undone})
     openings = [index for index in openings if rows[index].id in opening]
     reading.pending.extend(rows[: openings[0]] if openings else rows)
     for index, end in pairwise([*openings, len(rows)]):
@@ -98,22 +98,15 @@ class _Reading:
         self,
         stamps: Mapping[int, Stamp],
         carried: set[Stamp],
-        ours: Mapping[int, KnownBlock],
+        noted: Noted,
         rows: Mapping[int, LightRow],
         moments: Mapping[int, float],
-        undone: Mapping[int, Undone],
         told: Named,
     ) -> None:
         self.stamps = stamps  # of handoff rows, with their times as stored
-        self.undone = undone
         self.write_of, self.anew = told.write_of, told.anew  # rows without names of the owner's, by their times
         self.carried = carried
-        self.ours = ours
-        # Rows of blocks of which all rows are known.
-        self.noted = {*chain(*(block.copies for block in ours.values()), *(each.block for each in undone.values()))}
-        self.taken_back = {*chain(*(each.taken_back for each in undone.values()))}
-        # Rows that a block of ours which stands was made from: they were in context then, so theirs was not undone.
-        self.our_sources = {source for block in ours.values() if not block.undone for source in block.copies.values()}
+        self.noted, self.ours, self.undone = noted, noted.ours, noted.undone
         self.rows = rows
         self.names = uids.Names(rows, moments)
         self.chains = Chains()
@@ -137,7 +130,7 @@ class _Reading:
 
     def _not_noted(self, after: Sequence[LightRow]) -> list[LightRow]:
         """The rows behind a handoff up to the first of a block of which all rows are known."""
-        return list(takewhile(lambda row: row.id not in self.noted, after))
+        return list(takewhile(lambda row: row.id not in self.noted.in_blocks, after))
 
     def _left(self, handoff: LightRow, after: Sequence[LightRow]) -> list[LightRow]:
         """The rows of a block that is known to have been undone, or what is left of one where rows that its copies were
@@ -146,7 +139,7 @@ class _Reading:
         ours = self.ours.get(handoff.id)
         block = self.undone.get(handoff.id, Undone()).block
         noted = [row for row in (*self.pending, handoff, *after) if row.id in block]
-        if noted and not any(row.id in self.our_sources for row in noted):
+        if noted and not any(row.id in self.noted.in_context for row in noted):
             return noted
         if self.stamps[handoff.id] in self.carried or (ours is None and handoff.id in self.write_of):
             return []
@@ -195,9 +188,9 @@ class _Reading:
         if write := self.write_of.get(handoff.id):
             told = list(takewhile(lambda row: self.write_of.get(row.id, write) == write, told))
             pending = [*takewhile(lambda row: self.write_of.get(row.id, write) == write, reversed(pending))][::-1]
-        opening = uids.head_of(pending, known, (), handoff, self.taken_back)
+        opening = uids.head_of(pending, known, (), handoff, self.noted.taken_back)
         behind, unseen = uids.Tail(handoff, told, known, opening).block(carried=carried, last=last)
-        opening = uids.head_of(pending, known, behind, handoff, self.taken_back)
+        opening = uids.head_of(pending, known, behind, handoff, self.noted.taken_back)
         behind = [*behind, *unseen]
         if not opening and not any(known.get(row.uid, row.id) < handoff.id for row in (handoff, *behind)):
             return [], []
@@ -244,7 +237,7 @@ class _Reading:
         """Whether a block was undone: it stands wholly at (0,0), nobody carried its handoff on, and it was not just
         taken back row by row, which brings nothing from before it into context.
         """
-        if any(row.state != "out" or row.id in self.our_sources for row in block.rows):
+        if any(row.state != "out" or row.id in self.noted.in_context for row in block.rows):
             return False
         if handoff.id in self.ours:
             return self.ours[handoff.id].undone
@@ -327,7 +320,7 @@ class _Reading:
     def _stands(self, handoff: LightRow, block: Block) -> None:
         copies, of = [*block.head, *block.tail], self.chains.of
         if handoff.id not in self.write_of and any(source.uid == copy.uid != "" for copy, source in copies):
-            self._summarise(slipped([row for row in self.generation if row.id not in self.taken_back], block))
+            self._summarise(slipped([row for row in self.generation if row.id not in self.noted.taken_back], block))
         before = self._before({source.id for _, source in copies})
         kept = dict.fromkeys(message for _, source in copies for message in of(source.id))
         away = dict.fromkeys(message for row in before for message in of(row.id) if message not in kept)

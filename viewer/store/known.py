@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import NamedTuple
 
 from .alignment import LightRow
@@ -37,16 +38,41 @@ class KnownBlock:
     undone: bool
 
 
-def borne_out(known: Iterable[KnownBlock], rows: Sequence[LightRow]) -> dict[int, KnownBlock]:
-    """Those blocks that these rows still are, by handoff; of two that claim one handoff, the later in `known`."""
+class Noted(NamedTuple):
+    """What is known for certain of a session's compactions, by handoff, and what follows for its rows, by id: those
+    that are `in_blocks` of which every row is known; those that were `taken_back` when a compaction before which they
+    stood was undone; those that were `in_context` when we compacted, whatever their states are now.
+    """
+
+    ours: dict[int, KnownBlock]
+    undone: dict[int, Undone]
+    in_blocks: set[int]
+    taken_back: set[int]
+    in_context: set[int]
+
+
+def borne_out(known: Iterable[KnownBlock], undone: Mapping[int, Undone], rows: Sequence[LightRow]) -> Noted:
+    """What these rows bear out. Of two blocks that claim one handoff, the later in `known` counts; one whose handoff
+    was deleted still tells what it was made from. Of a compaction that was undone the handoff alone is left where rows
+    of its block are in context again.
+    """
     by_id = {row.id: row for row in rows}
-    return {block.handoff_id: block for block in known if _is_there(block, by_id)}
-
-
-def still_out(undone: Mapping[int, Undone], rows: Sequence[LightRow]) -> dict[int, Undone]:
-    """What was undone, by handoff: the handoff alone where rows of the block are in context again."""
+    blocks = list(known)
+    ours = {block.handoff_id: block for block in blocks if _is_there(block, by_id)}
     kept = {row.id for row in rows if row.state != "out"}
-    return {handoff: Undone() if kept.intersection(each.block) else each for handoff, each in undone.items()}
+    out = {handoff: Undone() if kept.intersection(each.block) else each for handoff, each in undone.items()}
+    return Noted(
+        ours,
+        out,
+        {*chain(*(block.copies for block in ours.values()), *(each.block for each in out.values()))},
+        {*chain(*(each.taken_back for each in out.values()))},
+        {
+            source
+            for block in blocks
+            if not block.undone and (block.handoff_id in ours or block.handoff_id not in by_id)
+            for source in block.copies.values()
+        },
+    )
 
 
 def _is_there(block: KnownBlock, rows: Mapping[int, LightRow]) -> bool:
