@@ -81,6 +81,13 @@ def test_each_message_once_with_its_fullest_text(story: dict[str, Any], store: S
     assert history_faults(shown, rows(tmp_path), ledger_of(story)) == []
 
 
+@recorded([path for path in RECORDED if path.stem.endswith("undo-refused")])
+def test_undo_is_offered_where_the_rows_tell_what_it_brings_back(story: dict[str, Any], store: Store) -> None:
+    undoing = undoing_from_history(SESSION, history_of(store, story)[0], story["undone_last"])
+    with open_store(store) as reader:
+        assert check_undo(reader, undoing).refusal == ""
+
+
 @recorded([path for path in RECORDED if of_the_agent(load(path))])
 def test_undo_puts_back_what_was_live(story: dict[str, Any], store: Store, tmp_path: Path) -> None:
     """Only where rows have no names it may be refused."""

@@ -43,7 +43,7 @@ def build(
     openings, carried = openers(rows, {*noted.ours, *noted.undone})
     stamps = {row.id: (row.handoff_key, row.time) for row in rows if row.handoff}
     moments = {row.id: row.time for row in rows}
-    told = named(with_telling_times(rows), moments, noted.ours, {rows[index].id for index in openings})
+    told = named(with_telling_times(rows), moments, noted, {rows[index].id for index in openings})
     rows = told.rows
     reading = _Reading(stamps, carried, noted, {row.id: row for row in rows}, moments, told)
     opening = _one_a_write([rows[index] for index in openings], told.write_of, stamps, {*noted.ours, *noted.undone})

@@ -17,7 +17,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from .alignment import STEP, LightRow, may_be_head, related
-from .known import KnownBlock
+from .known import KnownBlock, Noted
 from .placing import Past, runs
 
 _BESIDE = 3  # rows on each side of a name that have to be named, too: by chance that is one time in 64 for each
@@ -43,11 +43,9 @@ class Named(NamedTuple):
     is_open: bool = False
 
 
-def named(
-    rows: Sequence[LightRow], moments: Mapping[int, float], ours: Mapping[int, KnownBlock], opening: Collection[int]
-) -> Named:
-    """The rows with names. `moments` are their times as stored; in the rows a time that tells nothing is 0. `opening`
-    are the handoffs that were not carried along.
+def named(rows: Sequence[LightRow], moments: Mapping[int, float], noted: Noted, opening: Collection[int]) -> Named:
+    """The rows with names. `moments` are their times as stored; in the rows a time that tells nothing is 0. Of `noted`
+    blocks it is known where they end. `opening` are the handoffs that were not carried along.
 
     Names that the owner gave hold. A file that grew into schema 31 has others, of which one in 64 looks given: where
     one of the rows beside it was not, it proves nothing, and rows of one name are all that such names tell.
@@ -57,7 +55,7 @@ def named(
     if all(sure):
         return Named(list(rows), {}, set())
     rows = [replace(row, named=False) if row.named and not sure[at] else row for at, row in enumerate(rows)]
-    return _Naming(rows, moments, ours, opening, sure).read()
+    return _Naming(rows, moments, noted, opening, sure).read()
 
 
 @dataclass(slots=True)
@@ -94,13 +92,15 @@ class _Naming:
         self,
         rows: Sequence[LightRow],
         moments: Mapping[int, float],
-        ours: Mapping[int, KnownBlock],
+        noted: Noted,
         opening: Collection[int],
         sure: Sequence[bool],
     ) -> None:
         self.rows, self.moments, self.opening, self.sure = rows, moments, opening, sure
         self.stamped = _stamped(rows, moments)
-        self.of_block = {row_id: block for block in ours.values() for row_id in (block.handoff_id, *block.copies)}
+        self.of_block = {row_id: block for block in noted.ours.values() for row_id in (block.handoff_id, *block.copies)}
+        self.handoff_of = {row_id: handoff_id for handoff_id, each in noted.undone.items() for row_id in each.block}
+        self.handoff_of |= {row_id: block.handoff_id for row_id, block in self.of_block.items()}
         self.past = Past()
         self.of: dict[int, list[int]] = {}  # row id -> places in `messages`
         self.at: dict[tuple[str, float], list[LightRow]] = defaultdict(list)
@@ -142,9 +142,9 @@ class _Naming:
         """Whether a row was inserted with the write before it."""
         write = self.write
         assert write
-        block = self.of_block.get(row.id)
-        if block or write.known:
-            return block is write.known
+        known = {self.handoff_of.get(each.id) for each in (row, write.rows[0])}
+        if known != {None}:
+            return len(known) == 1
         if self._fits(row):
             return True
         if earlier is not None:
@@ -219,6 +219,8 @@ class _Naming:
         places = self.of.get(earlier.id, [])
         if not places or places[0] > write.last:
             return True
+        if len(write.rows) - 1 not in write.lost and row.time > write.rows[-1].time > 0:
+            return True  # the older of two may be known by rows of later blocks alone
         newest = len(write.rows) - 1
         said = [place for at, each in write.said.items() if at != newest for place in each]
         if write.rows[-1].role == "user" and places[0] > max(said, default=-1):
@@ -239,7 +241,7 @@ class _Naming:
 
     def _begins(self, row: LightRow, earlier: LightRow | None) -> bool:
         return (
-            row.id in self.of_block
+            row.id in self.handoff_of
             or bool(row.handoff)
             or row.of_compaction
             or earlier is not None
