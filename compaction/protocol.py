@@ -67,7 +67,12 @@ SYNTHETIC_USER_STARTS = (
     WARNING_START,
 )
 # Of these, the ones that only a compaction writes.
-NO_USER_START = "Continue from the compressed"  # where nothing that a person typed was in context (0.22)
+NO_USER_START = "Continue from the compressed"  # where nothing that a person typed was in context
+NO_USER_MARKERS = (  # whole: 0.19 to 0.22, and 0.18
+    f"{NO_USER_START} conversation context above. This marker exists because no human user turn was available.",
+    f"{NO_USER_START} conversation context above. This marker exists because the compacted transcript contained no "
+    "preserved user turn.",
+)
 COMPACTION_STARTS = ("[Your active task list", "[Planning state", "[Skills pruned", NO_USER_START)
 # Behind this line stands a request that a person typed and that is not answered yet, repeated behind a summary.
 RESTATED_START = "[STILL IN PROGRESS"

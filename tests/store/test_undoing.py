@@ -222,6 +222,7 @@ def test_what_would_come_back_without_its_call_or_result_is_refused(
     [
         ("a new question", True),
         ("Continue from the compressed conversation context above. This marker", False),
+        ("Continue from the compressed conversation context above. This marker\n\na new question", True),
         ("[STILL IN PROGRESS — this is the active request.]\nFix it.", False),
     ],
 )

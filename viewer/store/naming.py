@@ -16,6 +16,8 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import NamedTuple
 
+from compaction.protocol import NO_USER_MARKERS
+
 from .alignment import STEP, LightRow, may_be_head, related
 from .known import KnownBlock, Noted
 from .placing import Past, runs
@@ -85,6 +87,13 @@ def _stamped(rows: Sequence[LightRow], moments: Mapping[int, float]) -> set[int]
         for each in pair
     }
     return {row_id for row_id, moment in moments.items() if moment in at_once}
+
+
+def _typed_in(row: LightRow) -> LightRow | None:
+    """A row with what was typed in it, where that was merged into a marker that only a compaction writes."""
+    marker = next((marker for marker in NO_USER_MARKERS if row.of_compaction and row.text.startswith(marker)), None)
+    text = "" if marker is None else row.text[len(marker) :].strip()
+    return replace(row, text=text, scaffold=False, of_compaction=False) if text else None
 
 
 class _Naming:
@@ -295,13 +304,15 @@ class _Naming:
         for at, places in said.items() if write.known is None else ():
             said[at] = self.past.merged(write.rows[at], places[0], taken)
         sure = 0 in write.said or write.rows[0].of_compaction
-        lost = write.lost | {at for at, row in enumerate(write.rows) if row.id in self.stamped}
-        told = [at not in lost or at in said for at in range(len(write.rows))]
-        for run in runs(told, write.rows) if write.known is None else ():
-            said |= self.past.placed(write.rows, run, said)
-        said = self.past.with_results(write.rows, said, write.said)
+        typed = {at: row for at, row in enumerate(map(_typed_in, write.rows)) if row is not None}
+        rows = [typed.get(at, row) for at, row in enumerate(write.rows)]
+        lost = {*write.lost, *typed, *(at for at, row in enumerate(rows) if row.id in self.stamped)}
+        told = [at not in lost or at in said for at in range(len(rows))]
+        for run in runs(told, rows) if write.known is None else ():
+            said |= self.past.placed(rows, run, said)
+        said = self.past.with_results(rows, said, write.said)
         if write.handoff:
-            said |= self.past.pulled(write.rows, said)
+            said |= self.past.pulled(rows, said)
         if (sure or 0 in said) and not any(row.id in self.opening for row in write.rows):
             self.anew.add(write.rows[0].id)
         stays = write.known is None and any(
@@ -322,12 +333,16 @@ class _Naming:
 
     def _settle(self, row: LightRow, places: list[int], *, back: bool = False) -> None:
         """Give a row the names of what it says, a name of its own where that is new."""
-        if row.handoff == "standalone" or row.of_compaction:
+        typed = _typed_in(row)
+        if row.handoff == "standalone" or (row.of_compaction and typed is None):
             self.found.append(replace(row, uid=self._name(row), absorbed=()))
             return
         places = places or [len(self.past.messages)]
-        self._carry(row, places, back=back)
+        self._carry(typed or row, places, back=back)
         names = [self.past.messages[place].name for place in places]
+        if typed is not None:
+            self.found.append(replace(row, uid=self._name(row), absorbed=tuple(names)))
+            return
         self.found.append(replace(row, uid=names[0], absorbed=tuple(names[1:])))
 
     def _name(self, row: LightRow) -> str:

@@ -167,9 +167,11 @@ def _counted(count: int) -> str:
 
 
 def _is_the_agents(row: engine.Message) -> bool:
+    content = row.get("content")
+    typed = protocol.without_marker(content) if isinstance(content, str) else content
     return (
         protocol.is_handoff(row)
-        or (row["role"] == "user" and not engine.is_typed(row))
+        or (row["role"] == "user" and not engine.is_typed({**row, "content": typed}))
         or (protocol.restated(engine.said(row.get("content"))) is not None)
     )
 
