@@ -48,6 +48,8 @@ class Past:
     def __init__(self) -> None:
         self.messages: list[Message] = []
         self.alike: dict[tuple[str, ...], list[int]] = defaultdict(list)
+        self.behind: dict[int, int] = {}  # place -> place of what the row behind its newest row says
+        self.last = -1  # place of what the newest row says
         self.all = False  # whether messages count that were taken back
 
     def carry(self, row: LightRow, name: str, places: list[int], *, back: bool = False) -> None:
@@ -58,6 +60,9 @@ class Past:
             message = self.messages[place]
             message.newest = row
             message.standing = not back and (message.standing or row.state != "out")
+        if row.state != "out":
+            self.behind[self.last] = places[0]
+            self.last = places[-1]
         alike = self.alike[_words(row)] if len(places) == 1 else []
         if places[0] not in alike[-1:]:
             insort(alike, places[0])
@@ -175,14 +180,14 @@ class Past:
     def merged(self, row: LightRow, first: int, taken: Collection[int]) -> list[int]:
         """The messages from `first` on that were merged into a row; what somebody else said in between was not.
 
-        A request that was put behind a tail stands before what was said last.
+        A request may have been put behind a tail: what was said next stands behind its newest row.
         """
         places = [first]
-        newest = sorted(islice(self._standing(len(self.messages) - 1, -1), _NEAR))
         while self._says_more(row, places):
             behind = places[-1] + 1
             near = [*islice(self._standing(behind, 1), _NEAR), *range(behind, min(behind + _NEAR, len(self.messages)))]
-            near += [place for place in newest if place >= behind]
+            if (beside := self.behind.get(places[-1], -1)) >= behind:
+                near.append(beside)
             said = (each for each in near if each not in taken and self._says_all(row, [*places, each]))
             following = next(said, None)
             if following is None:
