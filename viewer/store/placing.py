@@ -107,9 +107,9 @@ class Past:
             found.append(self._along(rows, run[::-1], said[run.stop][0] - 1, -1, True))
         if all(line.score < len(run) for line in found):
             found.append(self._along(rows, run[::-1], len(self.messages) - 1, -1, False))
-        if run.start == 0:
+        if all(row.of_compaction for row in rows[: run.start]):
             found.insert(0 if run.stop < len(rows) else len(found), self._along(rows, run, 0, 1, False))
-            if rows[0].role == "user":  # a request may have been put before what was said first: `pulled`
+            if rows[run.start].role == "user":  # a request may have been put before what was said first: `pulled`
                 found.append(self._along(rows, run[1:], 0, 1, False))
         return max(found, key=lambda line: line.score)
 
