@@ -102,7 +102,7 @@ def plan(messages: Iterable[Message], policy: Policy, count: Counter) -> MaskPla
         rows, policy, count, tuple(i for i in before if i not in shorter), tuple(i for i in before if i in shorter),
         tuple(tail), tuple(sorted(lifted)), "", is_recompaction(rows), seat.role,
         (*seat.reasons, *_lifted_reason(len(lifted))),
-        count(protocol.handoff_text("")) + protocol.MESSAGE_TOKENS + growth(kept, [rows[i] for i in tail], count),
+        _around(seat.role, count) + growth(kept, [rows[i] for i in tail], count),
         sizes, shorter,
     )  # fmt: skip
     _require_gain(made)
@@ -211,6 +211,14 @@ def _cut(rows: list[Message], start: int, policy: Policy, sizes: Sizes) -> tuple
 
 def _lifted_reason(notes: int) -> list[str]:
     return ["The note of an earlier run is replaced."] if notes else []
+
+
+def _around(role: Role | None, count: Counter) -> int:
+    """Tokens around the note's body: of its message, or of what sets it apart in the row it is merged into."""
+    text = protocol.handoff_text("")
+    if role is None:
+        text += f"{protocol.PRIOR_HEADER}\n\n\n{protocol.MERGE_DELIMITER}\n\n"
+    return count(text) + protocol.MESSAGE_TOKENS
 
 
 def _require_gain(made: MaskPlan) -> None:

@@ -245,6 +245,7 @@ def test_between_a_reply_and_a_question_it_is_merged_when_no_better_place_lies_n
     assert note.text == made.summary and live.kind == "prior"
     assert live.text == messages[made.plan.tail[0]]["content"]
     assert made.report.notes == (f"The note stands behind the text of message {made.plan.tail[0] + 1}.",)
+    assert abs(made.tokens_after - made.plan.tokens_after_estimate) < 9, "what sets the note apart is counted, too"
     with pytest.raises(NothingToCompact):
         masked(made.messages)
 
