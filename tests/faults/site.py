@@ -143,13 +143,14 @@ class Site:
         except (*NOT_REACHED, OSError):
             return False
 
-    def stop(self, process: Process) -> None:
-        """Stop a process where it holds nothing of the site's own database: within a write, it would lock SQLite for
+    def stop(self, process: Process, store: Path) -> None:
+        """Stop a process where it holds nothing of the store's or the site's own database: it would lock SQLite for
         everybody until it goes on.
         """
+        paths = [store] if self.on_postgres else [store, self.place / "own.sqlite3"]
         while True:
             process.stop()
-            if self.on_postgres or _is_writable(self.place / "own.sqlite3"):
+            if all(map(_is_writable, paths)):
                 return
             process.go_on()
 

@@ -31,7 +31,7 @@ def test_stopped_and_continued(impatient: Ground, wants_to_write: bool) -> None:
         run_id = ground.site.start_run(session_id, "small")
         reach(ground, run_id, "waiting")
         first = holder_of(ground, run_id)
-        ground.site.stop(first)
+        ground.site.stop(first, ground.path())
         end_turn(ground, session_id)
     assert ground.site.closed(run_id)["status"] == "applied"
     noted, written = ground.site.rows(f"SELECT * FROM runs_run WHERE id = {run_id}"), live(ground.path(), session_id)

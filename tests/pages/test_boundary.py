@@ -218,5 +218,5 @@ def test_a_compaction_made_here_shows_the_numbers_its_run_counted_before_anythin
     at_once = shown()
     (listed,) = tool.get(f"{path}/compactions")["items"]
     counted("demo", path.split("/")[-1])
-    assert at_once == shown() == ["Compacted 85k → 28.4k"]
+    assert at_once == shown() == ["Compacted 85k → 28.7k"]
     assert (listed["tokens_before"], listed["tokens_after"]) == (run.tokens_before, run.tokens_after)

@@ -81,7 +81,7 @@ def _one_a_write(
     for rows in writes.values():
         best = [row for row in rows if rank(row) == max(map(rank, rows))]
         moment = max(stamps[row.id][1] for row in best) - _ONE_WRITE
-        found.add(next(row.id for row in best if stamps[row.id][1] > moment))
+        found.add(next(row.id for row in best if not stamps[row.id][1] < moment))
     return found
 
 
@@ -185,7 +185,7 @@ class _Reading:
         carried, told = self.stamps[handoff.id] in self.carried, self._not_noted(after)
         last = following is None or following.id in self.ours or bool(self.undone.get(following.id, Undone()).block)
         pending = self.pending
-        if write := self.write_of.get(handoff.id):
+        if handoff.time and (write := self.write_of.get(handoff.id)):  # else it is not certain what was written with it
             told = list(takewhile(lambda row: self.write_of.get(row.id, write) == write, told))
             pending = [*takewhile(lambda row: self.write_of.get(row.id, write) == write, reversed(pending))][::-1]
         opening = uids.head_of(pending, known, (), handoff, self.noted.taken_back)
