@@ -250,7 +250,7 @@ def _answer(deed: Deed) -> str:
 
 
 def _told_look(work: Work, detail: int) -> str:
-    """`Looked up reservation XEHM4B: status confirmed`; a tool whose name is no such sentence is told as a call."""
+    """`Looked up reservation XEHM4B: status confirmed`; a tool whose name is no such sentence is listed as a call."""
     deed = work.last
     subject = wording.subject_of(deed.call.name, deed.arguments)[1]
     told = wording.looked(deed.call.name, subject)

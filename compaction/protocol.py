@@ -195,9 +195,13 @@ def without_task_list(text: str) -> str:
 
 
 def without_marker(text: str) -> str:
-    """The text without the marker of a compaction that found nothing typed, where typed words were merged into it."""
-    marker, gap, typed = text.partition("\n\n") if text.startswith(NO_USER_START) else ("", "", "")
-    return typed if gap else text
+    """The text without the marker of a compaction that found nothing typed, where typed words were merged into it. In
+    text with white space folded only the markers that are known as a whole are told from what follows.
+    """
+    known = next((marker for marker in NO_USER_MARKERS if text.startswith(marker)), "")
+    if known:
+        return text[len(known) :].lstrip() or text
+    return (text.partition("\n\n")[2] if text.startswith(NO_USER_START) else "") or text
 
 
 def flag_of(message: dict[str, Any]) -> bool:

@@ -1,6 +1,6 @@
 """Rules of the workspace: what of its context file is carried through a compaction, and whether the next turn kept it.
 
-A summary carries the rules in a block of its own. The turn after a compaction is told of them and of the files to read
+A summary carries the rules in a block of its own. The turn after a compaction gets them with the list of files to read
 again; `audit` says which of these it read.
 The context file is data that anyone who may write to the workspace wrote. What is carried of it is short, without
 credentials, and can end neither its own block nor the summary around it.

@@ -69,9 +69,9 @@ PERSONAL_KEY = re.compile(
     r"(?i)(?:^|_)(?:dob|date_of_birth|birth(?:day|date|_date)?|ssn|phone|mobile|address\w*|street|zip|postcode|email|gender|age)$"
 )
 _NEVER_TOLD = re.compile(r"(?i)(?:^|_)(?:dob|date_of_birth|birth(?:day|date|_date)?|ssn|gender|age)$")
-_DEEPEST = 3  # levels of a value that are told
-MUCH = 600  # characters of room in which a long list is told, too
-MANY = 8  # entries of a list that are still told one by one
+_DEEPEST = 3  # levels of a value that are listed
+MUCH = 600  # characters of room in which a long list is kept, too
+MANY = 8  # entries of a list that are still listed one by one
 _LONG_TEXT = 60  # characters of a value that needs its name beside it no longer
 
 

@@ -16,7 +16,7 @@ Blocks that were written through this site are `known`: their extent and copies 
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from itertools import pairwise, takewhile
@@ -28,7 +28,7 @@ from .chains import Chains
 from .history_types import Boundary, Entry, History
 from .known import KnownBlock, Noted, Undone, borne_out
 from .naming import Named, named, own_name
-from .openers import Stamp, openers
+from .openers import ONE_WRITE, Stamp, one_a_write, openers
 
 
 def build(
@@ -46,7 +46,7 @@ def build(
     told = named(with_telling_times(rows), moments, noted, {rows[index].id for index in openings})
     rows = told.rows
     reading = _Reading(stamps, carried, noted, {row.id: row for row in rows}, moments, told)
-    opening = _one_a_write([rows[index] for index in openings], told.write_of, stamps, {*noted.ours, *noted.undone})
+    opening = one_a_write([rows[index] for index in openings], told.write_of, stamps, {*noted.ours, *noted.undone})
     openings = [index for index in openings if rows[index].id in opening]
     reading.pending.extend(rows[: openings[0]] if openings else rows)
     for index, end in pairwise([*openings, len(rows)]):
@@ -62,33 +62,7 @@ def build(
     return History(_ordered(entries, reading.boundaries), tuple(reading.boundaries), message_of, settled)
 
 
-def _one_a_write(
-    openings: Iterable[LightRow], write_of: Mapping[int, int], stamps: Mapping[int, Stamp], certain: Collection[int]
-) -> set[int]:
-    """Those of these handoffs that open a block: of several in one write one that is known to, or whose words are new,
-    the newest of them, which has the moment of the write. The agent carried the others along.
-    """
-    new = {row.id for row in {row.handoff_key: row for row in reversed([*openings])}.values()}
-    first = {row.id for row in {stamps[row.id]: row for row in reversed([*openings])}.values()}
-    writes: dict[int, list[LightRow]] = {}
-    for row in openings:
-        writes.setdefault(write_of.get(row.id, -row.id), []).append(row)
-
-    def rank(row: LightRow) -> tuple[bool, bool, bool]:
-        return row.id in certain, row.id in new, row.id in first
-
-    found: set[int] = set()
-    for rows in writes.values():
-        best = [row for row in rows if rank(row) == max(map(rank, rows))]
-        moment = max(stamps[row.id][1] for row in best) - _ONE_WRITE
-        found.add(next(row.id for row in best if not stamps[row.id][1] < moment))
-    return found
-
-
 # -- blocks ----------------------------------------------------------------------------------------------------------
-
-
-_ONE_WRITE = 64e-6  # seconds between a handoff and what was written with it before it, the head
 
 
 class _Reading:
@@ -290,7 +264,7 @@ class _Reading:
         """
         moment = self.stamps[handoff.id][1]
         stayed = [row for row in later if row.state != "out" or self.write_of.get(row.id) in self.anew]
-        stayed = [row for row in stayed if abs(row.time - moment) < _ONE_WRITE]
+        stayed = [row for row in stayed if abs(row.time - moment) < ONE_WRITE]
         if not stayed or handoff.id not in self.write_of:
             return bool(stayed)
         appended = {(row.role, row.time) for row in self.rows.values() if row.id not in self.write_of}

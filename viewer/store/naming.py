@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import NamedTuple
 
-from compaction.protocol import NO_USER_MARKERS
+from compaction.protocol import without_marker
 
 from .alignment import STEP, LightRow, may_be_head, related
 from .known import KnownBlock, Noted
@@ -91,9 +91,8 @@ def _stamped(rows: Sequence[LightRow], moments: Mapping[int, float]) -> set[int]
 
 def _typed_in(row: LightRow) -> LightRow | None:
     """A row with what was typed in it, where that was merged into a marker that only a compaction writes."""
-    marker = next((marker for marker in NO_USER_MARKERS if row.of_compaction and row.text.startswith(marker)), None)
-    text = "" if marker is None else row.text[len(marker) :].strip()
-    return replace(row, text=text, scaffold=False, of_compaction=False) if text else None
+    text = without_marker(row.text) if row.of_compaction else row.text
+    return None if text == row.text else replace(row, text=text, scaffold=False, of_compaction=False)
 
 
 class _Naming:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from itertools import takewhile
 
 from .alignment import STEP, LightRow
 
 Stamp = tuple[str, float]  # what tells one handoff from another: its text, and when it was made
 Told = str | tuple[str, float]  # what a copy has of its message: the name, or role and time
+ONE_WRITE = 64e-6  # seconds between a handoff and what was written with it before it, the head
 
 
 def openers(rows: Sequence[LightRow], ours: Container[int]) -> tuple[list[int], set[Stamp]]:
@@ -52,6 +53,29 @@ def openers(rows: Sequence[LightRow], ours: Container[int]) -> tuple[list[int], 
         if row.state != "out":
             standing.add(stamp)
     return found, carried
+
+
+def one_a_write(
+    openings: Iterable[LightRow], write_of: Mapping[int, int], stamps: Mapping[int, Stamp], certain: Collection[int]
+) -> set[int]:
+    """Those of these handoffs that open a block: of several in one write one that is known to, or whose words are new,
+    the newest of them, which has the moment of the write. The agent carried the others along.
+    """
+    new = {row.id for row in {row.handoff_key: row for row in reversed([*openings])}.values()}
+    first = {row.id for row in {stamps[row.id]: row for row in reversed([*openings])}.values()}
+    writes: dict[int, list[LightRow]] = {}
+    for row in openings:
+        writes.setdefault(write_of.get(row.id, -row.id), []).append(row)
+
+    def rank(row: LightRow) -> tuple[bool, bool, bool]:
+        return row.id in certain, row.id in new, row.id in first
+
+    found: set[int] = set()
+    for rows in writes.values():
+        best = [row for row in rows if rank(row) == max(map(rank, rows))]
+        moment = max(stamps[row.id][1] for row in best) - ONE_WRITE
+        found.add(next(row.id for row in best if not stamps[row.id][1] < moment))
+    return found
 
 
 def _is_inside_a_block(
