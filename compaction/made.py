@@ -16,7 +16,10 @@ from .deeds import Deed
 
 _IN_RESULT = re.compile(r'"(\w*_?id|number|key)": ?"?([\w.#-]{2,60})')
 _LOOKED_AT = 1_000  # characters of a result
-_ID = r"(?i:id|number|no\.?|code|reference|key)(?i:\s+(?:is|was|now))*\s*[:=]?\s*[*_`\"“]*(#?[A-Z0-9][\w.-]{2,39})"
+_ID = (
+    r"(?i:id|number|no\.?|code|reference|key)(?i:\s{1,4}(?:is|was|now)){0,3}\s{0,4}[:=]?\s{0,4}[*_`\"“]{0,4}"
+    r"(#?[A-Z0-9][\w.-]{2,39})"
+)
 
 
 def made_by(deed: Deed) -> str:

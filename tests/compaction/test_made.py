@@ -7,8 +7,12 @@ from typing import Any
 import pytest
 
 from compaction import Message
+from compaction.deeds import Deed
+from compaction.made import note_named
+from compaction.messages import Call
 from tests.compaction.test_told import actions, step
 from tests.compaction.transcripts import reply, user
+from tests.work import within
 
 BOOKING: dict[str, Any] = {"user_id": "mia_li_3668", "origin": "JFK", "destination": "SEA", "flights": ["HAT136"]}
 
@@ -68,3 +72,10 @@ def test_two_bookings_alike_are_both_named() -> None:
 
     [line] = [line for line in actions(turn("a", "HATHAU"), turn("b", "HATHAV")) if "Booked" in line]
     assert line.startswith("- Booked reservation HATHAU HATHAV for mia_li_3668: ")
+
+
+@pytest.mark.parametrize("piece", [" ", "\n", " is", "*", " id", " reservation id"])
+def test_no_reply_takes_long(piece: str) -> None:
+    deed = Deed(Call(("a",), "book_reservation", "{}"), "change", 0, BOOKING, "[cut] (7 chars result)")
+    said = "Your reservation id" + piece * (20_000 // len(piece)) + "!"
+    assert within(0.5, note_named, [deed], [(1, said)], [])
