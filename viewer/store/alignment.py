@@ -14,9 +14,9 @@ class LightRow:
     """What History needs of one row of `messages`.
 
     `state` is "live" for (1,0), "under" for (0,1) and "out" for (0,0). `text` is the start of the live text, white
-    space folded; `calls` the ids of its tool calls; `size` the octets of its live content and calls. `handoff` says
-    whether the row holds a compaction summary, alone ("standalone") or with live text ("merged"); `handoff_key` then
-    identifies the summary's text. `scaffold` marks a user row that the agent wrote for itself, `of_compaction` one of
+    space folded, `end` its last characters; `calls` the ids of its tool calls; `size` the octets of its live content
+    and calls. `handoff` says whether the row holds a compaction summary, alone ("standalone") or with live text
+    ("merged"); `handoff_key` then identifies the summary's text. `scaffold` marks a user row that the agent wrote for itself, `of_compaction` one of
     those that only a compaction writes, and `restated` one that repeats a request behind a summary: `text` is then the
     request's. `uid` is the owner's name for the message, which copies keep (schema 31), "" where there is none; `named`
     says that the agent gave it, `absorbed` names the messages that were merged into this row (`uids`).
@@ -29,6 +29,7 @@ class LightRow:
     tool_call_id: str = ""
     calls: str = ""
     text: str = ""
+    end: str = ""
     size: int = 0
     handoff: Literal["", "standalone", "merged"] = ""
     handoff_key: str = ""
@@ -41,6 +42,7 @@ class LightRow:
 
 
 TEXT_CHARACTERS = 300  # of `LightRow.text`
+END_CHARACTERS = 64  # of `LightRow.end`
 STEP = 1.5e-6  # seconds between two rows that the owner inserts in one write: 1e-6, and what floats are off
 Pair = tuple[LightRow, LightRow]  # (copy, the row it was copied from)
 
@@ -48,13 +50,6 @@ Pair = tuple[LightRow, LightRow]  # (copy, the row it was copied from)
 def may_be_head(row: LightRow, handoff: LightRow) -> bool:
     """Whether its state lets a row be a head copy: take-backs go from the end, so a live handoff has its head."""
     return row.state == "live" if handoff.state == "live" else handoff.state == "out" or row.state != "live"
-
-
-def words(row: LightRow) -> tuple[str, ...]:
-    """What a row says, as far as it is told by its start and its ids."""
-    if row.handoff == "standalone":
-        return (row.role, row.handoff_key)
-    return (row.role, row.tool_call_id, row.text, row.calls)
 
 
 def _key(row: LightRow) -> tuple[str, str]:

@@ -17,6 +17,7 @@ class Dialect:
 
     name: str
     start: str  # of a text, its first so many octets
+    end: str  # of a text, its last so many octets, or characters
     octets: str  # how many octets a text has
     trimmed: str  # how many octets a text has without white space at its ends
     place: str  # where a bound text first stands in a text; 0 for nowhere
@@ -34,6 +35,7 @@ SQLITE = Dialect(
     name="sqlite",
     # As octets: of a text, SQLite's substr takes what is before the first NUL, with which lists of parts begin.
     start="substr(CAST({} AS BLOB), 1, {})",
+    end="substr(CAST({} AS BLOB), -{})",
     octets="length(CAST({} AS BLOB))",
     trimmed="length(CAST(trim({}, char(9, 10, 13, 32)) AS BLOB))",
     place="instr({}, ?)",
@@ -49,6 +51,7 @@ SQLITE = Dialect(
 POSTGRES = Dialect(
     name="postgres",
     start="substr(convert_to(left({0}, {1}), 'UTF8'), 1, {1})",
+    end="convert_to(right({}, {}), 'UTF8')",
     octets="octet_length({})",
     trimmed=r"octet_length(btrim({}, E'\t\n\r '))",
     place="strpos({}, ?)",

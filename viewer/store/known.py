@@ -41,7 +41,8 @@ class KnownBlock:
 class Noted(NamedTuple):
     """What is known for certain of a session's compactions, by handoff, and what follows for its rows, by id: those
     that are `in_blocks` of which every row is known; those that were `taken_back` when a compaction before which they
-    stood was undone; those that were `in_context` when we compacted, whatever their states are now.
+    stood was undone; those that were `in_context` when we compacted, whatever their states are now. `deleted` are the
+    blocks of ours that stood when the agent deleted their handoffs.
     """
 
     ours: dict[int, KnownBlock]
@@ -49,6 +50,7 @@ class Noted(NamedTuple):
     in_blocks: set[int]
     taken_back: set[int]
     in_context: set[int]
+    deleted: list[KnownBlock]
 
 
 def borne_out(known: Iterable[KnownBlock], undone: Mapping[int, Undone], rows: Sequence[LightRow]) -> Noted:
@@ -61,17 +63,14 @@ def borne_out(known: Iterable[KnownBlock], undone: Mapping[int, Undone], rows: S
     ours = {block.handoff_id: block for block in blocks if _is_there(block, by_id)}
     kept = {row.id for row in rows if row.state != "out"}
     out = {handoff: Undone() if kept.intersection(each.block) else each for handoff, each in undone.items()}
+    deleted = [block for block in blocks if block.handoff_id not in by_id and not block.undone]
     return Noted(
         ours,
         out,
         {*chain(*(block.copies for block in ours.values()), *(each.block for each in out.values()))},
         {*chain(*(each.taken_back for each in out.values()))},
-        {
-            source
-            for block in blocks
-            if not block.undone and (block.handoff_id in ours or block.handoff_id not in by_id)
-            for source in block.copies.values()
-        },
+        {source for block in (*deleted, *ours.values()) if not block.undone for source in block.copies.values()},
+        deleted,
     )
 
 

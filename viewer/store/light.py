@@ -11,13 +11,14 @@ import compaction
 from compaction import messages, protocol
 
 from . import uids
-from .alignment import TEXT_CHARACTERS, LightRow
+from .alignment import END_CHARACTERS, TEXT_CHARACTERS, LightRow
 from .codec import JSON_MARK, decode_calls, decode_content, encode_content, number, state_of
 from .columns import chunks, marks, selection
 from .sessions import chain
 from .stores import Reader
 
 START_OCTETS = 600  # of a row's content, enough to tell messages apart and to see whether a handoff may be in it
+END_OCTETS = 4 * END_CHARACTERS
 
 
 def light_rows(reader: Reader, session_id: str) -> list[LightRow]:
@@ -47,7 +48,8 @@ def _read(reader: Reader, session_id: str, where: str, values: Sequence[Any]) ->
     in_user_rows = f"CASE WHEN role = 'user' THEN {spelled.place.format('content')} ELSE 0 END"
     rows = reader.con.execute(
         f"SELECT {selection(reader.columns.messages, wanted)}, {spelled.start.format('content', START_OCTETS)}, "
-        f"{spelled.trimmed.format('content')}, {spelled.place.format('content')}, {in_user_rows} "
+        f"{spelled.trimmed.format('content')}, {spelled.place.format('content')}, {in_user_rows}, "
+        f"{spelled.end.format('content', END_OCTETS)} "
         f"FROM messages WHERE {where}",
         [protocol.MERGE_DELIMITER, protocol.TASK_LIST, *values],
     ).fetchall()
@@ -70,10 +72,11 @@ _CALL_ID = re.compile(r'"(?:call_id|id)":\s*"([^"]*)"')
 def _light_row(row: tuple[Any, ...], contents: dict[int, Any], session_id: str) -> LightRow:
     row_id, part, role, time, tool_call_id, calls, active, compacted, flagged, kind, uid, merged, start, size, *_ = row
     state = state_of(active, compacted)
-    text, summary, restated = _folded((start or b"").decode("utf-8", "ignore")), None, False
+    text, end, summary, restated = _folded(start), _folded(row[-1]), None, False
     if row_id in contents:
         summary, live, restated = parted(contents[row_id], bool(flagged))
-        text, size = _folded(messages.text(live)), len((encode_content(live) or "").strip().encode())
+        text = end = " ".join(messages.text(live).split())
+        size = len((encode_content(live) or "").strip().encode())
     calls_text = calls if isinstance(calls, str) else ""
     own = text and not restated  # a request that is repeated behind a summary is said by another row
     return LightRow(
@@ -83,7 +86,8 @@ def _light_row(row: tuple[Any, ...], contents: dict[int, Any], session_id: str) 
         time=number(time),
         tool_call_id=str(tool_call_id or ""),
         calls=" ".join(_CALL_ID.findall(calls_text)),
-        text=text,
+        text=text[:TEXT_CHARACTERS],
+        end=end[-END_CHARACTERS:],
         size=(size or 0) + len(calls_text),
         handoff="" if summary is None else "merged" if own or decode_calls(calls) else "standalone",
         handoff_key=_key(summary),
@@ -125,8 +129,9 @@ def _own_words(part: compaction.Part) -> Any:
     return protocol.without_task_list(part.content) if isinstance(part.content, str) else part.content
 
 
-def _folded(text: str) -> str:
-    return " ".join(text.split())[:TEXT_CHARACTERS]
+def _folded(octets: bytes | None) -> str:
+    """A text, white space folded, of octets that may be cut within a character."""
+    return " ".join((octets or b"").decode("utf-8", "ignore").split())
 
 
 def _contents(reader: Reader, ids: Sequence[int]) -> dict[int, Any]:

@@ -83,7 +83,7 @@ def _stamped(rows: Sequence[LightRow], moments: Mapping[int, float]) -> set[int]
     at_once = {
         each
         for pair in pairwise(sorted(at))
-        if pair[1] - pair[0] < STEP * max(1, at[pair[1]] - at[pair[0]])
+        if pair[1] - pair[0] < STEP * max(1, abs(at[pair[1]] - at[pair[0]]))
         for each in pair
     }
     return {row_id for row_id, moment in moments.items() if moment in at_once}
@@ -106,6 +106,7 @@ class _Naming:
     ) -> None:
         self.rows, self.moments, self.opening, self.sure = rows, moments, opening, sure
         self.stamped = _stamped(rows, moments)
+        self.deleted = sorted(noted.deleted, key=lambda block: -block.handoff_id)
         self.of_block = {row_id: block for block in noted.ours.values() for row_id in (block.handoff_id, *block.copies)}
         self.handoff_of = {row_id: handoff_id for handoff_id, each in noted.undone.items() for row_id in each.block}
         self.handoff_of |= {row_id: block.handoff_id for row_id, block in self.of_block.items()}
@@ -132,6 +133,10 @@ class _Naming:
     # -- which rows were written together
 
     def _take(self, index: int, row: LightRow) -> None:
+        while self.deleted and self.deleted[-1].handoff_id < row.id:
+            self._close()
+            copied = self.deleted.pop().copies.values()
+            self.past.stands(place for source in copied for place in self.of.get(source, ()))
         if self.sure[index] or row.uid in self.by_name:
             self._close()
             self._said(row)
@@ -307,7 +312,7 @@ class _Naming:
         rows = [typed.get(at, row) for at, row in enumerate(write.rows)]
         lost = {*write.lost, *typed, *(at for at, row in enumerate(rows) if row.id in self.stamped)}
         told = [at not in lost or at in said for at in range(len(rows))]
-        for run in runs(told, rows) if write.known is None else ():
+        for run in runs(told, rows):
             said |= self.past.placed(rows, run, said)
         said = self.past.with_results(rows, said, write.said)
         if write.handoff:

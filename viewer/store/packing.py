@@ -18,7 +18,7 @@ from .codec import BOOKKEEPING_ROLES
 from .history_types import Boundary, Entry, History
 from .outline import ANSWER, AWAY, LIVE, NONE, OUT, PROMPT, RESULT, SENT, UNDER, Cut, Outline, Several
 
-VERSION = 10  # of the octets and of how History is read from rows; others are not read
+VERSION = 11  # of the octets and of how History is read from rows; others are not read
 _HEAD = b"palimpsest outline"
 _STATES = {"live": LIVE, "under": UNDER, "out": OUT}
 

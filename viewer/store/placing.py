@@ -14,10 +14,11 @@ from dataclasses import dataclass, replace
 from itertools import islice, pairwise
 from typing import NamedTuple
 
-from .alignment import TEXT_CHARACTERS, LightRow, may_pair, related, words
+from .alignment import TEXT_CHARACTERS, LightRow, may_pair, related
 
 _SHORTENED = "["  # what the agent writes in place of a result begins so (`interop/hermes.md`, section 4)
 _IMAGE = re.compile(r"( ?\[(screenshot|[^][]*\bimage\b[^][]*)\])+$")  # that it is one, or was left out
+_END = 16  # characters at the end of a long text that tell it from others with its start
 _NEAR = 8  # messages that may be passed over: they were said elsewhere, or taken back
 
 
@@ -66,6 +67,11 @@ class Past:
         alike = self.alike[_words(row)] if len(places) == 1 else []
         if places[0] not in alike[-1:]:
             insort(alike, places[0])
+
+    def stands(self, places: Iterable[int]) -> None:
+        """Take in that these messages were in context, whatever the states of their rows."""
+        for place in places:
+            self.messages[place].standing = True
 
     def follows(self, row: LightRow, place: int) -> int | None:
         """What a row may say behind this place: the next message, or one near that was not said elsewhere; behind none
@@ -247,7 +253,14 @@ def _may_say(row: LightRow, message: Message) -> bool:
 
 
 def _says_the_same(row: LightRow, message: Message) -> bool:
+    """Whether role and ids are alike, and the words, where the agent did not shorten them."""
+    if _is_shortened(row):
+        return _may_say(row, message)
     return _words(row) in (_words(message.newest), _words(message.alone))
+
+
+def _is_shortened(row: LightRow) -> bool:
+    return row.role == "tool" and row.text.startswith(_SHORTENED)
 
 
 def _agree(copy: LightRow, source: LightRow) -> bool:
@@ -255,19 +268,31 @@ def _agree(copy: LightRow, source: LightRow) -> bool:
     goes_on = bool(source.text) and not source.calls and copy.text == source.text  # with calls that stand nowhere alone
     if not may_pair(copy, source) or not (goes_on or copy.calls in ("", source.calls)):
         return False
-    if copy.role == "tool" and copy.text.startswith(_SHORTENED):
+    if _is_shortened(copy):
         return True
     copy, source = (replace(_without_image(row), calls="", tool_call_id="") for row in (copy, source))
-    return related(copy, source)
+    ends = {_end(copy), _end(source)} - {""}
+    return related(copy, source) and len(ends) < 2
 
 
 def _words(row: LightRow) -> tuple[str, ...]:
-    return words(_without_image(row))
+    """What a row says, as far as it is told by its start, its end and its ids."""
+    if row.handoff == "standalone":
+        return (row.role, row.handoff_key)
+    row = _without_image(row)
+    return (row.role, row.tool_call_id, row.text, _end(row), row.calls)
+
+
+def _end(row: LightRow) -> str:
+    """The end of what was typed or answered, where `text` is only the start. That of a result may be cut off."""
+    return row.end[-_END:] if len(row.text) == TEXT_CHARACTERS and row.role != "tool" else ""
 
 
 def _without_image(row: LightRow) -> LightRow:
     """A row without what stands in place of an image."""
-    return replace(row, text=_IMAGE.sub("", row.text)) if row.role == "user" and row.text.endswith("]") else row
+    if row.role != "user" or not row.end.endswith("]"):
+        return row
+    return replace(row, text=_IMAGE.sub("", row.text), end=_IMAGE.sub("", row.end))
 
 
 def _says_all(row: LightRow, merged: Sequence[LightRow]) -> bool:
