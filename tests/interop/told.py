@@ -138,8 +138,9 @@ def _behind(text: str) -> str:
 def carried(rows: Sequence[Row], ledger: Ledger) -> list[tuple[int, ...]]:
     """For each row the messages it carries, as places in the ledger.
 
-    A result cut to a stub has no token left: the call it answers tells. Words without a token are given to the places
-    that say them and were not taken back, from the newest on, between what stands beside them.
+    A result cut to a stub has no token left: its name tells, if it has one, else the call it answers. Words without a
+    token are given to the places that say them and were not taken back, from the newest on, between what stands beside
+    them.
     """
     said = ledger.said
     places: dict[str, list[int]] = {}
@@ -147,9 +148,12 @@ def carried(rows: Sequence[Row], ledger: Ledger) -> list[tuple[int, ...]]:
         places.setdefault(each.key, []).append(at)
     answers = {(said_at, each.answers): at for at, (each, said_at) in enumerate(_with_callers(said)) if each.answers}
     found: list[tuple[int, ...]] = []
+    by_name = {row.names: mine for row in rows if row.role == "tool" and row.names and (mine := _by_token(row, places))}
     caller: dict[str, int] = {}
     for row in rows:
         mine = _by_token(row, places)
+        if row.role == "tool" and not mine:
+            mine = by_name.get(row.names, ())
         if row.role == "tool" and not mine and (caller.get(row.answers), row.answers) in answers:
             mine = (answers[caller[row.answers], row.answers],)
         if row.role == "assistant" and mine:

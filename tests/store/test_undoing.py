@@ -154,6 +154,20 @@ def test_the_context_before_comes_back_and_what_came_since_stays(done: Done, sin
     assert outlook_of(done).refusal != "", "it is not undone twice"
 
 
+@pytest.mark.parametrize("kept", [False, True], ids=["said since", "kept"])
+def test_what_was_taken_back_by_then_is_noted(done: Done, kept: bool) -> None:
+    """Later a row at (0,0) may also be one that the agent dropped when it compacted."""
+    done.say("one", "1", "two", "2")
+    before, end = done.agent.rows(), max(done.what.block_ids)
+    asked = [row[0] for row in before if row[1] == "user" and (row[0] in done.what.block_ids if kept else row[0] > end)]
+    done.agent.rewind(asked[-1])
+    gone = {row[0] for row in before} - {row[0] for row in done.agent.rows()}
+    sources = {source for source in done.what.originals if gone.intersection(done.what.copies_of(source))}
+    behind = {row_id for row_id in gone if row_id > end}
+    assert behind and bool(sources) == kept
+    assert set(done.what.known(outlook_of(done)).taken_back) == sources | behind
+
+
 def shown(path: Path) -> list[tuple[str, float, Any]]:
     """Every message of History: role, time and text."""
     with reader_of(path) as reader:

@@ -92,7 +92,7 @@ class Run(models.Model):
 
 class TakenBack(models.Model):
     """A compaction, ours or the agent's, that was undone here: when, the message before which it stood, the ids of the
-    rows that it had inserted, and of those before it that had been taken back; an undo of an older version noted none.
+    rows that it had inserted, and of those beside it that had been taken back; an undo of an older version noted none.
     """
 
     store = models.CharField(max_length=200)

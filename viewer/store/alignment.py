@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -16,10 +17,11 @@ class LightRow:
     `state` is "live" for (1,0), "under" for (0,1) and "out" for (0,0). `text` is the start of the live text, white
     space folded, `end` its last characters; `calls` the ids of its tool calls; `size` the octets of its live content
     and calls. `handoff` says whether the row holds a compaction summary, alone ("standalone") or with live text
-    ("merged"); `handoff_key` then identifies the summary's text. `scaffold` marks a user row that the agent wrote for itself, `of_compaction` one of
-    those that only a compaction writes, and `restated` one that repeats a request behind a summary: `text` is then the
-    request's. `uid` is the owner's name for the message, which copies keep (schema 31), "" where there is none; `named`
-    says that the agent gave it, `absorbed` names the messages that were merged into this row (`uids`).
+    ("merged"); `handoff_key` then identifies the summary's text. `scaffold` marks a user row that the agent wrote for
+    itself, `of_compaction` one of those that only a compaction writes, and `restated` one that repeats a request behind
+    a summary: `text` is then the request's. `uid` is the owner's name for the message, which copies keep (schema 31),
+    "" where there is none; `named` says that the agent gave it, `absorbed` names the messages that were merged into
+    this row (`uids`).
     """
 
     id: int
@@ -50,6 +52,30 @@ Pair = tuple[LightRow, LightRow]  # (copy, the row it was copied from)
 def may_be_head(row: LightRow, handoff: LightRow) -> bool:
     """Whether its state lets a row be a head copy: take-backs go from the end, so a live handoff has its head."""
     return row.state == "live" if handoff.state == "live" else handoff.state == "out" or row.state != "live"
+
+
+def words(row: LightRow) -> tuple[str, ...]:
+    """What a row says, as far as it is told by its start, its end and its ids, but for its images."""
+    if row.handoff == "standalone":
+        return (row.role, row.handoff_key)
+    row = without_image(row)
+    return (row.role, row.tool_call_id, row.text, ending(row), row.calls)
+
+
+def ending(row: LightRow) -> str:
+    """The end of what was typed or answered, where `text` is only the start. That of a result may be cut off."""
+    return row.end[-_ENDING:] if len(row.text) == TEXT_CHARACTERS and row.role != "tool" else ""
+
+
+def without_image(row: LightRow) -> LightRow:
+    """A row without what stands in place of images, that they were there or were left out."""
+    if row.role != "user" or not row.end.endswith("]"):
+        return row
+    return replace(row, text=_IMAGE.sub("", row.text), end=_IMAGE.sub("", row.end))
+
+
+_ENDING = 16  # characters that tell a long text from others with its start, whatever stands in place of an image
+_IMAGE = re.compile(r"( ?\[(screenshot|[^][]*\bimage\b[^][]*)\])+$")
 
 
 def _key(row: LightRow) -> tuple[str, str]:

@@ -22,7 +22,7 @@ from functools import reduce
 from itertools import pairwise, takewhile
 
 from . import uids
-from .alignment import LightRow, Pair, with_telling_times
+from .alignment import LightRow, Pair, with_telling_times, without_image, words
 from .blocks import Block, first_kept, had_no_user, is_typed, shorter, slipped
 from .chains import Chains
 from .history_types import Boundary, Entry, History
@@ -383,6 +383,8 @@ def _entry(rows: list[LightRow], chains: Chains, block_of: Mapping[int, int]) ->
 def _fuller(row: LightRow, later: LightRow) -> LightRow:
     """Which of two rows says more of their message. Copies lose text, but what marks the loss may be longer than it."""
     goes_on = later.role == "tool" or later.text.startswith(row.text)
+    if without_image(later) is not later and words(row) == words(later):
+        return row
     return later if goes_on and row.size < 0.9 * later.size else row
 
 

@@ -15,8 +15,8 @@ from .alignment import LightRow
 
 
 class Undone(NamedTuple):
-    """What is known of a compaction that was undone: the rows of its block, and those that were live before it and had
-    been taken back by then. Nothing where only the handoff was noted.
+    """What is known of a compaction that was undone: the rows of its block, and those that were in context before it or
+    behind it and had been taken back by then. Nothing where only the handoff was noted.
     """
 
     block: Collection[int] = ()
@@ -40,9 +40,9 @@ class KnownBlock:
 
 class Noted(NamedTuple):
     """What is known for certain of a session's compactions, by handoff, and what follows for its rows, by id: those
-    that are `in_blocks` of which every row is known; those that were `taken_back` when a compaction before which they
-    stood was undone; those that were `in_context` when we compacted, whatever their states are now. `deleted` are the
-    blocks of ours that stood when the agent deleted their handoffs.
+    that are `in_blocks` of which every row is known; those that were `taken_back` when a compaction before or
+    behind which they stood was undone; those that were `in_context` when we compacted, whatever their states are now.
+    `deleted` are the blocks of ours that stood when the agent deleted their handoffs.
     """
 
     ours: dict[int, KnownBlock]

@@ -24,6 +24,7 @@ from .placing import Past, runs
 
 _BESIDE = 3  # rows on each side of a name that have to be named, too: by chance that is one time in 64 for each
 _LONGEST = 1e-3  # seconds between the first and the last row of one write: a microsecond each
+_AT_ONCE = 8e-6  # seconds in which nothing can be appended twice: rows between were left out, or merged
 
 
 def own_name(row: LightRow) -> str:
@@ -76,14 +77,14 @@ class _Write:
 
 
 def _stamped(rows: Sequence[LightRow], moments: Mapping[int, float]) -> set[int]:
-    """The rows that have the moment of a write, whether or not they were inserted by it: another row has the next, or
-    the one that is due as many rows behind.
+    """The rows that have the moment of a write, whether or not they were inserted by it: another row has one next to
+    it, or the one that is due as many rows behind.
     """
     at = {moments[row.id]: place for place, row in reversed([*enumerate(rows)])}
     at_once = {
         each
         for pair in pairwise(sorted(at))
-        if pair[1] - pair[0] < STEP * max(1, abs(at[pair[1]] - at[pair[0]]))
+        if pair[1] - pair[0] < max(_AT_ONCE, STEP * abs(at[pair[1]] - at[pair[0]]))
         for each in pair
     }
     return {row_id for row_id, moment in moments.items() if moment in at_once}
@@ -217,7 +218,7 @@ class _Naming:
         if not write or write.anchor is None:
             return False
         since = self.moments[row.id] - self.moments[write.rows[write.anchor].id]
-        return 0 < since < _LONGEST and self._says_next(row, write.last)
+        return 0 < since < _AT_ONCE or (0 < since < _LONGEST and self._says_next(row, write.last))
 
     def _goes_on(self, index: int, row: LightRow, earlier: LightRow) -> bool:
         """Whether a row that kept its time goes on with the open write: rows stand in order, but for a request that was
@@ -279,6 +280,7 @@ class _Naming:
         elif earlier is not None:
             places = self.of.get(earlier.id, [])
             write.said[place] = self.past.merged(row, places[0], ()) if places else []
+            write.handoff = write.handoff or row.id in self.opening
             if not places and row.handoff == "merged":
                 write.lost.add(place)  # it kept the time of a summary that it was merged with
         elif self._is_stamped(row):

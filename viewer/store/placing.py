@@ -6,7 +6,6 @@ an agent that has it in memory need not know.
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left, insort
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -14,11 +13,9 @@ from dataclasses import dataclass, replace
 from itertools import islice, pairwise
 from typing import NamedTuple
 
-from .alignment import TEXT_CHARACTERS, LightRow, may_pair, related
+from .alignment import TEXT_CHARACTERS, LightRow, ending, may_pair, related, without_image, words
 
 _SHORTENED = "["  # what the agent writes in place of a result begins so (`interop/hermes.md`, section 4)
-_IMAGE = re.compile(r"( ?\[(screenshot|[^][]*\bimage\b[^][]*)\])+$")  # that it is one, or was left out
-_END = 16  # characters at the end of a long text that tell it from others with its start
 _NEAR = 8  # messages that may be passed over: they were said elsewhere, or taken back
 
 
@@ -64,7 +61,7 @@ class Past:
         if row.state != "out":
             self.behind[self.last] = places[0]
             self.last = places[-1]
-        alike = self.alike[_words(row)] if len(places) == 1 else []
+        alike = self.alike[words(row)] if len(places) == 1 else []
         if places[0] not in alike[-1:]:
             insort(alike, places[0])
 
@@ -78,7 +75,7 @@ class Past:
         (-1) the newest with its words.
         """
         if place < 0:
-            alike = self.alike.get(_words(row), [])
+            alike = self.alike.get(words(row), [])
             return next((each for each in reversed(alike) if self._counts(each)), next(reversed(alike), None))
         near = [*islice(self._standing(place + 1, 1), _NEAR)]
         said = [each for each in near[:1] if _may_say(row, self.messages[each])]
@@ -125,7 +122,7 @@ class Past:
         found: dict[int, list[int]] = {}
         for at, row in enumerate(rows):
             if at not in said and row.role == "user" and row.handoff != "standalone" and not row.scaffold:
-                alike = (place for place in reversed(self.alike.get(_words(row), ())) if place not in taken)
+                alike = (place for place in reversed(self.alike.get(words(row), ())) if place not in taken)
                 place = next(alike, None)
                 found |= {} if place is None else {at: [place]}
         return found
@@ -175,7 +172,7 @@ class Past:
             first = self.messages[places[0]]
             if len(places) > 1 or (_may_say(row, first) if not passed else _says_the_same(row, first)):
                 return places
-        alike = self.alike.get(_words(row), [])
+        alike = self.alike.get(words(row), [])
         cut = bisect_left(alike, edge if step == 1 else edge + 1)
         order = alike[cut:] if step == 1 else alike[:cut][::-1]
         found = next((place for place in order if self._counts(place)), None)
@@ -256,7 +253,7 @@ def _says_the_same(row: LightRow, message: Message) -> bool:
     """Whether role and ids are alike, and the words, where the agent did not shorten them."""
     if _is_shortened(row):
         return _may_say(row, message)
-    return _words(row) in (_words(message.newest), _words(message.alone))
+    return words(row) in (words(message.newest), words(message.alone))
 
 
 def _is_shortened(row: LightRow) -> bool:
@@ -270,29 +267,9 @@ def _agree(copy: LightRow, source: LightRow) -> bool:
         return False
     if _is_shortened(copy):
         return True
-    copy, source = (replace(_without_image(row), calls="", tool_call_id="") for row in (copy, source))
-    ends = {_end(copy), _end(source)} - {""}
+    copy, source = (replace(without_image(row), calls="", tool_call_id="") for row in (copy, source))
+    ends = {ending(copy), ending(source)} - {""}
     return related(copy, source) and len(ends) < 2
-
-
-def _words(row: LightRow) -> tuple[str, ...]:
-    """What a row says, as far as it is told by its start, its end and its ids."""
-    if row.handoff == "standalone":
-        return (row.role, row.handoff_key)
-    row = _without_image(row)
-    return (row.role, row.tool_call_id, row.text, _end(row), row.calls)
-
-
-def _end(row: LightRow) -> str:
-    """The end of what was typed or answered, where `text` is only the start. That of a result may be cut off."""
-    return row.end[-_END:] if len(row.text) == TEXT_CHARACTERS and row.role != "tool" else ""
-
-
-def _without_image(row: LightRow) -> LightRow:
-    """A row without what stands in place of an image."""
-    if row.role != "user" or not row.end.endswith("]"):
-        return row
-    return replace(row, text=_IMAGE.sub("", row.text), end=_IMAGE.sub("", row.end))
 
 
 def _says_all(row: LightRow, merged: Sequence[LightRow]) -> bool:

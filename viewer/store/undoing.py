@@ -40,7 +40,7 @@ class Undoing:
 
     def known(self, outlook: Outlook) -> Undone:
         """What is to be noted of it once it was undone as this outlook says."""
-        return Undone(self.block_ids, sorted(set(self.originals) - set(outlook.restored)))
+        return Undone(self.block_ids, sorted({*self.originals, *outlook.taken_back} - set(outlook.restored)))
 
     def copies_of(self, row_id: int) -> tuple[int, ...]:
         """The copies of a row that was live before, none where it was summarised."""
@@ -50,7 +50,8 @@ class Undoing:
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What an undo would do, in row ids: `restored` come back, `hidden` go, `later` were written since and stay.
+    """What an undo would do, in row ids: `restored` come back, `hidden` go, `later` were written since and stay;
+    `taken_back` were written since, too, and are in context no more.
 
     `refusal` says in a sentence why it cannot be done, "" when it can.
     """
@@ -58,6 +59,7 @@ class Outlook:
     restored: tuple[int, ...]
     hidden: tuple[int, ...]
     later: tuple[int, ...]
+    taken_back: tuple[int, ...]
     refusal: str = ""
 
 
@@ -111,16 +113,18 @@ def outlook_of(con: Connection, columns: Columns, undoing: Undoing) -> Outlook:
         for row_id, copy in sorted(undoing.originals.items())
         if row_id in originals and (copy is None or any(block.get(at) == (1, 0) for at in undoing.copies_of(row_id)))
     )
-    later = tuple(
-        row[0]
-        for row in con.execute(
-            "SELECT id FROM messages WHERE session_id = ? AND active = 1 AND id > ? ORDER BY id",
-            [undoing.session_id, max(undoing.block_ids)],
-        ).fetchall()
-    )
-    outlook = Outlook(restored, hidden, later)
+    later = _behind(con, undoing, "session_id = ? AND active = 1")
+    by_id = columns.dialect.unsought.format("session_id")  # an index by session would walk all that is superseded
+    taken_back = _behind(con, undoing, f"{by_id} = ? AND active = 0 AND compacted = 0")
+    outlook = Outlook(restored, hidden, later, taken_back)
     refusal = _refusal(con, columns.dialect, undoing, block, originals) or _inexact(con, columns, undoing, outlook)
     return replace(outlook, refusal=refusal)
+
+
+def _behind(con: Connection, undoing: Undoing, where: str) -> tuple[int, ...]:
+    """The rows behind the block of which this condition on the session holds."""
+    sql = f"SELECT id FROM messages WHERE {where} AND id > ? ORDER BY id"
+    return tuple(row[0] for row in con.execute(sql, [undoing.session_id, max(undoing.block_ids)]).fetchall())
 
 
 def _inexact(con: Connection, columns: Columns, undoing: Undoing, outlook: Outlook) -> str:
