@@ -43,7 +43,8 @@ class LightRow:
     absorbed: tuple[str, ...] = ()
 
 
-TEXT_CHARACTERS = 300  # of `LightRow.text`
+TEXT_CHARACTERS = 300  # of `LightRow.text`, but of what was asked more: several requests may stand in one row
+ASKED_CHARACTERS = 2_000
 END_CHARACTERS = 64  # of `LightRow.end`
 STEP = 1.5e-6  # seconds between two rows that the owner inserts in one write: 1e-6, and what floats are off
 Pair = tuple[LightRow, LightRow]  # (copy, the row it was copied from)
@@ -52,6 +53,11 @@ Pair = tuple[LightRow, LightRow]  # (copy, the row it was copied from)
 def may_be_head(row: LightRow, handoff: LightRow) -> bool:
     """Whether its state lets a row be a head copy: take-backs go from the end, so a live handoff has its head."""
     return row.state == "live" if handoff.state == "live" else handoff.state == "out" or row.state != "live"
+
+
+def text_limit(row_role: str) -> int:
+    """The characters of `LightRow.text` for a role."""
+    return ASKED_CHARACTERS if row_role == "user" else TEXT_CHARACTERS
 
 
 def words(row: LightRow) -> tuple[str, ...]:
@@ -63,8 +69,8 @@ def words(row: LightRow) -> tuple[str, ...]:
 
 
 def ending(row: LightRow) -> str:
-    """The end of what was typed or answered, where `text` is only the start. That of a result may be cut off."""
-    return row.end[-_ENDING:] if len(row.text) == TEXT_CHARACTERS and row.role != "tool" else ""
+    """The end of what was typed or answered. That of a result may be cut off."""
+    return "" if row.role == "tool" else row.end[-_ENDING:]
 
 
 def without_image(row: LightRow) -> LightRow:

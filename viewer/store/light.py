@@ -11,13 +11,14 @@ import compaction
 from compaction import messages, protocol
 
 from . import uids
-from .alignment import END_CHARACTERS, TEXT_CHARACTERS, LightRow
+from .alignment import ASKED_CHARACTERS, END_CHARACTERS, LightRow, text_limit
 from .codec import JSON_MARK, decode_calls, decode_content, encode_content, number, state_of
 from .columns import chunks, marks, selection
 from .sessions import chain
 from .stores import Reader
 
 START_OCTETS = 600  # of a row's content, enough to tell messages apart and to see whether a handoff may be in it
+ASKED_OCTETS = 4 * ASKED_CHARACTERS  # of a user's
 END_OCTETS = 4 * END_CHARACTERS
 
 
@@ -45,9 +46,10 @@ def _read(reader: Reader, session_id: str, where: str, values: Sequence[Any]) ->
         "message_uid": "NULL", "absorbed_message_uids": "NULL",
     }  # fmt: skip
     spelled = reader.columns.dialect
+    octets = f"(CASE WHEN role = 'user' THEN {ASKED_OCTETS} ELSE {START_OCTETS} END)"
     in_user_rows = f"CASE WHEN role = 'user' THEN {spelled.place.format('content')} ELSE 0 END"
     rows = reader.con.execute(
-        f"SELECT {selection(reader.columns.messages, wanted)}, {spelled.start.format('content', START_OCTETS)}, "
+        f"SELECT {selection(reader.columns.messages, wanted)}, {spelled.start.format('content', octets)}, "
         f"{spelled.trimmed.format('content')}, {spelled.place.format('content')}, {in_user_rows}, "
         f"{spelled.end.format('content', END_OCTETS)} "
         f"FROM messages WHERE {where}",
@@ -86,7 +88,7 @@ def _light_row(row: tuple[Any, ...], contents: dict[int, Any], session_id: str) 
         time=number(time),
         tool_call_id=str(tool_call_id or ""),
         calls=" ".join(_CALL_ID.findall(calls_text)),
-        text=text[:TEXT_CHARACTERS],
+        text=text[: text_limit(str(role or ""))],
         end=end[-END_CHARACTERS:],
         size=(size or 0) + len(calls_text),
         handoff="" if summary is None else "merged" if own or decode_calls(calls) else "standalone",

@@ -73,6 +73,7 @@ class _Write:
     anchor: int | None = None
     known: KnownBlock | None = None
     handoff: bool = False  # whether a summary was written with it
+    merged: bool = False  # whether one that opens a block may have been, with the time of a message
     stamped: bool = False  # whether something was said in it that has lost its time
 
 
@@ -166,7 +167,8 @@ class _Naming:
         if not row.time and not row.handoff:
             return self.past.follows(row, write.last) is not None
         if row.handoff and self._is_later(row):
-            return not write.handoff and self._is_head_of(index, row)
+            told = write.handoff or (write.merged and write.anchor is not None)
+            return not told and self._is_head_of(index, row)
         if write.anchor is not None:
             if self._is_soon(row):
                 return True
@@ -280,7 +282,7 @@ class _Naming:
         elif earlier is not None:
             places = self.of.get(earlier.id, [])
             write.said[place] = self.past.merged(row, places[0], ()) if places else []
-            write.handoff = write.handoff or row.id in self.opening
+            write.merged = write.merged or row.id in self.opening
             if not places and row.handoff == "merged":
                 write.lost.add(place)  # it kept the time of a summary that it was merged with
         elif self._is_stamped(row):

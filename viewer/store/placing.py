@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import islice, pairwise
 from typing import NamedTuple
 
-from .alignment import TEXT_CHARACTERS, LightRow, ending, may_pair, related, without_image, words
+from .alignment import LightRow, ending, may_pair, related, text_limit, without_image, words
 
 _SHORTENED = "["  # what the agent writes in place of a result begins so (`interop/hermes.md`, section 4)
 _NEAR = 8  # messages that may be passed over: they were said elsewhere, or taken back
@@ -110,6 +110,8 @@ class Past:
             found.append(self._along(rows, run[::-1], said[run.stop][0] - 1, -1, True))
         if all(line.score < len(run) for line in found):
             found.append(self._along(rows, run[::-1], len(self.messages) - 1, -1, False))
+            if rows[run[-1]].role == "user":  # a request may have been put behind what was said last: `pulled`
+                found.append(self._along(rows, run[-2::-1], len(self.messages) - 1, -1, False))
         if all(row.of_compaction for row in rows[: run.start]):
             found.insert(0 if run.stop < len(rows) else len(found), self._along(rows, run, 0, 1, False))
             if rows[run.start].role == "user":  # a request may have been put before what was said first: `pulled`
@@ -202,10 +204,11 @@ class Past:
         """Whether a row of the user's, or of the agent's, says more than these messages."""
         said = [self.messages[place].alone for place in places]
         calls = [call for each in said for call in each.calls.split()]
-        text = " ".join(each.text for each in said if each.text)[:TEXT_CHARACTERS]
+        limit = text_limit(row.role)
+        text = " ".join(each.text for each in said if each.text)[:limit]
         if row.role not in ("user", "assistant"):
             return False
-        if len(text) == TEXT_CHARACTERS and row.text == text:
+        if len(text) == limit and row.text == text:
             return row.size > sum(each.size + 2 for each in said)
         return row.text != text or row.calls.split() != calls
 
@@ -278,6 +281,7 @@ def _says_all(row: LightRow, merged: Sequence[LightRow]) -> bool:
     if row.calls.split() != calls or not all(each.calls or each.text for each in merged):
         return False
     text = " ".join(each.text for each in merged if each.text)
-    if len(text) <= TEXT_CHARACTERS:
+    limit = text_limit(row.role)
+    if len(text) <= limit:
         return text in row.text
-    return row.text == text[:TEXT_CHARACTERS] and (bool(calls) or row.size >= sum(each.size for each in merged))
+    return row.text == text[:limit] and (bool(calls) or row.size >= sum(each.size for each in merged))

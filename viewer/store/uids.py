@@ -115,10 +115,8 @@ class Tail:
         for at, row in enumerate(self.after):
             if self.handoff.state == "out" != row.state and not carried:
                 break
-            if not row.restated and self._comes_again(at):
+            if not row.restated and (self._comes_again(at) or (not last and self._is_next_head(at))):
                 return block, self._unseen(at)
-            if not (last or row.restated) and self._is_next_head(at):
-                break
             waiting.append(row)
             if self._is_copy(at) or row.restated or row.of_compaction:
                 block += waiting
