@@ -108,6 +108,8 @@ class _Naming:
     ) -> None:
         self.rows, self.moments, self.opening, self.sure = rows, moments, opening, sure
         self.stamped = _stamped(rows, moments)
+        # What marks rows as superseded inserts others behind them, if only one.
+        self.instead = {row.id for before, row in pairwise(rows) if before.state == "under" and row.state == "live"}
         self.deleted = sorted(noted.deleted, key=lambda block: -block.handoff_id)
         self.of_block = {row_id: block for block in noted.ours.values() for row_id in (block.handoff_id, *block.copies)}
         self.handoff_of = {row_id: handoff_id for handoff_id, each in noted.undone.items() for row_id in each.block}
@@ -262,6 +264,7 @@ class _Naming:
             or row.of_compaction
             or earlier is not None
             or row.id in self.stamped
+            or row.id in self.instead
         )
 
     def _earlier(self, row: LightRow) -> LightRow | None:

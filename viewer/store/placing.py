@@ -21,10 +21,11 @@ _NEAR = 8  # messages that may be passed over: they were said elsewhere, or take
 
 @dataclass(slots=True)
 class Message:
-    """A message: its first row, which says it alone, its newest row, and whether it was not taken back."""
+    """A message: its first row and the last that says it alone, its newest row, and whether it was not taken back."""
 
     name: str
     alone: LightRow
+    last_alone: LightRow
     newest: LightRow
     standing: bool
 
@@ -53,10 +54,11 @@ class Past:
     def carry(self, row: LightRow, name: str, places: list[int], *, back: bool = False) -> None:
         """Take in a row that says what stands at these places; the first may be new; `back`: it was taken back."""
         if places[0] == len(self.messages):
-            self.messages.append(Message(name, row, row, row.state != "out"))
+            self.messages.append(Message(name, row, row, row, row.state != "out"))
         for place in places:
             message = self.messages[place]
             message.newest = row
+            message.last_alone = row if len(places) == 1 else message.last_alone
             message.standing = not back and (message.standing or row.state != "out")
         if row.state != "out":
             self.behind[self.last] = places[0]
@@ -213,8 +215,9 @@ class Past:
         return row.text != text or row.calls.split() != calls
 
     def _says_all(self, row: LightRow, places: Sequence[int]) -> bool:
-        said = [self.messages[place].alone for place in places]
-        return all(each.role == row.role for each in said) and _says_all(row, said)
+        said = [self.messages[place] for place in places]
+        rows = [each.alone for each in said], [each.last_alone for each in said]
+        return all(each.role == row.role for each in rows[0]) and any(_says_all(row, each) for each in rows)
 
     def _merged_before(self, row: LightRow, last: int) -> list[int]:
         """The messages up to `last` that were merged into a row."""
