@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from compaction.protocol import without_marker
 
-from .alignment import STEP, LightRow, may_be_head, related
+from .alignment import STEP, LightRow, may_be_head, related, words
 from .known import KnownBlock, Noted
 from .placing import Past, runs
 
@@ -91,6 +91,18 @@ def _stamped(rows: Sequence[LightRow], moments: Mapping[int, float]) -> set[int]
     return {row_id for row_id, moment in moments.items() if moment in at_once}
 
 
+def _written_instead(rows: Sequence[LightRow]) -> set[int]:
+    """The first rows behind superseded ones: what marks those inserts others, if only one. One that was superseded next
+    is known by its copy: a context that begins with it had nothing before.
+    """
+    found = {row.id for before, row in pairwise(rows) if before.state == "under" and row.state == "live"}
+    for before, row, after in zip(rows, rows[1:], rows[2:], strict=False):
+        again = row.time == after.time and words(before) == words(row) == words(after)
+        if again and before.state == row.state == "under":
+            found.add(row.id)
+    return found
+
+
 def _typed_in(row: LightRow) -> LightRow | None:
     """A row with what was typed in it, where that was merged into a marker that only a compaction writes."""
     text = without_marker(row.text) if row.of_compaction else row.text
@@ -108,8 +120,7 @@ class _Naming:
     ) -> None:
         self.rows, self.moments, self.opening, self.sure = rows, moments, opening, sure
         self.stamped = _stamped(rows, moments)
-        # What marks rows as superseded inserts others behind them, if only one.
-        self.instead = {row.id for before, row in pairwise(rows) if before.state == "under" and row.state == "live"}
+        self.instead = _written_instead(rows)
         self.deleted = sorted(noted.deleted, key=lambda block: -block.handoff_id)
         self.of_block = {row_id: block for block in noted.ours.values() for row_id in (block.handoff_id, *block.copies)}
         self.handoff_of = {row_id: handoff_id for handoff_id, each in noted.undone.items() for row_id in each.block}
