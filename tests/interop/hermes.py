@@ -103,6 +103,13 @@ class Hermes:
             self._process.kill()
             self._process.wait()
 
+    def kill(self) -> None:
+        """SIGKILL."""
+        self._process.kill()
+        self._process.wait()
+        if self._process.stdin:
+            self._process.stdin.close()
+
     # --- the database
 
     def open(self, path: Path) -> dict[str, Any]:

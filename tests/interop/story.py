@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import compaction
 from compaction import messages as engine
@@ -72,8 +73,8 @@ class Compacted:
 class Story:
     """A session being told; `ledger` is what was said in it."""
 
-    def __init__(self, hermes: Hermes, path: Path, seed: int) -> None:
-        self.hermes, self.path, self.seed = hermes, path, seed
+    def __init__(self, hermes: Hermes, path: Path, seed: int, session_id: str = SESSION) -> None:
+        self.hermes, self.path, self.seed, self.session_id = hermes, path, seed, session_id
         self.random = random.Random(seed)
         self.author = Author(seed)
         self.fast = self.random.random() < 0.3  # everything within seconds, as a scripted agent does it
@@ -103,10 +104,10 @@ class Story:
         """Tell these steps, each drawing by its own number; the faults of the first that has any."""
         self._draw(-1)
         self._wait()
-        self.hermes.create_session(SESSION, model="test-model")
+        self.hermes.create_session(self.session_id, model="test-model")
         with closing(sqlite3.connect(self.path)) as con:
             self.named = "message_uid" in [column[1] for column in con.execute("PRAGMA table_info(messages)")]
-        self.hermes.db("set_session_title", SESSION, SESSION)
+        self.hermes.db("set_session_title", self.session_id, self.session_id)
         self._hold()
         self.work_on() if self.author.silent else self.work()
         for number, name in steps:
@@ -126,7 +127,8 @@ class Story:
 
     def _hold(self) -> None:
         budget = self.random.choice((100, 300, 800, 2000))
-        self.hermes.ask("hold", session_id=SESSION, tail_tokens=budget, protect_last=self.random.choice((3, 8, 20)))
+        protected = self.random.choice((3, 8, 20))
+        self.hermes.ask("hold", session_id=self.session_id, tail_tokens=budget, protect_last=protected)
 
     # -- saying
 
@@ -194,7 +196,7 @@ class Story:
         summary = self.random.choice(SHAPES).format(mark) if self.random.random() < 0.5 else None
         stored = {row.id for row in self.rows()}
         asked = {"summary": summary, "late": list(map(self.author.wire, late))}
-        before = self.hermes.ask("compact_with", **asked)
+        before = self._asked_to_compact(asked)
         if late and set(before) - stored:
             self.ledger.said += late
         by_id = {row.id: row for row in self.rows()}
@@ -211,11 +213,16 @@ class Story:
         self.ledger.lost |= lost_by_the_agent(made.before, list(by_id.values()), self.ledger)
         return self._told_as_boundary(made, mark)
 
+    def _asked_to_compact(self, asked: dict[str, Any]) -> list[int]:
+        """Let the agent compact; the rows that were live when its summary came."""
+        ids: list[int] = self.hermes.ask("compact_with", **asked)
+        return ids
+
     def _told_as_boundary(self, made: Compacted, mark: str) -> list[Fault]:
         """The newest boundary is the compaction just made, and shows its summary."""
         live = self.rows(live=True)
         ids = {row.id for row in live}
-        newest = [each.handoff_id for each in self.history().boundaries if each.handoff_id in ids]
+        newest = [handoff_id for handoff_id in self.boundaries() if handoff_id in ids]
         if not newest:
             return [Fault("no boundary", "the agent compacted and History does not say so")]
         with open_store(ours.store_of(self.path)) as reader:
@@ -231,7 +238,7 @@ class Story:
         strategy = self.random.choice(("summary", "summary", "mask"))
         before = self.rows(live=True)
         try:
-            done = ours.compact_at(self.path, SESSION, self.now, strategy, self.random.choice((2_000, 8_000)))
+            done = ours.compact_at(self.path, self.session_id, self.now, strategy, self.random.choice((2_000, 8_000)))
         except (compaction.NothingToCompact, StoreError) as refused:
             self.counts[f"we did not compact: {type(refused).__name__}"] += 1
             return
@@ -255,16 +262,15 @@ class Story:
     # -- taking back
 
     def undo(self) -> list[Fault]:
-        """Take back a compaction, mostly the newest, as the page does."""
-        standing = [each for each in self.compacted if not each.undone]
-        if not standing:
+        """Take back a compaction as the page does."""
+        made = self._standing()
+        if made is None:
             return []
         self._wait()
-        made = standing[-1] if self.random.random() < 0.8 else self.random.choice(standing)
         history, store = self.history(), ours.store_of(self.path)
         if made.undoing is None and made.handoff_id not in [each.handoff_id for each in history.boundaries]:
             return self._refused(made, "no boundary any more")
-        undoing = made.undoing or undoing_from_history(SESSION, history, made.handoff_id)
+        undoing = made.undoing or undoing_from_history(self.session_id, history, made.handoff_id)
         with open_store(store) as reader:
             refusal = check_undo(reader, undoing).refusal
         if refusal:
@@ -285,6 +291,13 @@ class Story:
         faults = undo_faults(expected, self.rows(live=True), self.ledger)
         self.load()
         return faults
+
+    def _standing(self) -> Compacted | None:
+        """A compaction that was not taken back, mostly the newest."""
+        standing = [each for each in self.compacted if not each.undone]
+        if not standing:
+            return None
+        return standing[-1] if self.random.random() < 0.8 else self.random.choice(standing)
 
     def _expected(self, made: Compacted) -> list[Row]:
         """The rows before the compaction without those taken back since, and the live ones of what was said since."""
@@ -371,10 +384,10 @@ class Story:
 
     def rows(self, *, live: bool = False) -> list[Row]:
         """The stored rows, or those in context."""
-        sql = f"SELECT * FROM messages {'WHERE active = 1' if live else ''} ORDER BY id"
+        sql = f"SELECT * FROM messages WHERE session_id = ? {'AND active = 1' if live else ''} ORDER BY id"
         with closing(sqlite3.connect(self.path)) as con:
             con.row_factory = sqlite3.Row
-            stored = [dict(row) for row in con.execute(sql)]
+            stored = [dict(row) for row in con.execute(sql, [self.session_id])]
         return [row_of({**row, "content": decode_content(row["content"])}) for row in stored]
 
     def _alive(self) -> set[int]:
@@ -386,7 +399,11 @@ class Story:
         known = [each.known for each in self.compacted if each.known]
         undone = {each.handoff_id: each.noted for each in self.compacted if each.undone}
         with open_store(ours.store_of(self.path)) as reader:
-            return reading.read_history(reader, SESSION, known, undone)
+            return reading.read_history(reader, self.session_id, known, undone)
+
+    def boundaries(self) -> list[int]:
+        """The handoffs of the compactions that History shows, oldest first."""
+        return [each.handoff_id for each in self.history().boundaries]
 
     def history_faults(self) -> list[Fault]:
         history = self.history()
