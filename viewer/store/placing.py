@@ -105,20 +105,24 @@ class Past:
         return line.said
 
     def _best(self, rows: Sequence[LightRow], run: range, said: Mapping[int, Sequence[int]]) -> _Line:
+        found = self._lines(rows, run, said)
+        if all(line.score < len(run) for line in found):  # a request may have been put elsewhere: `pulled`
+            found += self._lines(rows, run, said, in_order=False)
+        return max(found, key=lambda line: line.score)
+
+    def _lines(
+        self, rows: Sequence[LightRow], run: range, said: Mapping[int, Sequence[int]], *, in_order: bool = True
+    ) -> list[_Line]:
         found: list[_Line] = []
         if run.start - 1 in said:
-            found.append(self._along(rows, run, said[run.start - 1][-1] + 1, 1, True))
+            found.append(self._along(rows, run, said[run.start - 1][-1] + 1, 1, True, in_order))
         if run.stop in said:
-            found.append(self._along(rows, run[::-1], said[run.stop][0] - 1, -1, True))
+            found.append(self._along(rows, run[::-1], said[run.stop][0] - 1, -1, True, in_order))
         if all(line.score < len(run) for line in found):
-            found.append(self._along(rows, run[::-1], len(self.messages) - 1, -1, False))
-            if rows[run[-1]].role == "user":  # a request may have been put behind what was said last: `pulled`
-                found.append(self._along(rows, run[-2::-1], len(self.messages) - 1, -1, False))
+            found.append(self._along(rows, run[::-1], len(self.messages) - 1, -1, False, in_order))
         if all(row.of_compaction for row in rows[: run.start]):
-            found.insert(0 if run.stop < len(rows) else len(found), self._along(rows, run, 0, 1, False))
-            if rows[run.start].role == "user":  # a request may have been put before what was said first: `pulled`
-                found.append(self._along(rows, run[1:], 0, 1, False))
-        return max(found, key=lambda line: line.score)
+            found.insert(0 if run.stop < len(rows) else len(found), self._along(rows, run, 0, 1, False, in_order))
+        return found
 
     def pulled(self, rows: Sequence[LightRow], said: Mapping[int, Sequence[int]]) -> dict[int, list[int]]:
         """What a row of the user's says that a compaction put where the agent needed one: what was said before."""
@@ -155,14 +159,17 @@ class Past:
         said = [self.messages[place].alone for place in places]
         return any(each.role == "tool" or each.calls for each in said)
 
-    def _along(self, rows: Sequence[LightRow], run: Sequence[int], edge: int, step: int, sure: bool) -> _Line:
+    def _along(
+        self, rows: Sequence[LightRow], run: Sequence[int], edge: int, step: int, sure: bool, in_order: bool
+    ) -> _Line:
+        """What the rows of a run say from `edge` on; requests only where they come next, if not all is `in_order`."""
         said: dict[int, list[int]] = {}
         passed = 0
         for at in run:
             places = self._place(rows[at], edge, step, sure or bool(said))
-            if places:
+            first = (places[0] if step == 1 else places[-1]) if places else edge
+            if places and (in_order or first == edge or rows[at].role != "user"):
                 said[at] = places
-                first = places[0] if step == 1 else places[-1]
                 passed += min(abs(first - edge), _NEAR)
                 edge = places[-1] + 1 if step == 1 else places[0] - 1
         return _Line(said, passed)
