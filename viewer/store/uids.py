@@ -149,12 +149,16 @@ class Tail:
         return at + 1 < len(self.after) and self.newest_from[at] < self.newest
 
     def _unseen(self, at: int) -> list[LightRow]:
-        """The copies from here on, if another handoff is among what follows this one: the next block's head has none,
-        and the whole context once more has this one.
+        """The copies from here on, each message once, if another handoff is among what follows this one: the next
+        block's head has none, and the whole context once more has this one.
         """
-        end = next((end for end in range(at, len(self.after)) if not self._is_copy(end)), len(self.after))
-        handoffs = [row.uid for row in self.after[:end] if row.handoff]
-        return [*self.after[at:end]] if handoffs and self.own.isdisjoint(handoffs) else []
+        found: dict[str, LightRow] = {}
+        for end in range(at, len(self.after)):
+            if not self._is_copy(end) or self.after[end].uid in found:
+                break
+            found[self.after[end].uid] = self.after[end]
+        handoffs = [row.uid for row in self.after[: at + len(found)] if row.handoff]
+        return [*found.values()] if handoffs and self.own.isdisjoint(handoffs) else []
 
 
 def _until_anew(rows: Sequence[LightRow], places: Mapping[str, int], opening: Iterable[LightRow]) -> list[LightRow]:
