@@ -16,6 +16,7 @@ from typing import NamedTuple
 from .alignment import LightRow, ending, may_pair, related, text_limit, without_image, words
 
 _SHORTENED = "["  # what the agent writes in place of a result begins so (`interop/hermes.md`, section 4)
+_ASKED = 1_000  # messages among which requests are sought that were put elsewhere
 _NEAR = 8  # messages that may be passed over: they were said elsewhere, or taken back
 
 
@@ -130,10 +131,20 @@ class Past:
         found: dict[int, list[int]] = {}
         for at, row in enumerate(rows):
             if at not in said and row.role == "user" and row.handoff != "standalone" and not row.scaffold:
-                alike = (place for place in reversed(self.alike.get(words(row), ())) if place not in taken)
-                place = next(alike, None)
-                found |= {} if place is None else {at: [place]}
+                alike = ([place] for place in reversed(self.alike.get(words(row), ())) if place not in taken)
+                places = next(alike, None) or self._asked(row, taken)
+                found |= {at: places} if places else {}
         return found
+
+    def _asked(self, row: LightRow, taken: Collection[int]) -> list[int]:
+        """The newest requests that were merged into a row."""
+        for first in range(len(self.messages))[: -_ASKED - 1 : -1]:
+            begins = self.messages[first].alone
+            if begins.role == "user" and first not in taken and begins.text and row.text.startswith(begins.text):
+                places = self.merged(row, first, taken)
+                if len(places) > 1:
+                    return places
+        return []
 
     def with_results(
         self, rows: Sequence[LightRow], said: Mapping[int, list[int]], kept: Mapping[int, list[int]]
