@@ -150,13 +150,16 @@ class Tail:
 
     def _unseen(self, at: int) -> list[LightRow]:
         """The copies from here on, each message once, if another handoff is among what follows this one: the next
-        block's head has none, and the whole context once more has this one.
+        block's head has none, and the whole context once more has this one. Behind what the next compaction marked for
+        its tail stands nothing else of this block.
         """
         found: dict[str, LightRow] = {}
         for end in range(at, len(self.after)):
-            if not self._is_copy(end) or self.after[end].uid in found:
+            before, row = self.after[end - 1] if end else self.handoff, self.after[end]
+            goes_back = before.state == "out" != row.state and self.handoff.state != "out"
+            if not self._is_copy(end) or row.uid in found or goes_back:
                 break
-            found[self.after[end].uid] = self.after[end]
+            found[row.uid] = row
         handoffs = [row.uid for row in self.after[: at + len(found)] if row.handoff]
         return [*found.values()] if handoffs and self.own.isdisjoint(handoffs) else []
 
