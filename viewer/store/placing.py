@@ -103,6 +103,9 @@ class Past:
             self.all = True
             line = max(line, self._best(rows, run, said), key=lambda each: each.score)
             self.all = False
+        if line.score < len(run) and all(row.of_compaction for row in rows[: run.start]):  # what was first is out
+            begun = self._along(rows, run, next(self._standing(0, 1), 0), 1, False, True)
+            line = max(line, begun, key=lambda each: each.score)
         return line.said
 
     def _best(self, rows: Sequence[LightRow], run: range, said: Mapping[int, Sequence[int]]) -> _Line:
