@@ -14,9 +14,9 @@ from viewer.runs.models import Run
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
 
 RUN_FIELDS = {
-    "id", "store", "session_id", "status", "strategy", "summarizer", "focus", "keep_last", "apply", "progress",
-    "tokens_before", "tokens_after", "messages_before", "messages_after", "summary", "error", "undoable", "created_at",
-    "finished_at", "mode", "new_session_id", "model", "usage", "rules",
+    "id", "store", "session_id", "address", "status", "strategy", "summarizer", "focus", "keep_last", "apply",
+    "progress", "tokens_before", "tokens_after", "messages_before", "messages_after", "summary", "error", "undoable",
+    "created_at", "finished_at", "mode", "new_session_id", "model", "usage", "rules",
 }  # fmt: skip
 PLAN_FIELDS = {
     "head", "middle", "tail", "lifted", "earlier_tokens", "reasons", "tokens_before", "tokens_after_estimate",

@@ -19,14 +19,14 @@ from viewer.store import candidates, schema
 pytestmark = pytest.mark.django_db
 
 HIT_FIELDS = {
-    "id", "session", "session_title", "source", "kind", "role", "timestamp", "state", "snippet",
+    "id", "session", "address", "session_title", "source", "kind", "role", "timestamp", "state", "snippet",
 }  # fmt: skip
 PATH = "/stores/hermes/search"
 
 
 def test_works(desk: Desk, tool: Tool) -> None:
     answer = tool.get(PATH, q="reservation", limit=10)
-    assert set(answer) == {"items", "next", "complete", "looked", "notes"}
+    assert set(answer) == {"items", "next", "complete", "looked", "notes", "broken"}
     assert len(answer["items"]) == 10
     for hit in answer["items"]:
         assert set(hit) == HIT_FIELDS

@@ -441,13 +441,13 @@ def test_nothing_in_a_row_breaks_the_list(book: Book) -> None:
     book.session("a", title="nul \0 and <b>", model="m" * 5_000, source="x" * 5_000, cwd="\0")
     book.session("b", title=b"\xff\xfe", started_at="yesterday", ended_at="never", archived="no")
     book.session("c", model_config="[" * 100_000, parent_session_id="c", end_reason="compression")
-    book.session("i" * 500)
+    book.session("i" * 2_000)
     book.session("d")
     book.say("d", "user", "\0json:[[")
     book.say("d", "user", [{"type": "text", "text": "spoken"}], timestamp=PRESENT + 1)
     book.say("d", "user", "x", timestamp="soon")
     working.keep_up()
-    assert set(ids()) | set(ids(state="archived")) == {"a", "b", "c", "d"}
+    assert set(ids()) | set(ids(state="archived")) == {"a", "b", "c", "d", "i" * 2_000}
     assert line_of("a").title == "nul \ufffd and <b>"
     assert line_of("d").own_words == "spoken"
 

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.http import Http404, HttpRequest
-from django.urls import URLPattern, URLResolver
+from django.urls import URLPattern, URLResolver, register_converter
 from ninja import NinjaAPI, Router
+from ninja.openapi.schema import OpenAPISchema
+
+from viewer import addresses
 
 from . import branches, context, errors, events, exports, lifetimes, runs, search, stores
 
@@ -12,7 +17,20 @@ METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 
 
 class Api(NinjaAPI):
-    """django-ninja's API with JSON for every error."""
+    """django-ninja's API with JSON for every error, and a document that is made once a process: anybody may ask for it,
+    and making it takes a quarter of a second.
+    """
+
+    _document: OpenAPISchema | None = None
+
+    def get_openapi_schema(
+        self, *, path_prefix: str | None = None, path_params: dict[str, Any] | None = None
+    ) -> OpenAPISchema:
+        if self._document is None:
+            document = super().get_openapi_schema(path_prefix=path_prefix, path_params=path_params)
+            _explain_names(document)
+            self._document = document
+        return self._document
 
     @property
     def urls(self) -> tuple[list[URLResolver | URLPattern], str, str]:
@@ -20,20 +38,41 @@ class Api(NinjaAPI):
         return errors.all_in_json(patterns), app_name, namespace
 
 
+def _explain_names(document: OpenAPISchema) -> None:
+    """Say of each path how names stand in it."""
+    for call in (call for path in document["paths"].values() for call in path.values()):
+        for parameter in call["parameters"]:
+            if parameter["in"] == "path" and parameter["name"] in ("store", "session_id"):
+                parameter["description"] = addresses.EXPLAINED
+
+
+class Whatever:
+    """Django's path converter for the rest of a path, line breaks and all; its own `path` ends at one."""
+
+    regex = "(?s:.+)"
+
+    def to_python(self, value: str) -> str:
+        return value
+
+    def to_url(self, value: str) -> str:
+        return value
+
+
+register_converter(Whatever, "whatever")
 api = Api(
     title="Palimpsest",
     version="1",
     description=(
         "Sessions of AI agents, and their compaction in place. Tokens: `manage.py token create NAME --scopes "
         'read,write,compact`. Errors are `{"error": {"code", "message"}}`, lists `{"items", "next"}`: pass `next` back '
-        "as `cursor`."
+        f"as `cursor`. {addresses.EXPLAINED}"
     ),
 )
 errors.install(api)
 rest = Router()
 
 
-@rest.api_operation(METHODS, "/{path:path}", auth=None, include_in_schema=False)
+@rest.api_operation(METHODS, "/{whatever:path}", auth=None, include_in_schema=False)
 def unknown(request: HttpRequest, path: str) -> None:
     """Whatever no call answers."""
     raise Http404

@@ -20,7 +20,7 @@ router = Router(tags=["sessions"])
 
 
 @router.post(
-    "/stores/{store}/sessions/{session_id}/branches",
+    "/stores/{name:store}/sessions/{name:session_id}/branches",
     auth=WRITE,
     response=answers(BranchOut, 201),
     summary="Branch a session",

@@ -20,7 +20,10 @@ _FILE: dict[str, Any] = {
     "responses": {
         200: {
             "description": "The file",
-            "content": {kind.partition(";")[0]: {"schema": {"type": "string"}} for kind in CONTENT_TYPES.values()},
+            "content": {
+                kind.partition(";")[0]: {"schema": {"type": "object" if kind == "application/json" else "string"}}
+                for kind in CONTENT_TYPES.values()
+            },
         }
     }
 }

@@ -21,7 +21,7 @@ from .sessions import SESSION, router  # one router: the same addresses, other m
 __all__ = ["router"]
 
 
-@router.post("/stores/{store}/sessions", auth=WRITE, response=answers(SessionOut, 201), summary="Create a session")
+@router.post("/stores/{name:store}/sessions", auth=WRITE, response=answers(SessionOut, 201), summary="Create a session")
 def create(request: HttpRequest, store: str, body: CreateIn | None = None) -> Status[SessionOut]:
     """A session of its own, empty or with first messages, in one write; the agent can go on with it."""
     found, asked = get_store(store), body or CreateIn()

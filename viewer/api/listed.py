@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from viewer.addresses import session_address
+from viewer.broken import Broken, lines_of
 from viewer.catalog import lines
 from viewer.catalog.lines import Listed, Order, SessionFilter
 from viewer.catalog.models import Line
 from viewer.store.errors import StoreUnavailable
 from viewer.store.stores import Store, compact_reason, open_store
 
-from . import cursors
+from . import cursors, shapes
 from .schemas import SessionOut, SessionsOut, moment
 
 ENDED = "An older compaction ended this session; the agent does not go on with it."
@@ -23,18 +25,23 @@ def page(store: Store, wanted: SessionFilter, limit: int, cursor: str) -> Sessio
         raise StoreUnavailable(problem)
     with open_store(store) as reader:
         reason = compact_reason(reader)
-    items = [_session(line, store.name, reason) for line in listed.lines]
-    return SessionsOut(items=items, next=_next(kind, listed, wanted.order))
+    items, broken = lines_of(
+        listed.lines, lambda line: _session(line, store.name, reason), lambda line: (line.session_id, store.name)
+    )
+    return SessionsOut(items=list(items), next=_next(kind, listed, wanted.order), broken=shapes.broken(broken))
 
 
 def _next(kind: str, listed: Listed, order: Order) -> str | None:
     return cursors.written(kind, *lines.sort_key(listed.lines[-1], order)) if listed.more else None
 
 
-def _session(line: Line, store: str, reason: str) -> SessionOut:
+def _session(line: Line, store: str, reason: str) -> SessionOut | Broken:
+    if line.problem:
+        return Broken(line.title, store, line.problem)
     reason = reason or (ENDED if line.end_reason == "compression" else "")
     return SessionOut(
         id=line.session_id,
+        address=session_address(store, line.session_id),
         store=store,
         title=line.title,
         source=line.source,

@@ -6,6 +6,7 @@ from django.http import HttpRequest
 from ninja import Router
 from ninja.responses import Status
 
+from viewer.broken import lines_of
 from viewer.runs import life
 from viewer.runs.errors import WrongStatus
 from viewer.runs.planning import Options
@@ -20,7 +21,7 @@ router = Router(tags=["runs"])
 
 
 @router.post(
-    "/stores/{store}/sessions/{session_id}/runs",
+    "/stores/{name:store}/sessions/{name:session_id}/runs",
     auth=COMPACT,
     response=answers(RunOut, 202),
     summary="Compact a session",
@@ -39,7 +40,8 @@ def runs(
     before = cursors.read(cursor, "runs", int)[0] if cursor else None
     listed = life.listed(limit + 1, before=before, store=store, session_id=session_id, status=status)
     more = cursors.written("runs", listed[limit - 1].pk) if len(listed) > limit else None
-    return RunsOut(items=[shapes.run(run) for run in listed[:limit]], next=more)
+    items, broken = lines_of(listed[:limit], shapes.run, lambda run: (run.pk, run.store))
+    return RunsOut(items=list(items), next=more, broken=shapes.broken(broken))
 
 
 @router.get("/runs/{int:run_id}", auth=READ, response=answers(RunOut), summary="One run")

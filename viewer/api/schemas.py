@@ -5,15 +5,24 @@ Times are ISO 8601 in UTC, ids of messages are rows.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
 from ninja import Schema
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, WithJsonSchema
+
+from viewer.runs.planning import MODES, STRATEGIES
+from viewer.runs.summarizers import KINDS
 
 from .losses import DetailsOut, LossesOut, StakesOut
 
 Limit = Annotated[int, Field(ge=1, le=500)]
+
+
+def _one_of(names: Iterable[str]) -> WithJsonSchema:
+    """A choice as the OpenAPI document names it; others are refused by who knows them, as `unknown_choice`."""
+    return WithJsonSchema({"type": "string", "enum": list(names)})
 
 
 def moment(seconds: float) -> datetime:
@@ -52,9 +61,18 @@ class StoreOut(Schema):
     error: ErrorOut | None = None
 
 
+class BrokenOut(Schema):
+    """A line that cannot be given: what it is about, as far as that is known, and why. The others stand."""
+
+    id: str
+    store: str
+    why: str
+
+
 class StoresOut(Schema):
     items: list[StoreOut]
     next: str | None = None
+    broken: list[BrokenOut] = []
 
 
 class SessionOut(Schema):
@@ -62,10 +80,12 @@ class SessionOut(Schema):
 
     `tokens_live` is null while a long session's tokens are not all counted: a worker does that. In a list it is also
     null from what is said until a worker has counted it; so are `messages_total` and `compactions` of a session that no
-    worker has looked at since something else happened to it than that something was said.
+    worker has looked at since something else happened to it than that something was said. `address` is the path of the
+    session's page and, below `/api/v1`, of its calls.
     """
 
     id: str
+    address: str
     store: str
     title: str
     source: str
@@ -88,12 +108,15 @@ class SessionOut(Schema):
 class SessionsOut(Schema):
     items: list[SessionOut]
     next: str | None
+    broken: list[BrokenOut] = []
 
 
 class Body(Schema):
-    """What a caller sends: an unknown field is an error, because a misspelt `apply` must not pass for a preview."""
+    """What a caller sends: an unknown field is an error, because a misspelt `apply` must not pass for a preview; and so
+    is a value of another type, because 0 or "no" is no answer to whether an agent's database is to be written.
+    """
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", strict=True)
 
 
 class SessionIn(Body):
@@ -215,6 +238,7 @@ class CompactionOut(Schema):
 class CompactionsOut(Schema):
     items: list[CompactionOut]
     next: str | None = None
+    broken: list[BrokenOut] = []
 
 
 class PlanIn(Body):
@@ -224,10 +248,10 @@ class PlanIn(Body):
     `rules` false leaves the rules of the workspace out of the handoff.
     """
 
-    strategy: str = "summary"
+    strategy: Annotated[str, _one_of(STRATEGIES)] = "summary"
     focus: Annotated[str, Field(max_length=2000)] = ""
     keep_last: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
-    summarizer: str = "offline"
+    summarizer: Annotated[str, _one_of(["offline", *KINDS])] = "offline"
     rules: bool = True
 
 
@@ -235,7 +259,7 @@ class RunIn(PlanIn):
     """`apply` false stops at a candidate to look at; `mode` split puts the result into a new session that goes on."""
 
     apply: bool = False
-    mode: str = "in_place"
+    mode: Annotated[str, _one_of(MODES)] = "in_place"
 
 
 class PartOut(Schema):
@@ -309,12 +333,13 @@ class RunOut(Schema):
     """`progress.sentence` says what is being done; `error` what stopped it last; `model` what wrote the summary.
 
     `tokens_after` and `messages_after` are null until there is a summary, and of a run that came to nothing. `summary`
-    is without the rules, which stand behind it where they are carried.
+    is without the rules, which stand behind it where they are carried. `address` is that of the session.
     """
 
     id: int
     store: str
     session_id: str
+    address: str
     status: str
     strategy: str
     summarizer: str
@@ -341,6 +366,7 @@ class RunOut(Schema):
 class RunsOut(Schema):
     items: list[RunOut]
     next: str | None
+    broken: list[BrokenOut] = []
 
 
 class ApplyIn(Body):

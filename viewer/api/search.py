@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import math
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Literal, get_args
 
 from django.http import HttpRequest
 from ninja import Router, Schema
 
+from viewer.addresses import session_address
+from viewer.broken import lines_of
 from viewer.store.passages import Piece
 from viewer.store.query import parse
 from viewer.store.search import Hit, Key, SearchFilter, Stage, search
 from viewer.store.sessions import chain, get_session
 from viewer.store.stores import get_store, open_store
 
-from . import cursors
+from . import cursors, shapes
 from .answers import answers
 from .errors import BadCursor
-from .schemas import Limit, moment
+from .schemas import BrokenOut, Limit, moment
 from .scopes import READ
 
 router = Router(tags=["search"])
@@ -35,11 +38,12 @@ class PieceOut(Schema):
 
 class HitOut(Schema):
     """A message that was found, by the newest row that carries it. `kind` is summary for what a compaction wrote;
-    `state` is under for what was summarised away.
+    `state` is under for what was summarised away; `address` is that of the session.
     """
 
     id: int
     session: str
+    address: str
     session_title: str
     source: str
     kind: Literal["message", "summary"]
@@ -61,12 +65,13 @@ class HitsOut(Schema):
 
     items: list[HitOut]
     next: str | None
+    broken: list[BrokenOut] = []
     complete: bool
     looked: int
     notes: list[NoteOut]
 
 
-@router.get("/stores/{store}/search", auth=READ, response=answers(HitsOut), summary="Search in messages")
+@router.get("/stores/{name:store}/search", auth=READ, response=answers(HitsOut), summary="Search in messages")
 def find(
     request: HttpRequest,
     store: str,
@@ -101,8 +106,10 @@ def find(
             indexed=indexed,
         )
         found = search(reader, parse(q), wanted, limit, after, stage=stage)
+    items, broken = lines_of(found.hits, partial(_hit, store), lambda hit: (hit.id, store))
     return HitsOut(
-        items=[_hit(hit) for hit in found.hits],
+        items=list(items),
+        broken=shapes.broken(broken),
         next=cursors.written(kind, *found.next, found.stage) if found.next else None,
         complete=not found.stopped,
         looked=found.looked,
@@ -123,10 +130,11 @@ def _seconds(at: datetime | None) -> float | None:
     return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
 
 
-def _hit(hit: Hit) -> HitOut:
+def _hit(store: str, hit: Hit) -> HitOut:
     return HitOut(
         id=hit.id,
         session=hit.session.id,
+        address=session_address(store, hit.session.id),
         session_title=hit.session.title,
         source=hit.session.source,
         kind=hit.kind,

@@ -9,6 +9,7 @@ from django.http import HttpRequest
 from ninja import Router
 from ninja.responses import Status
 
+from viewer.broken import lines_of
 from viewer.catalog import histories, keeping
 from viewer.catalog.lines import Order, SessionFilter
 from viewer.runs import aftermath, life, planning
@@ -36,10 +37,10 @@ from .schemas import (
 from .scopes import READ, WRITE
 
 router = Router(tags=["sessions"])
-SESSION = "/stores/{store}/sessions/{session_id}"
+SESSION = "/stores/{name:store}/sessions/{name:session_id}"
 
 
-@router.get("/stores/{store}/sessions", auth=READ, response=answers(SessionsOut), summary="Sessions of a store")
+@router.get("/stores/{name:store}/sessions", auth=READ, response=answers(SessionsOut), summary="Sessions of a store")
 def sessions(
     request: HttpRequest,
     store: str,
@@ -115,7 +116,12 @@ def compactions(request: HttpRequest, store: str, session_id: str) -> Compaction
         session = get_session(reader, session_id)
         audits = aftermath.look(reader, session, histories.outline(reader, session)) if found else []
     judged = {audit.handoff_id: audit.status for audit in audits}
-    return CompactionsOut(items=[shapes.compaction(view, judged.get(view.handoff_id)) for view in found])
+    items, broken = lines_of(
+        found,
+        lambda view: shapes.compaction(view, judged.get(view.handoff_id)),
+        lambda view: (view.handoff_id, store),
+    )
+    return CompactionsOut(items=list(items), broken=shapes.broken(broken))
 
 
 @router.get(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
 from compaction.rules import rules_in
+from viewer.addresses import session_address
+from viewer.broken import Broken
 from viewer.catalog import histories
 from viewer.runs import life, planning
 from viewer.runs.losses import counted, stakes
@@ -21,6 +23,7 @@ from viewer.store.stores import Reader
 
 from .losses import DetailsOut, StakesOut
 from .schemas import (
+    BrokenOut,
     BusyOut,
     CompactionOut,
     ErrorOut,
@@ -45,6 +48,7 @@ def session(reader: Reader, found: Session) -> SessionOut:
     refusal = planning.refusal(reader, found.id)
     return SessionOut(
         id=found.id,
+        address=session_address(found.store, found.id),
         store=found.store,
         title=found.title,
         source=found.source,
@@ -63,6 +67,10 @@ def session(reader: Reader, found: Session) -> SessionOut:
         can_compact=refusal is None,
         compact_reason=refusal.message if refusal else "",
     )
+
+
+def broken(lines: Iterable[Broken]) -> list[BrokenOut]:
+    return [BrokenOut(id=line.id, store=line.store, why=line.why) for line in lines]
 
 
 def compaction(view: CompactionView, audit: str | None) -> CompactionOut:
@@ -141,6 +149,7 @@ def run(found: Run) -> RunOut:
         id=found.pk,
         store=found.store,
         session_id=found.session_id,
+        address=session_address(found.store, found.session_id),
         status=found.status,
         strategy=found.strategy,
         summarizer=found.summarizer,

@@ -6,9 +6,11 @@ from django.db import connection
 from django.http import HttpRequest
 from ninja import Router
 
+from viewer.broken import lines_of
 from viewer.store.errors import StoreError
 from viewer.store.stores import Store, all_stores, capabilities, open_store
 
+from . import shapes
 from .answers import answers
 from .schemas import ErrorOut, HealthOut, StoreOut, StoresOut
 from .scopes import READ
@@ -28,7 +30,8 @@ def health(request: HttpRequest) -> HealthOut:
 @router.get("/stores", auth=READ, response=answers(StoresOut), summary="The stores")
 def stores(request: HttpRequest) -> StoresOut:
     """Every store with what it can do, and why not."""
-    return StoresOut(items=[_store(store) for store in all_stores()])
+    items, broken = lines_of(all_stores(), _store, lambda store: (store.name, store.name))
+    return StoresOut(items=list(items), broken=shapes.broken(broken))
 
 
 def _store(store: Store) -> StoreOut:

@@ -95,7 +95,8 @@ class Line(models.Model):
     is the mark from which `messages`, `compactions` and `tokens` were counted, which are null until then, and again
     when anything happens but that something is said; `due` says that they are to be counted (again), so that `tokens`
     lacks what was said since.
-    `verified` is the generation of the store in which the line was last compared with it.
+    `verified` is the generation of the store in which the line was last compared with it. `problem` says why a session
+    cannot be asked for: its `session_id` is a stand-in (`store.listing`), its `title` what can be shown of its id.
     """
 
     state = models.ForeignKey(StoreState, on_delete=models.CASCADE, related_name="lines")
@@ -132,6 +133,7 @@ class Line(models.Model):
     counted = models.TextField(default="")
     due = models.BooleanField(default=True)
     verified = models.BigIntegerField(default=0)
+    problem = models.TextField(default="")
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["state", "session_id"], name="one_line_a_session")]

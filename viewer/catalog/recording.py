@@ -16,7 +16,7 @@ from django.db.models import F
 from viewer.store import counting, listing
 from viewer.store.codec import scrubbed
 from viewer.store.columns import chunks
-from viewer.store.listing import Facts
+from viewer.store.listing import Facts, Unaskable
 from viewer.store.marks import rows_said
 from viewer.store.sessions import CHAIN_LIMIT
 from viewer.store.stores import Reader, Store
@@ -24,7 +24,7 @@ from viewer.store.stores import Reader, Store
 from . import nearness
 from .models import Kind, Line, StoreState
 
-LONGEST, LONGEST_ID = 300, 400  # characters that are kept of a text, and of an id that can be listed
+LONGEST = 300  # characters that are kept of a text
 FIELDS = [each.attname for each in Line._meta.concrete_fields if each.attname != "id"]
 KEY = ("source", "model", "archived", "ended", "compacted", "near")
 
@@ -46,12 +46,17 @@ class Prepared:
 
 def prepared(reader: Reader, state: StoreState, ids: Sequence[str]) -> Prepared:
     """What has to be written so that these sessions' lines say what the store says."""
-    ids = [session_id for session_id in ids if is_listable(session_id)]
+    ids = [session_id for session_id in ids if listing.is_askable(session_id)]
     made = Prepared(state.edition)
     known = lines_of(state, ids)
     facts = listing.read_facts(reader, ids)
+    unaskable = listing.read_unaskable(reader, [session_id for session_id in ids if listing.is_stand_in(session_id)])
     for session_id in ids:
-        if session_id in facts:
+        if session_id in unaskable:
+            line = known.get(session_id) or Line(state=state, session_id=session_id, row=0)
+            if _note_unaskable(line, unaskable[session_id]):
+                made.lines[session_id] = line
+        elif session_id in facts:
             line = known.get(session_id) or Line(state=state, session_id=session_id, row=0)
             mark = line.mark
             if _note(reader, line, facts[session_id]):
@@ -72,9 +77,14 @@ def lines_of(state: StoreState, ids: Iterable[str]) -> dict[str, Line]:
     }
 
 
-def is_listable(session_id: Any) -> bool:
-    """Whether our database, whichever it is, can hold this id."""
-    return isinstance(session_id, str) and 0 < len(session_id) <= LONGEST_ID and "\0" not in session_id
+def _note_unaskable(line: Line, found: Unaskable) -> bool:
+    """Have the line say what is known of a session that cannot be asked for; whether anything changed."""
+    before = _values(line) if line.pk else None
+    line.row, line.problem, line.due = found.row, found.why, False
+    line.title, line.source = _kept(found.shown), _kept(found.source)
+    line.started_at = line.last_active = found.started_at
+    _set_words(line)
+    return before != _values(line)
 
 
 def _note(reader: Reader, line: Line, facts: Facts) -> bool:
@@ -84,8 +94,8 @@ def _note(reader: Reader, line: Line, facts: Facts) -> bool:
     if before is not None and line.model != _kept(facts.model):
         line.tokens, line.due = None, True  # each model counts in its own way
     line.source, line.model, line.title = _kept(facts.source), _kept(facts.model), _kept(facts.title)
-    line.parent, line.forked = _kept(facts.parent), facts.parent in facts.forked_from
-    line.branched_from, line.delegated = _kept(facts.branched_from), facts.delegated
+    line.parent, line.forked = _kept_id(facts.parent), facts.parent in facts.forked_from
+    line.branched_from, line.delegated = _kept_id(facts.branched_from), facts.delegated
     line.started_at, line.ended_at, line.end_reason = facts.started_at, facts.ended_at, _kept(facts.end_reason)
     line.archived, line.cwd = facts.archived, _kept(facts.cwd)
     line.window = counting.context_window(line.model)
@@ -122,6 +132,11 @@ def _uncount(line: Line) -> None:
 def _set_words(line: Line) -> None:
     words = dict.fromkeys((line.title, line.session_id, line.first_words, line.own_words))
     line.words = " ".join(words).casefold()
+
+
+def _kept_id(session_id: str) -> str:
+    """An id as it is, or nothing: a part of it is another one."""
+    return session_id if listing.is_askable(session_id) else ""
 
 
 def _kept(text: str) -> str:

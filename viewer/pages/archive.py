@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_POST
 
+from viewer.addresses import name_in, segment
 from viewer.catalog import keeping, lines
 from viewer.store import writing
 from viewer.store.errors import StoreError
@@ -67,13 +69,15 @@ def _archived(keys: Sequence[str], archived: bool, back: str, *, masking: bool) 
     chosen: dict[str, list[str]] = {}
     for key in keys:
         store, _, session_id = key.partition("/")
+        with suppress(ValueError):  # else it is no key of ours, and names nothing
+            store, session_id = name_in(store), name_in(session_id)
         chosen.setdefault(store, []).append(session_id)
     done: list[str] = []
     marks: list[str] = []
     refused: list[Refused] = []
     for store, ids in chosen.items():
         changed, reasons, shown = _of_store(store, ids, archived, masking=masking)
-        done += [f"{store}/{session_id}" for session_id in changed]
+        done += [f"{segment(store)}/{segment(session_id)}" for session_id in changed]
         marks += shown
         refused += reasons
     return ArchivePage(

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from django.http import HttpRequest, HttpResponse
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_safe
 
+from viewer.broken import Broken, lines_of
 from viewer.catalog import histories
 from viewer.catalog.lines import SessionFilter, page_of_lines
+from viewer.catalog.models import Line
 from viewer.runs import life
 from viewer.runs.losses import lost_of
 from viewer.runs.models import Run
@@ -87,7 +91,8 @@ class HabitLine:
 @dataclass(frozen=True, slots=True)
 class CompactionsPage:
     """`near` are sessions close to where their agent compacts by itself, `more_near` says that there are others;
-    `problems` say which cannot be read; `cut` that a store has more compacted sessions.
+    `problems` say which stores cannot be read, `broken` which lines cannot be shown; `cut` that a store has more
+    compacted sessions.
     """
 
     runs: tuple[RunLine, ...]
@@ -96,6 +101,7 @@ class CompactionsPage:
     habits: tuple[HabitLine, ...]
     near: tuple[SessionLine, ...]
     more_near: bool
+    broken: tuple[Broken, ...]
     problems: tuple[str, ...]
     cut: bool
 
@@ -104,6 +110,7 @@ class CompactionsPage:
 def compactions(request: HttpRequest) -> HttpResponse:
     boundaries: list[BoundaryLine] = []
     problems: list[str] = []
+    broken: list[Broken] = []
     names: dict[tuple[str, str], str] = {}
     runs = life.listed(RUNS)
     cut = False
@@ -113,24 +120,40 @@ def compactions(request: HttpRequest) -> HttpResponse:
             with open_store(store) as reader:
                 listed = page_of_lines(SessionFilter(compacted=True), [store], SESSIONS)
                 cut = cut or listed.more
-                for each in listed.lines:
-                    boundaries += _boundaries(request, reader, each.session_id)
+                found, unshown = _found(request, reader, listed.lines)
+                boundaries += found
+                broken += unshown
                 names |= _names(request, reader, store, runs)
         except StoreError as problem:
             problems.append(problem.message)
     boundaries.sort(key=lambda each: each.at or 0.0, reverse=True)
     near = page_of_lines(SessionFilter(near=True), stores, NEAR)
+    near_lines, unshown = shown_lines(near, masking=masks(request))
+    run_lines, unshown_runs = lines_of(runs, partial(_run, names), lambda run: (f"Run {run.pk}", run.store))
     data = CompactionsPage(
-        runs=tuple(_run(each, names) for each in runs),
+        runs=run_lines,
         boundaries=tuple(boundaries),
         chart=drawn((each.at, each.tokens) for each in boundaries),
         habits=tuple(map(_habit, habits())),
-        near=shown_lines(near, masking=masks(request)),
+        near=near_lines,
         more_near=near.more,
+        broken=(*broken, *unshown, *unshown_runs),
         problems=tuple(problems),
         cut=cut,
     )
     return page(request, "compactions/compactions.html", data)
+
+
+def _found(
+    request: HttpRequest, reader: Reader, sessions: Sequence[Line]
+) -> tuple[list[BoundaryLine], tuple[Broken, ...]]:
+    """The boundaries of these sessions, and the sessions whose boundaries cannot be shown."""
+    shown, broken = lines_of(
+        sessions,
+        lambda each: _boundaries(request, reader, each.session_id),
+        lambda each: (each.session_id, reader.store.name),
+    )
+    return [line for lines in shown for line in lines], broken
 
 
 def _boundaries(request: HttpRequest, reader: Reader, session_id: str) -> list[BoundaryLine]:
@@ -204,7 +227,7 @@ def _names(request: HttpRequest, reader: Reader, store: Store, runs: list[Run]) 
     return names
 
 
-def _run(run: Run, names: dict[tuple[str, str], str]) -> RunLine:
+def _run(names: dict[tuple[str, str], str], run: Run) -> RunLine:
     return RunLine(
         href=f"/runs/{run.pk}",
         id=run.pk,

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from django.utils.safestring import SafeString
 
+from viewer.addresses import segment
+from viewer.broken import Broken, lines_of
 from viewer.catalog import lines
 from viewer.catalog.lines import Listed, name_of
 from viewer.catalog.models import Line
@@ -46,18 +48,26 @@ class SessionLine:
     goes_on: Link | None
 
 
-def shown_lines(listed: Listed, *, masking: bool) -> tuple[SessionLine, ...]:
-    """The lines of a page, in order; with `masking`, without what looks like a secret in their names."""
+def shown_lines(listed: Listed, *, masking: bool) -> tuple[tuple[SessionLine, ...], tuple[Broken, ...]]:
+    """The lines of a page, in order, and those that cannot be shown; with `masking`, without what looks like a secret
+    in their names.
+    """
     stores = {shelf.state.pk: shelf.store.name for shelf in listed.shelves if shelf.state}
     near = {kind.pk for kind in listed.kinds if kind.near}
     seem = lines.guessed(listed.lines)
-    return tuple(_shown(each, stores[each.state_id], each.kind_id in near, seem, masking) for each in listed.lines)
+
+    def make(each: Line) -> SessionLine | Broken:
+        if each.problem:
+            return Broken(one_line(masked(each.title, masking), 120), stores[each.state_id], each.problem)
+        return _shown(each, stores[each.state_id], each.kind_id in near, seem, masking)
+
+    return lines_of(listed.lines, make, lambda each: (each.session_id, stores[each.state_id]))
 
 
 def _shown(each: Line, store: str, near: bool, seem: Mapping[int, Line], masking: bool) -> SessionLine:
     before = seem.get(each.pk)
     return SessionLine(
-        key=f"{store}/{each.session_id}",
+        key=f"{segment(store)}/{segment(each.session_id)}",
         mark=f"l{each.pk}",
         href=Place(store, each.session_id).href,
         name=one_line(masked(name_of(each), masking), 120),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, time, timedelta
 from urllib.parse import urlencode
 
@@ -13,8 +13,11 @@ from django.utils.dateparse import parse_date
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_safe
 
+from viewer.addresses import name_in, segment
+from viewer.broken import Broken, lines_of
 from viewer.catalog import lines
 from viewer.catalog.lines import Listed, SessionFilter
+from viewer.catalog.models import Line
 from viewer.store.candidates import GAPS
 from viewer.store.errors import NotFound, StoreError
 from viewer.store.query import LONGEST, Query, parse
@@ -38,8 +41,8 @@ AGES = {7: "last 7 days", 30: "last 30 days", 365: "last year"}
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What the address asks for. `since` and `until` are days, as ISO dates, both included; `scan` looks through the
-    messages themselves.
+    """What the address asks for. `session` is an id as addresses hold it: a form would change others. `since` and
+    `until` are days, as ISO dates, both included; `scan` looks through the messages themselves.
     """
 
     q: str = ""
@@ -52,6 +55,10 @@ class Asked:
     order: str = ""
     scan: str = ""
     after: str = ""
+
+    @property
+    def session_id(self) -> str:
+        return name_in(self.session)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +86,8 @@ class SearchPage:
     """`more` is the address of the next hits, "" at the end; `limits` say where a page ended before it was full,
     `notes` how it was searched, and `gaps`, behind the last hits, what no index holds. `scan` is the address of the
     same search without the indexes, `indexed` with them, `cleared` without filters. `stores` are those that were
-    searched, `unsearched` those that could not be; `tips` are what else to try for what was typed.
+    searched, `unsearched` those that could not be; `broken` are lines that cannot be shown; `tips` are what else to try
+    for what was typed.
     """
 
     asked: Asked
@@ -87,6 +95,7 @@ class SearchPage:
     groups: tuple[Group, ...]
     sessions: tuple[NamedSession, ...]
     hits: tuple[ShownHit, ...]
+    broken: tuple[Broken, ...]
     more: str
     limits: tuple[str, ...]
     notes: tuple[str, ...]
@@ -115,10 +124,15 @@ def messages(request: HttpRequest) -> HttpResponse:
     query, places = parse(asked.q), hits.positions(asked.after)
     chosen = [store for store in stores if asked.store in ("", store.name)]
     masked = masking.masks(request)
-    searched = [_searched(store, query, asked, places, masked) for store in chosen if not places.done(store.name)]
+    searched, unsearched = lines_of(
+        (store for store in chosen if not places.done(store.name)),
+        lambda store: _searched(store, query, asked, places, masked),
+        lambda store: (store.name, store.name),
+    )
     further = is_fragment(request) and bool(asked.after)
     listed = Listed((), (), (), more=False) if further else _named(query, chosen, asked)
     data = _page(asked, query, stores, listed, searched, places, masked)
+    data = replace(data, broken=(*unsearched, *data.broken))
     return page(request, "search/_hits.html" if further else "search/search.html", data)
 
 
@@ -131,7 +145,7 @@ def asked_for(query: QueryDict) -> Asked:
     return Asked(
         q=" ".join(query.get("q", "")[:LONGEST].replace("\x00", " ").split()),
         store=query.get("store", ""),
-        session=query.get("session", ""),
+        session=_session(query.get("session", "")),
         role=role if role in ROLES else "",
         source=query.get("source", ""),
         since=query.get("since", "") if day(query.get("since", "")) else "",
@@ -140,6 +154,14 @@ def asked_for(query: QueryDict) -> Asked:
         scan="1" if query.get("scan") == "1" else "",
         after=query.get("after", ""),
     )
+
+
+def _session(text: str) -> str:
+    """The segment, "" where it names no session."""
+    try:
+        return text and segment(name_in(text))
+    except ValueError:
+        return ""
 
 
 def day(text: str, *, end: bool = False) -> float | None:
@@ -175,7 +197,7 @@ def _searched(store: Store, query: Query, asked: Asked, places: Positions, maske
         with open_store(store) as reader:
             wanted = SearchFilter(
                 role=asked.role,
-                sessions=tuple(chain(reader, asked.session)) if asked.session else (),
+                sessions=tuple(chain(reader, asked.session_id)) if asked.session else (),
                 source=asked.source,
                 since=day(asked.since),
                 until=day(asked.until, end=True),
@@ -209,12 +231,17 @@ def _page(
     taken, behind = hits.merged(found, PAGE, places)
     further = any(behind.keys.get(name) is not None or name not in behind.keys for name, _ in found)
     narrow = asked.session or asked.role
+    named, unnamed = _named_sessions(listed, masked)
+    shown, unshown = lines_of(
+        taken, lambda each: hits.shown(each[1], Place(each[0], each[1].session.id)), lambda each: (each[1].id, each[0])
+    )
     return SearchPage(
         asked=asked,
         hidden=tuple(pair for pair in _pairs(asked) if pair[0] not in ("q", "since", "until")),
         groups=tuple(_groups(asked, stores, listed)),
-        sessions=() if narrow else tuple(_named_sessions(listed, masked)),
-        hits=tuple(hits.shown(hit, Place(name, hit.session.id)) for name, hit in taken),
+        sessions=() if narrow else named,
+        hits=shown,
+        broken=(*unshown, *(() if narrow else unnamed)),
         more=address(asked, after=behind.text) if further else "",
         limits=tuple(_limits(found, several=len(searched) > 1)),
         notes=tuple(_notes(found, gaps=False)),
@@ -257,17 +284,22 @@ def _tips(query: Query) -> Iterator[str]:
     yield "fewer words" if len(query.wanted) > 1 else "another spelling, or a shorter part of it"
 
 
-def _named_sessions(listed: Listed, masked: bool) -> Iterator[NamedSession]:
+def _named_sessions(listed: Listed, masked: bool) -> tuple[tuple[NamedSession, ...], tuple[Broken, ...]]:
     stores = {shelf.state.pk: shelf.store.name for shelf in listed.shelves if shelf.state}
-    for found in listed.lines:
-        store = stores[found.state_id]
-        yield NamedSession(
+
+    def make(found: Line) -> NamedSession | Broken:
+        store, name = stores[found.state_id], line(masking.name(lines.name_of(found), masked), 120)
+        if found.problem:
+            return Broken(name, store, found.problem)
+        return NamedSession(
             href=Place(store, found.session_id).href,
-            name=line(masking.name(lines.name_of(found), masked), 120),
+            name=name,
             store=store,
             source=line(found.source, 30),
             last_active=formats.ago(found.last_active),
         )
+
+    return lines_of(listed.lines, make, lambda found: (found.session_id, stores[found.state_id]))
 
 
 # -- filters -----------------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.views.decorators.http import require_safe
 
+from viewer.broken import Broken
 from viewer.catalog.keeping import Shelf
 from viewer.catalog.lines import Key, Listed, Order, SessionFilter, named_tip, page_of_lines, sort_key
 from viewer.store.errors import NotFound
@@ -54,7 +55,7 @@ class StoreLine:
 class SessionsPage:
     """`here` is the address of the list, `more` that of the next lines, "" at the end. `narrowed` says that a filter or
     words are set, `filtered` that a filter is; `readable` that any store can be read. `unlisted` says how many sessions
-    are still to be listed, "" for none.
+    are still to be listed, "" for none; `broken` are lines that cannot be shown.
     """
 
     q: str
@@ -63,6 +64,7 @@ class SessionsPage:
     groups: tuple[Group, ...]
     stores: tuple[StoreLine, ...]
     lines: tuple[SessionLine, ...]
+    broken: tuple[Broken, ...]
     more: str
     narrowed: bool
     filtered: bool
@@ -88,13 +90,15 @@ def sessions(request: HttpRequest) -> HttpResponse:
 def _page(asked: Asked, stores: Sequence[Store], listed: Listed, *, masking: bool) -> SessionsPage:
     """The page's data; without stores, that of further lines alone."""
     query = query_of(asked)
+    shown, broken = shown_lines(listed, masking=masking)
     return SessionsPage(
         q=asked.filter.q,
         here=f"?{urlencode(query)}",
         hidden=tuple(pair for pair in query if pair[0] != "q"),
         groups=tuple(_groups(asked, stores, listed)) if stores else (),
         stores=tuple(_store_line(shelf) for shelf in listed.shelves) if stores else (),
-        lines=shown_lines(listed, masking=masking),
+        lines=shown,
+        broken=broken,
         more=_more(asked, listed),
         narrowed=bool([name for name, _ in query if name != "order"]),
         filtered=bool([name for name, _ in query if name not in ("order", "q")]),
@@ -133,7 +137,7 @@ def _cursor(text: str) -> Key | None:
     value, _, rest = text.partition("~")
     number, _, session_id = rest.partition("~")
     try:
-        return (float(value), session_id, int(number)) if session_id and abs(int(number)) < 2**63 else None
+        return (float(value), session_id, int(number)) if abs(int(number)) < 2**63 else None
     except ValueError:
         return None
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
+from viewer.broken import Broken, lines_of
 from viewer.runs import workers
 from viewer.store.errors import StoreError
 from viewer.store.stores import Capabilities, Store, all_stores, capabilities, open_store, unread_homes
@@ -43,20 +44,23 @@ class ShownStore:
 @dataclass(frozen=True, slots=True)
 class StoresPage:
     """`homes` are (agent, directory) of other agents that are here and cannot be read yet; `workers` counts those that
-    are alive, "" for none.
+    are alive, "" for none; `broken` are stores that cannot be shown.
     """
 
     workers: str
     stores: tuple[ShownStore, ...]
+    broken: tuple[Broken, ...]
     homes: tuple[tuple[str, str], ...]
 
 
 @require_safe
 def stores(request: HttpRequest) -> HttpResponse:
     count = workers.alive()
+    shown, broken = lines_of(all_stores(), _shown, lambda store: (store.name, store.name))
     data = StoresPage(
         workers=formats.counted(count, "worker") if count else "",
-        stores=tuple(_shown(store) for store in all_stores()),
+        stores=shown,
+        broken=broken,
         homes=tuple((agent, str(path)) for agent, path in unread_homes()),
     )
     return page(request, "stores/stores.html", data)

@@ -2,6 +2,8 @@
 
 from django.urls import path
 
+import viewer.addresses  # noqa: F401  # registers <name:…>
+
 from . import (
     afterwards,
     archive,
@@ -30,7 +32,7 @@ from . import (
 )
 
 app_name = "pages"
-_SESSION = "stores/<str:store>/sessions/<str:session_id>"
+_SESSION = "stores/<name:store>/sessions/<name:session_id>"
 
 urlpatterns = [
     path("", sessions.sessions, name="sessions"),
@@ -40,7 +42,7 @@ urlpatterns = [
     path("compactions", compactions.compactions, name="compactions"),
     path("settings", settings.settings, name="settings"),
     path("settings/<str:kind>", settings.change, name="change"),
-    path("settings/rules/<str:store>", settings.change_rules, name="change_rules"),
+    path("settings/rules/<name:store>", settings.change_rules, name="change_rules"),
     path("mask", masking.switch, name="mask"),
     path("runs/<int:run_id>", runs.run, name="run"),
     path("runs/<int:run_id>/apply", runs.apply, name="apply"),

@@ -25,7 +25,7 @@ class Run(models.Model):
     """
 
     store = models.CharField(max_length=200)
-    session_id = models.CharField(max_length=255)
+    session_id = models.TextField()
     status = models.CharField(max_length=20, default="queued", choices=[(status, status) for status in STATUSES])
     strategy = models.CharField(max_length=40)
     summarizer = models.CharField(max_length=40)
@@ -33,7 +33,7 @@ class Run(models.Model):
     keep_last = models.PositiveIntegerField(null=True)
     apply = models.BooleanField()
     mode = models.CharField(max_length=20, default="in_place")
-    new_session_id = models.CharField(max_length=255, blank=True, default="")
+    new_session_id = models.TextField(blank=True, default="")
     carry = models.BooleanField(default=True)
     rules = models.JSONField(default=dict)
     model = models.CharField(max_length=200, blank=True, default="")

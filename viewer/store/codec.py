@@ -121,8 +121,8 @@ def decode_row(row: dict[str, Any]) -> StoredMessage:
 
 
 def number(value: Any) -> float:
-    """A stored number, 0.0 for what is none: SQLite columns hold any type."""
-    return float(value) if isinstance(value, (int, float)) else 0.0
+    """A stored number, 0.0 for what is none: SQLite columns hold any type, PostgreSQL's also "not a number"."""
+    return float(value) if isinstance(value, (int, float)) and value == value else 0.0
 
 
 def message_of(row: StoredMessage) -> compaction.Message:

@@ -79,7 +79,7 @@ def _has_uid_index(reader: Reader) -> bool:
 def _next_parts(reader: Reader, session_ids: Iterable[str]) -> list[tuple[str, str]]:
     """(session, the part that goes on with it) of those sessions that an older agent split."""
     present = reader.columns.sessions
-    listed = sorted(session_ids)
+    listed = sorted(each for each in session_ids if isinstance(each, str))  # SQLite columns hold any type
     if not listed or not {"parent_session_id", "end_reason"} <= set(present):
         return []
     names = selection(present, {"id": "NULL", "parent_session_id": "NULL", "model_config": "NULL"}, "c.")

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import sqlite3
+
+import psycopg
+
+DATABASE_ERRORS = (sqlite3.Error, psycopg.Error)  # of any store, before they are told as one of the errors below
+
 
 class StoreError(Exception):
     """A store could not do what was asked. `code` is stable; `message` says what is wrong and what to do."""

@@ -7,6 +7,7 @@ listed is compared with the store again by `Facts`).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +22,8 @@ from .sessions import BRANCHED, FORKS, read_config
 from .stores import Reader
 
 DELEGATED = "_delegate_from"
+UNASKABLE = "\ufffdrow "  # and the row's number: stands for an id by which no row can be asked for
+LONGEST_ID = 2_000  # octets; PostgreSQL, which may keep the catalog, takes 2,704 of a whole row in an index
 
 _WANTED = {
     "id": "NULL", "source": "''", "model": "NULL", "title": "NULL", "parent_session_id": "NULL", "started_at": "0",
@@ -104,17 +107,66 @@ def _once(ids: Any) -> list[str]:
 
 
 def sessions_above(reader: Reader, row: int, limit: int) -> list[tuple[int, str]]:
-    """(rowid, id) of the next sessions above this rowid, upwards."""
-    return reader.con.execute(
+    """(rowid, id) of the next sessions above this rowid, upwards; a stand-in for an id that cannot be asked for."""
+    rows = reader.con.execute(
         "SELECT rowid, id FROM sessions WHERE rowid > ? ORDER BY rowid LIMIT ?", [row, limit]
     ).fetchall()
+    return [(at, f"{UNASKABLE}{at}" if why_unaskable(reader, at, found) else found) for at, found in rows]
 
 
 def sessions_down_from(reader: Reader, row: int, limit: int) -> list[tuple[int, str]]:
-    """(rowid, id) of the next sessions from this rowid on, downwards."""
-    return reader.con.execute(
+    """(rowid, id) of the next sessions from this rowid on, downwards; stand-ins as in `sessions_above`."""
+    rows = reader.con.execute(
         "SELECT rowid, id FROM sessions WHERE rowid <= ? ORDER BY rowid DESC LIMIT ?", [row, limit]
     ).fetchall()
+    return [(at, f"{UNASKABLE}{at}" if why_unaskable(reader, at, found) else found) for at, found in rows]
+
+
+def is_askable(session_id: Any) -> bool:
+    """Whether stores and our own database, whichever it is, can be asked for this id."""
+    return isinstance(session_id, str) and len(session_id.encode()) <= LONGEST_ID and "\0" not in session_id
+
+
+def why_unaskable(reader: Reader, row: int, found: Any) -> str:
+    """Why the id of this row cannot be asked for, as a sentence; "" where it can."""
+    if not isinstance(found, str):
+        return f"Its id is {'missing' if found is None else 'no text'}."
+    if not is_askable(found) or found.startswith(UNASKABLE):
+        return f"Its id is longer than {LONGEST_ID:,} octets, or has a character in it that cannot be asked for."
+    if "\ufffd" not in found:
+        return ""
+    # Octets that are no UTF-8 are read as U+FFFD: then this is not the row's id.
+    same = reader.con.execute("SELECT rowid FROM sessions WHERE id = ?", [found]).fetchone()
+    return "" if same and same[0] == row else "Its id is no UTF-8."
+
+
+@dataclass(frozen=True, slots=True)
+class Unaskable:
+    """A row of `sessions` that nobody can ask for: what is known of it."""
+
+    row: int
+    shown: str
+    source: str
+    started_at: float
+    why: str
+
+
+def is_stand_in(session_id: str) -> bool:
+    """Whether it stands for an id that cannot be asked for."""
+    return re.fullmatch(rf"{UNASKABLE}-?\d{{1,19}}", session_id) is not None
+
+
+def read_unaskable(reader: Reader, ids: Sequence[str]) -> dict[str, Unaskable]:
+    """The rows that these stand-ins stand for, as far as they are there and still cannot be asked for."""
+    found: dict[str, Unaskable] = {}
+    for stand_in in ids:
+        row = int(stand_in.removeprefix(UNASKABLE))
+        sql = "SELECT id, source, started_at FROM sessions WHERE rowid = ?"
+        values = reader.con.execute(sql, [row]).fetchone()
+        if values and (why := why_unaskable(reader, row, values[0])):
+            shown = values[0] if isinstance(values[0], str) else repr(values[0])
+            found[stand_in] = Unaskable(row, shown, str(values[1] or ""), number(values[2]), why)
+    return found
 
 
 def read_facts(reader: Reader, ids: Sequence[str]) -> dict[str, Facts]:

@@ -1,0 +1,63 @@
+"""Names of stores and ids of sessions as one segment of an address: any text, and nobody on the way changes it.
+
+An agent may give its sessions any id. "%2F" is decoded by servers and proxies, "." and ".." are taken out by browsers,
+an empty segment is lost; only letters, digits and "-._~" are left alone by everybody (RFC 3986 section 2.3). So what is
+not ordinary is written as its UTF-8 octets, each "~" and two hexadecimal digits: "telegram/123" is "telegram~2F123".
+"""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import quote
+
+from django.urls import register_converter
+
+EMPTY = "~"
+EXPLAINED = (
+    "Ids of letters, digits and `-_.:` stand in a path as they are; anything else as its UTF-8 octets, each `~` and "
+    "two hexadecimal digits: `telegram/123` is `telegram~2F123`. So is a `~` (`~7E`), and so are the whole ids `.` "
+    "(`~2E`) and `..` (`~2E~2E`); the empty id is `~`. Queries, bodies and answers hold the ids themselves."
+)
+_OCTET = re.compile(rb"~([0-9A-Fa-f]{2})")
+
+
+def segment(name: str) -> str:
+    """The name as a segment; `name_in` is the inverse."""
+    if name in (".", ".."):
+        return name.replace(".", "~2E")
+    # Lone surrogates, which no store holds, make an address that leads nowhere.
+    escaped = quote(name, safe=":", errors="surrogatepass").replace("~", "~7E").replace("%", "~")
+    return escaped or EMPTY
+
+
+def name_in(text: str) -> str:
+    """The name that a segment says. Raises ValueError for what no store can hold: no UTF-8, or NUL.
+
+    What `segment` would have escaped may also stand as it is, as in addresses of older versions.
+    """
+    if text == EMPTY:
+        return ""
+    name = _OCTET.sub(lambda found: bytes.fromhex(found[1].decode()), text.encode()).decode()
+    if "\0" in name:
+        raise ValueError("No store can hold NUL in a name.")
+    return name
+
+
+def session_address(store: str, session_id: str) -> str:
+    """The path of a session's page; below /api/v1, that of its calls."""
+    return f"/stores/{segment(store)}/sessions/{segment(session_id)}"
+
+
+class Name:
+    """Django's path converter `<name:…>`: the views are given the name itself, `reverse` takes it."""
+
+    regex = "[^/]+"
+
+    def to_python(self, value: str) -> str:
+        return name_in(value)
+
+    def to_url(self, value: str) -> str:
+        return segment(value)
+
+
+register_converter(Name, "name")
