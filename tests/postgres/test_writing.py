@@ -33,7 +33,15 @@ from viewer.store import (
 )
 from viewer.store.demo import practice
 from viewer.store.dialect import Connection
-from viewer.store.errors import CompactionConflict, SessionBusy, StoreError, StoreReadOnly, StoreUnavailable, TitleTaken
+from viewer.store.errors import (
+    CompactionConflict,
+    SessionBusy,
+    StoreError,
+    StoreReadOnly,
+    StoreUnavailable,
+    TitleTaken,
+    WriteDisturbed,
+)
 from viewer.store.stores import Store, compact_reason, open_store
 from viewer.store.transaction import write
 
@@ -346,3 +354,29 @@ def test_a_run_on_the_site(twins: tuple[Store, Store], settings: Settings, tmp_p
     live = [row for row in all_rows(store)[1] if row[7] == 1]
     assert live == [row for row in before if row[7] == 1]
     assert all_rows(store)[2] == [[], []]
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        "DELETE FROM messages WHERE id = (SELECT MIN(id) FROM messages)",
+        "INSERT INTO sessions (id, source, started_at) VALUES ('more' || NEW.id, 'cli', 1)",
+    ],
+)
+def test_a_foreign_trigger_leaves_nothing_written(twins: tuple[Store, Store], act: str) -> None:
+    store = twins[1]
+    before = all_rows(store)
+    stores.owner(
+        store,
+        f"CREATE FUNCTION evil() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN {act}; RETURN NULL; END $$; "
+        "CREATE TRIGGER evil AFTER INSERT ON messages FOR EACH ROW EXECUTE FUNCTION evil()",
+    )
+    said = [{"role": "user", "content": "Go on."}]
+    for write_it in (
+        lambda: appending.append(store, "s", said, now=NOW),
+        lambda: creating.create(store, now=NOW, messages=said),
+        lambda: branching.branch(store, "s", None, now=NOW),
+    ):
+        with pytest.raises(WriteDisturbed, match="Nothing was written"):
+            write_it()
+    assert all_rows(store) == before

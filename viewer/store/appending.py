@@ -9,13 +9,15 @@ from . import guards
 from .codec import number
 from .columns import Columns
 from .dialect import Connection
-from .errors import NotFound, SessionEnded
-from .stores import Reader, Store, columns_of
+from .errors import NotFound, SessionEnded, StoreReadOnly
+from .stores import Reader, Store, append_reason, columns_of
+from .tally import Tally
 from .transaction import write
 from .writing import insert_message
 
 STEP = 1e-6  # seconds between two messages of one call, as the owner spaces a batch
 _OURS = {"id", "session_id", "active", "compacted", "display_order", "display_identity", "message_uid", "api_content"}
+_SAID = ("tool_calls", "tool_call_id")  # beside what every store has; all else is about a message
 _REASONING = ("reasoning", "reasoning_content", "reasoning_details", "codex_reasoning_items", "codex_message_items")
 
 
@@ -26,24 +28,35 @@ def append(store: Store, session_id: str, messages: Sequence[Mapping[str, Any]],
     are epoch seconds; messages without one are `now`, a millionth apart. A compression lock is no hindrance: rows that
     arrive while a summary is made stay live behind it.
 
-    Raises NotFound, SessionEnded, SessionBusy (a turn is running), StoreReadOnly or StoreUnavailable: nothing is
-    written then.
+    Raises NotFound, SessionEnded, SessionBusy (a turn is running), StoreReadOnly, StoreUnavailable or WriteDisturbed:
+    nothing is written then.
     """
     with write(store) as con:
         reader = Reader(store, con, columns_of(store, con))
+        if reason := append_reason(reader):
+            raise StoreReadOnly(f"{reason} Nothing was written.")
+        tally = Tally(con, reader.columns)
         ended = con.execute("SELECT end_reason FROM sessions WHERE id = ?", [session_id]).fetchone()
         if ended is None:
             raise NotFound(f"Store {store.name} has no session {session_id!r}.")
         if ended[0] == "compression":
             raise SessionEnded("A compaction ended this session and the agent goes on in another; nothing was written.")
         guards.check_no_turn(reader, session_id)
-        return insert(con, reader.columns, session_id, messages, now)
+        ids = insert(con, reader.columns, session_id, messages, now)
+        tally.check(messages=len(ids))
+    return ids
 
 
 def insert(
     con: Connection, columns: Columns, session_id: str, messages: Sequence[Mapping[str, Any]], now: float
 ) -> list[int]:
-    """Inside a transaction: write messages behind those that are there, and count them; their row ids."""
+    """Inside a transaction: write messages behind those that are there, and count them; their row ids.
+
+    Raises StoreReadOnly for a store without a column for what one of them says or does.
+    """
+    for name in _SAID:
+        if name not in columns.messages and any(message.get(name) for message in messages):
+            raise StoreReadOnly(f"The messages of this store have no “{name}”; nothing was written.")
     ids = []
     for message in messages:
         at = number(message.get("timestamp")) or now

@@ -23,6 +23,7 @@ from .dialect import Connection
 from .errors import CompactionConflict, NotBranchable, NotFound, StoreReadOnly
 from .sessions import BRANCHED, FORKS, get_session, read_config
 from .stores import Reader, Store, branch_reason, columns_of, split_reason
+from .tally import Tally
 from .transaction import write
 from .writing import Commit, Snapshot, Step, check_planned, clone, insert_block, recount
 
@@ -45,13 +46,14 @@ def branch(store: Store, session_id: str, row_ids: Sequence[int] | None, *, now:
     """Make a session whose context is these rows (of the session or the parts it continues), or for None its live rows
     as they are; the new session's id.
 
-    One transaction. `now` is in epoch seconds. Raises NotFound, NotBranchable, StoreReadOnly or StoreUnavailable:
-    nothing is written then.
+    One transaction. `now` is in epoch seconds. Raises NotFound, NotBranchable, StoreReadOnly, StoreUnavailable or
+    WriteDisturbed: nothing is written then.
     """
     with write(store) as con:
         reader = Reader(store, con, columns_of(store, con))
         if reason := branch_reason(reader):
             raise StoreReadOnly(reason)
+        tally = Tally(con, reader.columns)
         source = get_session(reader, session_id)
         ids = _live_ids(con, session_id) if row_ids is None else sorted(row_ids)
         if not ids:
@@ -64,10 +66,12 @@ def branch(store: Store, session_id: str, row_ids: Sequence[int] | None, *, now:
             "started_at": now,
         }
         branch_id = _insert_session(con, reader.columns, session_id, _TAKEN_ALONG, own)
-        copies = clone(con, reader.columns, branch_id, ids)
-        if len(copies) != len(ids):
-            raise NotBranchable(f"{len(ids) - len(copies)} of the {len(ids)} messages no longer exist in the database.")
+        there = f"SELECT COUNT(*) FROM messages WHERE id IN {reader.columns.dialect.ids}"
+        if gone := len(ids) - con.execute(there, [json.dumps(ids)]).fetchone()[0]:
+            raise NotBranchable(f"{gone} of the {len(ids)} messages no longer exist in the database.")
+        clone(con, reader.columns, branch_id, ids)
         recount(con, reader.columns, branch_id)
+        tally.check(messages=len(ids), sessions=1)
     return branch_id
 
 
@@ -84,6 +88,7 @@ def split(
         reader = Reader(store, con, columns_of(store, con))
         if reason := split_reason(reader):
             raise StoreReadOnly(reason)
+        tally = Tally(con, reader.columns)
         late = check_planned(con, store, reader.columns, planned, lock_holder, lease_holder)
         if reason := ended_reason(reader, planned.session_id):
             raise CompactionConflict(reason)
@@ -100,6 +105,7 @@ def split(
         con.execute(
             "UPDATE sessions SET ended_at = ?, end_reason = 'compression' WHERE id = ?", [now, planned.session_id]
         )
+        tally.check(messages=len(block), sessions=1)
     return Commit(handoff_id, block, copies, len(block), time.monotonic() - started, part_id)
 
 

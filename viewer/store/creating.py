@@ -14,6 +14,7 @@ from .columns import quoted
 from .dialect import Connection
 from .errors import StoreReadOnly, TitleTaken
 from .stores import Reader, Store, columns_of, create_reason
+from .tally import Tally
 from .transaction import write
 
 SOURCE = "api"  # of a session that says no other
@@ -31,13 +32,14 @@ def create(
 ) -> str:
     """Make a session with these first messages, in one transaction; its id.
 
-    `now` is in epoch seconds; the messages are those of `appending.append`. Raises TitleTaken, StoreReadOnly or
-    StoreUnavailable: nothing is written then.
+    `now` is in epoch seconds; the messages are those of `appending.append`. Raises TitleTaken, StoreReadOnly,
+    StoreUnavailable or WriteDisturbed: nothing is written then.
     """
     with write(store) as con:
         reader = Reader(store, con, columns_of(store, con))
         if reason := create_reason(reader):
             raise StoreReadOnly(f"{reason} Nothing was written.")
+        tally = Tally(con, reader.columns)
         title = titles.cleaned(scrubbed(title))
         if title and con.execute("SELECT 1 FROM sessions WHERE title = ?", [title]).fetchone():
             raise TitleTaken(f"Another session of this store is already named {title!r}; nothing was written.")
@@ -55,7 +57,7 @@ def create(
         present = {name: value for name, value in values.items() if name in reader.columns.sessions}
         names = ", ".join(map(quoted, present))
         con.execute(f"INSERT INTO sessions ({names}) VALUES ({', '.join('?' * len(present))})", list(present.values()))
-        insert(con, reader.columns, session_id, messages, now)
+        tally.check(messages=len(insert(con, reader.columns, session_id, messages, now)), sessions=1)
     return session_id
 
 

@@ -37,6 +37,18 @@ class StoreReadOnly(StoreError):
     code = "store_read_only"
 
 
+class WriteDisturbed(StoreError):
+    """A trigger of the store that is not ours, nor any the agent is known for, adds or removes rows as we write."""
+
+    code = "write_disturbed"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "A trigger of this store adds or removes rows while others are written, so that it would not hold what was "
+            "asked for. Nothing was written. Find out who put it there: agents have none that do this."
+        )
+
+
 class SessionBusy(StoreError):
     """Somebody else holds the session's compression lock, or a turn is running."""
 

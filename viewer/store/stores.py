@@ -153,14 +153,14 @@ def open_store(store: Store) -> Iterator[Reader]:
     if not store.is_file:
         with postgres.reading(store.name, store.url) as session:
             found = columns_of(store, session)
-            _check_is_store(store, found)
+            check_is_store(store, found)
             yield Reader(store, session, found)
         return
     before = identity(store)
     con = _connect(store)
     try:
         columns = read_columns(con)
-        _check_is_store(store, columns)
+        check_is_store(store, columns)
         yield Reader(store, con, columns)
         if identity(store) != before:
             raise StoreUnavailable(
@@ -280,7 +280,8 @@ def _has_no_writable_place_for_sidecars(store: Store) -> bool:
     return not os.access(store.path.parent, os.W_OK) and not Path(f"{store.path}-wal").exists()
 
 
-def _check_is_store(store: Store, columns: Columns) -> None:
+def check_is_store(store: Store, columns: Columns) -> None:
+    """Raise StoreUnavailable for a database without the columns that every session and message has."""
     missing = [
         f"{table}.{name}"
         for table, names in REQUIRED.items()
@@ -337,11 +338,16 @@ def _lock_reason(reader: Reader) -> str:
     return ""
 
 
+_UNTOLD = "The messages of this store have no “active” flag: what is in context cannot be told."
+
+
 def branch_reason(reader: Reader) -> str:
     """Why no session can be branched off in this store, as one sentence; "" when one can."""
     if "active" not in reader.columns.messages:
-        return "The messages of this store have no “active” flag: what is in context cannot be told."
-    if not {"parent_session_id", "model_config", "title", "message_count"} <= set(reader.columns.sessions):
+        return _UNTOLD
+    if not {"parent_session_id", "model_config", "title", "message_count", "end_reason"} <= set(
+        reader.columns.sessions
+    ):
         return "The sessions of this store have no place to say that one is a branch of another."
     return _write_reason(reader)
 
@@ -349,8 +355,15 @@ def branch_reason(reader: Reader) -> str:
 def create_reason(reader: Reader) -> str:
     """Why no session can be created in this store, as one sentence; "" when one can."""
     if "active" not in reader.columns.messages:
-        return "The messages of this store have no “active” flag: what is in context cannot be told."
+        return _UNTOLD
     return _write_reason(reader)
+
+
+def append_reason(reader: Reader) -> str:
+    """Why no message can be appended in this store, whatever it may be written by; "" when one can."""
+    if "end_reason" not in reader.columns.sessions:
+        return "The sessions of this store do not say whether a conversation goes on in another one (no “end_reason”)."
+    return _UNTOLD if "active" not in reader.columns.messages else ""
 
 
 def _write_reason(reader: Reader) -> str:

@@ -17,7 +17,7 @@ from urllib.parse import quote
 from . import postgres_transaction
 from .dialect import Connection
 from .errors import StoreReadOnly, StoreUnavailable
-from .stores import Store, identity, unavailable
+from .stores import Store, check_is_store, columns_of, identity, unavailable
 
 PATIENCE = 20.0  # seconds to wait for another writer: the owner's own for routine writes
 COMMIT_PATIENCE = 5.0  # seconds to wait for readers in journal mode "delete"; nobody else can write meanwhile
@@ -28,7 +28,7 @@ EAGER = 2.0  # seconds of short naps before longer ones
 def write(store: Store, seen: tuple[int, int] | None = None) -> Iterator[Connection]:
     """A connection inside BEGIN IMMEDIATE, committed at the end and rolled back on any exception.
 
-    On a server, inside a transaction that alone writes.
+    On a server, inside a transaction that alone writes. What is no store for readers is none for writers.
 
     `seen` is the identity of the file that the work was planned on. Raises StoreUnavailable (locked beyond patience,
     damaged, replaced, disk full) or StoreReadOnly; nothing was written then.
@@ -40,12 +40,14 @@ def write(store: Store, seen: tuple[int, int] | None = None) -> Iterator[Connect
         )
     if not store.is_file:
         with postgres_transaction.write(store.name, store.url) as session:
+            check_is_store(store, columns_of(store, session))
             yield session
         return
     con, patience = _open(store), PATIENCE
     try:
         _patiently(con, "BEGIN IMMEDIATE", patience)
         try:
+            check_is_store(store, columns_of(store, con))
             yield con
             if identity(store) != before:
                 raise StoreUnavailable(f"The file of store {store.name} was replaced meanwhile; nothing was written.")

@@ -23,9 +23,10 @@ from . import guards, titles
 from .codec import decode_calls, encode_content, scrubbed
 from .columns import Columns, quoted
 from .dialect import Connection, Rows
-from .errors import CompactionConflict, NotFound, NotUndoable, StoreError, StoreReadOnly
+from .errors import CompactionConflict, NotFound, NotUndoable, StoreError, StoreReadOnly, WriteDisturbed
 from .sessions import lease_key
 from .stores import Reader, Store, columns_of, identity
+from .tally import Tally
 from .transaction import write
 from .undoing import Outlook, Undoing, outlook_of
 
@@ -120,9 +121,11 @@ def commit(
         started = time.monotonic()
         columns = columns_of(store, con)
         _check_flags(store, columns)
+        tally = Tally(con, columns)
         late = check_planned(con, store, columns, planned, lock_holder, lease_holder)
         _archive(con, columns, planned.session_id, steps, late)
         handoff_id, block, copies = insert_block(con, columns, planned.session_id, steps, late, now)
+        tally.check(messages=len(block))
     return Commit(handoff_id, block, copies, len(block), time.monotonic() - started)
 
 
@@ -147,9 +150,8 @@ def insert_block(
     handoff_id, copies = _insert(con, columns, session_id, [*steps, *map(Clone, late)], now)
     written = _BLOCK.format(columns.dialect.unsought.format("session_id"))
     block = tuple(row[0] for row in con.execute(written, [session_id, highest]).fetchall())
-    if len(block) != len(steps) + len(late):
-        raise StoreError(f"The store gave {len(block)} rows for {len(steps) + len(late)}; nothing was written.")
-    recount(con, columns, session_id)
+    if not len(block) == len(steps) + len(late) == recount(con, columns, session_id):
+        raise WriteDisturbed
     return handoff_id, block, copies
 
 
@@ -222,7 +224,10 @@ def _insert(
     for kind, group in groupby(steps, key=type):
         if kind is Clone:
             ids = [step.id for step in group if isinstance(step, Clone)]
-            copies.update(zip(ids, clone(con, columns, session_id, ids), strict=True))
+            clones = clone(con, columns, session_id, ids)
+            if len(clones) != len(ids):
+                raise WriteDisturbed  # all of them were there: `check_planned`
+            copies.update(zip(ids, clones, strict=True))
             continue
         for step in group:
             if isinstance(step, New):
@@ -236,16 +241,19 @@ def _insert(
 def clone(con: Connection, columns: Columns, session_id: str, ids: Sequence[int]) -> list[int]:
     """Live clones of these rows (ascending ids) in this session, in order; ids of those that are there.
 
-    By SQL alone, so that no value passes through this program.
+    By SQL alone, so that no value passes through this program. Raises WriteDisturbed.
     """
     highest = con.execute("SELECT MAX(id) FROM messages").fetchone()[0]
     names = ", ".join(quoted(name) for name in columns.messages if name not in _NOT_CLONED)
-    con.execute(
+    made = con.execute(
         f"INSERT INTO messages ({names}, session_id{_flags(columns)[0]}) SELECT {names}, ?{_flags(columns)[1]} "
         f"FROM messages WHERE id IN {columns.dialect.ids} ORDER BY id",
         [session_id, json.dumps(list(ids))],
-    )
-    return [row[0] for row in con.execute("SELECT id FROM messages WHERE id > ? ORDER BY id", [highest]).fetchall()]
+    ).rowcount
+    clones = [row[0] for row in con.execute("SELECT id FROM messages WHERE id > ? ORDER BY id", [highest]).fetchall()]
+    if len(clones) != made:
+        raise WriteDisturbed
+    return clones
 
 
 def _flags(columns: Columns) -> tuple[str, str]:
@@ -282,7 +290,7 @@ def insert_message(con: Connection, columns: Columns, session_id: str, message: 
 
 def _new_id(cursor: Rows) -> int:
     if cursor.rowcount != 1 or cursor.lastrowid is None:
-        raise CompactionConflict("A planned message is gone; nothing was written. Plan again.")
+        raise WriteDisturbed
     return cursor.lastrowid
 
 
@@ -333,6 +341,7 @@ def undo(store: Store, undoing: Undoing, *, lock_holder: str, lease_holder: str)
     with write(store) as con:
         columns = columns_of(store, con)
         _check_flags(store, columns)
+        tally = Tally(con, columns)
         _check_guards(con, store, columns, undoing.session_id, lock_holder, lease_holder)
         outlook = outlook_of(con, columns, undoing)
         if outlook.refusal:
@@ -341,6 +350,7 @@ def undo(store: Store, undoing: Undoing, *, lock_holder: str, lease_holder: str)
         _set_active(con, columns, undoing.session_id, [*outlook.hidden, *taken_back], 0)
         _set_active(con, columns, undoing.session_id, outlook.restored, 1)
         recount(con, columns, undoing.session_id)
+        tally.check()
     return outlook
 
 
@@ -374,10 +384,12 @@ def set_archived(store: Store, session_id: str, archived: bool) -> None:
 def _set(store: Store, session_id: str, column: str, value: Any, **beside: Any) -> None:
     """Set one column, and `beside` it those that the store has."""
     with write(store) as con:
-        present = columns_of(store, con).sessions
+        columns = columns_of(store, con)
+        present, tally = columns.sessions, Tally(con, columns)
         if column not in present:
             raise StoreReadOnly(f"The sessions of store {store.name} have no “{column}”.")
         values = {column: value} | {name: given for name, given in beside.items() if name in present}
         assignments = ", ".join(f"{name} = ?" for name in values)
         if con.execute(f"UPDATE sessions SET {assignments} WHERE id = ?", [*values.values(), session_id]).rowcount == 0:
             raise NotFound(f"Store {store.name} has no session {session_id!r}.")
+        tally.check()
