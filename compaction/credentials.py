@@ -25,7 +25,7 @@ def _rule(kind: str, starts: str, pattern: str, flags: re.RegexFlag = re.NOFLAG)
 
 # The groups that hold a secret; without one of them it is the whole match.
 QUOTED = ("single", "inner")  # may be too short for one
-SAID = ("asked", "set", "written", "told", "used", "quoted")  # may be words that only describe one
+SAID = ("asked", "set", "written", "told", "used", "named", "quoted")  # may be words that only describe one
 VALUES = ("value", "bare", "double", "single", "inner", "setting", "line", "part", "element", "padded", "forty", *SAID)
 
 # -- values with a name beside them ----------------------------------------------------------------------------------
@@ -80,6 +80,15 @@ _LABELLED = (
 _SIGN = r"[!#%&*+./0-9:?@A-Z^_a-z~-]"
 _PHRASE_END = r"(?=[.,;!?)*_`]{0,3}(?:\s|\\n|[\"']|\Z))"
 _NAME_OF_CODE = r"(?![a-z]{1,30}[A-Z_]|\w{1,60}\.[a-z])"
+# What is numbered in talk of passwords: a page, a step, a ticket; and how long or how often.
+_NUMBERED = (
+    r"(?!(?i:(?:base|sha|md|aes|utf|argon|oauth|pbkdf|bcrypt|rfc|iso|tls|ssl|step|web|v|api|attempt|box|bug|case|check"
+    r"|column|config|dialog|field|file|form|gh|id|input|issue|item|length|level|line|option|page|part|phase|pr|prompt"
+    r"|reset|rev|round|row|rule|screen|section|stage|tab|table|task|tests?|ticket|type|users?|utils?|view)[-_]?\d"
+    rf"|\d{{1,4}}-?(?:st|nd|rd|th|[dhmswx]|am|pm|min|sec|hrs?|days?|weeks?|months?|years?|chars?|[kmg]b){_PHRASE_END}"
+    rf"|tests?_)|[A-Z]{{2,10}}-\d{{1,6}}{_PHRASE_END})"
+)
+_MIXED = rf"{_NUMBERED}(?=[!-~]{{0,30}}[A-Za-z])(?=[!-~]{{0,30}}\d)"
 _SPOKEN = r"(?i:passw(?:or)?d|passphrase|passwort|kennwort|contraseña|пароль)"
 _SAID = (
     rf"(?:(?<=[?&])(?i:password)=(?P<asked>[\w!%*+.@~-]{{4,256}}+)"  # in an address
@@ -92,13 +101,18 @@ _SAID = (
     # the password is value, at the end of what is said, which no line goes on with
     rf"|\s(?:is|was):?[ ]{_MARKUP}(?P<told>{_SIGN}{{3,63}}?[\w!?#@]){_PHRASE_END}(?!\s{{1,40}}[a-z])"
     # use password value7 here, set the password to value7
-    r"|(?:\s(?:to|of|as|with|→|->|=>|-|–))?\s"
-    r"(?!(?i:(?:base|sha|md|aes|utf|argon|oauth|pbkdf|bcrypt|rfc|iso|tls|ssl|step|web|v)-?\d))"
-    r"(?=[!-~]{0,30}[A-Za-z])(?=[!-~]{0,30}\d)"
-    rf"(?P<used>[A-Za-z0-9][!#%&*+.0-9?@A-Z^_a-z~-]{{4,62}}?[\w!?#@]){_PHRASE_END}"
+    rf"|(?:\s(?:to|of|as|with|→|->|=>|-|–))?\s{_MIXED}"
+    rf"(?P<used>[A-Za-z0-9][!#%&*+.0-9?@A-Z^_a-z~-]{{3,62}}?[\w!?#@]){_PHRASE_END}"
     # PASSWORD 'value' of SQL; the password "value", (`value`)
     rf"|\s(?:(?:to|is|was|of)\s)?\(?(?P<mark>[\"'`])(?P<quoted>{_SIGN}{{4,64}}?)(?P=mark)"
     r"))"
+)
+# "Never use token value7 in prod", also where the word alone would say too little, or the value is a number.
+_USED = (
+    r"(?i:(?<=\buse )|(?<=\buse the )|(?<=\bwith )|(?<=\bwith the )|(?<=\busing )|(?<=\busing the ))"
+    r"(?P<label>(?i:passw(?:or)?d|passphrase|pwd|secret|token|api[ _-]?key|senha|mot de passe))\s"
+    rf"(?:(?=\d{{6,32}}{_PHRASE_END})|{_MIXED})"
+    rf"(?P<named>[A-Za-z0-9][!#%&*+.0-9?@A-Z^_a-z~-]{{4,62}}?[\w!?#@]){_PHRASE_END}"
 )
 # What stands there, in code, on forms and in talk, and is no password: a type, a state, the name once more.
 _TYPES = (
@@ -224,4 +238,5 @@ RULES = (
         _LABELLED,
     ),
     _rule("password", "passw passphrase kennwort contraseña пароль", _SAID),
+    _rule("", "passw passphrase pwd secret token api senha mot", _USED),
 )

@@ -297,7 +297,93 @@ def test_a_private_key_goes_as_a_whole() -> None:
         assert "lQOYBF" not in "".join(secrets.redact_all([text], [4_000]))
 
 
+SPOKEN = """
+never use password hunter2 in prod
+never use password hunter2... in prod
+Never use the password Tr0ub4dor&3 for prod
+use pwd hunter2 for root
+use the secret abc123def456 for signing
+use token 9f8e7d6c5b4a for the API
+Use the token 9f8e7d6c5b4a.
+use api key abc123def456ghi in prod
+never use password 12345678 in prod
+never use password h4x0r in prod
+with password correcthorse7 and go on
+The db password s3cr3tPW works on staging
+use passphrase blue42whale for the key
+my password hunter2 expired last week
+Please don't put password qwerty123 anywhere
+root password toor1 stays
+Try user admin password hunter2 next
+the admin's password hunter2 must go
+(password hunter2)
+das Passwort hunter2 gilt nur hier
+la contraseña hunter2 es vieja
+пароль hunter2 для базы
+change the password to hunter2 today
+with password of hunter2 in prod
+never use password `hunter2` in prod
+""".strip().splitlines()
+SECRETS = [
+    "hunter2",
+    "Tr0ub4dor&3",
+    "abc123def456ghi",
+    "abc123def456",
+    "9f8e7d6c5b4a",
+    "12345678",
+    "h4x0r",
+    "correcthorse7",
+    "s3cr3tPW",
+    "blue42whale",
+    "qwerty123",
+    "toor1",
+]
+TALK = """
+password reset
+the password field
+password must have 12 characters
+password reset for user42 went out
+the password policy needs 12 characters and 1 digit
+password length 12, password length12
+password step 3 of 4, password step3
+password attempt 3 failed, password attempt3 failed
+the password reset2 endpoint
+password test_login_3 fails, password tests3 pass
+password id42, password page1, password item3
+password issue1234, password PR1234 merged, password GH1234
+password JIRA-1234 is open
+password api2 call, password dialog2, password users2.csv
+reset the password in 24h, password 90days old, password 12chars long
+password rules: 12 characters
+password from 2019-05-01 on
+password ISO27001 audit, password RFC8018, password SHA512
+no password needed on 10.0.0.1
+password authentication on port 22
+never use password managers in prod
+use password authentication in prod, use password hashing
+use the token bucket algorithm, use token 42, with token count 4096
+use the secret ingredient, with the secret meeting at 10am
+use api key authentication, use the api key of step2
+the token T1 of the grammar, token expires2
+max token 4096, use pwd to see it
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("text", SPOKEN)
+def test_a_secret_that_is_only_named_is_redacted(text: str) -> None:
+    cleaned = redact(text)
+    secret = next(secret for secret in SECRETS if secret in text)
+    assert secret not in cleaned and cleaned.replace("[REDACTED]", secret) == text
+    assert secret not in secrets.mask(text)
+
+
+@pytest.mark.parametrize("text", TALK)
+def test_talk_of_passwords_stays(text: str) -> None:
+    assert redact(text) == text and secrets.mask(text) == text
+
+
 HOSTILE = [
+    "use token a1", "use the secret ", "with password 1", "using api key a",
     "sk-", "sk-1-", "eyJ-", "glpat-" + "a" * 20 + "-", "-----BEGIN PRIVATE KEY-----\n", "token=1", "xoxb-aaaaaaaaaa-",
     "AIza-", "pypi-", "bearer/", "://a:", "token=1(", "token='", 'secret="a', "password: ", "TOKEN=a", "curl -u ",
     "mysql ", "machine a login ", "cookie: a=", "authorization: ", "-----BEGIN PRIVATE KEY-----\nMIIEow",
