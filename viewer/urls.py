@@ -6,6 +6,7 @@ from viewer import access
 from viewer.api import api
 
 handler400 = "viewer.bad_requests.bad_request"
+handler404 = "viewer.api.errors.not_found"
 urlpatterns = [
     path("sign-in/", access.sign_in_help, name="sign-in-help"),
     path("sign-in/<str:token>", access.sign_in_page, name="sign-in"),

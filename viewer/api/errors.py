@@ -11,6 +11,7 @@ from django.conf import settings
 from django.core.exceptions import RequestDataTooBig
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.urls import URLPattern, URLResolver
+from django.views.defaults import page_not_found
 from ninja import NinjaAPI
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 
@@ -50,7 +51,7 @@ def install(api: NinjaAPI) -> None:
         (AuthenticationError, _unauthorized),
         (HttpError, _web),
         (RequestDataTooBig, _too_large),
-        (Http404, _unknown),
+        (Http404, unknown),
         (Exception, _unexpected),
     ]
     for kind, handler in handlers:
@@ -85,13 +86,20 @@ def _too_large(request: HttpRequest, refused: RequestDataTooBig) -> HttpResponse
     return problem(413, "too_large", f"A call takes at most {limit:,} octets: send less at a time.")
 
 
-def _unknown(request: HttpRequest, missing: Http404) -> HttpResponse:
-    return problem(404, "not_found", "There is no such call; /api/v1/docs lists them.")
+def unknown(request: HttpRequest, missing: Http404 | None = None) -> HttpResponse:
+    """The answer to a call that there is not."""
+    said = "There is no such call; /api/v1/docs lists them, and says how an id with a slash stands in a path."
+    return problem(404, "not_found", said)
 
 
 def _unexpected(request: HttpRequest, failure: Exception) -> HttpResponse:
     logger.error("%s %s failed.", request.method, request.path, exc_info=failure)
     return problem(500, "internal", "Something unexpected went wrong; the log of the site says what.")
+
+
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """The site's status 404: its page, or JSON for what begins as the API does and is none of it."""
+    return unknown(request) if request.path.startswith("/api/") else page_not_found(request, exception)
 
 
 def all_in_json(patterns: list[URLResolver | URLPattern]) -> list[URLResolver | URLPattern]:
@@ -107,7 +115,7 @@ def _in_json(pattern: URLPattern) -> URLPattern:
         try:
             response = view(request, *args, **values)
         except Http404 as missing:
-            return _unknown(request, missing)
+            return unknown(request, missing)
         if response.status_code != 405:
             return response
         refused = problem(405, "method_not_allowed", f"This call does not take {request.method}.")
