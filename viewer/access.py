@@ -7,6 +7,7 @@ only the button uses the link up, so that a chat program that previews the link 
 import hashlib
 import secrets
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from datetime import timedelta
 
 from django.conf import settings
@@ -21,7 +22,9 @@ from django_htmx.http import HttpResponseClientRedirect
 from ninja.errors import HttpError
 from ninja.security import HttpBearer
 
+from . import own_database
 from .models import ApiToken, SignInLink
+from .own_database import OwnDatabaseUnavailable
 
 SCOPES = ("read", "write", "compact")
 _SIGNED_IN = "signed_in"
@@ -160,7 +163,8 @@ def _known(token: str) -> ApiToken | None:
         now = timezone.now()
         stale = Q(last_used_at=None) | Q(last_used_at__lt=now - _SEEN_EVERY)
         if known.last_used_at is None or known.last_used_at < now - _SEEN_EVERY:
-            ApiToken.objects.filter(stale, pk=known.pk).update(last_used_at=now)
+            with suppress(OwnDatabaseUnavailable), own_database.noting():
+                ApiToken.objects.filter(stale, pk=known.pk).update(last_used_at=now)
     return known
 
 

@@ -272,6 +272,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "viewer.access.SignedIn",
+    "viewer.unwritable.OwnDatabase",
 ]
 ROOT_URLCONF = "viewer.urls"
 WSGI_APPLICATION = "viewer.wsgi.application"

@@ -208,6 +208,11 @@ class Site:
             return psycopg.connect(self.database, autocommit=True)
         return sqlite3.connect(self.place / "own.sqlite3", timeout=PATIENCE, isolation_level=None)
 
+    def leave(self) -> None:
+        """Close this process's own connection until it is needed again."""
+        self._own.close()
+        del self._own
+
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         """What a query finds in the site's own database."""
         if isinstance(self._own, sqlite3.Connection):

@@ -17,7 +17,7 @@ from compaction import protocol
 from tests.pages.conftest import PRESENT, Book
 from tests.pages.html import Element, read
 from viewer.pages import find, hits, masking, search
-from viewer.store import candidates, schema, stores
+from viewer.store import candidates, schema
 from viewer.store.search import Stage
 
 FRAGMENT = {"HX-Request": "true"}
@@ -265,7 +265,6 @@ def test_a_store_that_cannot_be_searched_does_not_hide_the_others(
         "held": f"sqlite:///{locked}",
         "pg": "postgres://user:secret@host/db",
     }
-    monkeypatch.setattr(stores, "BUSY_SECONDS", 0.05)
     book.session("a")
     book.say("a", "user", "needle")
     with closing(sqlite3.connect(locked, isolation_level=None)) as con:

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from compaction import protocol
-from viewer.store import candidates, reading, schema, search, stores
+from viewer.store import candidates, reading, schema, search, sqlite, stores
 from viewer.store.errors import StoreUnavailable
 from viewer.store.query import fold, parse, trigram_expression, word_expression
 from viewer.store.search import Found, Hit, Key, SearchFilter, Stage
@@ -574,7 +574,7 @@ def test_only_the_first_characters_of_a_tools_result_are_indexed_and_it_says_so(
 
 def test_a_locked_store_says_so(empty: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     say(empty, "needle")
-    monkeypatch.setattr(stores, "BUSY_SECONDS", 0.05)
+    monkeypatch.setattr(sqlite, "BUSY_SECONDS", 0.05)
     with closing(sqlite3.connect(empty, isolation_level=None)) as con:
         con.execute("PRAGMA journal_mode = DELETE")
         con.execute("BEGIN EXCLUSIVE")

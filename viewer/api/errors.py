@@ -9,6 +9,7 @@ from typing import Any
 
 from django.conf import settings
 from django.core.exceptions import RequestDataTooBig
+from django.db import Error as DatabaseProblem
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.urls import URLPattern, URLResolver
 from django.views.defaults import page_not_found
@@ -16,6 +17,7 @@ from ninja import NinjaAPI
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 
 import compaction
+from viewer import own_database
 from viewer.store.errors import StoreError
 
 STATUS = {
@@ -25,6 +27,7 @@ STATUS = {
     "nothing_to_edit": 422,
     "bad_cursor": 422,
     "store_unavailable": 503,
+    "own_database_unavailable": 503,
 }  # every other refusal is 409: it may be granted once the session, the run or the store is in another state
 WEB_CODES = {400: "bad_request", 401: "unauthorized", 403: "forbidden", 404: "not_found", 405: "method_not_allowed"}
 
@@ -52,6 +55,7 @@ def install(api: NinjaAPI) -> None:
         (HttpError, _web),
         (RequestDataTooBig, _too_large),
         (Http404, unknown),
+        (DatabaseProblem, _unusable),
         (Exception, _unexpected),
     ]
     for kind, handler in handlers:
@@ -90,6 +94,11 @@ def unknown(request: HttpRequest, missing: Http404 | None = None) -> HttpRespons
     """The answer to a call that there is not."""
     said = "There is no such call; /api/v1/docs lists them, and says how an id with a slash stands in a path."
     return problem(404, "not_found", said)
+
+
+def _unusable(request: HttpRequest, failure: DatabaseProblem) -> HttpResponse:
+    found = own_database.refusal(failure)
+    return _refused(request, found) if found else _unexpected(request, failure)
 
 
 def _unexpected(request: HttpRequest, failure: Exception) -> HttpResponse:

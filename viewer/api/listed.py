@@ -23,7 +23,7 @@ def page(store: Store, wanted: SessionFilter, limit: int, cursor: str) -> Sessio
     listed = lines.page_of_lines(wanted, [store], limit, (after[0], after[1], after[2]) if after else None)
     if problem := listed.shelves[0].problem:
         raise StoreUnavailable(problem)
-    with open_store(store) as reader:
+    with open_store(store, listed=True) as reader:
         reason = compact_reason(reader)
     items, broken = lines_of(
         listed.lines, lambda line: _session(line, store.name, reason), lambda line: (line.session_id, store.name)

@@ -36,7 +36,7 @@ def stores(request: HttpRequest) -> StoresOut:
 
 def _store(store: Store) -> StoreOut:
     try:
-        with open_store(store) as reader:
+        with open_store(store, listed=True) as reader:
             able = capabilities(reader)
     except StoreError as problem:
         error = ErrorOut(code=problem.code, message=problem.message)

@@ -20,9 +20,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from django.db import DatabaseError, transaction
+from django.db import DatabaseError
 
 from compaction import tokens
+from viewer import own_database
+from viewer.own_database import OwnDatabaseUnavailable
 from viewer.runs import past, planning
 from viewer.runs.models import Run
 from viewer.runs.ours import known_blocks, undone_here
@@ -298,14 +300,14 @@ def _keep(store: Store, session_id: str, held: Held) -> Held:
         packed=packing.to_bytes(held.outline),
     )
     try:
-        with transaction.atomic():
+        with own_database.noting():
             PackedHistory.objects.bulk_create(
                 [row],
                 update_conflicts=True,
                 unique_fields=["store", "session_id"],
                 update_fields=["mark", "signature", "encoding", "packed"],
             )
-    except (DatabaseError, ValueError) as problem:
+    except (DatabaseError, OwnDatabaseUnavailable, ValueError) as problem:
         log.warning("The History of session %r could not be kept: %s", session_id, problem)
     _remember(_key(store, session_id), held)
     return held

@@ -8,6 +8,7 @@ others bit by bit, which notices what leaves no new row: take-backs, names, arch
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -15,10 +16,12 @@ from typing import Any
 from django.db.models.functions import Now
 from django.utils import timezone
 
+from viewer import own_database
+from viewer.own_database import OwnDatabaseUnavailable
 from viewer.store import listing
 from viewer.store.columns import chunks
-from viewer.store.errors import StoreError, StoreUnavailable
-from viewer.store.stores import Reader, Store, identity, open_store, signature
+from viewer.store.errors import StoreError, StoreUnanswered, StoreUnavailable
+from viewer.store.stores import Reader, Store, for_list, identity, open_store, signature
 
 from . import recording
 from .models import Line, StoreState
@@ -30,7 +33,7 @@ SEEN = timedelta(hours=1)  # how exactly it is noted that a store was seen
 
 @dataclass(frozen=True, slots=True)
 class Shelf:
-    """A store as lists have it: how far it was read, or why it cannot be read."""
+    """A store as lists have it: how far it was read, and why it cannot be read now."""
 
     store: Store
     state: StoreState | None
@@ -44,9 +47,14 @@ def shelves(stores: Sequence[Store]) -> list[Shelf]:
 
 
 def _shelf(store: Store, known: dict[tuple[str, str, str], StoreState]) -> Shelf:
-    """A store that cannot be read must not hide the others."""
+    """A store that cannot be read must not hide the others; of one that is locked, what is known is listed."""
+    state = None
     try:
-        return Shelf(store, _freshened(store, state_of(store, known)))
+        with for_list(store):
+            state = state_of(store, known)
+            return Shelf(store, _freshened(store, state))
+    except StoreUnanswered as problem:
+        return Shelf(store, state if state and state.generation else None, problem.message)
     except StoreError as problem:
         return Shelf(store, None, problem.message)
 
@@ -57,16 +65,17 @@ def _known(stores: Sequence[Store]) -> dict[tuple[str, str, str], StoreState]:
 
 
 def state_of(store: Store, known: dict[tuple[str, str, str], StoreState]) -> StoreState:
-    """The state of the file that the store's name means now. Raises StoreUnavailable."""
+    """The state of the file that the store's name means now. Raises StoreUnavailable, OwnDatabaseUnavailable."""
     device, inode = identity(store)
     key = (store.name, store.place, f"{device} {inode}")
     if key in known:
         return known[key]
-    return StoreState.objects.get_or_create(name=key[0], place=key[1], file=key[2], retired=False)[0]
+    with own_database.noting():
+        return StoreState.objects.get_or_create(name=key[0], place=key[1], file=key[2], retired=False)[0]
 
 
 def state_at(store: Store) -> StoreState:
-    """The state of one store as it is noted. Raises StoreUnavailable."""
+    """The state of one store as it is noted. Raises StoreUnavailable, OwnDatabaseUnavailable."""
     return state_of(store, _known([store]))
 
 
@@ -74,13 +83,15 @@ def _freshened(store: Store, state: StoreState) -> StoreState:
     now = signature(store)
     if state.signature == now and not (state.unlisted and _nobody_reads(state)):
         return state
-    with open_store(store) as reader:
+    with open_store(store, listed=True) as reader:
         for _ in range(ATTEMPTS):
             if state.generation and is_written_anew(reader, state):
                 state = retired(store, state)
-            if catch_up(reader, state, now, news=NEWS, more=NEWEST):
-                break
-            state.refresh_from_db()
+            with suppress(OwnDatabaseUnavailable):  # what was known is shown then
+                if not catch_up(reader, state, now, news=NEWS, more=NEWEST):
+                    state.refresh_from_db()
+                    continue
+            break
     return state
 
 
@@ -101,8 +112,9 @@ def is_written_anew(reader: Reader, state: StoreState) -> bool:
 
 def retired(store: Store, state: StoreState) -> StoreState:
     """A fresh state for the same file; the old one's lines are shown no more."""
-    StoreState.objects.filter(pk=state.pk).update(retired=True)
-    return StoreState.objects.get_or_create(name=state.name, place=state.place, file=state.file, retired=False)[0]
+    with own_database.noting():
+        StoreState.objects.filter(pk=state.pk).update(retired=True)
+        return StoreState.objects.get_or_create(name=state.name, place=state.place, file=state.file, retired=False)[0]
 
 
 def catch_up(reader: Reader, state: StoreState, now: str, *, news: int, more: int) -> bool:
@@ -165,9 +177,9 @@ def verified(shelf: Shelf, lines: Sequence[Line]) -> bool:
     if state is None or not stale:
         return True
     try:
-        with open_store(shelf.store) as reader:
+        with open_store(shelf.store, listed=True) as reader:
             return _compared(reader, state, stale)
-    except StoreUnavailable:
+    except (StoreUnavailable, OwnDatabaseUnavailable):
         return True  # the next look will say so
 
 
@@ -182,9 +194,10 @@ def _compared(reader: Reader, state: StoreState, ids: Sequence[str]) -> bool:
 
 
 def note_verified(state: StoreState, ids: Sequence[str]) -> None:
-    for chunk in chunks(ids):
-        stale = Line.objects.filter(state=state, session_id__in=chunk, verified__lt=state.generation)
-        stale.update(verified=state.generation)
+    with own_database.noting():
+        for chunk in chunks(ids):
+            stale = Line.objects.filter(state=state, session_id__in=chunk, verified__lt=state.generation)
+            stale.update(verified=state.generation)
 
 
 def note_seen(state: StoreState) -> None:
@@ -194,10 +207,13 @@ def note_seen(state: StoreState) -> None:
 
 
 def bring(store: Store, ids: Sequence[str]) -> None:
-    """Note at once what this site itself changed of these sessions. Raises StoreUnavailable."""
-    state = state_at(store)
-    with open_store(store) as reader:
-        for _ in range(ATTEMPTS):
-            if recording.commit(store, state, recording.prepared(reader, state, ids)):
-                return
-            state.refresh_from_db()
+    """Note at once what this site itself changed of these sessions; where that cannot be noted, the next look does.
+    Raises StoreUnavailable.
+    """
+    with suppress(OwnDatabaseUnavailable):
+        state = state_at(store)
+        with open_store(store) as reader:
+            for _ in range(ATTEMPTS):
+                if recording.commit(store, state, recording.prepared(reader, state, ids)):
+                    return
+                state.refresh_from_db()

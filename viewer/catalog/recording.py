@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db import transaction
 from django.db.models import F
 
+from viewer import own_database
 from viewer.store import counting, listing
 from viewer.store.codec import scrubbed
 from viewer.store.columns import chunks
@@ -151,11 +151,14 @@ def _values(line: Line) -> list[Any]:
 
 
 def commit(store: Store, state: StoreState, made: Prepared, changes: Mapping[str, Any] | None = None) -> bool:
-    """Write the lines, and these values of the state; False, and nothing written, if they were made from old ones."""
+    """Write the lines, and these values of the state; False, and nothing written, if they were made from old ones.
+
+    Raises OwnDatabaseUnavailable.
+    """
     values = dict(changes or {})
     if not (values or made.lines or made.gone):
         return True
-    with transaction.atomic():
+    with own_database.noting():
         same = StoreState.objects.filter(pk=state.pk, edition=made.edition)
         if not same.update(edition=F("edition") + 1, **values):
             return False

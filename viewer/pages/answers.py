@@ -23,7 +23,11 @@ from .addresses import Place
 P = ParamSpec("P")
 View = Callable[Concatenate[HttpRequest, P], HttpResponse]
 
-STATUS = {"not_found": 404, "store_unavailable": 503}  # every other refusal is a conflict with what is stored: 409
+STATUS = {
+    "not_found": 404,
+    "store_unavailable": 503,
+    "own_database_unavailable": 503,
+}  # every other refusal is a conflict with what is stored: 409
 
 
 @dataclass(frozen=True, slots=True)

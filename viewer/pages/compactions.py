@@ -117,7 +117,7 @@ def compactions(request: HttpRequest) -> HttpResponse:
     stores = all_stores()
     for store in stores:
         try:
-            with open_store(store) as reader:
+            with open_store(store, listed=True) as reader:
                 listed = page_of_lines(SessionFilter(compacted=True), [store], SESSIONS)
                 cut = cut or listed.more
                 found, unshown = _found(request, reader, listed.lines)

@@ -194,7 +194,7 @@ def _searched(store: Store, query: Query, asked: Asked, places: Positions, maske
     if query.empty:
         return Searched(store, None)
     try:
-        with open_store(store) as reader:
+        with open_store(store, listed=True) as reader:
             wanted = SearchFilter(
                 role=asked.role,
                 sessions=tuple(chain(reader, asked.session_id)) if asked.session else (),

@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.views.decorators.http import require_safe
 
+from viewer import own_database
 from viewer.broken import Broken
 from viewer.catalog.keeping import Shelf
 from viewer.catalog.lines import Key, Listed, Order, SessionFilter, named_tip, page_of_lines, sort_key
@@ -55,7 +56,8 @@ class StoreLine:
 class SessionsPage:
     """`here` is the address of the list, `more` that of the next lines, "" at the end. `narrowed` says that a filter or
     words are set, `filtered` that a filter is; `readable` that any store can be read. `unlisted` says how many sessions
-    are still to be listed, "" for none; `broken` are lines that cannot be shown.
+    are still to be listed, "" for none; `behind` why what happened lately may be missing; `broken` are lines that
+    cannot be shown.
     """
 
     q: str
@@ -71,6 +73,7 @@ class SessionsPage:
     archived: bool
     readable: bool
     unlisted: str
+    behind: str
 
 
 @require_safe
@@ -105,6 +108,7 @@ def _page(asked: Asked, stores: Sequence[Store], listed: Listed, *, masking: boo
         archived=asked.filter.state == "archived",
         readable=any(shelf.state for shelf in listed.shelves),
         unlisted=formats.counted(listed.unlisted, "older session") if listed.unlisted else "",
+        behind=own_database.trouble(),
     )
 
 
@@ -185,7 +189,8 @@ def _link(query: Sequence[tuple[str, str]], name: str, value: str, label: str) -
 
 
 def _store_line(shelf: Shelf) -> StoreLine:
-    return StoreLine(shelf.store.name, why_open(shelf.store), shelf.problem, _start(shelf))
+    known = " Its sessions are listed as they were before." if shelf.problem and shelf.state else ""
+    return StoreLine(shelf.store.name, why_open(shelf.store), shelf.problem + known, _start(shelf))
 
 
 def _start(shelf: Shelf) -> Link | None:

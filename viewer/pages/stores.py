@@ -68,7 +68,7 @@ def stores(request: HttpRequest) -> HttpResponse:
 
 def _shown(store: Store) -> ShownStore:
     try:
-        with open_store(store) as reader:
+        with open_store(store, listed=True) as reader:
             found = capabilities(reader)
     except StoreError as problem:
         return ShownStore(store.name, store.place, why_open(store), store.ours, problem=problem.message)

@@ -29,6 +29,8 @@ from compaction import protocol
 from compaction.paths import normal
 from compaction.reads import Read, reads_of
 from compaction.rules import Finding, Requirement, Turn, audit, dated, turns
+from viewer import own_database
+from viewer.own_database import OwnDatabaseUnavailable
 from viewer.store import reading
 from viewer.store.codec import StoredMessage, message_of
 from viewer.store.errors import StoreError
@@ -147,34 +149,40 @@ def look(reader: Reader, session: Session, outline: Outline, *, arm: bool = Fals
                 _settle(each, "superseded" if each.status == "not_yet" else each.status)
             else:
                 _judge(reader, session, each, outline)
-        except DatabaseProblem:  # a page shows what was known; the worker looks again
-            logger.warning("What became of %s cannot be noted.", each, exc_info=True)
+        except (
+            DatabaseProblem,
+            OwnDatabaseUnavailable,
+        ) as problem:  # a page shows what was known; the worker looks again
+            logger.warning("What became of %s cannot be noted: %s", each, problem)
     return audits
 
 
 def taken_back(store: str, session_id: str, handoff_id: int) -> None:
-    """The compaction with this handoff was undone: nothing is asked of the agent any more."""
+    """The compaction with this handoff was undone: nothing is asked of the agent any more. If that cannot be noted now,
+    the next look does.
+    """
     for each in Audit.objects.filter(store=store, session_id=session_id, handoff_id=handoff_id, settled=False):
-        _settle(each, "undone")
+        with suppress(OwnDatabaseUnavailable):
+            _settle(each, "undone")
 
 
 def _settle(each: Audit, status: str) -> None:
     _record(each, status=status, settled=True)
 
 
-@transaction.atomic
 def _record(each: Audit, **fields: Any) -> None:
     """Change an audit that is still open and was not judged further by somebody else."""
     fields = plain({"audited_at": timezone.now(), **fields})
-    if Audit.objects.filter(pk=each.pk, settled=False, turns=each.turns).update(**fields):
-        for name, value in fields.items():
-            setattr(each, name, value)
-        if each.late:
-            events.withdraw(each)
-        elif each.settled:
-            events.expire(each)
-    else:
-        each.refresh_from_db()
+    with own_database.noting():
+        if Audit.objects.filter(pk=each.pk, settled=False, turns=each.turns).update(**fields):
+            for name, value in fields.items():
+                setattr(each, name, value)
+            if each.late:
+                events.withdraw(each)
+            elif each.settled:
+                events.expire(each)
+        else:
+            each.refresh_from_db()
 
 
 # -- judging -----------------------------------------------------------------------------------------------------------
@@ -194,7 +202,7 @@ def _judge(reader: Reader, session: Session, each: Audit, outline: Outline) -> N
         return
     reads, cwd = reads_of(said), _cwd_elsewhere(session)
     judged = [(rows[turn.end - 1], _findings(each, reads, rows, turn, cwd)) for turn in complete[each.turns :]]
-    with transaction.atomic():  # a turn that was judged without its warning would never get one
+    with own_database.noting():  # a turn that was judged without its warning would never get one
         for last, findings in judged:
             late = not each.turns and _ended_long_ago(each, last)
             _conclude(each, findings, seen_to=last.id, late=late or each.late)

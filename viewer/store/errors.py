@@ -31,6 +31,10 @@ class StoreUnavailable(StoreError):
     code = "store_unavailable"
 
 
+class StoreUnanswered(StoreUnavailable):
+    """It did not answer in time: another program has it locked, or its server cannot be reached."""
+
+
 class StoreReadOnly(StoreError):
     """The store can be read but not written: old schema, missing rights, a tokenizer that is not here."""
 

@@ -26,7 +26,7 @@ from psycopg.pq import TransactionStatus
 from .codec import JSON_MARK
 from .columns import Columns
 from .dialect import POSTGRES, Connection, Rows
-from .errors import StoreUnavailable
+from .errors import StoreUnanswered, StoreUnavailable
 
 PATIENCE = 5  # seconds to wait for a server
 LONGEST = 15  # seconds a statement may take
@@ -129,9 +129,11 @@ _lock = threading.Lock()
 
 
 @contextmanager
-def reading(name: str, url: str) -> Iterator[Session]:
-    """A read-only transaction on this database. Raises StoreUnavailable, naming the store and no password."""
-    con = _begun(name, url)
+def reading(name: str, url: str, patience: float = PATIENCE) -> Iterator[Session]:
+    """A read-only transaction on this database, in which a locked table is waited for so many seconds. Raises
+    StoreUnavailable, naming the store and no password.
+    """
+    con = _begun(name, url, patience)
     try:
         yield Session(con)
     except psycopg.Error as problem:
@@ -157,15 +159,16 @@ def connected(name: str, url: str) -> psycopg.Connection[Any]:
         raise _not_connected(name, problem) from None  # its text may have pieces of the URL
 
 
-def _begun(name: str, url: str) -> psycopg.Connection[Any]:
+def _begun(name: str, url: str, patience: float) -> psycopg.Connection[Any]:
+    begin = f"{_BEGIN}; SET LOCAL lock_timeout = '{round(patience * 1000)}ms'".encode()
     while (con := _taken(url)) is not None:
         with suppress(psycopg.Error):  # the server may have gone and come back meanwhile
-            con.execute(_BEGIN)
+            con.execute(begin)
             return con
         con.close()
     con = connected(name, url)
     try:
-        con.execute(_BEGIN)
+        con.execute(begin)
     except psycopg.Error as problem:
         con.close()
         raise unavailable(name, problem) from problem
@@ -272,6 +275,8 @@ def unavailable(name: str, problem: psycopg.Error) -> StoreUnavailable:
     """What PostgreSQL refused, as a sentence that names the store."""
     if isinstance(problem, psycopg.errors.QueryCanceled):
         return StoreUnavailable(f"Store {name}: its server took longer than {LONGEST} s. Try again, or ask for less.")
+    if isinstance(problem, psycopg.errors.LockNotAvailable):
+        return StoreUnanswered(f"Store {name} is locked by another program just now. Try again in a moment.")
     if isinstance(problem, psycopg.errors.InsufficientPrivilege):
         return StoreUnavailable(f"Store {name}: the user of its URL may not read its tables ({_first_line(problem)}).")
     gone = isinstance(problem, (psycopg.OperationalError, psycopg.InterfaceError))
@@ -301,4 +306,6 @@ def _not_connected(name: str, problem: psycopg.Error) -> StoreUnavailable:
         return StoreUnavailable(f"Store {name}: its URL is none that PostgreSQL understands.")
     text = str(problem)
     reason = next((reason for pattern, reason in _REFUSED if re.search(pattern, text)), None)
-    return StoreUnavailable(f"Store {name}: {reason or 'its PostgreSQL server cannot be reached'}.")
+    if reason is None:
+        return StoreUnanswered(f"Store {name}: its PostgreSQL server cannot be reached.")
+    return StoreUnavailable(f"Store {name}: {reason}.")

@@ -12,26 +12,24 @@ import sqlite3
 import stat
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from glob import glob
 from pathlib import Path
 from typing import Literal
-from urllib.parse import quote
 
 from django.conf import settings
 
-from . import postgres
+from . import postgres, sqlite
 from .columns import Columns, read_columns
 from .dialect import POSTGRES, Connection
-from .errors import NotFound, StoreUnavailable
+from .errors import NotFound, StoreUnanswered, StoreUnavailable
 
-BUSY_SECONDS = 5.0  # the owner's own readers wait as long
+REMEMBERED = 3.0  # seconds that lists leave a store alone which did not answer in time, longer if it took long
 # Seconds until a write counts as done. A file system notes times in steps of some milliseconds: two writes in one step
 # look like one. And what is written to the log is seen by others only when it is safe on disk, which a slow disk may
 # take a second for: whoever looks in between reads what was before, in files that look as they will afterwards.
 SETTLED = 2.0
-OPEN_ATTEMPTS = 3  # a read-only open can meet a passing "disk I/O error" while the owner checkpoints
 REQUIRED = {
     "messages": {"id", "session_id", "role", "content", "timestamp"},
     "sessions": {"id", "source", "started_at"},
@@ -148,16 +146,29 @@ def unread_homes() -> list[tuple[str, Path]]:
 
 
 @contextmanager
-def open_store(store: Store) -> Iterator[Reader]:
-    """A read-only connection for one request. Raises StoreUnavailable, also when the file was replaced meanwhile."""
+def open_store(store: Store, *, listed: bool = False) -> Iterator[Reader]:
+    """A read-only connection for one request. Raises StoreUnavailable, also when the file was replaced meanwhile.
+
+    For a list of several stores (`listed`) a locked one is hardly waited for.
+    """
+    if listed:
+        with for_list(store), _open(store, sqlite.LIST_SECONDS) as reader:
+            yield reader
+    else:
+        with _open(store, sqlite.BUSY_SECONDS) as reader:
+            yield reader
+
+
+@contextmanager
+def _open(store: Store, patience: float) -> Iterator[Reader]:
     if not store.is_file:
-        with postgres.reading(store.name, store.url) as session:
+        with postgres.reading(store.name, store.url, patience) as session:
             found = columns_of(store, session)
             check_is_store(store, found)
             yield Reader(store, session, found)
         return
     before = identity(store)
-    con = _connect(store)
+    con = sqlite.connected(store.name, store.path, patience)
     try:
         columns = read_columns(con)
         check_is_store(store, columns)
@@ -166,10 +177,34 @@ def open_store(store: Store) -> Iterator[Reader]:
             raise StoreUnavailable(
                 f"The file of store {store.name} was replaced while it was read. Load the page again."
             )
+        if con.was_written:
+            raise StoreUnavailable(f"Store {store.name} was written while it was read. Load the page again.")
     except sqlite3.Error as problem:
-        raise unavailable(store, problem) from problem
+        raise sqlite.unavailable(store.name, store.path, problem) from problem
     finally:
         con.close()
+
+
+# By address: until when lists do not ask a store again that kept one waiting, and what they say of it instead.
+_slow: dict[str, tuple[float, str]] = {}
+
+
+@contextmanager
+def for_list(store: Store) -> Iterator[None]:
+    """What a list asks of a store: one that did not answer in time is not asked again for some seconds. Raises
+    StoreUnavailable.
+    """
+    until, message = _slow.get(store.url, (0.0, ""))
+    if time.monotonic() < until:
+        raise StoreUnanswered(message)
+    began = time.monotonic()
+    try:
+        yield
+    except StoreUnanswered as refused:
+        waited = time.monotonic() - began
+        _slow[store.url] = (time.monotonic() + max(REMEMBERED, 4 * waited), refused.message)
+        raise
+    _slow.pop(store.url, None)
 
 
 def columns_of(store: Store, con: Connection) -> Columns:
@@ -201,83 +236,10 @@ def signature(store: Store) -> str:
     if not store.is_file:
         return postgres.signature(store.name, store.url)
     device, inode = identity(store)
-    found = [_stamp(f"{store.path}{suffix}") for suffix in ("", "-wal")]
+    found = [sqlite.stamp(f"{store.path}{suffix}") for suffix in ("", "-wal")]
     now = time.time_ns()
     unsettled = now - max(changed for _, *times in found for changed in times) < SETTLED * 1e9
     return f"{device} {inode} {found}" + (f" {now}" if unsettled else "")
-
-
-def _stamp(path: str) -> tuple[int, int, int]:
-    """Size and times of the last write and change in nanoseconds; zeros for no file, or an empty log such as a reader
-    leaves. The time of the last write alone may be set back: by whoever copies a backup with its times.
-    """
-    try:
-        found = os.stat(path)
-    except OSError:
-        return 0, 0, 0
-    return (found.st_size, found.st_mtime_ns, found.st_ctime_ns) if found.st_size else (0, 0, 0)
-
-
-def unavailable(store: Store, problem: sqlite3.Error) -> StoreUnavailable:
-    """The SQLite error as a sentence that names the store."""
-    text = str(problem)
-    if "locked" in text or "busy" in text:
-        return StoreUnavailable(f"Store {store.name} is locked by another program just now. Try again in a moment.")
-    if "readonly" in text:
-        return StoreUnavailable(
-            f"A program was killed while it wrote to store {store.name}, and this user may not clean up after it. The "
-            "store can be read again once its agent has opened it."
-        )
-    if "not a database" in text or "malformed" in text:
-        return StoreUnavailable(f"Store {store.name}: {store.path} is not a readable SQLite database ({text}).")
-    return StoreUnavailable(f"Store {store.name}: SQLite reports: {text}.")
-
-
-def _connect(store: Store) -> sqlite3.Connection:
-    for attempt in range(OPEN_ATTEMPTS):
-        try:
-            return _open_read_only(store, "mode=ro")
-        except sqlite3.OperationalError as problem:
-            if "unable to open" in str(problem) and _has_no_writable_place_for_sidecars(store):
-                return _open_read_only(store, "immutable=1")
-            half_written = problem.sqlite_errorname == "SQLITE_READONLY_ROLLBACK"
-            if attempt == OPEN_ATTEMPTS - 1 or not (half_written or "disk I/O" in str(problem)):
-                raise unavailable(store, problem) from problem
-            if half_written:
-                _roll_back(store)
-            time.sleep(0.05)
-        except sqlite3.DatabaseError as problem:
-            raise unavailable(store, problem) from problem
-    raise AssertionError("unreachable")
-
-
-def _open_read_only(store: Store, mode: str) -> sqlite3.Connection:
-    con = sqlite3.connect(_address(store, mode), uri=True, timeout=BUSY_SECONDS, isolation_level=None)
-    # A row with broken text must not hide the others.
-    con.text_factory = lambda octets: octets.decode("utf-8", "replace")
-    try:
-        con.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()
-    except sqlite3.Error:
-        con.close()
-        raise
-    return con
-
-
-def _address(store: Store, mode: str) -> str:
-    return f"file:{quote(str(store.path))}?{mode}"
-
-
-def _roll_back(store: Store) -> None:
-    """Have SQLite take back what a process had half written that was killed (journal mode "delete"): whoever opens the
-    file next has to, and a read-only connection cannot.
-    """
-    with suppress(sqlite3.Error), closing(sqlite3.connect(_address(store, "mode=rw"), uri=True)) as con:
-        con.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()
-
-
-def _has_no_writable_place_for_sidecars(store: Store) -> bool:
-    """A WAL database where nothing can be written opens only as immutable; nobody here writes it then either."""
-    return not os.access(store.path.parent, os.W_OK) and not Path(f"{store.path}-wal").exists()
 
 
 def check_is_store(store: Store, columns: Columns) -> None:

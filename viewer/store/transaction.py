@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from urllib.parse import quote
 
-from . import postgres_transaction
+from . import postgres_transaction, sqlite
 from .dialect import Connection
 from .errors import StoreReadOnly, StoreUnavailable
-from .stores import Store, check_is_store, columns_of, identity, unavailable
+from .stores import Store, check_is_store, columns_of, identity
 
 PATIENCE = 20.0  # seconds to wait for another writer: the owner's own for routine writes
 COMMIT_PATIENCE = 5.0  # seconds to wait for readers in journal mode "delete"; nobody else can write meanwhile
@@ -111,9 +111,9 @@ def _refusal(store: Store, problem: sqlite3.Error, patience: float) -> StoreUnav
     if kind == sqlite3.SQLITE_IOERR:
         return StoreUnavailable(f"The disk of store {store.name} failed or has no room left ({problem}); {nothing}.")
     if kind in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-        return StoreUnavailable(f"{unavailable(store, problem).message} Nothing was written.")
+        return StoreUnavailable(f"{sqlite.unavailable(store.name, store.path, problem).message} Nothing was written.")
     if kind in _LOCKED:
         return StoreUnavailable(
             f"Store {store.name} stayed locked by another program for {patience:.0f} s; {nothing}. Try again."
         )
-    return unavailable(store, problem)
+    return sqlite.unavailable(store.name, store.path, problem)

@@ -1,0 +1,189 @@
+"""The site's own database cannot be written: whatever only reads is answered at once, what must write says why not."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import resource
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, closing, contextmanager
+from urllib.parse import urlsplit
+
+import psycopg
+import pytest
+from django.contrib.staticfiles.finders import get_finders
+from django.urls.resolvers import URLPattern
+
+from tests.faults.conftest import Ground
+from tests.faults.ledger import query
+from tests.faults.site import locked
+from viewer.api import api
+from viewer.pages import urls as pages
+
+AT_MOST = 0.5  # seconds that an answer may take longer than it did before
+Ask = Callable[[str, str], tuple[int, str]]
+
+
+def addresses(values: dict[str, object]) -> list[str]:
+    """Every address of a page and of a call that reads, with these values in it; one without a value fails."""
+    found = [f"/{pattern.pattern}" for pattern in pages.urlpatterns if isinstance(pattern, URLPattern)]
+    calls = api.get_openapi_schema(path_prefix="/api/v1/")["paths"]
+    found += [path for path, ways in calls.items() if "get" in ways]
+    assert len(found) > 40
+    named = [re.sub(r"<(?:\w+:)?(\w+)>|{(\w+)}", lambda at: str(values[at[1] or at[2]]), path) for path in found]
+    return [f"{path}?q=harbour" if path.endswith(("/search", "/find")) else path for path in named]
+
+
+class Browser:
+    """One that is signed in, and a program with a token."""
+
+    def __init__(self, ground: Ground) -> None:
+        self.site, self.cookies = ground.site, {"palimpsest_mask": "0"}
+        self.links = [urlsplit(self.site.manage("signin").strip()).path for _ in range(2)]
+        form = self.ask("GET", self.links[0])[1]
+        assert self.ask("POST", self.links.pop(0), self.form(form))[0] == 302
+
+    @staticmethod
+    def form(page: str) -> str:
+        found = re.search(r'csrfmiddlewaretoken" value="(\w+)"', page)
+        assert found, page[:2000]
+        return f"csrfmiddlewaretoken={found[1]}"
+
+    def ask(self, method: str, path: str, body: str | None = None) -> tuple[int, str]:
+        with closing(http.client.HTTPConnection("127.0.0.1", self.site.port, timeout=60)) as con:
+            is_call = path.startswith("/api/")
+            headers = {"Host": "localhost", "Cookie": "; ".join(map("=".join, self.cookies.items()))}
+            headers["Content-Type"] = "application/json" if is_call else "application/x-www-form-urlencoded"
+            if is_call:
+                headers = {**headers, "Authorization": f"Bearer {self.site.token}"}
+            con.request(method, path, body, headers)
+            answer = con.getresponse()
+            for cookie in answer.headers.get_all("Set-Cookie", []):
+                name, _, value = cookie.partition(";")[0].partition("=")
+                self.cookies[name] = value
+            return answer.status, answer.read().decode()
+
+
+@contextmanager
+def held(ground: Ground) -> Iterator[None]:
+    """Another program has the own database locked for writing."""
+    if not ground.site.on_postgres:
+        with locked(ground.place / "own.sqlite3"):
+            yield
+        return
+    with psycopg.connect(ground.site.database) as con:
+        tables = con.execute("SELECT quote_ident(tablename) FROM pg_tables WHERE schemaname = 'public'").fetchall()
+        con.execute(f"LOCK TABLE {', '.join(name for (name,) in tables)} IN EXCLUSIVE MODE".encode())
+        yield
+        con.rollback()
+
+
+@contextmanager
+def full(ground: Ground) -> Iterator[None]:
+    """The server finds no room on any disk: no file of its may grow, or be made with anything in it."""
+    assert ground.site.web
+    found = subprocess.run(["pgrep", "-g", str(ground.site.web.pid)], capture_output=True, text=True).stdout
+    before = [(int(pid), resource.prlimit(int(pid), resource.RLIMIT_FSIZE)) for pid in found.split()]
+    assert len(before) >= 2
+    for pid, (_, hard) in before:
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, (0, hard))
+    try:
+        yield
+    finally:
+        for pid, limits in before:
+            resource.prlimit(pid, resource.RLIMIT_FSIZE, limits)
+
+
+def walk(visitor: Browser, paths: list[str]) -> dict[str, tuple[int, float]]:
+    found: dict[str, tuple[int, float]] = {}
+    for path in paths:
+        began = time.monotonic()
+        status, _ = visitor.ask("GET", path)
+        found[path] = status, time.monotonic() - began
+    return found
+
+
+@pytest.fixture(autouse=True)
+def manifest(ground: Ground) -> None:
+    """Pages find their style and script; collecting them takes longer than all tests here."""
+    file = ground.place / "data" / "static" / "staticfiles.json"
+    if not file.exists():
+        names = [name for finder in get_finders() for name, _ in finder.list([])]
+        file.write_text(json.dumps({"version": "1.1", "paths": {name: name for name in names}}))
+        assert ground.site.web
+        ground.site.web.kill()
+        ground.site.serve()
+
+
+@pytest.fixture
+def compacted(ground: Ground) -> dict[str, object]:
+    """A session with a compaction of ours, for every kind of address."""
+    ground.workers(1)
+    session_id = ground.take()
+    run_id = ground.site.start_run(session_id, "small")
+    assert ground.site.closed(run_id)["status"] == "applied"
+    handoff = ground.site.row(run_id)["handoff_id"]
+    [(row_id,)] = query(ground.path(), "SELECT MIN(id) FROM messages WHERE session_id = ?", session_id)
+    return {
+        "store": "small", "session_id": session_id, "run_id": run_id, "handoff_id": handoff, "row_id": row_id,
+        "kind": "openai", "event_id": 1,
+    }  # fmt: skip
+
+
+def change(ground: Ground, session_id: str) -> None:
+    """What every list and page that shows the session would note."""
+    sql = "INSERT INTO messages (session_id, role, content, timestamp) VALUES (?, 'user', 'And now?', ?)"
+    query(ground.path(), sql, session_id, time.time())
+
+
+def write(visitor: Browser, sessions: list[str]) -> list[tuple[int, str]]:
+    """What comes of all that must write: a run by API, one by the page, settings, a sign-in, each asked at once."""
+    form = visitor.form(visitor.ask("GET", "/settings")[1])
+    asked = [
+        (f"/api/v1/stores/small/sessions/{sessions[0]}/runs", '{"apply": false}'),
+        (f"/stores/small/sessions/{sessions[1]}/compact", form),
+        ("/settings/openai", f"{form}&model=m{time.time_ns()}"),
+        (visitor.links[0], form),
+    ]
+    with ThreadPoolExecutor(len(asked)) as pool:
+        return list(pool.map(lambda each: visitor.ask("POST", *each), asked))
+
+
+def check(ground: Ground, values: dict[str, object], trouble: Callable[[Ground], AbstractContextManager[None]]) -> None:
+    """Answers to whatever reads are the same and come as soon; what must write is refused in a sentence."""
+    visitor, sessions = Browser(ground), [ground.take(), ground.take()]
+    paths = addresses(values)
+    before = walk(visitor, paths)
+    change(ground, str(values["session_id"]))
+    with trouble(ground), ThreadPoolExecutor(1) as beside:
+        writing = beside.submit(write, visitor, sessions)
+        after = walk(visitor, paths)
+        refused = writing.result()
+        listed = visitor.ask("GET", "/")[1]
+    wrong = {
+        path: (status, after[path])
+        for path, (status, took) in before.items()
+        if after[path][0] != status or after[path][1] > took + AT_MOST
+    }
+    assert wrong == {}, f"{wrong}\n{ground.site.logs()}"
+    assert sum(status == 200 for status, _ in after.values()) > 35, after
+    assert [status for status, _ in refused] == [503] * len(refused), refused
+    assert json.loads(refused[0][1])["error"]["code"] == "own_database_unavailable"
+    assert all("own database cannot be used just now" in said for _, said in refused)
+    assert "What happened since may be missing here" in listed
+    assert [status for status, _ in write(visitor, sessions)] == [202, 302, 302, 302]
+
+
+def test_while_somebody_has_it_locked(ground: Ground, compacted: dict[str, object]) -> None:
+    check(ground, compacted, held)
+
+
+@pytest.mark.parametrize("own_database", ["sqlite"], indirect=True)  # that of a server has a disk of its own
+def test_while_the_disk_is_full(ground: Ground, compacted: dict[str, object]) -> None:
+    ground.workers(0)
+    ground.site.leave()  # nobody but the server has it open
+    check(ground, compacted, full)

@@ -1,0 +1,153 @@
+"""This site's own database where it is locked, full or away: reading goes on, and what must write says so.
+
+What is written on the way of reading (when a token was last used, lines of lists, outlines of Histories, audits) is a
+*note*: it is made again later where it cannot be written now, so that no answer waits for it or fails by it.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from django.core.signals import request_finished, request_started
+from django.db import Error, connection, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.backends.signals import connection_created
+
+from viewer.store.errors import StoreError
+
+PATIENCE = 5.0  # seconds that what must write waits for another writer while somebody waits for the answer
+NOTE_SECONDS = 0.2  # that a note waits in a request, once: while it had to be left out just now, the next do not wait
+REMEMBERED = 3.0  # seconds
+_LOCKED = "another program has it locked"
+_FULL = "its disk is full or failing"
+_UNWRITABLE = "its file or directory may not be written"
+_AWAY = "its server cannot be reached"
+# By the beginning of SQLite's name of an error, or of PostgreSQL's SQLSTATE.
+# https://www.sqlite.org/rescode.html, https://www.postgresql.org/docs/current/errcodes-appendix.html
+_REASONS = {
+    "SQLITE_BUSY": _LOCKED, "SQLITE_LOCKED": _LOCKED, "SQLITE_FULL": _FULL, "SQLITE_IOERR": _FULL,
+    "SQLITE_READONLY": _UNWRITABLE, "SQLITE_CANTOPEN": _UNWRITABLE, "SQLITE_PERM": _UNWRITABLE,
+    "55P03": _LOCKED, "40P01": _LOCKED, "53": _FULL, "58": _FULL, "25006": "its server takes no writes",
+    "08": _AWAY, "57P": _AWAY,
+}  # fmt: skip
+
+_thread = threading.local()
+_left_out: tuple[float, str] = (-REMEMBERED, "")  # when a note was last left out, and why
+
+
+class OwnDatabaseUnavailable(StoreError):
+    """This site's own database could not be read or written; the message says why."""
+
+    code = "own_database_unavailable"
+
+
+def refusal(problem: BaseException | None) -> OwnDatabaseUnavailable | None:
+    """What an error of the database means to who asked, None for one that is a fault of ours."""
+    if not isinstance(problem, Error):
+        return None
+    cause = problem.__cause__
+    name = getattr(cause, "sqlite_errorname", None) or getattr(cause, "sqlstate", "")
+    if name is None:  # PostgreSQL's library had no answer of a server
+        reason: str | None = _AWAY
+    else:
+        reason = next((reason for start, reason in _REASONS.items() if name.startswith(start)), None)
+    return OwnDatabaseUnavailable(_sentence(reason)) if reason else None
+
+
+def _sentence(reason: str) -> str:
+    return (
+        f"Palimpsest's own database cannot be used just now: {reason}. Reading goes on where it can; try again later."
+    )
+
+
+def trouble() -> str:
+    """Why what is shown may be behind: the sentence of a note that was left out just now, "" where none was."""
+    at, message = _left_out
+    return message if time.monotonic() - at < REMEMBERED else ""
+
+
+@contextmanager
+def noting() -> Iterator[None]:
+    """A transaction for a note. Within a request it hardly waits, and raises OwnDatabaseUnavailable."""
+    global _left_out
+    if not getattr(_thread, "in_request", False):
+        with transaction.atomic():
+            yield
+        return
+    try:
+        with _waiting(0.0 if trouble() else NOTE_SECONDS):
+            yield
+    except Error as problem:
+        if (found := refusal(problem)) is None:
+            raise
+        _left_out = (time.monotonic(), found.message)
+        raise found from problem
+    _left_out = (-REMEMBERED, "")
+
+
+@contextmanager
+def _waiting(seconds: float) -> Iterator[None]:
+    """A transaction in which another writer is waited for so long."""
+    if connection.vendor == "postgresql":
+        with transaction.atomic():
+            _execute(f"SET LOCAL lock_timeout = '{max(1, round(seconds * 1000))}ms'")
+            yield
+        return
+    before = _execute("PRAGMA busy_timeout")
+    _limit(connection, seconds)
+    try:
+        with transaction.atomic():
+            yield
+    finally:
+        _execute(f"PRAGMA busy_timeout = {before[0]}")
+
+
+def _execute(sql: str) -> Any:
+    with connection.cursor() as cursor:
+        cursor.execute(sql)
+        return cursor.fetchone() if cursor.description else None
+
+
+def _limit(wrapper: BaseDatabaseWrapper, seconds: float) -> None:
+    milliseconds = round(seconds * 1000)
+    with wrapper.cursor() as cursor:
+        if wrapper.vendor == "postgresql":
+            cursor.execute(f"SET lock_timeout = '{milliseconds}ms'")
+        else:
+            cursor.execute(f"PRAGMA busy_timeout = {milliseconds}")
+
+
+def keep_open() -> None:
+    """Keep a connection to a SQLite file for as long as this thread lives: what readers share with writers (`-shm`) is
+    removed with the last connection, and could not be made again on a full disk.
+    """
+    if connection.vendor == "sqlite":
+        with suppress(Error):
+            connection.ensure_connection()
+
+
+# -- while a request is answered ---------------------------------------------------------------------------------------
+
+
+def watch_requests() -> None:
+    """Have every connection that is opened for a request wait PATIENCE at most."""
+    request_started.connect(_begin, dispatch_uid="own database")
+    request_finished.connect(_end, dispatch_uid="own database")
+    connection_created.connect(_created, dispatch_uid="own database")
+
+
+def _begin(**_: Any) -> None:
+    _thread.in_request = True
+
+
+def _end(**_: Any) -> None:
+    _thread.in_request = False
+
+
+def _created(connection: BaseDatabaseWrapper, **_: Any) -> None:
+    if getattr(_thread, "in_request", False):
+        _limit(connection, PATIENCE)
