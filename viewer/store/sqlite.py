@@ -9,7 +9,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Callable
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
@@ -49,14 +49,12 @@ def connected(name: str, path: Path, patience: float) -> Reading:
     for attempt in range(OPEN_ATTEMPTS):
         try:
             return _opened(name, path, "mode=ro", patience)
-        except sqlite3.OperationalError as problem:
+        except sqlite3.DatabaseError as problem:
             if _has_no_place_for_sidecars(path, problem):
                 return _immutable(name, path, patience)
             if attempt == OPEN_ATTEMPTS - 1 or "disk I/O" not in str(problem):
                 raise unavailable(name, path, problem) from problem
             time.sleep(0.05)
-        except sqlite3.DatabaseError as problem:
-            raise unavailable(name, path, problem) from problem
     raise AssertionError("unreachable")
 
 
@@ -105,7 +103,10 @@ def _opened(name: str, path: Path, mode: str, patience: float) -> Reading:
 
 def _immutable(name: str, path: Path, patience: float) -> Reading:
     before = _stamps(path)
-    con = _opened(name, path, "immutable=1", patience)
+    try:
+        con = _opened(name, path, "immutable=1", patience)
+    except sqlite3.Error as problem:
+        raise unavailable(name, path, problem) from problem
     con.immutable = before
     return con
 
@@ -114,7 +115,7 @@ def _address(path: Path, mode: str) -> str:
     return f"file:{quote(str(path))}?{mode}"
 
 
-def _has_no_place_for_sidecars(path: Path, problem: sqlite3.OperationalError) -> bool:
+def _has_no_place_for_sidecars(path: Path, problem: sqlite3.Error) -> bool:
     """A WAL database where nothing can be written, or whose disk is full, opens only as immutable; nobody writes it
     then either, and `Reading.was_written` tells.
     """
@@ -129,9 +130,9 @@ def _has_no_place_for_sidecars(path: Path, problem: sqlite3.OperationalError) ->
 def _past_journal(con: Reading, ask: Callable[[], Found]) -> Found:
     """What a statement gives once no journal is in its way (journal mode "delete").
 
-    A process that was killed leaves one that must be taken back first, which a read-only connection cannot. One whose
-    writer removes it while SQLite looks at it seems to be left behind, too, but not twice in one state:
-    `hasHotJournal` in SQLite's pager.c takes a journal that is gone meanwhile for a hot one.
+    A process that was killed leaves one that must be taken back first, which a read-only connection cannot, and nobody
+    can beside readers. One that its writer removes while SQLite looks at it seems to be left behind, too, but not twice
+    in one state: `hasHotJournal` in SQLite's pager.c takes a journal that is gone meanwhile for a hot one.
     """
     until = time.monotonic() + min(HOT_SECONDS, con.patience)
     seen: set[Stamp] = set()
@@ -142,20 +143,23 @@ def _past_journal(con: Reading, ask: Callable[[], Found]) -> Found:
             if not problem.sqlite_errorname.startswith("SQLITE_READONLY"):
                 raise
             seen.add(stamp(f"{con.path}-journal"))
+            may_not = not _rolled_back(con.path)
             if time.monotonic() > until:
-                if len(seen) > 1:
-                    raise StoreUnanswered(
-                        f"Store {con.name} is being written just now. Try again in a moment."
-                    ) from problem
-                raise
-        _roll_back(con.path)
+                if may_not and len(seen) == 1:
+                    raise
+                raise StoreUnanswered(
+                    f"Store {con.name} is being written by another program just now. Try again in a moment."
+                ) from problem
         time.sleep(HOT_PAUSE)
 
 
-def _roll_back(path: Path) -> None:
-    """Have SQLite take back what a process had half written that was killed: whoever opens the file next has to."""
-    with (
-        suppress(sqlite3.Error),
-        closing(sqlite3.connect(_address(path, "mode=rw"), uri=True, timeout=HOT_PAUSE)) as con,
-    ):
-        con.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()
+def _rolled_back(path: Path) -> bool:
+    """Have SQLite take back what a process had half written that was killed: whoever opens the file next has to. False
+    if this user may not; where somebody is in the way, it was not done either.
+    """
+    try:
+        with closing(sqlite3.connect(_address(path, "mode=rw"), uri=True, timeout=HOT_PAUSE)) as con:
+            con.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()
+    except sqlite3.Error as problem:
+        return not problem.sqlite_errorname.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM"))
+    return True
