@@ -22,6 +22,9 @@ import pytest
 from django.conf import settings
 from django_tasks import task
 
+from viewer.up import prepare
+from viewer.up.processes import Child, Processes
+
 ROOT: Path = settings.BASE_DIR
 PATIENCE = 90.0  # seconds; a start takes 3 on an idle machine, and 30 beside other work
 
@@ -88,7 +91,7 @@ class Site:
         until(lambda: "Ctrl-C" in self.output or self.process.poll() is not None, "a sign-in link")
         assert self.process.poll() is None, self.output
         self.pids = self.family()
-        assert len(self.pids) >= 4, f"up, server, its process, worker: {self.pids} {self.output}"
+        assert len(self.pids) >= 3, f"up, server, worker: {self.pids} {self.output}"
         return self
 
     @property
@@ -103,6 +106,9 @@ class Site:
         for pid in family:
             family += [child for child, (parent, _) in alive.items() if parent == pid]
         return family
+
+    def has(self, words: str) -> bool:
+        return any(words in processes().get(pid, (0, ""))[1] for pid in self.family())
 
     def child(self, words: str) -> int:
         return next(pid for pid in self.family() if words in processes().get(pid, (0, ""))[1])
@@ -321,20 +327,69 @@ def test_with_parent_ends_when_the_caller_is_killed(start: Callable[..., Site]) 
     until(site.is_gone, "the end of all processes")
 
 
-def test_a_dead_worker_is_started_again_and_a_dead_server_ends_it(start: Callable[..., Site]) -> None:
+def test_a_killed_worker_is_started_again_and_takes_up_lost_runs(start: Callable[..., Site]) -> None:
     site = start().ready()
     first = site.child("manage.py worker")
     site.own(LOST_RUN)
     os.kill(first, signal.SIGKILL)
-    until(lambda: "The worker ended unexpectedly (exit code -9)" in site.output, "the notice")
+    until(lambda: "The worker ended unexpectedly (exit code -9); starting it again now." in site.output, "the notice")
     with closing(sqlite3.connect(site.data / "palimpsest.sqlite3", timeout=20)) as own:
         until(lambda: own.execute("SELECT status FROM runs_run").fetchall() == [("failed",)], "recovery")
     assert site.child("manage.py worker") != first
+
+
+def test_server_and_worker_come_back_however_often_they_are_killed(start: Callable[..., Site]) -> None:
+    site = start(["sh", "-c", f"{sys.executable} -W error manage.py up --with-parent; true"]).ready()
+    seen: set[int] = set()
+    for number in (signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGKILL, signal.SIGKILL):
+        killed = {site.child("viewer.up.server"), site.child("manage.py worker")}
+        for pid in killed:
+            os.kill(pid, number)
+        # Nobody is refused meanwhile: a connection waits for the next server.
+        with urllib.request.urlopen(f"http://127.0.0.1:{site.port}/sign-in/", timeout=PATIENCE) as answer:
+            assert answer.status == 200
+        until(lambda killed=killed: not killed & set(site.family()), "the end of the killed")  # type: ignore[misc]
+        until(lambda: site.has("viewer.up.server") and site.has("manage.py worker"), "both again")
+        seen |= killed
+    assert len(seen) == 10
+    assert site.output.count("; starting it again now.") == 10, site.output
+    assert site.output.count("Sign in: ") == 1
     site.pids = site.family()
-    os.kill(site.child("viewer.up.server"), signal.SIGKILL)
-    assert site.process.wait(PATIENCE) == 1
-    assert "The server ended unexpectedly (exit code -9)." in site.output
-    assert site.is_gone()
+    site.process.kill()
+    until(site.is_gone, "the end of all with the caller")
+
+
+@pytest.mark.parametrize(
+    ("dies", "fewest", "most"), [("raise SystemExit(3)", 2, 4), ("import os; os.kill(os.getpid(), 9)", 5, 1000)]
+)
+def test_only_a_start_that_fails_by_itself_again_and_again_is_given_a_pause(dies: str, fewest: int, most: int) -> None:
+    """Failing starts: at once, after 1 s, after 2 s."""
+    child = Child("child", ["-c", dies])
+    pids: set[int] = set()
+    child.start()
+    end = time.monotonic() + 2.5
+    while time.monotonic() < end or len(pids) < fewest:
+        assert time.monotonic() < end + PATIENCE
+        assert child.process
+        pids.add(child.process.pid)
+        child.keep()
+        time.sleep(0.01)
+    child.sweep()
+    assert fewest <= len(pids) <= most
+
+
+def test_a_server_that_cannot_start_ends_it() -> None:
+    """Of no use to start it again: somebody has to look."""
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    with prepare.listening("127.0.0.1", 0) as listening:
+        both = Processes(listening, on_answer=lambda: pytest.fail("answered"))
+        both.server.command = ["-c", "raise SystemExit(3)"]
+        both.worker.command = ["-c", "import sys; sys.stdin.read(1)"]
+        try:
+            assert both.run() == 1
+        finally:
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
 
 
 # A run whose worker died an hour ago, in a store that is not there any more.

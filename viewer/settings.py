@@ -244,7 +244,7 @@ MODEL_SILENCE = _number("PALIMPSEST_MODEL_SILENCE", 120, 1, 24 * 60 * 60)
 SECRET_KEY = _secret_key("PALIMPSEST_SECRET_KEY", DATA_DIR / "secret-key")
 _named_hosts = _hosts("PALIMPSEST_ALLOWED_HOSTS")
 ALLOWED_HOSTS = [*_named_hosts, "127.0.0.1", "localhost", "[::1]", f"[{HOST}]" if ":" in HOST else HOST]
-# A named host is usually a proxy that ends TLS, so the browser's Origin says https where granian sees http.
+# A named host is usually a proxy that ends TLS, so the browser's Origin says https where the server sees http.
 CSRF_TRUSTED_ORIGINS = [f"https://{'*' if host.startswith('.') else ''}{host}" for host in _named_hosts if host != "*"]
 
 INSTALLED_APPS = [
@@ -338,6 +338,7 @@ LOGGING = {
         "django.request": {"level": "ERROR"},
         "django.security.DisallowedHost": {"filters": ["own_name"]},
         "viewer": {"level": "DEBUG" if DEBUG else "INFO"},
+        "waitress.queue": {"level": "ERROR"},  # requests that wait for a thread are no news
         # Whatever the level of the others: these write requests and headers, which hold sessions and may hold keys.
         **{name: {"level": "WARNING"} for name in ("openai", "anthropic", "httpx2", "httpcore2")},
     },

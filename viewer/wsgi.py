@@ -1,4 +1,4 @@
-"""What granian serves: `viewer.wsgi:application`."""
+"""What the server serves: `viewer.wsgi:application`."""
 
 import os
 

@@ -10,6 +10,7 @@ import http.client
 import json
 import os
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -23,6 +24,7 @@ from typing import Any, TypeVar
 import psycopg
 
 from tests.test_up import ROOT, free_port
+from viewer.up import prepare
 
 PATIENCE = 60.0  # seconds, on a machine with other work
 LOST_AFTER = 6  # seconds
@@ -45,17 +47,20 @@ def until(true: Callable[[], Found], what: object, patience: float = PATIENCE, e
 class Process:
     """A child that can be stopped, continued and killed. Its log is kept for who looks into a failure."""
 
-    def __init__(self, command: list[str], environment: dict[str, str], log: Path, pipe: bool = False) -> None:
+    def __init__(
+        self, command: list[str], environment: dict[str, str], log: Path, listening: socket.socket | None = None
+    ) -> None:
         self.log = log
         with log.open("ab") as out:
             self.popen = subprocess.Popen(
                 [sys.executable, *command],
                 cwd=ROOT,
                 env=environment,
-                stdin=subprocess.PIPE if pipe else subprocess.DEVNULL,
+                stdin=subprocess.PIPE if listening else subprocess.DEVNULL,
                 stdout=out,
                 stderr=out,
                 start_new_session=True,
+                pass_fds=[listening.fileno()] if listening else [],
             )
 
     @property
@@ -130,8 +135,9 @@ class Site:
 
     def serve(self) -> Process:
         """The web server, once it answers."""
-        command = ["-m", "viewer.up.server", "127.0.0.1", str(self.port)]
-        self.web = Process(command, self.environment, self.place / "web.log", pipe=True)
+        with prepare.listening("127.0.0.1", self.port) as found:
+            command = ["-m", "viewer.up.server", str(found.fileno())]
+            self.web = Process(command, self.environment, self.place / "web.log", found)
         self.processes.append(self.web)
         until(self.answers, "the server's first answer", every=0.05)
         return self.web

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import random
-import signal
 import threading
 import time
 from collections.abc import Callable
@@ -17,7 +15,6 @@ from tests.faults.conftest import KILLS, Ground
 from tests.faults.ledger import live, query
 from tests.faults.site import NOT_REACHED, OPEN, locked, until
 from tests.faults.test_random_kills import SEED
-from tests.test_up import processes
 
 DELAYS = (0.1,) if KILLS < 50 else (0.02, 0.05, 0.1, 0.2, 0.4)  # seconds into a request
 
@@ -98,13 +95,3 @@ def test_while_it_takes_a_compaction_back(ground: Ground) -> None:
     assert not ground.site.rows(held)
     assert not ground.check_session(session_id, [run_id])
     ground.check()
-
-
-def test_its_process_is_started_again(ground: Ground) -> None:
-    assert ground.site.web
-    server, pid = ground.site.web, ground.site.web.pid
-    [child] = [number for number, (parent, _) in processes().items() if parent == pid and number != pid]
-    os.kill(child, signal.SIGKILL)
-    until(lambda: child not in processes(), "its end")
-    until(ground.site.answers, ground.site.logs)
-    assert server.alive

@@ -13,6 +13,7 @@ from django.db import OperationalError
 from viewer.store.demo import ensure_demo
 from viewer.store.stores import all_stores, is_here
 
+BACKLOG = 1024  # connections that wait while the server is started again
 NOT_SERVED = ["redoc*", "htm*-4*"]  # django-ninja's other API page, and the htmx that is still a beta
 
 
@@ -20,21 +21,22 @@ class CannotStart(Exception):
     """One sentence that says why, and what to do."""
 
 
-def free_address(host: str, port: int) -> str:
-    """The numeric address of `host`, once it is sure that `port` can be listened on there. Raises CannotStart."""
+def listening(host: str, port: int) -> socket.socket:
+    """A socket that listens there, for the servers to come. Raises CannotStart."""
     try:
         family, _, _, _, target = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     except socket.gaierror:
         raise CannotStart(f"HOST {host} is not known: set it to an address of this machine.") from None
-    with socket.socket(family, socket.SOCK_STREAM) as probe:
-        # A port that was closed a moment ago is free; one that somebody listens on is not, even to a granian
-        # that would share it (SO_REUSEPORT).
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(target)
-        except OSError as problem:
-            raise CannotStart(_port_problem(problem.errno, host, port)) from None
-    return str(target[0])
+    found = socket.socket(family, socket.SOCK_STREAM)
+    # A port that was closed a moment ago is free; one that somebody listens on is not.
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        found.bind(target)
+        found.listen(BACKLOG)
+    except OSError as problem:
+        found.close()
+        raise CannotStart(_port_problem(problem.errno, host, port)) from None
+    return found
 
 
 def _port_problem(number: int | None, host: str, port: int) -> str:

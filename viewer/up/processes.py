@@ -1,10 +1,12 @@
-"""The server and the worker: started together, watched, ended together."""
+"""The server and the worker: started together, kept alive, ended together."""
 
 import http.client
 import os
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -17,22 +19,31 @@ TICK_SECONDS = 0.2
 ANSWER_SECONDS = 60.0  # from the server's start to its first answer
 SAME_SIGNAL_SECONDS = 1.0  # a service manager signals make and its child, and make passes its own on: still one
 PATIENCE_SECONDS = 1.5  # before saying what the end is waiting for
-LONGEST_PAUSE = 60.0  # between two restarts of a worker that keeps dying
+YOUNG_SECONDS = 15.0  # ending by itself within these, again and again, is a fault of the start
+LONGEST_PAUSE = 60.0  # between two starts that fail
+FAULTS = {signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGSEGV, signal.SIGSYS}
 
 
 @dataclass
 class Child:
-    """One child process, leader of its own session, on a leash (see `leash`)."""
+    """One child process, leader of its own session, on a leash (see `leash`). `descriptors` stay open in it."""
 
     name: str
     command: list[str]
+    descriptors: tuple[int, ...] = ()
     process: subprocess.Popen[bytes] | None = None
     started_at: float = 0.0
+    again_at: float | None = None  # when it is to be started again, once it has ended
+    failures: int = 0  # starts in a row that failed
 
     def start(self) -> None:
-        self.started_at = time.monotonic()
+        self.started_at, self.again_at = time.monotonic(), None
         self.process = subprocess.Popen(
-            [sys.executable, *self.command], cwd=settings.BASE_DIR, stdin=subprocess.PIPE, start_new_session=True
+            [sys.executable, *self.command],
+            cwd=settings.BASE_DIR,
+            stdin=subprocess.PIPE,
+            start_new_session=True,
+            pass_fds=self.descriptors,
         )
 
     @property
@@ -42,6 +53,28 @@ class Child:
     @property
     def exit_code(self) -> int | None:
         return self.process.poll() if self.process else None
+
+    @property
+    def failed(self) -> bool:
+        """Whether it ended by its own fault, unlike one that somebody killed or asked to end."""
+        code = self.exit_code or 0
+        return code > 0 or -code in FAULTS
+
+    def keep(self) -> None:
+        """Start it again once it has ended: at once, or after a pause where one start after the other failed."""
+        if self.alive:
+            return
+        now = time.monotonic()
+        if self.again_at is None:
+            self.failures = self.failures + 1 if self.failed and now - self.started_at < YOUNG_SECONDS else 0
+            pause = min(2.0 ** (self.failures - 2), LONGEST_PAUSE) if self.failures > 1 else 0.0
+            self.again_at = now + pause
+            when = f"in {pause:.0f} s" if pause else "now"
+            ended = f"The {self.name} ended unexpectedly (exit code {self.exit_code})"
+            print(f"{ended}; starting it again {when}.", file=sys.stderr, flush=True)
+        if now >= self.again_at:
+            self.sweep()
+            self.start()
 
     def ask_to_end(self) -> None:
         """Once a start: the child turns the byte into one SIGTERM to itself."""
@@ -62,25 +95,28 @@ class Child:
 
 @dataclass
 class Processes:
-    """Runs server and worker until a signal, the server's death, or (`with_parent`) the end of the calling process.
+    """Runs server and worker until a signal or (`with_parent`) the end of the calling process, or until the server
+    fails before it answered anything.
 
-    `on_answer` is called once, when the server answers its first request.
+    The socket is kept open here, so that connections wait while a server is started again. `on_answer` is called once,
+    when the server answers its first request.
     """
 
-    address: str
-    port: int
+    listening: socket.socket
     on_answer: Callable[[], None]
     with_parent: bool = False
     parent: int = field(default_factory=os.getppid)
     signalled_at: float = 0.0
-    pause: float = 1.0
+    answered: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
-        self.server = Child("server", ["-m", "viewer.up.server", self.address, str(self.port)])
+        self.address: tuple[str, int] = self.listening.getsockname()[:2]
+        descriptor = self.listening.fileno()
+        self.server = Child("server", ["-m", "viewer.up.server", str(descriptor)], (descriptor,))
         self.worker = Child("worker", ["manage.py", "worker", "--leash"])
 
     def run(self) -> int:
-        """Start both, watch them, end them; the exit code."""
+        """Start both, keep them alive, end them; the exit code."""
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # nohup stays nohup
                 signal.signal(number, self._count)
@@ -90,6 +126,7 @@ class Processes:
             problem = self._watch()
             if problem:
                 print(problem, file=sys.stderr, flush=True)
+            self.listening.close()  # nobody is to wait for a server that will not come
             return self._end() or (1 if problem else 0)
         finally:
             self.server.sweep()
@@ -100,21 +137,30 @@ class Processes:
 
     def _watch(self) -> str:
         """Until something asks for the end: why it is an error, or nothing."""
-        answered = False
+        threading.Thread(target=self._seek_answer, name="first answer", daemon=True).start()
+        said = False
         while not self.signalled_at and not (self.with_parent and os.getppid() != self.parent):
-            if not self.server.alive:
-                return f"The server ended unexpectedly (exit code {self.server.exit_code})."
-            if not answered and self._answers():
-                answered = True
+            if not self.answered.is_set():
+                if not self.server.alive and self.server.failed:
+                    return f"The server ended unexpectedly (exit code {self.server.exit_code})."
+                if time.monotonic() - self.server.started_at > ANSWER_SECONDS:
+                    return f"The server did not answer within {ANSWER_SECONDS:.0f} seconds."
+            elif not said:
+                said = True
                 self.on_answer()
-            if not answered and time.monotonic() - self.server.started_at > ANSWER_SECONDS:
-                return f"The server did not answer within {ANSWER_SECONDS:.0f} seconds."
-            self._keep_worker()
+            self.server.keep()
+            self.worker.keep()
             time.sleep(TICK_SECONDS)
         return ""
 
+    def _seek_answer(self) -> None:
+        """In a thread of its own: a request that waits for a server holds nothing up."""
+        while not self._answers():
+            time.sleep(TICK_SECONDS)
+        self.answered.set()
+
     def _answers(self) -> bool:
-        connection = http.client.HTTPConnection(self.address, self.port, timeout=5)
+        connection = http.client.HTTPConnection(*self.address, timeout=ANSWER_SECONDS)
         try:
             connection.request("GET", "/sign-in/", headers={"Host": "localhost"})
             return connection.getresponse().status < 500
@@ -122,20 +168,6 @@ class Processes:
             return False
         finally:
             connection.close()
-
-    def _keep_worker(self) -> None:
-        """Start a dead worker again, later each time unless it had lived for a while."""
-        if self.worker.alive:
-            return
-        lived = time.monotonic() - self.worker.started_at
-        if lived > LONGEST_PAUSE:
-            self.pause = 1.0
-        if lived < self.pause:
-            return
-        print(f"The worker ended unexpectedly (exit code {self.worker.exit_code}); starting it again.", file=sys.stderr)
-        self.pause = min(self.pause * 2, LONGEST_PAUSE)
-        self.worker.sweep()
-        self.worker.start()
 
     def _end(self) -> int:
         """Ask both to end and wait; a later signal ends them at once. 1 if it came to that."""

@@ -1,33 +1,142 @@
-"""The web server as a child of `manage.py up`: `python -m viewer.up.server ADDRESS PORT`."""
+"""The web server as a child of `manage.py up`: `python -m viewer.up.server DESCRIPTOR`, of a socket that listens.
 
+Waitress, because one thread of it reads all requests and writes all answers: a thread that answers is given a request
+when it is whole, and is free again when its answer is in the buffer, so that no slow client holds one. What slow
+clients do hold is connections and buffers. Those are bounded here: by time, and by closing the connection that has been
+waited for longest when there are too many.
+"""
+
+from __future__ import annotations
+
+import signal
+import socket
 import sys
+import time
+from types import FrameType
+from typing import Any
 
-from granian.constants import Interfaces
-from granian.log import LogLevels
-from granian.server import Server
+from waitress.adjustments import Adjustments
+from waitress.channel import HTTPChannel
+from waitress.parser import HTTPRequestParser
+from waitress.server import TcpWSGIServer
+from waitress.utilities import RequestEntityTooLarge
 
 from viewer.up import leash
 
-BLOCKING_THREADS = 64  # an open event stream holds one thread; with 16, forty open pages starve the site (measured)
-STOP_SECONDS = 5  # for answers under way; an event stream would go on for ever
+THREADS = 16  # a page that waits for a locked store holds one for some seconds
+CONNECTIONS = 400  # with a temporary file each they stay below the usual 1,024 descriptors of a process
+REQUEST_SECONDS = 60  # from the first octet of a request to its last: the largest body over 350 kbit/s
+SILENCE_SECONDS = 60  # without a request, or without taking any of an answer
+ANSWER_SECONDS = 30 * 60  # for taking all of one: while more than 16 MB of an export wait, its thread waits
+UNFINISHED_OCTETS = 64_000_000  # of all bodies that are not whole yet
+HEAD_OCTETS, BODY_OCTETS = 65_536, 2_621_440  # the latter is Django's own limit (DATA_UPLOAD_MAX_MEMORY_SIZE)
 
 
-def main(address: str, port: int) -> None:
-    """Serve until asked to end through the leash."""
+class Parser(HTTPRequestParser):
+    """A body that is too large is not read: the site gets the request without it, and refuses it by its length."""
+
+    headers: dict[str, str]
+
+    def received(self, data: bytes) -> int:
+        used: int = super().received(data)
+        if isinstance(self.error, RequestEntityTooLarge):
+            self.error, self.body_rcv, self.expect_continue = None, None, False
+            self.headers["CONNECTION"] = "close"
+            self.headers.setdefault("CONTENT_LENGTH", str(self.adj.max_request_body_size))
+        return used
+
+
+class Channel(HTTPChannel):
+    """One connection. `since` is when its newest request began or, where none is under way, ended."""
+
+    parser_class = Parser
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        self.since = time.time()
+        super().__init__(*given, **named)
+
+    def received(self, data: bytes) -> bool:
+        before = self.request
+        done: bool = super().received(data)
+        if self.request is not before:
+            self.since = time.time()
+        return done
+
+    @property
+    def unfinished(self) -> int:
+        """Octets of a body that is not whole yet."""
+        return self.request.body_bytes_received if self.request is not None else 0
+
+    def is_late(self, now: float) -> bool:
+        """Whether its client is silent, or takes, for too long. A thread that makes an answer may take its time."""
+        if self.requests and not self.total_outbufs_len:
+            return False
+        longest = ANSWER_SECONDS if self.request is None else REQUEST_SECONDS
+        return now - self.last_activity > SILENCE_SECONDS or (self.is_under_way and now - self.since > longest)
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether a request is being received or an answer sent."""
+        return self.request is not None or self.total_outbufs_len > 0
+
+
+class Server(TcpWSGIServer):
+    """Closes connections that are late, and when there are too many, those that have been waited for longest."""
+
+    channel_class = Channel
+    active_channels: dict[int, Channel]  # type: ignore[assignment]  # its stubs have one channel here
+
+    def handle_accept(self) -> None:
+        if len(self.active_channels) >= CONNECTIONS:
+            self._make_room()
+        super().handle_accept()
+
+    def maintenance(self, now: float) -> None:
+        """Called by waitress every `cleanup_interval` seconds."""
+        for channel in self.active_channels.values():
+            channel.will_close = channel.will_close or channel.is_late(now)
+        self._make_room()
+
+    def _make_room(self) -> None:
+        """Connections that a thread is busy with are left alone."""
+        open_ones = [each for each in self.active_channels.values() if not each.will_close]
+        waiting = sorted((each for each in open_ones if not each.requests), key=lambda each: each.since)
+        count, octets = len(open_ones), sum(each.unfinished for each in waiting)
+        for each in waiting:
+            if count < CONNECTIONS and octets <= UNFINISHED_OCTETS:
+                return
+            each.will_close = True  # in the next round: here its number could go to a new connection at once
+            count, octets = count - 1, octets - each.unfinished
+
+
+def server(application: Any, listening: socket.socket) -> Server:
+    """The server of a WSGI application; `run` serves until SystemExit."""
+    limits = Adjustments(
+        threads=THREADS,
+        connection_limit=2 * CONNECTIONS,  # only reached by requests that are whole: they wait for a thread
+        cleanup_interval=1,
+        max_request_header_size=HEAD_OCTETS,
+        max_request_body_size=BODY_OCTETS + 1,
+        asyncore_use_poll=True,
+        ident=None,
+    )
+    address = (listening.family, listening.type, listening.proto, listening.getsockname())
+    return Server(application, _sock=listening, bind_socket=False, sockinfo=address, adj=limits)
+
+
+def main(descriptor: int) -> None:
+    """Serve until asked to end through the leash; answers under way have five seconds then."""
     leash.hold()
-    Server(
-        "viewer.wsgi:application",
-        address=address,
-        port=port,
-        interface=Interfaces.WSGI,
-        workers=1,
-        respawn_failed_workers=True,
-        blocking_threads=BLOCKING_THREADS,
-        websockets=False,
-        log_level=LogLevels.error,  # at warning it advises against its own thread setting
-        workers_kill_timeout=STOP_SECONDS,
-    ).serve()
+    signal.signal(signal.SIGTERM, _end)
+    from viewer.wsgi import application  # it sets Django up, which takes the longest here
+
+    with socket.socket(fileno=descriptor) as listening:
+        server(application, listening).run()
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    raise SystemExit(0)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
+    main(int(sys.argv[1]))

@@ -1,5 +1,6 @@
 """`manage.py up`: everything, then serve with a worker (`make run`)."""
 
+import socket
 import sys
 from argparse import ArgumentParser
 from typing import Any
@@ -22,14 +23,14 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, with_parent: bool, **options: Any) -> None:
         try:
-            address = self._prepare()
+            listening = self._prepare()
         except prepare.CannotStart as problem:
             sys.exit(str(problem))
-        if code := Processes(address, settings.PORT, self._say_link, with_parent).run():
+        if code := Processes(listening, self._say_link, with_parent).run():
             sys.exit(code)
 
-    def _prepare(self) -> str:
-        address = prepare.free_address(settings.HOST, settings.PORT)
+    def _prepare(self) -> socket.socket:
+        listening = prepare.listening(settings.HOST, settings.PORT)
         prepare.check_stores()
         prepare.own_database()
         if prepare.demo_store():
@@ -39,7 +40,7 @@ class Command(BaseCommand):
         self._say("Stores:")
         for line in listing.lines():
             self._say(f"  {line}")
-        return address
+        return listening
 
     def _say_link(self) -> None:
         self._say(f"Sign in: {settings.SITE_ADDRESS}{access.new_link()}")

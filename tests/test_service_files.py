@@ -1,0 +1,42 @@
+"""The systemd unit and the compose file of `docs/service`: what can be told of them without systemd and Docker."""
+
+import configparser
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+from django.conf import settings
+
+ROOT: Path = settings.BASE_DIR
+PLACE = ROOT / "docs" / "service"
+
+
+def test_the_compose_file_names_what_there_is() -> None:
+    service = yaml.safe_load((PLACE / "compose.yaml").read_text())["services"]["palimpsest"]
+    build = service["build"]
+    context = (PLACE / build["context"]).resolve()
+    assert context == ROOT
+    dockerfile = (context / build["dockerfile"]).read_text()
+    assert set(build["args"]) == set(re.findall(r"^ARG (\w+)", dockerfile, re.MULTILINE))
+    known = re.findall(r'^[A-Z_]+ = _\w+\("(\w+)"', (ROOT / "viewer" / "settings.py").read_text(), re.MULTILINE)
+    assert set(service["environment"]) <= set(known)
+    inside = [volume.rpartition(":")[2] for volume in service["volumes"]]
+    assert {service["environment"][name] for name in ("HERMES_HOME", "PALIMPSEST_DATA_DIR")} == set(inside)
+    assert 'CMD ["python", "manage.py", "up"]' in dockerfile
+
+
+def test_the_unit_is_valid(tmp_path: Path) -> None:
+    text = (PLACE / "palimpsest.service").read_text()
+    unit = configparser.ConfigParser(interpolation=None, strict=False)
+    unit.optionxform = str  # type: ignore[method-assign,assignment]
+    unit.read_string(text)
+    assert unit["Service"]["ExecStart"].endswith("/.venv/bin/python manage.py up")
+    if not shutil.which("systemd-analyze"):
+        pytest.skip("no systemd-analyze here")
+    here = tmp_path / "palimpsest.service"
+    here.write_text(text.replace("%h/palimpsest", str(ROOT)))
+    said = subprocess.run(["systemd-analyze", "verify", here], capture_output=True, text=True)
+    assert "palimpsest" not in said.stderr, said.stderr  # it may have something to say about other units
