@@ -55,6 +55,7 @@ _PIECE = re.compile(
     r"[=,](?!\d{3}\b)|\.\.(?=\w)|:(?!//|\d+(?::\d+)?$|\\)|(?<=-\d\d)T(?=\d\d:)"
 )  # "path=a/b.py", "id:X1", a date before its time; but neither "$7,222" nor a URL
 _LEAD, _TRAIL = ",:!?*\\…=✓", ".,:!?*#~\\…"  # marks around a name that are not part of it
+_WORD, _LONG = re.compile(r"\S+"), 1_000_000  # a list of all words takes ten times the memory of a long text
 _HEADING = re.compile(r"#+(?!\d)")  # "## Title", but not "#4711"
 _SUFFIXES = (
     "py|pyi|pl|ex|exs|dart|hs|tf|less|mp3|mp4|bak|pem|js|mjs|cjs|ts|tsx|jsx|vue|rs|go|java|kt|c|h|cc|cpp|hpp|cs|rb|php|swift|scala|lua|r|jl|sh|bash|zsh|ps1|sql"
@@ -110,6 +111,8 @@ def words_of(text: str) -> dict[str, None]:
     text = text.replace("</", " ")
     for mark in WORD_BREAKS:
         text = text.replace(mark, " ")
+    if len(text) > _LONG:
+        return dict.fromkeys(word[0] for word in _WORD.finditer(text))
     return dict.fromkeys(text.split())
 
 

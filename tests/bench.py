@@ -20,7 +20,16 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from tests import bench_engine, bench_export, bench_lines, bench_runs, bench_sessions, bench_write
+from tests import (
+    bench_engine,
+    bench_export,
+    bench_lines,
+    bench_load,
+    bench_memory,
+    bench_runs,
+    bench_sessions,
+    bench_write,
+)
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared"
@@ -45,6 +54,8 @@ def main() -> None:
         if "filled" in found:
             bench_export.main("filled", found["filled"])
             bench_lines.main({"2,000 sessions": found["filled"], "100,000 sessions": _filled(100_000, 10, 0)})
+        bench_memory.main()
+        bench_load.main()
         bench_runs.main()
         print(f"\npeak memory of this process: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
 

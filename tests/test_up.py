@@ -378,6 +378,27 @@ def test_only_a_start_that_fails_by_itself_again_and_again_is_given_a_pause(dies
     assert fewest <= len(pids) <= most
 
 
+# Large blocks, of which the last stays: on one heap it would keep all of them.
+GIVES_BACK = """
+def resident():
+    return int(open("/proc/self/statm").read().split()[1]) * 4096
+del [bytearray(30_000_000)][:]
+before, blocks = resident(), [bytearray(b"a" * 1_000_000) for _ in range(100)]
+del blocks[:99]
+raise SystemExit(resident() - before > 20_000_000)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="of Linux and its glibc")
+def test_a_child_gives_back_what_large_messages_took() -> None:
+    child = Child("child", ["-c", GIVES_BACK])
+    child.start()
+    assert child.process
+    code = child.process.wait(PATIENCE)
+    child.sweep()
+    assert code == 0
+
+
 def test_a_server_that_cannot_start_ends_it() -> None:
     """Of no use to start it again: somebody has to look."""
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
+import threading
 import tracemalloc
 from collections.abc import Callable
 from contextlib import closing
@@ -463,3 +464,54 @@ def test_a_handoff_without_rules_says_nothing_of_them(book: Book) -> None:
     for format in ("md", "html"):
         assert "Rules of the workspace" not in text_of("own", "s", format)
     assert json.loads(text_of("own", "s", "json"))["messages"][0]["rules"] is None
+
+
+# Large messages
+
+
+def peak_of(do: Callable[[], object]) -> int:
+    """Octets that Python held at most, above what it held before."""
+    tracemalloc.start()
+    try:
+        do()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def read_all(made: exports.Export) -> None:
+    for _ in made.chunks:
+        pass
+
+
+def test_exports_at_once_write_one_large_message_at_a_time(book: Book) -> None:
+    book.session("large")
+    for _ in range(3):
+        book.say("large", "tool", "some words of an output\n" * 100_000)
+    alone = peak_of(lambda: read_all(exports.export("own", "large", "html")))
+    made = [exports.export("own", "large", "html") for _ in range(4)]
+
+    def together() -> None:
+        threads = [threading.Thread(target=read_all, args=[each]) for each in made]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+
+    assert peak_of(together) < 1.5 * alone
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_slow_download_keeps_no_large_message_in_memory(book: Book, format: Format) -> None:
+    book.session("large")
+    book.say("large", "user", "words " * 1_000_000)
+    made = exports.export("own", "large", format)
+    tracemalloc.start()
+    try:
+        received = 0
+        while received < 1_000_000:
+            received += len(next(made.chunks))
+        assert tracemalloc.get_traced_memory()[0] < 2_000_000
+    finally:
+        tracemalloc.stop()
+    assert received + sum(map(len, made.chunks)) > 6_000_000

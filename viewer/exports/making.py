@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from functools import partial
+from tempfile import TemporaryFile
+from typing import IO, Any, Literal, Protocol
 
 from django.http import StreamingHttpResponse
 from django.utils.http import content_disposition_header
@@ -16,7 +19,7 @@ from .data import Json, JsonLines
 from .facts import Facts, facts_of
 from .markdown import Markdown
 from .page import Page
-from .source import Outcome, Piece, Plan, View, plan, windows
+from .source import Outcome, Piece, Plan, View, Window, plan, read, windows
 
 Format = Literal["md", "html", "json", "jsonl"]
 CONTENT_TYPES: dict[Format, str] = {
@@ -25,6 +28,8 @@ CONTENT_TYPES: dict[Format, str] = {
     "json": "application/json",
     "jsonl": "application/x-ndjson",
 }
+CHUNK = 256 * 1024  # characters written, octets read
+_large = threading.Lock()
 LONGEST_NAME, LONGEST_ID = 120, 100  # octets in the name of a file, for which most file systems have room for 255
 
 
@@ -74,10 +79,30 @@ def export(store: str, session_id: str, format: Format, view: View = "history", 
 
 def _chunks(planned: Plan, writer: Writer, outcome: Outcome, put: secrets.Mask | None) -> Iterator[bytes]:
     yield _encoded(writer.start())
-    for window in windows(planned, outcome, put):
-        if window:
-            yield _encoded("".join(map(writer.piece, window)))
+    for window in windows(planned):
+        if window.is_large:
+            with TemporaryFile() as file:
+                _write_large(planned, window, writer, outcome, put, file)
+                file.seek(0)
+                yield from iter(partial(file.read, CHUNK), b"")
+        elif found := read(planned, window, outcome, put):
+            yield _encoded("".join(map(writer.piece, found)))
+        if outcome.broken_off:
+            break
     yield _encoded(writer.end(outcome))
+
+
+def _write_large(
+    planned: Plan, window: Window, writer: Writer, outcome: Outcome, put: secrets.Mask | None, file: IO[bytes]
+) -> None:
+    """One at a time in this process, and into a file: a message of 10 MB takes many times that while it is written, and
+    somebody who downloads slowly is not to keep any of it in memory.
+    """
+    with _large:
+        for piece in read(planned, window, outcome, put):
+            text = writer.piece(piece)
+            for at in range(0, len(text), CHUNK):
+                file.write(_encoded(text[at : at + CHUNK]))
 
 
 def _encoded(text: str) -> bytes:

@@ -7,7 +7,7 @@ the session is or how slowly somebody downloads it. What is appended meanwhile i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
@@ -79,6 +79,19 @@ class Plan:
         }[self.view]
 
 
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Messages to be read at once, of so many octets as they are stored: more than OCTETS only where it is one."""
+
+    start: int
+    stop: int
+    octets: int
+
+    @property
+    def is_large(self) -> bool:
+        return self.octets > OCTETS
+
+
 @dataclass(slots=True)
 class Outcome:
     """What became of an export, told at its end: rows that had vanished, why it broke off, what was masked."""
@@ -116,30 +129,30 @@ def plan(store: str, session_id: str, view: View) -> Plan:
         )
 
 
-def windows(planned: Plan, outcome: Outcome, put: Mask | None) -> Iterator[list[Piece]]:
-    """The pieces in order; `outcome` is filled in on the way. With `put`, masked."""
+def read(planned: Plan, window: Window, outcome: Outcome, put: Mask | None) -> list[Piece]:
+    """The pieces of one window, in order; `outcome` is filled in on the way. With `put`, masked."""
     pieces = _of_history if planned.view == "history" else _of_rows
-    for start, stop in _stretches(_sizes(planned.outline, planned.view)):
-        try:
-            with open_store(planned.store) as reader:
-                if identity(planned.store) != planned.file:
-                    raise StoreUnavailable(f"The file of store {planned.store.name} was replaced meanwhile.")
-                found = list(pieces(planned, reader, start, stop, outcome))
-        except StoreError as problem:
-            outcome.broken_off = problem.message
-            return
-        yield [_masked(piece, put) for piece in found] if put else found
+    try:
+        with open_store(planned.store) as reader:
+            if identity(planned.store) != planned.file:
+                raise StoreUnavailable(f"The file of store {planned.store.name} was replaced meanwhile.")
+            found = list(pieces(planned, reader, window.start, window.stop, outcome))
+    except StoreError as problem:
+        outcome.broken_off = problem.message
+        return []
+    return [_masked(piece, put) for piece in found] if put else found
 
 
-def _stretches(sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Ranges of as many messages as a window takes; one empty range where there is none."""
+def windows(planned: Plan) -> Iterator[Window]:
+    """All messages, as many at once as a window takes; one empty window where there is none."""
+    sizes = _sizes(planned.outline, planned.view)
     start, octets = 0, 0
     for at, size in enumerate(sizes):
         if at > start and (at - start == ROWS or octets + size > OCTETS):
-            yield start, at
+            yield Window(start, at, octets)
             start, octets = at, 0
         octets += size
-    yield start, len(sizes)
+    yield Window(start, len(sizes), octets)
 
 
 def _sizes(outline: Outline, view: View) -> list[int]:
