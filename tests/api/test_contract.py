@@ -82,6 +82,12 @@ def test_the_document_names_the_choices_and_types(client: Client, db: None) -> N
     }
 
 
+def test_a_whole_number_may_be_written_with_a_point(desk: Desk, tool: Tool) -> None:
+    assert tool.call("POST", f"{session_path(desk)}/plan", {"keep_last": 4.0})[0] == 200
+    for value in (4.5, 0.0, 1e300):
+        assert tool.call("POST", f"{session_path(desk)}/plan", {"keep_last": value})[0] == 422
+
+
 @pytest.mark.parametrize("choice", [{"strategy": "x"}, {"mode": "x"}, {"summarizer": "x"}])
 def test_an_unknown_choice_is_named_as_before(desk: Desk, tool: Tool, choice: dict[str, str]) -> None:
     status, answer = tool.call("POST", f"{session_path(desk)}/runs", choice)

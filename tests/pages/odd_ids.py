@@ -12,14 +12,15 @@ ODD = [
     "a\r\nb", "\t", "\x01\x1b[1m\x7f", "\\", "?", "a?b=c", "#m1", "&x=1;y", "+", " ", "a b ", "-x", "<b>'\"", "{}",
     "é☃\u2028\u202e", "x" * 1000, "☃" * 600,
 ]  # fmt: skip
+FEW = ["", "..", "telegram/123", "a\r\nb", "%00", "☃" * 600]  # where each costs many requests
 ORDINARY = ["20260813_101112_ab12cd", "agent:main:telegram:dm:1", "a.b-c_d", "x" * 200]
 UNASKABLE = {  # as SQLite holds it -> what is said of it
     "CAST(x'EDA080' AS TEXT)": "Its id is no UTF-8.",
     "CAST(x'6162FF' AS TEXT)": "Its id is no UTF-8.",
     "x'626C6F62'": "Its id is no text.",
     "NULL": "Its id is missing.",
-    "'a' || char(0) || 'b'": "a character in it that cannot be asked for",
-    f"'{'y' * 2_001}'": "Its id is longer than 2,000 octets",
+    "'a' || char(0) || 'b'": "Its id has a character in it that cannot be asked for.",
+    f"'{'y' * 2_001}'": "Its id is longer than 2,000 octets.",
 }
 
 

@@ -10,13 +10,20 @@ from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
 from ninja import Schema
-from pydantic import ConfigDict, Field, WithJsonSchema
+from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from viewer.runs.planning import MODES, STRATEGIES
 from viewer.runs.summarizers import KINDS
 
 from .losses import DetailsOut, LossesOut, StakesOut
 
+
+def _whole(value: object) -> object:
+    """For JSON 4.0 is a whole number like 4, and some programs write it so."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+WHOLE = BeforeValidator(_whole)  # behind the limits of a number, which the document would not name before it
 Limit = Annotated[int, Field(ge=1, le=500)]
 
 
@@ -129,7 +136,7 @@ class SessionIn(Body):
 class BranchIn(Body):
     """`before` is the `handoff_id` of a compaction: the context before it; null is the context as it is now."""
 
-    before: int | None = None
+    before: Annotated[int, WHOLE] | None = None
 
 
 class BranchOut(SessionOut):
@@ -250,7 +257,7 @@ class PlanIn(Body):
 
     strategy: Annotated[str, _one_of(STRATEGIES)] = "summary"
     focus: Annotated[str, Field(max_length=2000)] = ""
-    keep_last: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    keep_last: Annotated[int, Field(ge=1, le=1_000_000), WHOLE] | None = None
     summarizer: Annotated[str, _one_of(["offline", *KINDS])] = "offline"
     rules: bool = True
 

@@ -58,7 +58,7 @@ def shown_lines(listed: Listed, *, masking: bool) -> tuple[tuple[SessionLine, ..
 
     def make(each: Line) -> SessionLine | Broken:
         if each.problem:
-            return Broken(one_line(masked(each.title, masking), 120), stores[each.state_id], each.problem)
+            return Broken(one_line(masked(each.title, masking), 80), stores[each.state_id], each.problem)
         return _shown(each, stores[each.state_id], each.kind_id in near, seem, masking)
 
     return lines_of(listed.lines, make, lambda each: (each.session_id, stores[each.state_id]))

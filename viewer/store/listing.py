@@ -131,8 +131,10 @@ def why_unaskable(reader: Reader, row: int, found: Any) -> str:
     """Why the id of this row cannot be asked for, as a sentence; "" where it can."""
     if not isinstance(found, str):
         return f"Its id is {'missing' if found is None else 'no text'}."
-    if not is_askable(found) or found.startswith(UNASKABLE):
-        return f"Its id is longer than {LONGEST_ID:,} octets, or has a character in it that cannot be asked for."
+    if len(found.encode()) > LONGEST_ID:
+        return f"Its id is longer than {LONGEST_ID:,} octets."
+    if not is_askable(found) or is_stand_in(found):
+        return "Its id has a character in it that cannot be asked for."
     if "\ufffd" not in found:
         return ""
     # Octets that are no UTF-8 are read as U+FFFD: then this is not the row's id.
@@ -164,7 +166,7 @@ def read_unaskable(reader: Reader, ids: Sequence[str]) -> dict[str, Unaskable]:
         sql = "SELECT id, source, started_at FROM sessions WHERE rowid = ?"
         values = reader.con.execute(sql, [row]).fetchone()
         if values and (why := why_unaskable(reader, row, values[0])):
-            shown = values[0] if isinstance(values[0], str) else repr(values[0])
+            shown = values[0].decode("utf-8", "replace") if isinstance(values[0], bytes) else str(values[0] or "")
             found[stand_in] = Unaskable(row, shown, str(values[1] or ""), number(values[2]), why)
     return found
 
