@@ -29,6 +29,8 @@ def main(seconds: int = SECONDS) -> None:
     """Print percentiles, of each page and of all together."""
     from tests.test_up import Site
 
+    if not sys.platform.startswith("linux"):
+        return
     with tempfile.TemporaryDirectory(prefix="palimpsest-load-") as place:
         found = {f"v{version}": DATA / f"hermes-v{version}.db" for version in (21, 31)}
         stores = {name: shutil.copyfile(path, Path(place) / path.name) for name, path in found.items() if path.exists()}
@@ -47,6 +49,8 @@ def _measure(site: Any, seconds: int) -> None:
     token = site.own("from viewer.access import new_token; print(new_token('load', ['read', 'compact']))")
     headers = {"Cookie": f"palimpsest={cookie_of(site)}", "Authorization": f"Bearer {token}"}
     sessions = _sessions(site.port, headers)
+    web = site.child("viewer.up.server")
+    before = _processor(web)
     took: dict[str, list[float]] = defaultdict(list)
     bad: list[str] = []
     end = time.monotonic() + seconds
@@ -62,6 +66,17 @@ def _measure(site: Any, seconds: int) -> None:
     for each in clients:
         each.join()
     _say(took, bad, seconds)
+    requests = sum(map(len, took.values()))
+    share, load = (_processor(web) - before) / seconds, os.getloadavg()[0]
+    print(
+        f"  the server had {share:.0%} of a core, {share * seconds / requests * 1000:.0f} ms a request; load {load:.1f}"
+    )
+
+
+def _processor(pid: int) -> float:
+    """Seconds of processor time a process has had."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _sessions(port: int, headers: dict[str, str]) -> list[tuple[str, str]]:

@@ -7,7 +7,7 @@ import select
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from typing import Any
 
@@ -129,12 +129,34 @@ def test_a_body_that_is_too_large_is_refused_in_the_words_of_the_site(site: Site
 # The server alone, with less patience
 
 
+class Gate:
+    """Answers of 40 MB, of which an `/export` waits before it begins."""
+
+    def __init__(self) -> None:
+        self.open, self.made = threading.Event(), threading.Event()
+
+    def answer(self, path: str) -> Iterator[bytes]:
+        if path.endswith("/export"):
+            self.open.wait(PATIENCE)
+        for _ in range(40):
+            yield b"a" * 1_000_000
+        self.made.set()
+
+
 @pytest.fixture
-def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., int]]:
+def gate() -> Gate:
+    return Gate()
+
+
+@pytest.fixture
+def serve(monkeypatch: pytest.MonkeyPatch, gate: Gate) -> Iterator[Callable[..., int]]:
     """Start the server with limits of the test's own; its port. It answers with the length of the body it was given."""
     running: list[tuple[Any, threading.Thread]] = []
 
-    def answer(environ: dict[str, Any], start: Callable[..., Any]) -> list[bytes]:
+    def answer(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
+        if environ["PATH_INFO"] != "/":
+            start("200 OK", [])
+            return gate.answer(environ["PATH_INFO"])
         said = f"{environ.get('CONTENT_LENGTH')} {len(environ['wsgi.input'].read())}".encode()
         start("200 OK", [("Content-Length", str(len(said)))])
         return [said]
@@ -151,10 +173,12 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., int]]:
         return port
 
     yield begin
+    gate.open.set()
     for made, thread in running:
+        made.task_dispatcher.shutdown()
+        made.exporting.shutdown()
         made.trigger.pull_trigger(lambda made=made: made.asyncore.close_all(made._map))
         thread.join()
-        made.task_dispatcher.shutdown()
 
 
 def is_closed(connection: socket.socket) -> bool:
@@ -197,6 +221,24 @@ def test_of_too_many_connections_the_longest_waited_for_is_closed(serve: Callabl
             assert answer.endswith(b"1 1")
         until(lambda: is_closed(first), "the end of the first")
         assert not is_closed(others[-1])
+
+
+def test_a_large_answer_that_nobody_reads_holds_no_thread(serve: Callable[..., int], gate: Gate) -> None:
+    with closing(connect(serve(), "GET /large HTTP/1.1\r\nHost: a\r\n\r\n", SO_RCVBUF=2048)):
+        assert gate.made.wait(PATIENCE)
+
+
+def test_exports_wait_in_threads_of_their_own(serve: Callable[..., int], gate: Gate) -> None:
+    port = serve(THREADS=1)
+    with ExitStack() as kept:
+        for _ in range(6):
+            kept.enter_context(closing(connect(port, "GET /a/export HTTP/1.1\r\nHost: a\r\n\r\n")))
+        with closing(connect(port, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")) as ordinary:
+            ordinary.settimeout(PATIENCE)
+            assert ordinary.recv(100).startswith(b"HTTP/1.1 200 ")
+        assert not gate.made.is_set()
+        gate.open.set()
+        assert gate.made.wait(PATIENCE)
 
 
 def test_unfinished_bodies_are_bounded_together(serve: Callable[..., int]) -> None:

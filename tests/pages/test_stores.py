@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from time import sleep
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
 from tests.pages.conftest import Book
@@ -75,6 +78,24 @@ def test_a_compaction_that_made_the_context_larger_is_said_to_have(signed_in: Cl
     reclaimed = page.one("table").all("td")[-1].one("span")
     assert reclaimed.text.startswith("−")
     assert reclaimed.attributes["title"].startswith("−")
+
+
+def test_a_compacted_session_costs_little_when_looked_at_again(signed_in: Client, book: Book) -> None:
+    def asked(count: int) -> int:
+        """Queries of the second look, and the work behind them, at so many compacted sessions."""
+        for number in range(count):
+            book.session(f"{count} {number}")
+            book.say(f"{count} {number}", "user", "before", active=0, compacted=1)
+            book.say(f"{count} {number}", "user", "[CONTEXT SUMMARY]: it began", _compressed_summary=1)
+        sleep(0.1)  # until the file counts as written
+        signed_in.get("/compactions")
+        with CaptureQueriesContext(connection) as queries:
+            page = read(signed_in.get("/compactions"))
+        assert page.text.count("by Hermes") >= count
+        return len(queries)
+
+    few = asked(2)
+    assert asked(20) - few <= 20
 
 
 @pytest.mark.parametrize("configured", [False, True], ids=["found", "configured"])

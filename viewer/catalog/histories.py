@@ -19,6 +19,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from weakref import ref
 
 from django.db import DatabaseError
 
@@ -28,7 +29,7 @@ from viewer.own_database import OwnDatabaseUnavailable
 from viewer.runs import past, planning
 from viewer.runs.models import Run
 from viewer.runs.ours import known_blocks, undone_here
-from viewer.runs.past import CompactionView
+from viewer.runs.past import CompactionView, Numbers
 from viewer.runs.undoing import refusal_of_rows
 from viewer.store import counting, history, light, packing, reading
 from viewer.store.marks import NOTHING, appended, counted_rows, read_marks
@@ -43,7 +44,7 @@ log = logging.getLogger(__name__)
 EXTENDED = 500  # appended rows up to which an outline is extended
 UNKEPT = 64  # appended rows up to which an extended outline is not written down: the next one extends it again
 HELD_ROWS = 1_000_000  # of all outlines in this process, about 40 MB
-REFUSALS = 1_000  # sentences remembered
+REFUSALS = 1_000  # sentences remembered, and sessions whose compactions' numbers are
 FEW, FEW_OCTETS = 300, 300_000  # uncounted rows, and octets of their text, that a page counts by itself
 AT_ONCE, AT_ONCE_OCTETS = 200, 2_000_000  # rows counted between two looks at the clock
 
@@ -80,6 +81,7 @@ class Held:
 
 _held: OrderedDict[Key, Held] = OrderedDict()
 _refusals: dict[tuple[str, str, str, int], tuple[Mark, str]] = {}
+_numbers: dict[Key, tuple[ref[Outline], list[Numbers]]] = {}
 _lock = threading.Lock()
 
 
@@ -125,6 +127,22 @@ def compactions(reader: Reader, session_id: str) -> list[CompactionView]:
     cuts = [cut for cut in outline(reader, session).compactions if cut.run is None]  # of ours the run has counted
     ids = {row_id for cut in cuts for row_id in (*cut.before_ids, *cut.block_ids)}
     return past.compactions(reader, session_id, count_all(reader, session, sorted(ids)))
+
+
+def numbers(reader: Reader, session: Session) -> list[Numbers]:
+    """The numbers of every compaction that stands, oldest first; where few tokens are uncounted, they are counted.
+    Remembered while the session's outline is the same. Raises StoreUnavailable.
+    """
+    found, key = outline(reader, session), _key(reader.store, session.id)
+    made_of, made = _numbers.get(key, (None, []))
+    if made_of is None or made_of() is not found:
+        ids = {row_id for cut in found.compactions for row_id in (*cut.before_ids, *cut.block_ids)}
+        found = count_few(reader, session, sorted(ids))
+        made = past.numbers(found)
+        if len(_numbers) >= REFUSALS:
+            _numbers.clear()
+        _numbers[key] = ref(found), made
+    return made
 
 
 # -- counting ----------------------------------------------------------------------------------------------------------

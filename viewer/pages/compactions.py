@@ -17,8 +17,7 @@ from viewer.catalog.models import Line
 from viewer.runs import life
 from viewer.runs.losses import lost_of
 from viewer.runs.models import Run
-from viewer.runs.past import CompactionView
-from viewer.runs.past import compactions as compactions_of
+from viewer.runs.past import Numbers
 from viewer.runs.reading_habits import Habit, habits
 from viewer.store.errors import NotFound, StoreError
 from viewer.store.sessions import get_session
@@ -162,13 +161,12 @@ def _boundaries(request: HttpRequest, reader: Reader, session_id: str) -> list[B
     except NotFound:  # deleted since it was listed
         return []
     place = Place(reader.store.name, session.id)
-    outline = histories.outline(reader, session)
-    ids = {row_id for cut in outline.compactions for row_id in (*cut.before_ids, *cut.block_ids)}
-    found = compactions_of(reader, session.id, histories.count_few(reader, session, sorted(ids)))
-    return [_boundary(each, place, line(session_for(request, session).name, 80)) for each in found]
+    found = histories.numbers(reader, session)
+    name = line(session_for(request, session).name, 80)
+    return [_boundary(each, place, name) for each in found]
 
 
-def _boundary(each: CompactionView, place: Place, name: str) -> BoundaryLine:
+def _boundary(each: Numbers, place: Place, name: str) -> BoundaryLine:
     return BoundaryLine(
         at=each.at,
         tokens=each.tokens_before - each.tokens_after,
@@ -184,7 +182,7 @@ def _boundary(each: CompactionView, place: Place, name: str) -> BoundaryLine:
     )
 
 
-def _messages(each: CompactionView) -> str:
+def _messages(each: Numbers) -> str:
     """How many were in context before and after, or how many were shortened where none left it."""
     if each.shortened_ids and not each.summarised_ids:
         return f"{len(each.shortened_ids):,} shortened"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from viewer.store import reading
 from viewer.store.outline import Cut, Outline, Weight
@@ -17,8 +17,8 @@ BY_AGENT = "by Hermes"
 
 
 @dataclass(frozen=True, slots=True)
-class CompactionView:
-    """One boundary.
+class Numbers:
+    """One boundary, as far as the outline tells.
 
     `at` in epoch seconds; ids are messages of History, `boundary_message_id` the first one it kept; `run` is ours;
     `unsure` says that what was summarised may have been taken back before.
@@ -31,14 +31,20 @@ class CompactionView:
     messages_after: int
     tokens_before: int
     tokens_after: int
-    summary: str
     boundary_message_id: int | None
     summarised_ids: tuple[int, ...]
     kept_ids: tuple[int, ...]
     shortened_ids: tuple[int, ...]
     run: int | None
-    undoable: bool
     unsure: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionView(Numbers):
+    """One boundary, with its text and whether it can be undone."""
+
+    summary: str
+    undoable: bool
 
 
 def weights(history: Outline, cuts: Iterable[Cut]) -> dict[int, tuple[Weight, Weight]]:
@@ -58,8 +64,31 @@ def weights(history: Outline, cuts: Iterable[Cut]) -> dict[int, tuple[Weight, We
     return found
 
 
+def numbers(history: Outline) -> list[Numbers]:
+    """Every compaction that stands, oldest first. Reads our own runs, not the store."""
+    tokens = weights(history, history.compactions) if history.compactions else {}
+    return [
+        Numbers(
+            handoff_id=boundary.handoff_id,
+            at=boundary.time,
+            by=BY_US if boundary.run else BY_AGENT,
+            messages_before=boundary.messages_before,
+            messages_after=boundary.messages_after,
+            tokens_before=tokens[boundary.handoff_id][0].tokens,
+            tokens_after=tokens[boundary.handoff_id][1].tokens,
+            boundary_message_id=boundary.cut_id,
+            summarised_ids=boundary.summarised_ids,
+            kept_ids=boundary.kept_ids,
+            shortened_ids=boundary.shortened_ids,
+            run=boundary.run,
+            unsure=boundary.unsure,
+        )
+        for boundary in history.compactions
+    ]
+
+
 def compactions(reader: Reader, session_id: str, history: Outline) -> list[CompactionView]:
-    """Every compaction of the session that stands, oldest first. Raises NotFound."""
+    """The same with their texts. Raises NotFound."""
     if not history.compactions:
         return []
     summaries = {
@@ -68,25 +97,12 @@ def compactions(reader: Reader, session_id: str, history: Outline) -> list[Compa
         if isinstance(item, reading.Handoff)
     }
     newest = max(boundary.handoff_id for boundary in history.compactions)
-    tokens = weights(history, history.compactions)
     undoable = not refusal_to_undo(reader, session_id, newest, history)
     return [
         CompactionView(
-            handoff_id=boundary.handoff_id,
-            at=boundary.time,
-            by=BY_US if boundary.run else BY_AGENT,
-            messages_before=boundary.messages_before,
-            messages_after=boundary.messages_after,
-            tokens_before=tokens[boundary.handoff_id][0].tokens,
-            tokens_after=tokens[boundary.handoff_id][1].tokens,
-            summary=summaries.get(boundary.handoff_id, ""),
-            boundary_message_id=boundary.cut_id,
-            summarised_ids=boundary.summarised_ids,
-            kept_ids=boundary.kept_ids,
-            shortened_ids=boundary.shortened_ids,
-            run=boundary.run,
-            undoable=undoable and boundary.handoff_id == newest,
-            unsure=boundary.unsure,
+            **{field.name: getattr(each, field.name) for field in fields(each)},
+            summary=summaries.get(each.handoff_id, ""),
+            undoable=undoable and each.handoff_id == newest,
         )
-        for boundary in history.compactions
+        for each in numbers(history)
     ]

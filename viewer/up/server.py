@@ -19,15 +19,20 @@ from waitress.adjustments import Adjustments
 from waitress.channel import HTTPChannel
 from waitress.parser import HTTPRequestParser
 from waitress.server import TcpWSGIServer
+from waitress.task import ThreadedTaskDispatcher
 from waitress.utilities import RequestEntityTooLarge
 
 from viewer.up import leash
 
-THREADS = 16  # a page that waits for a locked store holds one for some seconds
+# Few: each that computes makes the others wait for the interpreter at every query, so that with fewer the slowest pages
+# come sooner (measured, tests/bench_load.py). A page that waits for a locked store holds one for some seconds.
+THREADS = 8
+EXPORT_THREADS = 2  # of their own, in which further exports wait their turn: they may take minutes, and much memory
 CONNECTIONS = 400  # with a temporary file each they stay below the usual 1,024 descriptors of a process
 REQUEST_SECONDS = 60  # from the first octet of a request to its last: the largest body over 350 kbit/s
 SILENCE_SECONDS = 60  # without a request, or without taking any of an answer
-ANSWER_SECONDS = 30 * 60  # for taking all of one: while more than 16 MB of an export wait, its thread waits
+ANSWER_SECONDS = 30 * 60  # for taking all of one
+ANSWER_OCTETS = 1_000_000_000  # of one that wait for a slow client, in a temporary file; a thread waits beyond
 UNFINISHED_OCTETS = 64_000_000  # of all bodies that are not whole yet
 HEAD_OCTETS, BODY_OCTETS = 65_536, 2_621_440  # the latter is Django's own limit (DATA_UPLOAD_MAX_MEMORY_SIZE)
 
@@ -86,6 +91,20 @@ class Server(TcpWSGIServer):
     channel_class = Channel
     active_channels: dict[int, Channel]  # type: ignore[assignment]  # its stubs have one channel here
 
+    def __init__(self, *given: Any, **named: Any) -> None:
+        self.exporting = ThreadedTaskDispatcher()
+        self.exporting.set_thread_count(EXPORT_THREADS)
+        super().__init__(*given, **named)
+
+    def add_task(self, task: Any) -> None:
+        """Called by waitress with the channel of a request that is whole."""
+        is_export = getattr(task.requests[0], "path", "").endswith("/export")
+        (self.exporting if is_export else self.task_dispatcher).add_task(task)
+
+    def run(self) -> None:
+        super().run()
+        self.exporting.shutdown(timeout=0)
+
     def handle_accept(self) -> None:
         if len(self.active_channels) >= CONNECTIONS:
             self._make_room()
@@ -115,6 +134,7 @@ def server(application: Any, listening: socket.socket) -> Server:
         threads=THREADS,
         connection_limit=2 * CONNECTIONS,  # only reached by requests that are whole: they wait for a thread
         cleanup_interval=1,
+        outbuf_high_watermark=ANSWER_OCTETS,
         max_request_header_size=HEAD_OCTETS,
         max_request_body_size=BODY_OCTETS + 1,
         asyncore_use_poll=True,
