@@ -10,6 +10,7 @@ from django.core.management import execute_from_command_line
 
 def main() -> None:
     """Run one management command; a wrong setting ends it with one line and exit code 1, not a traceback."""
+    os.umask(0o077)  # of what is made here and by child processes; files of the agents keep their own modes
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "viewer.settings")
     try:
         execute_from_command_line(sys.argv)

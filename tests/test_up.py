@@ -234,6 +234,11 @@ def test_a_second_start_changes_nothing_and_the_link_signs_in(start: Callable[..
     assert site.is_gone()
 
 
+def test_a_start_may_print_no_link(start: Callable[..., Site]) -> None:
+    site = start(PALIMPSEST_START_LINK="0").ready()
+    assert "manage.py signin prints a link" in site.output and "/sign-in/" not in site.output
+
+
 def _sign_in(site: Site) -> None:
     browser, other = (
         urllib.request.build_opener(urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar())) for _ in range(2)

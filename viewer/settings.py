@@ -8,6 +8,7 @@ import json
 import os
 import re
 import secrets
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -16,6 +17,7 @@ import dj_database_url
 import platformdirs
 from django.core.exceptions import ImproperlyConfigured
 
+from viewer.private_files import keep_private
 from viewer.server_url import is_server_url
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -36,8 +38,8 @@ def _number(name: str, default: int, low: int, high: int) -> int:
     return int(text)
 
 
-def _flag(name: str) -> bool:
-    text = _value(name, "0").lower()
+def _flag(name: str, default: str = "0") -> bool:
+    text = _value(name, default).lower()
     if text not in {"0", "1", "no", "yes", "false", "true", "off", "on"}:
         raise ImproperlyConfigured(f"{name} must be 1 or 0, not {text!r}.")
     return text in {"1", "yes", "true", "on"}
@@ -58,6 +60,15 @@ def _hosts(name: str) -> list[str]:
                 f"{name} must be host names without scheme or port, with commas between them, not {host!r}."
             )
     return hosts
+
+
+def _networks(name: str) -> list[IPv4Network | IPv6Network]:
+    try:
+        return [ip_network(each.strip()) for each in _value(name).split(",") if each.strip()]
+    except ValueError:
+        raise ImproperlyConfigured(
+            f"{name} must be addresses or networks such as 127.0.0.1,10.0.0.0/8, not {_value(name)!r}."
+        ) from None
 
 
 def _url(name: str, default: str) -> str:
@@ -158,6 +169,7 @@ def _database(name: str, default: Path) -> dict[str, Any]:
             "timeout": 20,
             "init_command": "PRAGMA journal_mode=WAL;PRAGMA synchronous=NORMAL;",
         }
+        keep_private(Path(str(database["NAME"])), make=True)
         # A file, because the threads of a test server do not see each other's in-memory database.
         database["TEST"] = {"NAME": default.with_name("test.sqlite3")}
     return database
@@ -180,6 +192,13 @@ def _secret_key(name: str, file: Path) -> str:
     if not key:
         raise ImproperlyConfigured(f"{file} is empty: delete it, or set {name}.")
     return key
+
+
+def _secret_keys(name: str) -> list[str]:
+    keys = _value(name).split()
+    if any(len(key) < 32 for key in keys):
+        raise ImproperlyConfigured(f"{name} must be keys of at least 32 characters with spaces between them.")
+    return keys
 
 
 def _time_zone(name: str) -> str:
@@ -205,10 +224,18 @@ PORT = _number("PORT", 8000, 1, 65535)
 _opened = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(HOST, HOST)
 SITE_ADDRESS = f"http://{f'[{_opened}]' if ':' in _opened else _opened}:{PORT}"
 
+# Whether a start prints a link to sign in with, into what may be a journal; `manage.py signin` makes one at any time.
+START_LINK = _flag("PALIMPSEST_START_LINK", "1")
+# Cookies are marked Secure but for this machine itself, or where one of these proxies says that it ended TLS.
+SECURE_COOKIES = _flag("PALIMPSEST_SECURE_COOKIES")
+TRUSTED_PROXIES = _networks("PALIMPSEST_TRUSTED_PROXIES")
+
 # The shared databases: the ones named here, else those found under HERMES_HOME, and always the demo store.
 STORES = _stores("PALIMPSEST_STORES")
 HERMES_HOME = _directory("HERMES_HOME", Path.home() / ".hermes")
 DEMO_STORE = DATA_DIR / "demo.db"
+for _file in (DEMO_STORE, DATA_DIR / "secret-key"):
+    keep_private(_file)
 # Where several machines share the site's database, the name of this one: found stores and the demo store carry it.
 MACHINE = _machine("PALIMPSEST_MACHINE")
 # How long a finished summary waits for the agent's turn to end before the run goes back to "ready".
@@ -242,6 +269,8 @@ MODEL_SILENCE = _number("PALIMPSEST_MODEL_SILENCE", 120, 1, 24 * 60 * 60)
 # Django
 
 SECRET_KEY = _secret_key("PALIMPSEST_SECRET_KEY", DATA_DIR / "secret-key")
+# Keys before the present one: what was signed or encrypted with them can still be read.
+SECRET_KEY_FALLBACKS = _secret_keys("PALIMPSEST_SECRET_KEY_FALLBACKS")
 _named_hosts = _hosts("PALIMPSEST_ALLOWED_HOSTS")
 ALLOWED_HOSTS = [*_named_hosts, "127.0.0.1", "localhost", "[::1]", f"[{HOST}]" if ":" in HOST else HOST]
 # A named host is usually a proxy that ends TLS, so the browser's Origin says https where the server sees http.
@@ -261,6 +290,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "viewer.csp.ContentSecurityPolicy",
+    "viewer.tls.BehindTls",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     # Behind WhiteNoise, whose files are compressed when they are collected. BREACH: a page's only secret of ours is its
     # CSRF token, masked anew in every answer; the session cookie is not sent with another site's requests; and this
@@ -310,7 +340,8 @@ LANGUAGE_CODE = "en"
 
 STATIC_URL = "/static/"
 STATIC_ROOT = DATA_DIR / "static"
-STATIC_ROOT.mkdir(exist_ok=True)  # WhiteNoise warns about a missing one
+STATIC_ROOT.mkdir(mode=0o700, exist_ok=True)  # WhiteNoise warns about a missing one
+FILE_UPLOAD_PERMISSIONS = 0o600  # of collected files
 STATICFILES_DIRS = [path for path in [BASE_DIR / "static"] if path.is_dir()]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},

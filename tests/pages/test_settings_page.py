@@ -15,6 +15,7 @@ from tests.runs.misbehaving import KEY, Service, answers, refuses, stalls
 from viewer import access
 from viewer.runs.models import Connection, Run
 from viewer.runs.summarizers import connections, trying
+from viewer.runs.summarizers.keys import opened
 
 FRAGMENT = {"HX-Request": "true"}
 PART = KEY[8:24]  # of the key: not even this may be seen
@@ -57,16 +58,17 @@ def test_what_is_typed_is_kept_and_the_key_is_not_shown(signed_in: Client) -> No
     assert save(signed_in, address="https://models.example/v1/", key=f" {KEY}\n", window="32,768") == "Saved."
     row = Connection.objects.get()
     assert (row.kind, row.model, row.base_url) == ("openai", "some-model", "https://models.example/v1")
-    assert (row.api_key, row.window) == (KEY, 32_768)
+    assert (opened(row.api_key).value, row.window) == (KEY, 32_768) and KEY not in row.api_key
     shown = section(signed_in)
     values = [shown.one("input", name=name).attributes.get("value") for name in ("model", "address", "window")]
     assert values == ["some-model", "https://models.example/v1", "32768"]
     key = shown.one("input", name="key").attributes
     assert key["type"] == "password" and "value" not in key
-    assert "A key is stored." in shown.text and "models.example" in shown.text
+    assert "A key is stored, encrypted." in shown.text and "models.example" in shown.text
 
     save(signed_in, address="https://models.example/v1", model="another")
-    assert (Connection.objects.get().model, Connection.objects.get().api_key) == ("another", KEY)
+    row = Connection.objects.get()
+    assert (row.model, opened(row.api_key).value) == ("another", KEY)
     assert save(signed_in, address="https://models.example/v1", remove_key="1") == "Saved."
     assert Connection.objects.get().api_key == ""
     assert "No key is stored." in section(signed_in).text
@@ -91,10 +93,10 @@ def test_what_is_typed_is_kept_and_the_key_is_not_shown(signed_in: Client) -> No
 def test_a_key_stays_with_the_server_it_was_given_for(signed_in: Client, address: str, kept: bool) -> None:
     save(signed_in, address="https://models.example/v1", key=KEY)
     news = save(signed_in, address=address)
-    assert (Connection.objects.get().api_key == KEY) is kept
+    assert (opened(Connection.objects.get().api_key).value == KEY) is kept
     assert ("type the key for this one" in news) is not kept
     save(signed_in, address=address, key="sk-new")
-    assert Connection.objects.get().api_key == "sk-new"
+    assert opened(Connection.objects.get().api_key).value == "sk-new"
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.http import url_has_allowed_host_and_scheme
@@ -48,8 +47,7 @@ def switch(request: HttpRequest) -> HttpResponse:
     safe = back.startswith("/") and url_has_allowed_host_and_scheme(back, allowed_hosts=None)
     response = redirect(back if safe else "/")
     if request.POST.get("mask") == "1":
-        secure = settings.SESSION_COOKIE_SECURE or request.is_secure()
-        response.set_cookie(COOKIE, "1", max_age=YEAR, httponly=True, samesite="Lax", secure=secure)
+        response.set_cookie(COOKIE, "1", max_age=YEAR, httponly=True, samesite="Lax")
     else:
         response.delete_cookie(COOKIE, samesite="Lax")
     return response

@@ -20,7 +20,7 @@ from django.views.decorators.debug import sensitive_post_parameters, sensitive_v
 from django.views.decorators.http import require_POST, require_safe
 
 from viewer.runs.rule_settings import save_rules
-from viewer.runs.summarizers import connections, limits
+from viewer.runs.summarizers import connections, keys, limits
 from viewer.runs.summarizers.connections import KINDS, Connection, Kind
 from viewer.runs.summarizers.trying import Tried, try_out
 from viewer.runs.workspaces import kept_rules
@@ -68,7 +68,8 @@ class Section:
     """One kind of interface: what is set, or what was typed and cannot be kept (`errors` by field).
 
     `fixed` is what the environment sets; `stored` that something typed is kept, `key` that a key is (the key itself
-    stands nowhere here), `retype` that one was typed and not saved. `window_now` is the context window in use.
+    stands nowhere here), `key_from` the variable it is taken from, `key_problem` why it cannot be used, `retype` that
+    one was typed and not saved. `window_now` is the context window in use.
     """
 
     kind: Kind
@@ -77,6 +78,8 @@ class Section:
     address: str = ""
     window: str = ""
     window_now: str = ""
+    key_from: str = ""
+    key_problem: str = ""
     fixed: tuple[Fixed, ...] = ()
     stored: bool = False
     key: bool = False
@@ -135,7 +138,7 @@ def _save(request: HttpRequest, kind: str) -> HttpResponse:
     if drafted is None:
         return _page(request, _typed(kind, request.POST, errors))
     before = connections.typed(kind)
-    dropped = before and before.api_key and not drafted.api_key and "remove_key" not in request.POST
+    dropped = before and before.api_key and not drafted.stored_key and "remove_key" not in request.POST
     connections.save(drafted)
     return _back(kind, "keyless" if dropped else "saved")
 
@@ -196,6 +199,7 @@ def _own_database() -> str:
 def _section(kind: str) -> Section:
     """What is set up for this kind now."""
     row, used = connections.typed(kind), connections.connection(kind)
+    key = keys.opened(row.api_key if row else "")
     return Section(
         kind=KINDS[kind],
         href=reverse("pages:change", args=[kind]),
@@ -206,6 +210,8 @@ def _section(kind: str) -> Section:
         fixed=_fixed(used) if used and used.source == "environment" else (),
         stored=row is not None,
         key=bool(row and row.api_key),
+        key_from=key.variable,
+        key_problem=key.problem,
         host=used.host if used else "",
         unsafe=bool(used and _is_open(used.base_url)),
     )
@@ -265,6 +271,8 @@ def _wrong_address(kind: str, address: str) -> str:
 
 
 def _wrong_key(key: str) -> str:
+    if key.startswith(keys.ENVIRONMENT) and not keys.NAMES.fullmatch(key.removeprefix(keys.ENVIRONMENT)):
+        return "Of the environment a key is taken from names such as env:OPENROUTER_API_KEY or env:PALIMPSEST_MY_KEY."
     if len(key) > KEY_LIMIT or not re.fullmatch(r"[!-~]*", key):
         return f"A key is one word of at most {KEY_LIMIT:,} letters, digits and signs. This one was not stored."
     return ""

@@ -125,13 +125,13 @@ class Worker(models.Model):
 class Connection(models.Model):
     """How to reach a model that writes summaries, as typed on the settings page; the environment outranks it.
 
-    The key stands here, in our own database, and nowhere else: it is never shown, logged or sent to anybody but the
-    service at `base_url`.
+    The key stands here, encrypted (`summarizers.keys`), and nowhere else: it is never shown, logged or sent to anybody
+    but the service at `base_url`.
     """
 
     kind = models.CharField(max_length=20, unique=True)
     base_url = models.CharField(max_length=500, blank=True, default="")
-    api_key = models.CharField(max_length=1000, blank=True, default="")
+    api_key = models.TextField(blank=True, default="")
     model = models.CharField(max_length=200)
     window = models.PositiveIntegerField(null=True)
 

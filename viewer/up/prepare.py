@@ -10,6 +10,7 @@ from django.contrib.staticfiles.finders import get_finders
 from django.core.management import call_command
 from django.db import OperationalError
 
+from viewer.runs.summarizers import connections
 from viewer.store.demo import ensure_demo
 from viewer.store.stores import all_stores, is_here
 
@@ -55,9 +56,10 @@ def check_stores() -> None:
 
 
 def own_database() -> None:
-    """Bring the site's own tables up to date. Raises CannotStart."""
+    """Bring the site's own tables up to date, and keys to the present secret key. Raises CannotStart."""
     try:
         call_command("migrate", verbosity=0, interactive=False)
+        connections.renew_keys()
     except OperationalError as problem:
         first = str(problem).strip().partition("\n")[0]
         raise CannotStart(f"The site's own database (PALIMPSEST_DATABASE_URL) cannot be opened: {first}") from None

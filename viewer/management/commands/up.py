@@ -43,8 +43,12 @@ class Command(BaseCommand):
         return listening
 
     def _say_link(self) -> None:
-        self._say(f"Sign in: {settings.SITE_ADDRESS}{access.new_link()}")
-        self._say("The link works once, within 24 hours. Ctrl-C ends the server.")
+        if settings.START_LINK:
+            self._say(f"Sign in: {settings.SITE_ADDRESS}{access.new_link()}")
+            self._say("The link works once, within 24 hours. Ctrl-C ends the server.")
+        else:
+            self._say(f"Serving {settings.SITE_ADDRESS}; Ctrl-C ends the server.")
+            self._say("manage.py signin prints a link to sign in with.")
 
     def _say(self, line: str) -> None:
         self.stdout.write(line)

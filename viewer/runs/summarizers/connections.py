@@ -12,6 +12,8 @@ from django.db import transaction
 
 from viewer.runs.models import Connection as Typed
 
+from . import keys
+
 USUAL_URLS = {"openai": "https://api.openai.com/v1", "anthropic": "https://api.anthropic.com"}
 USUAL_PORTS = {"http": 80, "https": 443}
 
@@ -37,7 +39,9 @@ KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """How to reach one model. `window` in tokens, None where nobody said; `api_key` "" for servers that ask none."""
+    """How to reach one model. `window` in tokens, None where nobody said; `api_key` "" for servers that ask none, and
+    where `key_problem` says why the one that was given cannot be used. `stored_key` is how our database keeps it.
+    """
 
     kind: str
     model: str
@@ -45,6 +49,8 @@ class Connection:
     api_key: str = field(repr=False)
     window: int | None
     source: Literal["environment", "settings", "form"]  # "form": it is being typed, and nothing else uses it
+    key_problem: str = ""
+    stored_key: str = field(default="", repr=False, compare=False)
 
     @property
     def host(self) -> str:
@@ -64,7 +70,13 @@ def connection(kind: str) -> Connection | None:
     row = typed(kind)
     if row is None:
         return None
-    return Connection(kind, row.model, row.base_url or USUAL_URLS[kind], row.api_key, row.window, "settings")
+    return _connection(kind, row.model, row.base_url, row.window, row.api_key)
+
+
+def _connection(kind: str, model: str, base_url: str, window: int | None, stored_key: str) -> Connection:
+    key = keys.opened(stored_key)
+    address = base_url or USUAL_URLS[kind]
+    return Connection(kind, model, address, key.value, window, "settings", key.problem, stored_key)
 
 
 def sdk_options(client: httpx2.Client, connection: Connection) -> dict[str, Any]:
@@ -93,8 +105,9 @@ def typed(kind: str) -> Typed | None:
 
 def drafted(kind: str, model: str, base_url: str, window: int | None, api_key: str | None) -> Connection:
     """The connection as typed, without saving it. `api_key` None: the stored one, where it may go (`kept_key`)."""
-    key = kept_key(kind, base_url) if api_key is None else api_key
-    return Connection(kind, model, base_url or USUAL_URLS[kind], key, window, "settings")
+    return _connection(
+        kind, model, base_url, window, kept_key(kind, base_url) if api_key is None else keys.sealed(api_key)
+    )
 
 
 def save(drafted: Connection) -> None:
@@ -105,10 +118,17 @@ def save(drafted: Connection) -> None:
             defaults={
                 "model": drafted.model,
                 "base_url": "" if drafted.base_url == USUAL_URLS[drafted.kind] else drafted.base_url,
-                "api_key": drafted.api_key,
+                "api_key": drafted.stored_key,
                 "window": drafted.window,
             },
         )
+
+
+def renew_keys() -> None:
+    """Encrypt every stored key with the present secret key: one may be of a secret key before it, or in clear text."""
+    for row in Typed.objects.all():
+        if (stored := keys.renewed(row.api_key)) != row.api_key:
+            Typed.objects.filter(pk=row.pk, api_key=row.api_key).update(api_key=stored)
 
 
 def remove(kind: str) -> None:
@@ -117,8 +137,9 @@ def remove(kind: str) -> None:
 
 
 def kept_key(kind: str, base_url: str) -> str:
-    """The stored key if it was given for the server at `base_url`, else "": a key goes nowhere else, nor unencrypted
-    where it was given for https."""
+    """The key as it is stored if it was given for the server at `base_url`, else "": a key goes nowhere else, nor
+    unencrypted where it was given for https.
+    """
     row = typed(kind)
     usual = USUAL_URLS[kind]
     return row.api_key if row and _server(row.base_url or usual) == _server(base_url or usual) else ""

@@ -75,7 +75,11 @@ def require_events(response: httpx2.Response) -> None:
 
 
 def require_sendable(connection: Connection) -> None:
-    """Raise ModelFailed for a key that no header can hold: libraries would write it to their logs."""
+    """Raise ModelFailed for a key that cannot be used, or that no header can hold: libraries would write it to their
+    logs.
+    """
+    if connection.key_problem:
+        raise ModelFailed("model_key_unreadable", f"{connection.key_problem[:-1]}{where(connection, 'KEY')}.")
     if not (connection.api_key.isascii() and connection.api_key.isprintable()):
         raise ModelFailed(
             "model_unauthorized",

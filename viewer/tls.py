@@ -1,0 +1,47 @@
+"""Cookies where a proxy in front of this site ends TLS: they are `Secure`, so that no browser sends them in clear."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from ipaddress import ip_address
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.http.request import split_domain_port
+
+
+class BehindTls:
+    """Middleware: believes `X-Forwarded-Proto` of the proxies that are named and of nobody else, and marks cookies.
+
+    Those for this machine itself, such as http://127.0.0.1:8000, are never marked unless they came by TLS.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if _came_by_tls(request):
+            request.META["wsgi.url_scheme"] = "https"
+        response = self.get_response(request)
+        if request.is_secure() or (settings.SECURE_COOKIES and not _is_for_this_machine(request)):
+            for cookie in response.cookies.values():
+                cookie["secure"] = True
+        return response
+
+
+def _came_by_tls(request: HttpRequest) -> bool:
+    """Whether a named proxy says so; of several values the last is its own."""
+    said = request.headers.get("X-Forwarded-Proto", "").rpartition(",")[2].strip().lower()
+    try:
+        peer = ip_address(request.META.get("REMOTE_ADDR", ""))
+    except ValueError:
+        return False
+    return said == "https" and any(peer in network for network in settings.TRUSTED_PROXIES)
+
+
+def _is_for_this_machine(request: HttpRequest) -> bool:
+    name = split_domain_port(request.META.get("HTTP_HOST", ""))[0].strip("[]")
+    try:
+        return ip_address(name).is_loopback
+    except ValueError:
+        return name == "localhost" or name.endswith(".localhost")
