@@ -169,7 +169,8 @@ def _database(name: str, default: Path) -> dict[str, Any]:
             "timeout": 20,
             "init_command": "PRAGMA journal_mode=WAL;PRAGMA synchronous=NORMAL;",
         }
-        keep_private(Path(str(database["NAME"])), make=True)
+        if database["NAME"] != ":memory:":
+            keep_private(Path(str(database["NAME"])), make=True)
         # A file, because the threads of a test server do not see each other's in-memory database.
         database["TEST"] = {"NAME": default.with_name("test.sqlite3")}
     return database

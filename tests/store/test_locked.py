@@ -87,7 +87,7 @@ def test_one_session_is_waited_for_longer(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(sqlite, "BUSY_SECONDS", 1.0)
     store = made(tmp_path / "held.db")
     with locked(tmp_path / "held.db"):
-        for listed, least in ((True, 0.2), (False, 0.9), (True, 0.0)):
+        for listed, least in ((True, 0.15), (False, 0.9), (True, 0.0)):
             began = time.monotonic()
             with pytest.raises(StoreUnanswered, match="Store held is locked"), open_store(store, listed=listed):
                 pass

@@ -17,7 +17,7 @@ from urllib.parse import quote
 from .errors import StoreUnanswered, StoreUnavailable
 
 BUSY_SECONDS = 5.0  # the owner's own readers wait as long
-LIST_SECONDS = 0.25  # that a list of several stores waits for one of them
+LIST_SECONDS = 0.2  # that a list of several stores waits for one of them
 OPEN_ATTEMPTS = 3  # a read-only open can meet a passing "disk I/O error" while the owner checkpoints
 HOT_SECONDS = 1.0  # that a journal has to stay as it is, with no writer beside it, to be one that was left behind
 HOT_PAUSE = 0.05  # between two looks at it
