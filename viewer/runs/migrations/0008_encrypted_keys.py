@@ -19,7 +19,7 @@ def encrypt(apps, schema_editor):
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('runs', '0006_rows_of_what_was_undone'),
+        ('runs', '0007_long_ids'),
     ]
 
     operations = [
