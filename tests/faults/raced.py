@@ -223,7 +223,7 @@ class Raced(Story):
         if status != 201:
             self.counts[f"not branched: {made['error']['code']}"] += 1
             return []
-        before, new = broken_pairs(self.rows(live=True)), made["session"]["id"]
+        before, new = broken_pairs(self.rows(live=True)), made["id"]
         own, self.session_id = self.session_id, new
         problems = [each for each in broken_pairs(self.rows(live=True)) if each not in before]
         self.session_id = own

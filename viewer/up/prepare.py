@@ -10,7 +10,6 @@ from django.contrib.staticfiles.finders import get_finders
 from django.core.management import call_command
 from django.db import OperationalError
 
-from viewer.runs.summarizers import connections
 from viewer.store.demo import ensure_demo
 from viewer.store.stores import all_stores, is_here
 
@@ -57,6 +56,8 @@ def check_stores() -> None:
 
 def own_database() -> None:
     """Bring the site's own tables up to date, and keys to the present secret key. Raises CannotStart."""
+    from viewer.runs.summarizers import connections  # models, which need Django to be set up
+
     try:
         call_command("migrate", verbosity=0, interactive=False)
         connections.renew_keys()
