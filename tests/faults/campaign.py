@@ -16,7 +16,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from tests.interop.hermes import Hermes, environment
@@ -50,10 +50,14 @@ class Campaign:
         until(self._is_free, self.live.site.logs)
 
     def _is_free(self) -> bool:
-        with suppress(AssertionError):
-            ledger.check_free(self.live.path)
-            return True
-        return False
+        return all(holder.startswith(tuple(f"pid={pid}:" for pid in self.live.dead)) for holder in self._holders())
+
+    def _holders(self) -> list[str]:
+        found: list[str] = []
+        for table in ("compression_locks", "session_turn_leases"):
+            if ledger.query(self.live.path, "SELECT 1 FROM sqlite_master WHERE name = ?", table):
+                found += [row[0] for row in ledger.query(self.live.path, f"SELECT holder FROM {table}")]
+        return found
 
     def check_sound(self) -> None:
         ledger.check_sound(self.live.path, self.scratch)

@@ -34,7 +34,7 @@ class Live:
 
     def __init__(self, site: Site, path: Path, start_agent: Callable[[], Hermes]) -> None:
         self.site, self.path, self.start_agent = site, path, start_agent
-        self.kills = 0
+        self.kills, self.dead = 0, list[int]()  # agents that were killed: what they held, they hold until it expires
         self.agent = self._started()
         site.manage("collectstatic", "--noinput", "-v0")  # for pages
         site.serve()
@@ -72,6 +72,7 @@ class Live:
 
     def kill_agent(self) -> None:
         self.kills += 1
+        self.dead.append(self.agent.pid)
         self.agent.kill()
         self.agent = self._started()
 
@@ -174,14 +175,15 @@ class Raced(Story):
         if end["status"] == "ready":
             self.live.site.ask("POST", f"/runs/{end['id']}/discard")
         if end["status"] == "applied":
-            made = Compacted("we", before, carries, said, known=self._map_of(end), handoff_id=end["handoff_id"])
+            known = self._map_of(int(end["id"]))
+            made = Compacted("we", before, carries, said, known=known, handoff_id=known.handoff_id)
             self.compacted.append(made)
         if self.random.random() < 0.8:
             self.load()
 
-    def _map_of(self, run: dict[str, Any]) -> KnownBlock:
-        [(copies,)] = self.live.site.rows(f"SELECT copies FROM runs_run WHERE id = {run['id']}")
-        return KnownBlock(run["id"], run["handoff_id"], "", _map(copies), undone=False)
+    def _map_of(self, run: int) -> KnownBlock:
+        [(handoff_id, copies)] = self.live.site.rows(f"SELECT handoff_id, copies FROM runs_run WHERE id = {run}")
+        return KnownBlock(run, handoff_id, "", _map(copies), undone=False)
 
     def undo(self) -> list[Fault]:
         made = self._standing()

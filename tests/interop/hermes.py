@@ -103,6 +103,10 @@ class Hermes:
             self._process.kill()
             self._process.wait()
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def kill(self) -> None:
         """SIGKILL."""
         self._process.kill()
