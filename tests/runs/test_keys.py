@@ -94,12 +94,12 @@ UPDATE = """
 import django; django.setup()
 from django.core.management import call_command as call
 from django.db import connection
-call("migrate", "runs", "0006", verbosity=0)
+call("migrate", "runs", "0007", verbosity=0)
 with connection.cursor() as cursor:
     row = "('openai', 'https://models.example/v1', 'sk-1234567890', 'some-model')"
     cursor.execute(f"INSERT INTO runs_connection (kind, base_url, api_key, model) VALUES {row}")
 connection.close()
-call("migrate", "runs", "0007", verbosity=0)
+call("migrate", "runs", "0008", verbosity=0)
 """
 
 
