@@ -88,7 +88,7 @@ def full(ground: Ground) -> Iterator[None]:
     assert ground.site.web
     found = subprocess.run(["pgrep", "-g", str(ground.site.web.pid)], capture_output=True, text=True).stdout
     before = [(int(pid), resource.prlimit(int(pid), resource.RLIMIT_FSIZE)) for pid in found.split()]
-    assert len(before) >= 2
+    assert before
     for pid, (_, hard) in before:
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (0, hard))
     try:

@@ -140,7 +140,7 @@ def _past_journal(con: Reading, ask: Callable[[], Found]) -> Found:
         try:
             return ask()
         except sqlite3.OperationalError as problem:
-            if not problem.sqlite_errorname.startswith("SQLITE_READONLY"):
+            if not problem.sqlite_errorname.startswith("SQLITE_READONLY_"):  # without "_": an attempt to write
                 raise
             seen.add(stamp(f"{con.path}-journal"))
             may_not = not _rolled_back(con.path)

@@ -113,6 +113,7 @@ class Processes:
     parent: int = field(default_factory=os.getppid)
     signalled_at: float = 0.0
     answered: threading.Event = field(default_factory=threading.Event)
+    over: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
         self.address: tuple[str, int] = self.listening.getsockname()[:2]
@@ -134,6 +135,7 @@ class Processes:
             self.listening.close()  # nobody is to wait for a server that will not come
             return self._end() or (1 if problem else 0)
         finally:
+            self.over.set()
             self.server.sweep()
             self.worker.sweep()
 
@@ -160,9 +162,11 @@ class Processes:
 
     def _seek_answer(self) -> None:
         """In a thread of its own: a request that waits for a server holds nothing up."""
-        while not self._answers():
+        while not self.over.is_set():
+            if self._answers():
+                self.answered.set()
+                return
             time.sleep(TICK_SECONDS)
-        self.answered.set()
 
     def _answers(self) -> bool:
         connection = http.client.HTTPConnection(*self.address, timeout=ANSWER_SECONDS)
