@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import NamedTuple
 
 from .paths import is_absolute
@@ -42,7 +43,8 @@ _SCRIPT = re.compile(r"-\w*[ef]|--(?:expression|file)(?:=.*)?", re.DOTALL)  # of
 _IN_PLACE = re.compile(r"-[nErsuz]*i|--in-place")
 _DEEPEST = 3  # shells inside shells
 _MOST_TURNS = 50  # of a loop
-_MOST_NAMES, _LONGEST = 4, 4_096  # variables in a word, and characters of what they make of it
+_MOST_TOKENS = 10_000  # of a script, the first; nobody types that many
+_MOST_NAMES, _LONGEST = 4, 4_096  # variables in a word, and characters of what they make of it, and of a directory
 
 _TOKEN = re.compile(
     r"""(?P<blank>(?:[^\S\n]|\\\r?\n)++|\#[^\n]*+)
@@ -178,7 +180,8 @@ class _Running:
     def _behind(self, path: str) -> str | None:
         if is_absolute(path) or self.directory == "":
             return path
-        return None if self.directory is None else f"{self.directory}/{path}"
+        known = self.directory is not None and len(self.directory) <= _LONGEST
+        return f"{self.directory}/{path}" if known else None
 
 
 def _without_prefix(words: list[_Word]) -> list[_Word]:
@@ -237,7 +240,7 @@ def _takes_value(option: str, valued: Sequence[str]) -> bool:
 def _pipelines(script: str) -> Iterator[list[_Command]]:
     """The commands of a script, those joined by "|" together."""
     pipeline, awaited = [_Command()], ""
-    for kind, token in _tokens(script):
+    for kind, token in islice(_tokens(script), _MOST_TOKENS):
         if kind == "stop":
             if pipeline != _NOTHING:
                 yield pipeline

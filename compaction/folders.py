@@ -11,6 +11,7 @@ MORE = "(and "  # begins what says how many lines or names there is no room for
 MOST = 4  # folders
 LEAST = 3  # files of a folder that is named once for all
 _SHALLOWEST = 3  # parts of a path: a folder above says little, as in "/home/me"
+_DEEPEST = 40  # and the most that are looked at
 _LIST = re.compile(rf"^((?:- )?[\w ]{{1,40}}{BELOW}(/[^\s:]+): )([^\n]+)$", re.MULTILINE)
 
 
@@ -29,7 +30,8 @@ def _shared_folder(paths: Iterable[str]) -> str:
     below: Tally[str] = Tally()
     for path in paths:
         parts = path.split("/")[:-1] if path.startswith("/") and " " not in path else []
-        below.update("/".join(parts[:depth]) for depth in range(_SHALLOWEST, len(parts) + 1) if parts[depth - 1])
+        depths = range(_SHALLOWEST, min(len(parts), _DEEPEST) + 1)
+        below.update("/".join(parts[:depth]) for depth in depths if parts[depth - 1])
     saved = {folder: (n - 1) * len(folder) for folder, n in below.items() if n >= LEAST}
     return max(saved, key=lambda folder: (saved[folder], folder), default="")
 

@@ -11,8 +11,9 @@ from collections import Counter as Tally
 from collections.abc import Container, Iterable, Iterator, Sequence
 
 from .messages import Call
-from .names import WORD_BREAKS, Kind, Name, measures, names_of
+from .names import LONGEST_NAME, WORD_BREAKS, Kind, Name, measures, names_of
 
+DEEPEST = 40  # last parts of a path that are looked at: a path of a thousand is none, and its ends would be a million
 FROM_ONE = {"path": 16}  # names of a kind that one output brings, unless they are met elsewhere, too
 FROM_ONE_OTHERS = 40
 _TREES = re.compile(
@@ -110,7 +111,7 @@ def _words(texts: list[str]) -> Iterable[dict[str, None]]:
 def ends_of(path: str) -> Iterator[str]:
     """The last parts of a path, each of which may stand for it elsewhere."""
     parts = path.split(":")[0].strip("/").split("/")
-    return ("/".join(parts[at:]) for at in range(1, len(parts)))
+    return ("/".join(parts[at:]) for at in range(max(1, len(parts) - DEEPEST), len(parts)))
 
 
 def parts_of(name: str) -> list[str]:
@@ -119,13 +120,13 @@ def parts_of(name: str) -> list[str]:
     if before and number.isdecimal():
         return [number]
     is_dotted = name[:1].isalpha() and "/" not in name
-    return [name[:at] for at, letter in enumerate(name) if letter == "."] if is_dotted else []
+    return [name[:at] for at, letter in enumerate(name[:LONGEST_NAME]) if letter == "."] if is_dotted else []
 
 
 def folders_of(path: str) -> Iterator[str]:
     """The folder of a path, as it may stand elsewhere: whole, or below any folder above it."""
     parts = path.strip("/").split("/")[:-1]
-    return ("/".join(parts[at:]) for at in range(len(parts)))
+    return ("/".join(parts[at:]) for at in range(max(0, len(parts) - DEEPEST), len(parts)))
 
 
 def in_turn(paths: list[str], files: dict[str, str]) -> list[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import lru_cache
+from operator import itemgetter
 
 from . import eastern
 from .eastern import CJK
@@ -157,12 +158,13 @@ class Phrases:
     def words(self, dates: Sequence[tuple[int, int]]) -> None:
         """What stands inside words; of a date and time found already, nothing."""
         text = self.text
+        reach = {at: end for start, end in sorted(dates, key=itemgetter(1)) for at in range(start, end)}
         for match in _WORD.finditer(text):
             at = match.start()
             for kind, name in names_of(match[0]):
                 at = text.find(name, at, match.end())
                 small = kind in ("id", "number", "date")
-                inside = any(a <= at < b and (small or at + len(name) <= b) for a, b in dates)
+                inside = at in reach and (small or at + len(name) <= reach[at])
                 tag = text.startswith("<", at - 1) and kind != "url" and "@" not in name
                 if at >= 0 and not inside and not tag:
                     self.take(kind, at, at + len(name))

@@ -18,7 +18,7 @@ from .letters import is_no_answer
 from .lines import clip
 
 _LOOKED_AT = 2_000  # characters at either end of a message
-_MARKER = re.compile(r"#{2,}[A-Z_]{3,20}#{2,}|\[(?:END|STOP|DONE)\]|<(?:end|stop)/?>")
+_MARKER = re.compile(r"(?<!#)#{2,}[A-Z_]{3,20}#{2,}|\[(?:END|STOP|DONE)\]|<(?:end|stop)/?>")
 # How outputs and notices begin: SWE-agent, OpenHands, Claude Code.
 _OBSERVED = (
     *("[File: ", "Your proposed edit has introduced", "Your command ran successfully", "OBSERVATION:", "Observation:"),
@@ -36,8 +36,6 @@ _OBSERVED = (
 _PROMPT = re.compile(r"(?:\(Open file: [^\n]*\)\s*\(Current directory: [^\n]*\)\s*)?(?:bash-\$|\$|root@\S+[#$])\s*\Z")
 _STATE = re.compile(r"\(Open file: [^\n]*\)\s*\(Current directory: [^\n]*\)")
 _NUMBERED = re.compile(r"\s*\d+\s*(?:[:|→]|\t)")
-_COMMAND = re.compile(r"<command-name>\s*(.*?)\s*</command-name>", re.DOTALL)
-_COMMAND_ARGUMENTS = re.compile(r"<command-args>(.*?)</command-args>", re.DOTALL)
 _POLITE = re.compile(
     r"(?i)^(?:thank\w*|thx|many thanks|cheers|great|perfect|awesome|excellent|wonderful|fantastic|brilliant"
     r"|lovely|cool|super"
@@ -132,10 +130,16 @@ def is_output(text: str, first: bool = False) -> bool:
 
 def plain(text: str) -> str:
     """The message without markers of a test bench; a typed command of Claude Code as it was typed."""
-    if text.lstrip().startswith("<command-") and (name := _COMMAND.search(text)):
-        arguments = _COMMAND_ARGUMENTS.search(text)
-        return f"{name[1]} {arguments[1].strip() if arguments else ''}".strip()
+    if text.lstrip().startswith("<command-") and (name := _tagged(text, "command-name")) is not None:
+        return f"{name} {_tagged(text, 'command-args') or ''}".strip()
     return _MARKER.sub("", text).strip() if "#" in text or "[" in text or "<" in text else text.strip()
+
+
+def _tagged(text: str, tag: str) -> str | None:
+    """What stands between a tag and its end. Not by an expression: that would look for the end from each tag anew."""
+    _, _, behind = text.partition(f"<{tag}>")
+    inner, end, _ = behind.partition(f"</{tag}>")
+    return inner.strip() if end else None
 
 
 def is_closing(text: str) -> bool:

@@ -147,6 +147,12 @@ def test_a_list_is_a_command_without_a_shell(command: list[str], expected: list[
     assert paths(command) == expected
 
 
+def test_a_directory_longer_than_any_is_not_put_before_ten_thousand_names() -> None:
+    command = f"cd {'x' * 50_000}; cat{' a' * 20_000}; cd /srv; cat b"
+    assert sum(len(shown.path) for shown in files_shown(command)) < 100_000
+    assert paths(f"cd {'x/' * 2_000}; cat a; cd /srv; cat b")[1:] == ["/srv/b"]
+
+
 def test_the_name_as_typed_is_kept() -> None:
     assert files_shown("cd memory && cat './a.md'") == [("./a.md", "memory/./a.md")]
 

@@ -13,7 +13,7 @@ __all__ = ["as_text", "clean", "json_value", "line", "pretty", "prose", "visible
 
 _MARKERS = re.compile(
     r"^\s{0,3}(?:#{1,6}\s+|>\s?|[-*+]\s+(?:\[[ xX]\]\s+)?|-{3,}\s*$)"  # headings, quotes, lists, rules
-    r"|#{2,}[A-Z_]{2,30}#{2,}"  # ###STOP###, by which a simulated user ends its talk
+    r"|(?<!#)#{2,}[A-Z_]{2,30}#{2,}"  # ###STOP###, by which a simulated user ends its talk
     r"|(?<=\s)[-*+] \[[ xX]\] "  # a task in a text that was folded into one line
     r"|`{3,}[\w+-]{0,30}|`+|\*\*(?=\S)|(?<=\S)\*\*",
     re.M,

@@ -14,6 +14,7 @@ from .codec import StoredMessage, message_of
 
 REMEMBERED = 200_000  # texts; about 30 MB of hashes and numbers
 SHORT = 64  # characters; counting a shorter text costs less than hashing it
+LONGEST_NAME = 200  # characters of a model's name that are looked at: it is compared with those of all models
 USUAL_WINDOW = 200_000  # tokens, for models nobody has heard of
 
 _counted: dict[tuple[str, bytes], int] = {}
@@ -45,7 +46,7 @@ def row_tokens(row: StoredMessage, count: compaction.Counter) -> int:
 @lru_cache(maxsize=256)
 def context_window(model: str) -> int:
     """Tokens a model can take, from the price list of public models; 200,000 for one it does not know."""
-    name = model.rpartition("/")[2].lower()
+    name = model[-LONGEST_NAME:].rpartition("/")[2].lower()
     known = {
         entry.id: entry.context_window
         for provider in genai_prices.data.providers
