@@ -113,7 +113,7 @@ ELSEWHERE = {
     "opens a store or a file by its name": """
         viewer.exports.making.export viewer.exports.source.plan viewer.runs.context_files.read_context_file
         viewer.runs.workspaces.workspace_of viewer.store.postgres viewer.store.schema_postgres.create
-        viewer.store.stores.get_store""",
+        viewer.store.sqlite viewer.store.stores.get_store""",
     "talks to a model's server": """
         viewer.runs.summarizers.anthropic.pieces viewer.runs.summarizers.openai.pieces
         viewer.runs.summarizers.failures.of viewer.runs.summarizers.exchange.Exchange""",
@@ -122,7 +122,7 @@ ELSEWHERE = {
         compaction.apply.Result.tokens_after
         compaction.apply.Rewrites compaction.boundaries.by_tokens compaction.mask.MaskPlan compaction.mask.apply
         compaction.digest.fold compaction.digest.Fold.take compaction.left.Left.below
-        viewer.api.Api viewer.api.cursors.read viewer.api.errors.problem viewer.bad_requests
+        viewer.api.Api viewer.api.cursors.read viewer.api.errors.problem viewer.apps viewer.bad_requests
         viewer.exports.making.download viewer.pages.blocks.by_template viewer.pages.kept.by_template
         viewer.pages.shelf.Shelf
         viewer.pages.report.named_lost viewer.pages.timeline.apart viewer.runs.candidate viewer.runs.losses
