@@ -1,4 +1,4 @@
-# make run | check | test | lint | bench. Each makes .venv and installs what it needs first; nothing else is touched.
+# make run | check | test | lint | bench | fuzz. Each makes .venv and installs what it needs first; nothing else is touched.
 
 PYTHON ?= python3
 VENV := .venv
@@ -7,7 +7,7 @@ PIP := $(PY) -m pip --disable-pip-version-check -qq
 CHROMIUM := chromium chromium-browser google-chrome
 
 .DEFAULT_GOAL := help
-.PHONY: help run check test lint bench chromium
+.PHONY: help run check test lint bench fuzz chromium
 
 help:
 	@echo 'make run     everything, then serve on http://127.0.0.1:8000 (HOST and PORT change that); prints a sign-in link'
@@ -15,6 +15,7 @@ help:
 	@echo 'make test    all tests; installs Chromium first where that needs nobody'
 	@echo 'make lint    ruff, mypy, layering rules, missing migrations'
 	@echo 'make bench   how long the slow things take'
+	@echo 'make fuzz    random calls of the whole API (schemathesis); minutes'
 
 # `exec`, so that a signal to the site is not first a signal to a shell; --with-parent, so that it ends with make.
 run: $(VENV)/.installed
@@ -43,6 +44,9 @@ lint: $(VENV)/.tests-installed
 bench: $(VENV)/.tests-installed
 	@$(PY) -m tests.bench
 
+fuzz: $(VENV)/.fuzz-installed
+	@$(PY) -m tests.fuzz $(EXAMPLES)
+
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
 	  { echo 'Palimpsest needs Python 3.11 or newer as "$(PYTHON)": install it, or name another with make PYTHON=python3.12' >&2; exit 1; }
@@ -58,6 +62,10 @@ $(VENV)/.tests-installed: requirements.txt tests/requirements.txt | $(VENV)/bin/
 	@echo 'Installing packages for the tests into $(VENV) ...'
 	@$(PIP) install -r tests/requirements.txt
 	@touch $@ $(VENV)/.installed
+
+$(VENV)/.fuzz-installed: $(VENV)/.tests-installed
+	@$(PIP) install schemathesis==4.32.5
+	@touch $@
 
 chromium:
 	@for name in $(CHROMIUM); do command -v $$name >/dev/null && exit 0; done; \

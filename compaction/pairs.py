@@ -59,11 +59,13 @@ class Loose(NamedTuple):
     """What does not pair up.
 
     `calls` maps a row's position to the positions of its unanswered calls, `results` to those of its orphan results.
-    The calls of the last group are not among them if nothing but results follows: they may still be running.
+    The calls of the last group are not among them if nothing but results follows: they may still be running. `running`
+    is the position of that group, None if all its calls are answered.
     """
 
     calls: dict[int, list[int]]
     results: dict[int, list[int]]
+    running: int | None
 
 
 def goes_on(rows: Sequence[Message], at: int) -> bool:
@@ -83,10 +85,13 @@ def loose_ends(rows: Sequence[Message]) -> Loose:
         if not answers(row) and not goes_on(rows, at):
             last = at
     unanswered: dict[int, list[int]] = {}
+    running = None
     for at, position in open_calls.waiting:
         if at < last:
             unanswered.setdefault(at, []).append(position)
-    return Loose(unanswered, orphans)
+        else:
+            running = last
+    return Loose(unanswered, orphans, running)
 
 
 def stray_results(rows: Iterable[Message]) -> Ids:

@@ -101,6 +101,26 @@ def test_wrong_value_ends_a_command_with_one_line() -> None:
     assert done.stdout == ""
 
 
+@pytest.mark.parametrize("command", [["signin"], ["token", "create", "a tool"]], ids="".join)
+def test_an_own_database_that_is_away_ends_a_command_with_one_line(tmp_path: Path, command: list[str]) -> None:
+    done = subprocess.run(
+        [sys.executable, "manage.py", *command],
+        cwd=ROOT,
+        env={
+            **os.environ,
+            "PALIMPSEST_DATA_DIR": str(tmp_path),
+            "PALIMPSEST_DATABASE_URL": "postgres://127.0.0.1:1/away",
+        },
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("Palimpsest's own database cannot be used just now: its server cannot be reached.")
+    assert done.stderr.count("\n") == 1
+    assert done.stdout == ""
+
+
 def test_defaults(environment: pytest.MonkeyPatch, tmp_path: Path) -> None:
     environment.delenv("HERMES_HOME")
     environment.setenv("HOME", str(tmp_path))

@@ -123,6 +123,8 @@ def test_refusals(desk: Desk, tool: Tool, settings: Settings) -> None:
     assert refused("POST", f"{path}/plan", {"keep_last": 5000}) == (409, "nothing_to_compact")
     assert refused("POST", f"{path}/runs", {"keep_last": 5000}) == (409, "nothing_to_compact")
     assert refused("POST", f"{path}/runs", {"summarizer": "oracle"}) == (422, "unknown_choice")
+    assert refused("POST", f"{path}/runs", {"summarizer": "openai"}) == (409, "model_not_set_up")
+    assert refused("POST", f"{path}/plan", {"summarizer": "openai"}) == (409, "model_not_set_up")
     assert refused("POST", f"{path}/runs", {"keep_last": 0}) == (422, "invalid")
     assert refused("POST", "/stores/hermes/sessions/nobody/runs") == (404, "not_found")
     assert refused("POST", "/stores/nowhere/sessions/nobody/runs") == (404, "not_found")

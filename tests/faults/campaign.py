@@ -20,7 +20,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from tests.interop.hermes import Hermes, environment
-from tests.interop.stories import NOBODY, REQUIREMENTS, as_schema_21
+from tests.interop.stories import NOBODY, REQUIREMENTS, Outcome, as_schema_21, keep
 from tests.interop.told import Fault
 
 from . import ledger
@@ -31,10 +31,10 @@ STEPS = 6
 
 
 class Campaign:
-    """Rounds on one site; `faults` are those found so far, by seed."""
+    """Rounds on one site; `faults` are those found so far, by seed. Their sessions go into the directory `kept`."""
 
-    def __init__(self, live: Live, scratch: Path) -> None:
-        self.live, self.scratch = live, scratch
+    def __init__(self, live: Live, scratch: Path, schema: int, kept: Path | None) -> None:
+        self.live, self.scratch, self.schema, self.kept = live, scratch, schema, kept
         self.faults: dict[int, list[Fault]] = {}
         self.counts: Counter[str] = Counter()
 
@@ -43,9 +43,12 @@ class Campaign:
         found = story.tell_all(steps)
         if found:
             self.faults[seed] = found
+            if self.kept is not None:
+                keep(self.kept, Outcome(story, found), self.schema)
         self.counts += story.counts
         self.counts.update({f"refused: {why}": count for why, count in story.refusals.items()})
         self.counts["steps"] += len(story.told)
+        self.counts.update(f"step: {step}" for _, step in story.told)
         self.counts["messages"] += len(story.ledger.said)
         until(self._is_free, self.live.site.logs)
 
@@ -64,7 +67,9 @@ class Campaign:
 
 
 @contextmanager
-def campaign(place: Path, schema: int, journal: str, database: str = "") -> Iterator[Campaign]:
+def campaign(
+    place: Path, schema: int, journal: str, database: str = "", kept: Path | None = None
+) -> Iterator[Campaign]:
     """A site with a store that Hermes of this schema made, in a fresh directory; `database` is PostgreSQL's address."""
     path, homes = place / "state.db", iter(range(1_000_000))
 
@@ -80,7 +85,7 @@ def campaign(place: Path, schema: int, journal: str, database: str = "") -> Iter
     ledger.query(path, f"PRAGMA journal_mode = {journal}")
     live = Live(Site(place, {STORE: path}, database), path, start)
     try:
-        yield Campaign(live, place)
+        yield Campaign(live, place, schema, kept)
     finally:
         live.end()
 
@@ -97,11 +102,12 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--schema", type=int, choices=sorted(REQUIREMENTS), default=31)
     parser.add_argument("--journal", choices=("wal", "delete"), default="wal")
     parser.add_argument("--own", default="", help="postgres://... for the site's own database")
+    parser.add_argument("--keep", type=Path, help="a directory for stories with faults")
     options = parser.parse_args(arguments)
     started = time.monotonic()
     with (
         tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as home,
-        campaign(Path(home), options.schema, options.journal, options.own) as made,
+        campaign(Path(home), options.schema, options.journal, options.own, options.keep) as made,
     ):
         for number in range(options.rounds):
             seed = options.seed + number

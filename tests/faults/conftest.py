@@ -102,7 +102,8 @@ def ground(
 ) -> Ground:
     """A site with a server, and with whatever workers the test before left."""
     if own_database not in grounds:
-        address = _fresh_database(request.getfixturevalue("postgres")) if own_database == "postgres" else ""
+        postgres = own_database == "postgres"
+        address = fresh_database(request.getfixturevalue("postgres"), "faults") if postgres else ""
         place = tmp_path_factory.mktemp("site")
         files = {name: Path(shutil.copyfile(path, place / path.name)) for name, (path, _) in originals.items()}
         ledger.query(files["rollback"], "PRAGMA journal_mode = delete")  # as of real stores of schema 31
@@ -115,7 +116,8 @@ def ground(
     return ground
 
 
-def _fresh_database(server: str) -> str:
+def fresh_database(server: str, name: str) -> str:
+    """The address of a new database of this PostgreSQL server."""
     with psycopg.connect(server, autocommit=True) as connection:
-        connection.execute("CREATE DATABASE faults")
-    return server.replace("/postgres?", "/faults?")
+        connection.execute(f"CREATE DATABASE {name}".encode())
+    return server.replace("/postgres?", f"/{name}?")

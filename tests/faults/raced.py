@@ -21,7 +21,7 @@ from urllib.request import HTTPCookieProcessor, OpenerDirector, build_opener
 from tests.interop.hermes import Hermes, HermesError
 from tests.interop.story import Compacted, Step, Story
 from tests.interop.told import Fault, Row, broken_pairs, carried, history_faults, row_of, undo_faults
-from viewer.store.known import KnownBlock
+from viewer.store.known import KnownBlock, Undone
 
 from .site import NOT_REACHED, PATIENCE, Site, until
 
@@ -192,15 +192,19 @@ class Raced(Story):
         self._wait()
         expected, answers = self._expected(made), list[int]()
         self.wanted, self.undone = [row.id for row in expected], made.handoff_id
+        before = [row.id for row in self.rows(live=True)]
         pressed = threading.Thread(target=self._press, args=(made.handoff_id, answers))
         pressed.start()
         if self.random.random() < 0.3:
             self._killing(0.2)
         pressed.join()
         self.live.up()
-        if any(row.id == made.handoff_id for row in self.rows(live=True)):
+        after = [row.id for row in self.rows(live=True)]
+        if after == before:
             return self._refused(made, f"status {answers[0]}" if answers else "the server was killed")
-        until(lambda: self._is_noted(made.handoff_id) or not answers, "a note of the undo")
+        if answers and answers[0] >= 400:
+            return [Fault("changed although refused", f"status {answers[0]}: {sorted({*before} ^ {*after})[:9]}")]
+        until(lambda: self._is_noted(made) or not answers, "a note of the undo")
         made.undone = True
         self.ledger.back -= self._summarised_again()
         self.counts[f"undone ({made.by})"] += 1
@@ -214,9 +218,12 @@ class Raced(Story):
         except (*NOT_REACHED, OSError):
             pass
 
-    def _is_noted(self, handoff_id: int) -> bool:
-        noted = self.live.site.rows(f"SELECT block_ids FROM runs_takenback WHERE handoff_id = {handoff_id}")
-        self.ledger.undone.update(row_id for (block,) in noted for row_id in _list(block))
+    def _is_noted(self, made: Compacted) -> bool:
+        asked = f"SELECT block_ids, taken_back_ids FROM runs_takenback WHERE handoff_id = {made.handoff_id}"
+        noted = self.live.site.rows(asked)
+        for block, taken_back in noted:
+            made.noted = Undone(_list(block), _list(taken_back))
+            self.ledger.undone.update(made.noted.block)
         return bool(noted)
 
     def branch(self) -> list[Fault]:
@@ -256,11 +263,13 @@ class Raced(Story):
             cursor = page["next"]
 
     def tell_all(self, steps: int) -> list[Fault]:
-        """The whole story; the agent's refusals are no faults."""
+        """The whole story."""
         try:
             return self.tell(self.plan(steps))
         except HermesError as refused:
             return [Fault("Hermes failed", str(refused)[:300])]
+        except AssertionError as failed:
+            return [Fault("stuck", str(failed)[:3000])]
 
 
 def _list(stored: Any) -> list[int]:

@@ -7,14 +7,19 @@ from pathlib import Path
 import pytest
 
 from .campaign import campaign
+from .conftest import fresh_database
 
-ROUNDS = {(31, "delete"): 6, (22, "wal"): 4}
 
-
-@pytest.mark.parametrize(("schema", "journal"), ROUNDS, ids=lambda value: str(value))
-def test_nothing_is_lost_doubled_hidden_or_orphaned(tmp_path: Path, schema: int, journal: str) -> None:
-    with campaign(tmp_path, schema, journal) as made:
-        for seed in range(ROUNDS[schema, journal]):
+@pytest.mark.parametrize(
+    ("schema", "journal", "own", "rounds"),
+    [(31, "delete", "sqlite", 10), (31, "wal", "postgres", 6), (22, "wal", "sqlite", 8), (21, "wal", "sqlite", 6)],
+)
+def test_nothing_is_lost_doubled_hidden_or_orphaned(
+    tmp_path: Path, request: pytest.FixtureRequest, schema: int, journal: str, own: str, rounds: int
+) -> None:
+    address = fresh_database(request.getfixturevalue("postgres"), "campaign") if own == "postgres" else ""
+    with campaign(tmp_path, schema, journal, address) as made:
+        for seed in range(rounds):
             made.round(seed, steps=4)
         made.check_sound()
     assert made.faults == {}

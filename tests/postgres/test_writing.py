@@ -141,7 +141,7 @@ def test_the_rest_of_what_is_written(twins: tuple[Store, Store]) -> None:
             creating.create(store, now=NOW, title="Made")
         with pytest.raises(StoreError, match="already named"):
             writing.rename(store, made, "Another title")
-        branch = branching.branch(store, "s", None, now=NOW)
+        branch = branching.branch(store, "s", [1, 2, 40], now=NOW)
         planned, commit = split(store)
         ids = {made: "made", branch: "branch", commit.new_session_id: "part"}
         rows = all_rows(store)
@@ -375,7 +375,7 @@ def test_a_foreign_trigger_leaves_nothing_written(twins: tuple[Store, Store], ac
     for write_it in (
         lambda: appending.append(store, "s", said, now=NOW),
         lambda: creating.create(store, now=NOW, messages=said),
-        lambda: branching.branch(store, "s", None, now=NOW),
+        lambda: branching.branch(store, "s", [1, 2, 40], now=NOW),
     ):
         with pytest.raises(WriteDisturbed, match="Nothing was written"):
             write_it()

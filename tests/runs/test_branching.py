@@ -201,6 +201,49 @@ def test_a_session_without_messages_and_a_store_that_cannot_be_written(desk: Des
     refused(desk, None, StoreReadOnly, "branch of another")
 
 
+CALL = json.dumps(
+    [{"id": f"call_{n}", "type": "function", "function": {"name": "look", "arguments": "{}"}} for n in "ab"]
+)
+
+
+def said_in_a_turn(desk: Desk, role: str, **columns: str) -> None:
+    """The agent writes a row while its turn runs."""
+    names = ", ".join(["session_id", "role", "timestamp", *columns])
+    marks = ", ".join("?" * len(columns))
+    values = f"?, ?, unixepoch() + 0.5, {marks}"
+    desk.rows(f"INSERT INTO messages ({names}) VALUES ({values})", desk.session_id, role, *columns.values())
+
+
+def test_calls_that_wait_for_a_result_stay_where_the_turn_runs(desk: Desk) -> None:
+    desk.append("Look it up, please.")
+    before = context(desk, desk.session_id)
+    said_in_a_turn(desk, "assistant", content="", tool_calls=CALL)
+    checked(desk, None, before)
+    assert (
+        "waits for its result: the newest message is left out"
+        in branching.outlook(desk.store, desk.session_id, None).warning
+    )
+    said_in_a_turn(desk, "tool", content="42", tool_call_id="call_b", tool_name="look")
+    checked(desk, None, before)
+    assert "the 2 newest messages are left out" in branching.outlook(desk.store, desk.session_id, None).warning
+    said_in_a_turn(desk, "tool", content="43", tool_call_id="call_a", tool_name="look")
+    checked(desk, None, context(desk, desk.session_id))
+    assert "left out" not in branching.outlook(desk.store, desk.session_id, None).warning
+
+
+def test_a_call_left_behind_in_the_middle_comes_along(desk: Desk) -> None:
+    """The agent itself mends what it sends of these."""
+    said_in_a_turn(desk, "assistant", content="", tool_calls=CALL)
+    desk.append("Never mind.")
+    checked(desk, None, context(desk, desk.session_id))
+
+
+def test_nothing_but_a_call_that_waits_is_nothing_to_branch_from(desk: Desk) -> None:
+    desk.rows("UPDATE messages SET active = 0 WHERE session_id = ?", desk.session_id)
+    said_in_a_turn(desk, "assistant", content="", tool_calls=CALL)
+    refused(desk, None, NotBranchable, "no message in context that a branch can begin with")
+
+
 # -- the command -------------------------------------------------------------------------------------------------------
 
 

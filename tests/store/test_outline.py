@@ -177,6 +177,7 @@ def test_our_own_compaction_leaves_nothing_open() -> None:
         {"handoff": "merged", "handoff_key": "k"},
         {"state": "under"},
         {"state": "out"},
+        {"of_compaction": True},
         {"time": 0.0},
         {"time": 1001.0},
     ],

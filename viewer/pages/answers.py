@@ -19,6 +19,7 @@ from viewer.store.errors import StoreError
 
 from . import formats
 from .addresses import Place
+from .opened import now_without_boundary
 
 P = ParamSpec("P")
 View = Callable[Concatenate[HttpRequest, P], HttpResponse]
@@ -91,7 +92,7 @@ def refused(
     said = Refusal(refusal.code, refusal.message, kept, back)
     if isinstance(refusal, AlreadyUndone):
         place = Place(refusal.store, refusal.session_id)
-        reading = place.message(refusal.cut_id) if refusal.cut_id else place.view()
+        reading = now_without_boundary(place, refusal.cut_id)
         said = replace(said, back=(reading, "Back to the session"), sentence=_undone(refusal))
         if is_fragment(request) and on_page_of(request, place):
             return page(request, "session/_undone.html", Undone(reading, said.sentence))

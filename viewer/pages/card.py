@@ -39,7 +39,7 @@ QUIET_SECONDS = 120  # without a heartbeat before the card says that no worker s
 # Failures that another model, address, key or context window may mend.
 SET_UP = frozenset({
     "unknown_choice", "summary_window_too_small", "model_bad_answer", "model_no_credit",
-    "model_not_found", "model_only_thought", "model_redirected", "model_refused_request",
+    "model_not_found", "model_not_set_up", "model_only_thought", "model_redirected", "model_refused_request",
     "model_unauthorized", "model_unreachable", "model_window",
 })  # fmt: skip
 

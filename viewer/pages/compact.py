@@ -31,6 +31,7 @@ from .answers import is_fragment, page, refused, shows_refusals
 from .card import RunCard, matters, run_card
 from .masking import masks, session_for
 from .rules import ShownRules, found_rules
+from .shelf import Shelf, digest
 from .texts import line
 
 FOCUS_LIMIT = 500  # characters
@@ -238,7 +239,7 @@ def shown_plan(draft: Draft, masking: bool) -> PlanShown:
         after=formats.number(plan.tokens_after_estimate, "tokens"),
         after_label="After, about (tokens)" if isinstance(plan, mask.MaskPlan) else "After, at most (tokens)",
         reasons=plan.reasons,
-        stakes=_stakes(plan),
+        stakes=_STAKES.get(_stakes_key(draft), lambda: _stakes(plan)),
         busy=_busy(draft),
         quiet=QUIET if draft.sees_turns else QUIET_BUT_BLIND,
         slow=planning.slow_sentence(draft.lock_seconds),
@@ -250,6 +251,15 @@ def shown_plan(draft: Draft, masking: bool) -> PlanShown:
         turn=draft.lease is not None,
         rules=None if isinstance(plan, mask.MaskPlan) else found_rules(draft.rules, masking=masking),
     )
+
+
+_STAKES: Shelf[str] = Shelf(len, limit=1_000_000)  # finding every detail takes longer than the rest of a plan
+
+
+def _stakes_key(draft: Draft) -> bytes:
+    """What the stakes of a draft depend on: rows as a commit would expect them, and which of them stay."""
+    made_on = draft.made_on
+    return digest([made_on.session_id, made_on.file, made_on.rows, draft.ids, draft.middle_ids, draft.lifted_ids])
 
 
 def _stakes(plan: compaction.Plan) -> str:

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from viewer.catalog import histories
 from viewer.runs.models import Audit
 from viewer.store import counting
+from viewer.store.errors import StoreError
 from viewer.store.outline import Outline
 from viewer.store.sessions import Session, get_session
-from viewer.store.stores import Reader
+from viewer.store.stores import Reader, get_store, open_store
 
 from .addresses import Place
 from .masking import masked_session
@@ -43,3 +44,20 @@ def opened(reader: Reader, session_id: str, *, masking: bool = False) -> Opened:
         outline = histories.count_few(reader, session, outline.live_ids)
     shown = masked_session(session) if masking else session
     return Opened(reader, shown, outline, Place(reader.store.name, session.id), masking)
+
+
+def without_boundary(outline: Outline, place: Place, cut_id: int | None) -> str:
+    """Where a reader goes on whose boundary was undone: the message before which it stood, or the session where that
+    message is not shown any more.
+    """
+    found = None if cut_id is None else outline.message_of(cut_id)
+    return place.view() if found is None else place.message(found)
+
+
+def now_without_boundary(place: Place, cut_id: int | None) -> str:
+    """The same of a session that is not read just now; the session where it cannot be."""
+    try:
+        with open_store(get_store(place.store)) as reader:
+            return without_boundary(histories.outline(reader, get_session(reader, place.session)), place, cut_id)
+    except StoreError:
+        return place.view()

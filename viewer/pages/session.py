@@ -22,7 +22,7 @@ from .audits import Card, audited, card
 from .contents import Contents, contents
 from .header import Header, header
 from .masking import masks
-from .opened import Opened, opened
+from .opened import Opened, opened, without_boundary
 from .stretch import WINDOW, Stretch, read_stretch, whole_groups
 
 
@@ -58,9 +58,8 @@ def session(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
         if newest != session_id:
             return redirect(_elsewhere(Place(store, newest), wanted))
         found = audited(opened(reader, session_id, masking=masking))
-        moved = _canonical(found, wanted.around)
-        if moved is not None and moved != wanted.around:
-            return redirect(found.place.message(moved))
+        if moved := _moved(found, wanted.around):
+            return redirect(moved)
         window = _window(found.outline, wanted)
         stretch = read_stretch(found, window, wanted.around, masking=masking)
         if is_fragment(request) and (wanted.before or wanted.after):
@@ -97,20 +96,20 @@ def _newest(outline: Outline, window: Window, place: Place) -> str:
 # -- windows ---------------------------------------------------------------------------------------------------------
 
 
-def _canonical(opened: Opened, around: int | None) -> int | None:
-    """The message a row id belongs to: any of its rows leads to it. Handoffs stay what they are, while they stand."""
-    outline = opened.outline
+def _moved(opened: Opened, around: int | None) -> str:
+    """The address of the message a row belongs to, as any of its rows leads to it; "" where the row is what the message
+    is called by, or a handoff that stands. Raises NotFound.
+    """
+    outline, place = opened.outline, opened.place
     if around is None or outline.cut_at(around) is not None:
-        return around
+        return ""
     found = outline.message_of(around)
-    undone = life.not_there(opened.place.store, opened.place.session, around) if found is None else None
-    if isinstance(undone, AlreadyUndone) and undone.cut_id:
-        found = outline.message_of(undone.cut_id)
-    if found is None:
-        raise NotFound(
-            f"Message {around} is not shown in this session's History: it was taken back, or never part of it."
-        )
-    return found
+    if found is not None:
+        return "" if found == around else place.message(found)
+    undone = life.not_there(place.store, place.session, around)
+    if isinstance(undone, AlreadyUndone):
+        return without_boundary(outline, place, undone.cut_id)
+    raise NotFound(f"Message {around} is not shown in this session's History: it was taken back, or never part of it.")
 
 
 def _window(outline: Outline, wanted: Wanted) -> Window:

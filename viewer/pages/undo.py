@@ -13,14 +13,14 @@ from django_htmx.http import HttpResponseClientRedirect
 from viewer.runs import life
 from viewer.runs.undoing import UndoOutlook
 from viewer.store.sessions import get_session
-from viewer.store.stores import Store, get_store, open_store
+from viewer.store.stores import get_store, open_store
 
 from . import formats
 from .addresses import Place
 from .answers import Undone, is_fragment, on_page_of, page, shows_refusals
 from .boundary import find
 from .masking import session_for
-from .opened import opened
+from .opened import now_without_boundary, opened
 from .texts import line
 
 
@@ -50,8 +50,10 @@ def undo(request: HttpRequest, store: str, session_id: str, handoff_id: int) -> 
     if request.method != "POST":
         data = _page(request, place, handoff_id, outlook)
         return page(request, "session/_undo.html" if is_fragment(request) else "session/undo.html", data)
-    back = _message_there(found, place, handoff_id)
+    with open_store(found) as reader:
+        cut_id = find(opened(reader, session_id), handoff_id).cut_id
     life.undo(found, session_id, handoff_id)
+    back = now_without_boundary(place, cut_id)
     if is_fragment(request) and on_page_of(request, place):
         sentence = f"Undone. {formats.counted(outlook.context_messages_after, 'message')} in context again."
         return page(request, "session/_undone.html", Undone(back, sentence))
@@ -77,10 +79,3 @@ def _page(request: HttpRequest, place: Place, handoff_id: int, outlook: UndoOutl
         else "",
         warning=outlook.warning,
     )
-
-
-def _message_there(store: Store, place: Place, handoff_id: int) -> str:
-    """The address of the message before which the boundary stands: where the reader is."""
-    with open_store(store) as reader:
-        cut = find(opened(reader, place.session), handoff_id)
-    return place.message(cut.cut_id) if cut.cut_id else place.view()

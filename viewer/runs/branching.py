@@ -6,8 +6,9 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from compaction import pairs
 from viewer.store import branching, counting, lock_time, reading
-from viewer.store.codec import StoredMessage
+from viewer.store.codec import StoredMessage, message_of
 from viewer.store.errors import NotBranchable, StoreError, StoreReadOnly
 from viewer.store.sessions import get_session, tip
 from viewer.store.stores import Reader, Store, branch_reason, open_store
@@ -39,13 +40,22 @@ def outlook(store: Store, session_id: str, before: int | None) -> BranchOutlook:
     with open_store(store) as reader:
         model = get_session(reader, session_id).model
         try:
-            rows = reading.for_model(_rows(reader, session_id, before))
+            taken, left_out = _rows(reader, session_id, before)
         except (NotBranchable, SessionEnded, StoreReadOnly) as refused:
             return BranchOutlook(refused.message, 0, 0, "")
     count = counting.counter_for(model)
+    rows = reading.for_model(taken)
     tokens = sum(counting.row_tokens(row, count) for row in rows)
     slow = slow_sentence(lock_time.of_copies(sum(map(_size, rows))))
-    return BranchOutlook("", len(rows), tokens, " ".join(filter(None, (slow, threshold_warning(store, model, tokens)))))
+    warnings = filter(None, (_left_out_sentence(left_out), slow, threshold_warning(store, model, tokens)))
+    return BranchOutlook("", len(rows), tokens, " ".join(warnings))
+
+
+def _left_out_sentence(rows: int) -> str:
+    if not rows:
+        return ""
+    newest = "newest message is" if rows == 1 else f"{rows} newest messages are"
+    return f"A tool call still waits for its result: the {newest} left out."
 
 
 def _size(row: StoredMessage) -> int:
@@ -59,20 +69,29 @@ def branch(store: Store, session_id: str, before: int | None) -> str:
     Raises NotFound, NotBranchable, SessionEnded, StoreReadOnly or StoreUnavailable; nothing is written then.
     """
     with open_store(store) as reader:
-        rows = _rows(reader, session_id, before)
-    ids = None if before is None else [row.id for row in rows]
-    return branching.branch(store, session_id, ids, now=time.time())
+        rows, _ = _rows(reader, session_id, before)
+    return branching.branch(store, session_id, [row.id for row in rows], now=time.time())
 
 
-def _rows(reader: Reader, session_id: str, before: int | None) -> Sequence[StoredMessage]:
+def _rows(reader: Reader, session_id: str, before: int | None) -> tuple[Sequence[StoredMessage], int]:
+    """The rows a branch gets, and how many of the context's newest it leaves out (`settled`)."""
     if (refused := _refusal(reader, session_id)) is not None:
         raise refused
     if before is None:
-        rows = reading.live_context(reader, session_id)
-        if not rows:
-            raise NotBranchable("This session has no message in context.")
-        return rows
-    return _rows_before(reader, session_id, before)
+        rows: Sequence[StoredMessage] = reading.live_context(reader, session_id)
+    else:
+        rows = _rows_before(reader, session_id, before)
+    taken = settled(rows)
+    if not taken:
+        raise NotBranchable("This session has no message in context that a branch can begin with.")
+    return taken, len(rows) - len(taken)
+
+
+def settled(rows: Sequence[StoredMessage]) -> Sequence[StoredMessage]:
+    """Rows of a context without a last group of calls that waits for results: these will go to the session where the
+    turn runs, and a branch would wait for them for ever.
+    """
+    return rows[: pairs.loose_ends([message_of(row) for row in rows]).running]
 
 
 def _refusal(reader: Reader, session_id: str) -> StoreError | None:

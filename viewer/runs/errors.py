@@ -20,6 +20,12 @@ class UnknownChoice(StoreError):
     code = "unknown_choice"
 
 
+class ModelNotSetUp(StoreError):
+    """A summariser that asks a model, and none is set up for it."""
+
+    code = "model_not_set_up"
+
+
 class BadSummary(StoreError):
     """The summary (edited, or as it came from the summariser) cannot be used; the message says why."""
 

@@ -60,8 +60,8 @@ JUST_ENDED = "Another run of this session was quicker and has just ended. Look a
 def start(store: Store, session_id: str, options: Options, apply: bool) -> Run:
     """Make a run and hand it to a worker; `apply=False` stops it at `ready`. An older `ready` run is discarded.
 
-    Raises NotFound, StoreUnavailable, StoreReadOnly, SessionEnded, SessionBusy, NothingToDo or UnknownChoice; then no
-    run is made.
+    Raises NotFound, StoreUnavailable, StoreReadOnly, SessionEnded, SessionBusy, NothingToDo, UnknownChoice or
+    ModelNotSetUp; then no run is made.
     """
     run = prepare(store, session_id, options, apply)
     job.enqueue(run)

@@ -95,12 +95,14 @@ class Draft:
     pick_up: str
     tokens_before: int
     tokens_after_estimate: int
+    made_on: writing.Snapshot
 
 
 def draft(store: Store, session_id: str, options: Options) -> Draft:
     """Plan without a model and without writing anything.
 
-    Raises NotFound, StoreUnavailable, StoreReadOnly, SessionEnded, UnknownChoice, and compaction.NothingToCompact.
+    Raises NotFound, StoreUnavailable, StoreReadOnly, SessionEnded, UnknownChoice, ModelNotSetUp, and
+    compaction.NothingToCompact.
     """
     check_options(options)
     with open_store(store) as reader:
@@ -129,6 +131,7 @@ def draft(store: Store, session_id: str, options: Options) -> Draft:
         pick_up=before_run(basis.session),
         tokens_before=plan.tokens_before,
         tokens_after_estimate=plan.tokens_after_estimate,
+        made_on=basis.snapshot,
     )
 
 
@@ -140,7 +143,9 @@ def busy_sentence(held: Held, doing: str = "compacting this session") -> str:
 
 
 def check_options(options: Options) -> None:
-    """Raise UnknownChoice for a strategy, a summariser, a mode or a number that does not exist here."""
+    """Raise UnknownChoice for a strategy, a summariser, a mode or a number that does not exist here; ModelNotSetUp for
+    a summariser without its model.
+    """
     get_summarizer(options.summarizer)
     if options.strategy not in STRATEGIES:
         raise UnknownChoice(f"There is no strategy {options.strategy!r}. There is: {', '.join(STRATEGIES)}.")

@@ -42,9 +42,8 @@ _OF_ONE_SESSION = ("codex_thread_id",)
 _OF_ONE_CONVERSATION = (*_OF_ONE_SESSION, "onboarding_run")
 
 
-def branch(store: Store, session_id: str, row_ids: Sequence[int] | None, *, now: float) -> str:
-    """Make a session whose context is these rows (of the session or the parts it continues), or for None its live rows
-    as they are; the new session's id.
+def branch(store: Store, session_id: str, row_ids: Sequence[int], *, now: float) -> str:
+    """Make a session whose context is these rows, of the session or the parts it continues; the new session's id.
 
     One transaction. `now` is in epoch seconds. Raises NotFound, NotBranchable, StoreReadOnly, StoreUnavailable or
     WriteDisturbed: nothing is written then.
@@ -55,9 +54,7 @@ def branch(store: Store, session_id: str, row_ids: Sequence[int] | None, *, now:
             raise StoreReadOnly(reason)
         tally = Tally(con, reader.columns)
         source = get_session(reader, session_id)
-        ids = _live_ids(con, session_id) if row_ids is None else sorted(row_ids)
-        if not ids:
-            raise NotBranchable("There is no message in context to branch from.")
+        ids = sorted(row_ids)
         own = {
             "parent_session_id": session_id,
             "model_config": json.dumps(_config(con, session_id, _OF_ONE_CONVERSATION) | {BRANCHED: session_id}),
@@ -156,11 +153,6 @@ def _new_id(con: Connection, now: float) -> str:
         new_id = f"{datetime.fromtimestamp(now):%Y%m%d_%H%M%S}_{secrets.token_hex(3)}"
         if con.execute("SELECT 1 FROM sessions WHERE id = ?", [new_id]).fetchone() is None:
             return new_id
-
-
-def _live_ids(con: Connection, session_id: str) -> list[int]:
-    found = con.execute("SELECT id FROM messages WHERE session_id = ? AND active = 1 ORDER BY id", [session_id])
-    return [row[0] for row in found.fetchall()]
 
 
 def _config(con: Connection, session_id: str, left_behind: Sequence[str]) -> dict[str, Any]:

@@ -368,8 +368,9 @@ def _entry(rows: list[LightRow], chains: Chains, block_of: Mapping[int, int]) ->
     newest = next((row for row in (newest, *latest) if row.state != "out"), newest)
     if newest.state == "out":
         return None
-    alone = [row for row in rows if not (row.id in chains.others or row.absorbed or row.restated or row.of_compaction)]
-    full = reduce(_fuller, alone or rows)
+    own = [row for row in rows if not (row.id in chains.others or row.restated or row.of_compaction)]
+    alone = [row for row in own if not row.absorbed]  # without merged words that stand nowhere else, too
+    full = reduce(_fuller, alone or own or rows)
     return Entry(
         id=rows[0].id,
         rows=tuple(row.id for row in rows),

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from compaction.protocol import without_marker
 
-from .alignment import STEP, LightRow, may_be_head, related, words
+from .alignment import ASKED_CHARACTERS, END_CHARACTERS, STEP, LightRow, may_be_head, related, words
 from .known import KnownBlock, Noted
 from .placing import Past, runs
 
@@ -92,21 +92,27 @@ def _stamped(rows: Sequence[LightRow], moments: Mapping[int, float]) -> set[int]
 
 
 def _written_instead(rows: Sequence[LightRow]) -> set[int]:
-    """The first rows behind superseded ones: what marks those inserts others, if only one. One that was superseded next
-    is known by its copy: a context that begins with it had nothing before.
+    """The first rows behind superseded ones: what marks those inserts others, if only one. One that was superseded
+    later is known by its copy: a context that begins with it had nothing before.
     """
     found = {row.id for before, row in pairwise(rows) if before.state == "under" and row.state == "live"}
-    for before, row, after in zip(rows, rows[1:], rows[2:], strict=False):
-        again = row.time == after.time and words(before) == words(row) == words(after)
-        if again and before.state == row.state == "under":
-            found.add(row.id)
+    copies: dict[tuple[float, tuple[str, ...]], int] = {}  # the oldest row with this time and these words
+    for before, row, after in reversed([*zip(rows, rows[1:], rows[2:], strict=False)]):
+        copies[after.time, words(after)] = after.id
+        if before.state == row.state == "under" and words(before) == words(row):
+            copy = copies.get((row.time, words(row)), after.id if words(after) == words(row) else -1)
+            if copy in found or (copy == after.id and row.time == after.time):
+                found.add(row.id)
     return found
 
 
 def _typed_in(row: LightRow) -> LightRow | None:
     """A row with what was typed in it, where that was merged into a marker that only a compaction writes."""
     text = without_marker(row.text) if row.of_compaction else row.text
-    return None if text == row.text else replace(row, text=text, scaffold=False, of_compaction=False)
+    if text == row.text:
+        return None
+    end = text[-END_CHARACTERS:] if len(row.text) < ASKED_CHARACTERS else row.end
+    return replace(row, text=text, end=end, scaffold=False, of_compaction=False)
 
 
 class _Naming:

@@ -18,7 +18,7 @@ from .codec import BOOKKEEPING_ROLES
 from .history_types import Boundary, Entry, History
 from .outline import ANSWER, AWAY, LIVE, NONE, OUT, PROMPT, RESULT, SENT, UNDER, Cut, Outline, Several
 
-VERSION = 11  # of the octets and of how History is read from rows; others are not read
+VERSION = 12  # of the octets and of how History is read from rows; others are not read
 _HEAD = b"palimpsest outline"
 _STATES = {"live": LIVE, "under": UNDER, "out": OUT}
 
@@ -81,7 +81,7 @@ def with_counts_of(outline: Outline, before: Outline) -> Outline:
 
 
 def _is_said(row: LightRow) -> bool:
-    return row.state == "live" and not (row.handoff or row.restated or row.absorbed)
+    return row.state == "live" and not (row.handoff or row.restated or row.absorbed or row.of_compaction)
 
 
 def _row_flags(row: LightRow) -> int:

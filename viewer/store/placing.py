@@ -90,10 +90,14 @@ class Past:
         return next(iter(said), None)
 
     def ended_with(self, row: LightRow, place: int) -> bool:
-        """Whether a row says all of several messages that were said last, behind this place."""
+        """Whether a row says all of several messages that were said last, behind this place, or the request that was:
+        what is written anew keeps that.
+        """
         last = next(self._standing(len(self.messages) - 1, -1), -1)
         places = self._merged_before(row, last) if last > place else []
-        return len(places) > 1 and places[0] > place
+        if len(places) == 1:
+            return row.role == "user" and _says_the_same(row, self.messages[last])
+        return bool(places) and places[0] > place
 
     def placed(self, rows: Sequence[LightRow], run: range, said: Mapping[int, Sequence[int]]) -> dict[int, list[int]]:
         """What the rows of a run say that has lost its times: on from what stands before it, or back from behind it."""
@@ -195,7 +199,7 @@ class Past:
         for passed, place in enumerate(islice(self._standing(edge, step), _NEAR)):
             places = self.merged(row, place, ()) if step == 1 else self._merged_before(row, place)
             first = self.messages[places[0]]
-            if len(places) > 1 or (_may_say(row, first) if not passed else _says_the_same(row, first)):
+            if len(places) > 1 or (_may_begin(row, first) if not passed else _says_the_same(row, first)):
                 return places
         alike = self.alike.get(words(row), [])
         cut = bisect_left(alike, edge if step == 1 else edge + 1)
@@ -274,6 +278,13 @@ def runs(placed: Sequence[bool], rows: Sequence[LightRow]) -> Iterator[range]:
 
 def _may_say(row: LightRow, message: Message) -> bool:
     return any(_agree(row, each) for each in (message.newest, message.alone))
+
+
+def _may_begin(row: LightRow, message: Message) -> bool:
+    """Whether a row may say the message, or that one and what was merged with it and stands nowhere else any more."""
+    asked = message.alone
+    goes_on = row.role == asked.role == "user" and bool(asked.text) and row.text.startswith(f"{asked.text} ")
+    return goes_on or _may_say(row, message)
 
 
 def _says_the_same(row: LightRow, message: Message) -> bool:

@@ -29,6 +29,7 @@ from .dialect import POSTGRES, Connection, Rows
 from .errors import StoreUnanswered, StoreUnavailable
 
 PATIENCE = 5  # seconds to wait for a server
+SHORTEST = 2  # that a connection waits for one: libpq takes less for this much
 LONGEST = 15  # seconds a statement may take
 KEPT = 20.0  # seconds a connection waits for more work
 MOST_KEPT = 4  # a store
@@ -142,13 +143,13 @@ def reading(name: str, url: str, patience: float = PATIENCE) -> Iterator[Session
         _give_back(url, con)
 
 
-def connected(name: str, url: str) -> psycopg.Connection[Any]:
-    """A connection of its own, in no transaction. Raises StoreUnavailable."""
+def connected(name: str, url: str, patience: float = PATIENCE) -> psycopg.Connection[Any]:
+    """A connection of its own, in no transaction; the server is waited for so many seconds. Raises StoreUnavailable."""
     try:
         return psycopg.connect(
             url,
             autocommit=True,
-            connect_timeout=PATIENCE,
+            connect_timeout=max(SHORTEST, round(patience)),
             client_encoding="UTF8",
             application_name="palimpsest",
             prepare_threshold=None,
@@ -166,7 +167,7 @@ def _begun(name: str, url: str, patience: float) -> psycopg.Connection[Any]:
             con.execute(begin)
             return con
         con.close()
-    con = connected(name, url)
+    con = connected(name, url, patience)
     try:
         con.execute(begin)
     except psycopg.Error as problem:

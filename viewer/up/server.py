@@ -11,7 +11,9 @@ from __future__ import annotations
 import signal
 import socket
 import sys
+import threading
 import time
+from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
@@ -24,9 +26,9 @@ from waitress.utilities import RequestEntityTooLarge
 
 from viewer.up import leash
 
-# Few: each that computes makes the others wait for the interpreter at every query, so that with fewer the slowest pages
-# come sooner (measured, tests/bench_load.py). A page that waits for a locked store holds one for some seconds.
-THREADS = 8
+THREADS = 8  # a page that waits for a locked store holds one for some seconds
+AT_ONCE = 3  # requests that compute side by side
+AT_ONCE_SECONDS = 0.25  # one that takes longer is large, or waits for a store, and does not count any more
 EXPORT_THREADS = 2  # of their own, in which further exports wait their turn: they may take minutes, and much memory
 CONNECTIONS = 400  # with a temporary file each they stay below the usual 1,024 descriptors of a process
 REQUEST_SECONDS = 60  # from the first octet of a request to its last: the largest body over 350 kbit/s
@@ -98,7 +100,7 @@ class Server(TcpWSGIServer):
 
     def add_task(self, task: Any) -> None:
         """Called by waitress with the channel of a request that is whole."""
-        is_export = getattr(task.requests[0], "path", "").endswith("/export")
+        is_export = _is_export(getattr(task.requests[0], "path", ""))
         (self.exporting if is_export else self.task_dispatcher).add_task(task)
 
     def run(self) -> None:
@@ -128,6 +130,43 @@ class Server(TcpWSGIServer):
             count, octets = count - 1, octets - each.unfinished
 
 
+class Turns:
+    """WSGI middleware: few requests compute at once, for as long as they are quick; the others wait for their turn.
+
+    Threads that compute side by side hand the interpreter to each other at every query: with eight of them each request
+    took twice the processor time (`tests/bench_load.py`).
+    """
+
+    def __init__(self, application: Callable[..., Any]) -> None:
+        self._application = application
+        self._begun: dict[int, float] = {}  # thread -> when its request began
+        self._free = threading.Condition()
+
+    def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Any:
+        if _is_export(environ["PATH_INFO"]):
+            return self._application(environ, start_response)
+        me = threading.get_ident()
+        with self._free:
+            while (seconds := self._seconds_to_wait()) > 0:
+                self._free.wait(seconds)
+            self._begun[me] = time.monotonic()
+        try:
+            return self._application(environ, start_response)
+        finally:
+            with self._free:
+                del self._begun[me]
+                self._free.notify()
+
+    def _seconds_to_wait(self) -> float:
+        """Until one of those that count does not, if none ends before."""
+        counting = sorted(self._begun.values())[-AT_ONCE:]
+        return counting[0] + AT_ONCE_SECONDS - time.monotonic() if len(counting) == AT_ONCE else 0.0
+
+
+def _is_export(path: str) -> bool:
+    return path.endswith("/export")
+
+
 def server(application: Any, listening: socket.socket) -> Server:
     """The server of a WSGI application; `run` serves until SystemExit."""
     limits = Adjustments(
@@ -151,7 +190,7 @@ def main(descriptor: int) -> None:
     from viewer.wsgi import application  # it sets Django up, which takes the longest here
 
     with socket.socket(fileno=descriptor) as listening:
-        server(application, listening).run()
+        server(Turns(application), listening).run()
 
 
 def _end(number: int, frame: FrameType | None) -> None:

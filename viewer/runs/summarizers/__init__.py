@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compaction import offline
-from viewer.runs.errors import UnknownChoice
+from viewer.runs.errors import ModelNotSetUp, UnknownChoice
 
 from . import anthropic, connections, openai
 from .base import Listener, Summarizer, Usage
@@ -27,10 +27,10 @@ def summarizers() -> dict[str, Summarizer]:
 
 
 def get_summarizer(name: str) -> Summarizer:
-    """The summariser of this name. Raises UnknownChoice."""
+    """The summariser of this name. Raises UnknownChoice, or ModelNotSetUp."""
     usable = summarizers()
     if name in usable:
         return usable[name]
     if name in KINDS:
-        raise UnknownChoice(f"No {name} model is set up: name one on the settings page, or set {KINDS[name].variable}.")
+        raise ModelNotSetUp(f"No {name} model is set up: name one on the settings page, or set {KINDS[name].variable}.")
     raise UnknownChoice(f"There is no summariser {name!r}. There is: {', '.join(usable)}.")

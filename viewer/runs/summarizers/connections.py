@@ -61,16 +61,27 @@ class Connection:
 
 def connection(kind: str) -> Connection | None:
     """The connection of this kind; None when no model is named."""
+    return next((found for found in all_connections() if found.kind == kind), None)
+
+
+def all_connections() -> list[Connection]:
+    """Every model that is set up."""
+    typed_ones = {row.kind: row for row in Typed.objects.all()}
+    found = (_named(kind) or (kind in typed_ones and _stored(typed_ones[kind])) for kind in KINDS)
+    return [each for each in found if each]
+
+
+def _named(kind: str) -> Connection | None:
+    """The one that the environment names."""
     given: dict[str, Any] = settings.MODELS[kind]
-    if given["model"]:
-        return Connection(
-            kind, given["model"], given["base_url"] or USUAL_URLS[kind], given["api_key"], given["window"] or None,
-            "environment",
-        )  # fmt: skip
-    row = typed(kind)
-    if row is None:
+    if not given["model"]:
         return None
-    return _connection(kind, row.model, row.base_url, row.window, row.api_key)
+    address, window = given["base_url"] or USUAL_URLS[kind], given["window"] or None
+    return Connection(kind, given["model"], address, given["api_key"], window, "environment")
+
+
+def _stored(row: Typed) -> Connection:
+    return _connection(row.kind, row.model, row.base_url, row.window, row.api_key)
 
 
 def _connection(kind: str, model: str, base_url: str, window: int | None, stored_key: str) -> Connection:
@@ -88,11 +99,6 @@ def sdk_options(client: httpx2.Client, connection: Connection) -> dict[str, Any]
         "timeout": client.timeout,
         "max_retries": 0,
     }
-
-
-def all_connections() -> list[Connection]:
-    """Every model that is set up."""
-    return [found for kind in KINDS if (found := connection(kind)) is not None]
 
 
 # -- what is typed on the settings page ------------------------------------------------------------------------------

@@ -1,0 +1,55 @@
+"""Sessions whose old tool output we shortened, and whose transcript Hermes takes back in part and writes anew then."""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+
+import pytest
+
+from viewer.store import light, reading
+from viewer.store.known import KnownBlock
+from viewer.store.stores import open_store
+
+from . import ours
+from .conversations import write_session
+from .hermes import Hermes
+
+TURNS = 24
+
+
+def shown(database: Path, session_id: str, known: list[KnownBlock]) -> list[str]:
+    """The texts of the results in History."""
+    with open_store(ours.store_of(database)) as reader:
+        history = reading.read_history(reader, session_id, known)
+        found = reading.history_messages(reader, history.items)
+    rows = [each for each in found if isinstance(each, reading.HistoryMessage) and each.row.role == "tool"]
+    return [str(each.content) for each in rows]
+
+
+def known_of(done: ours.Done) -> KnownBlock:
+    with open_store(done.store) as reader:
+        row = reading.read_rows(reader, [done.commit.handoff_id])[done.commit.handoff_id]
+    copies = {copy: source for source, copy in done.commit.copies.items()}
+    return KnownBlock(1, done.commit.handoff_id, light.handoff_key(row.content), copies, undone=False)
+
+
+@pytest.mark.parametrize("back", [0, 1, 3, 12, 20], ids="{} turns taken back".format)
+def test_each_result_is_shown_once_and_whole(hermes: Hermes, database: Path, back: int) -> None:
+    write_session(hermes, "pruned", TURNS, distinct_ids=True)
+    done = ours.compact_at(database, "pruned", time.time(), "mask", 8_000)
+    results = [row for row in hermes.rows("pruned") if row["role"] == "tool"]
+    assert any(row["active"] and str(row["content"]).startswith("[") for row in results), "some are shortened"
+    made = known_of(done)
+    hermes.resume("pruned")
+    if back:
+        hermes.ask("rewind", turns=back)
+    hermes.ask("rewrite")
+    hermes.append("pruned", "user", "And now?")
+    for known in ([made], []):  # also where our own record of it is gone
+        told = shown(database, "pruned", known)
+        standing = [f"result {turn}.{part} " for turn in range(TURNS - back) for part in range(2)]
+        found = [match[0] for text in told if (match := re.search(r"result \d+\.\d ", text))]
+        assert found[: len(standing)] == standing
+        assert len(told) == len(set(told)) == len(found)
