@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import importlib
 import inspect
+import json
 import math
 import pkgutil
 import re
@@ -41,6 +42,7 @@ from viewer.store.stores import Store
 
 LONG, SHORT = 100_000, 5_000  # characters
 SECONDS = 1.0  # of processor time for each LONG characters that a function is given; most take a hundredth
+WORK_SECONDS = 0.02  # what `_work` takes on such a machine (3 GHz)
 # What takes no longer for SHORT needs no second look: 0.2 s for LONG if its time grows with the square.
 QUICK = 0.0005
 COSTLY, STRIDE = 0.001, 12
@@ -256,6 +258,16 @@ def seconds(call: Callable[[], object]) -> float:
     return time.process_time() - started
 
 
+def slowness() -> float:
+    """How much longer work takes now than on an idle machine of the kind that SECONDS is meant for, at least 1."""
+    return max(1.0, min(seconds(_work) for _ in range(3)) / WORK_SECONDS)
+
+
+def _work() -> None:
+    counted = Counter(word.lower() for word in re.findall(r"\w+", WORDS * 100))
+    json.loads(json.dumps([*counted.items()] * 200))
+
+
 def repeated(piece: str, length: int) -> str:
     """A text of that length which ends otherwise, so that what was matched until there is matched anew."""
     end = "!" if piece[-1].isalnum() else "x"
@@ -282,7 +294,8 @@ def taken(walked: Walked, piece: str) -> float:
         return foreseen
     whole = math.inf
     for _ in range(3):  # a busy machine makes processor time longer, too
-        whole = min(whole, seconds(walked.call(repeated(piece, LONG))))
+        now = seconds(walked.call(repeated(piece, LONG)))
+        whole = min(whole, now / slowness() if now >= SECONDS else now)
         if not SECONDS / 2 < whole < 3 * SECONDS:
             break
     return whole
