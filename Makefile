@@ -21,9 +21,10 @@ help:
 run: $(VENV)/.installed
 	@exec $(PY) manage.py up --with-parent
 
-# A test file stays in one process: its fixtures are shared.
+# A test file stays in one process: its fixtures are shared. One more than there are cores, as many wait for agents.
+PROCESSES ?= $(shell expr `getconf _NPROCESSORS_ONLN` + 1)
 test: $(VENV)/.tests-installed chromium
-	@$(PY) -m pytest -n auto --maxprocesses 4 --dist loadfile $(ARGS)
+	@$(PY) -m pytest -n $(PROCESSES) --dist loadfile $(ARGS)
 
 # The rest needs agents, a browser, PostgreSQL or processes, or waits; SLOW is what takes longest of these directories.
 QUICK := compaction store catalog api test_access.py test_settings.py test_bad_requests.py

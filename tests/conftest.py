@@ -58,8 +58,8 @@ def pytest_configure() -> None:
 
 # What takes long begins first, so that no process is left with it when the others are done.
 _LONG = ("faults/", "interop/", "test_up.py", "e2e/", "pages/test_everywhere.py", "pages/test_browser", "runs/")
-# One process runs the whole directory: its tests share running sites, or running agents.
-_TOGETHER = ("tests/faults/", "tests/interop/", "tests/e2e/")
+# One process runs the whole directory: its tests share running sites, or running agents. The campaign has its own.
+_TOGETHER = ("tests/faults/test_campaign.py", "tests/faults/", "tests/interop/", "tests/e2e/")
 
 
 @pytest.hookimpl(trylast=True)

@@ -57,12 +57,16 @@ def steps_for(snapshot: writing.Snapshot, head: int = 2, tail: int = 30) -> list
     return [*map(writing.Clone, ids[:head]), writing.New(HANDOFF), *map(writing.Clone, ids[-tail:])]
 
 
-def committed(path: Path, snapshot: writing.Snapshot, steps: list[writing.Step]) -> writing.Commit:
+def committed(
+    path: Path, snapshot: writing.Snapshot, steps: list[writing.Step], now: float | None = None
+) -> writing.Commit:
     store, holder = store_at(path), guards.new_holder()
     guards.take_lock(store, snapshot.session_id, holder)
     try:
         with turn_lease(store, snapshot.session_id) as lease:
-            return writing.commit(store, snapshot, steps, lock_holder=holder, lease_holder=lease, now=time.time())
+            return writing.commit(
+                store, snapshot, steps, lock_holder=holder, lease_holder=lease, now=now or time.time()
+            )
     finally:
         guards.release_lock(store, snapshot.session_id, holder)
 
@@ -189,6 +193,19 @@ def test_a_row_that_arrived_after_the_plan_stays_live_and_in_place(path: Path) -
     assert said(path)[-1][:2] == ("user", "and one more thing")
     assert commit.copies[late] == commit.block_ids[-1]
     assert query(path, "SELECT active, compacted FROM messages WHERE id = ?", late) == [(0, 0)]
+
+
+@pytest.mark.parametrize(("appended", "written"), [(-1.4e-6, 1e-3), (5e-4, 1.5e-3), (-0.5, 0.0), ("", 0.0)])
+def test_a_handoff_never_has_the_moment_at_which_a_row_was_appended(
+    small: Path, appended: float | str, written: float
+) -> None:
+    snapshot, now = planned(small, "s1"), 1.9e9
+    add_row(small, "s1", role="user", content="meanwhile", timestamp=0)
+    moment = now + appended if isinstance(appended, float) else appended
+    query(small, "UPDATE messages SET timestamp = ? WHERE content = 'meanwhile'", moment)
+    commit = committed(small, snapshot, steps_for(snapshot, 1, 2), now=now)
+    ((stored,),) = query(small, "SELECT timestamp FROM messages WHERE id = ?", commit.handoff_id)
+    assert stored - now == pytest.approx(written, abs=2e-6)
 
 
 @pytest.mark.parametrize(

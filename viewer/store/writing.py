@@ -32,6 +32,7 @@ from .undoing import Outlook, Undoing, outlook_of
 
 _NOT_CLONED = {"id", "session_id", "active", "compacted", "display_order"}
 _DERIVED = ("api_content", "display_identity")  # made from the content by the owner: stale once the content changes
+APART = 1e-3  # seconds between a row that is appended while we wait for the write lock, and the handoff
 REARM_KEY = "_proactive_prune_rearm_tokens"  # leaves sessions.model_config with every in-place compaction of the owner
 
 
@@ -147,12 +148,22 @@ def insert_block(
     that was kept.
     """
     highest = con.execute("SELECT MAX(id) FROM messages").fetchone()[0]
-    handoff_id, copies = _insert(con, columns, session_id, [*steps, *map(Clone, late)], now)
+    handoff_id, copies = _insert(con, columns, session_id, [*steps, *map(Clone, late)], _apart(con, late, now))
     written = _BLOCK.format(columns.dialect.unsought.format("session_id"))
     block = tuple(row[0] for row in con.execute(written, [session_id, highest]).fetchall())
     if not len(block) == len(steps) + len(late) == recount(con, columns, session_id):
         raise WriteDisturbed
     return handoff_id, block, copies
+
+
+def _apart(con: Connection, late: Sequence[int], now: float) -> float:
+    """`now`, but not the moment at which the last row was appended: where rows have no names, those of one write are
+    told by their times (`naming`).
+    """
+    for (appended,) in con.execute("SELECT timestamp FROM messages WHERE id = ?", list(late[-1:]) or [0]).fetchall():
+        if isinstance(appended, int | float) and abs(now - appended) < APART:
+            return appended + APART
+    return now
 
 
 # A plus sign keeps SQLite from an index by which it would walk all rows the session ever had: the lock is held for as
