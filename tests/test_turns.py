@@ -1,8 +1,9 @@
-"""Requests take turns while they are quick (`viewer/up/server.Turns`)."""
+"""Requests take turns while they are quick and compute (`viewer/up/server.Turns`)."""
 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -20,61 +21,103 @@ def ask(site: Turns, path: str) -> list[bytes]:
     return found
 
 
-class Grouped:
-    """An application that answers only when so many requests are in it, and notes how many are at most."""
+class Site:
+    """An application whose requests compute for a while, wait to be let go, or fail, and which notes how many are in it
+    at most.
+    """
 
-    def __init__(self, size: int) -> None:
-        self.group, self.inside, self.most = threading.Barrier(size), 0, 0
+    def __init__(self) -> None:
+        self.inside, self.most, self.let_go = 0, 0, threading.Event()
         self.lock = threading.Lock()
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> list[bytes]:
+        path = environ["PATH_INFO"]
         with self.lock:
             self.inside += 1
             self.most = max(self.most, self.inside)
-        self.group.wait(PATIENCE)
-        with self.lock:
-            self.inside -= 1
-        return [environ["PATH_INFO"].encode()]
+        try:
+            if path.startswith("/fails"):
+                raise ValueError
+            if path.startswith("/waits"):
+                assert self.let_go.wait(PATIENCE)
+            if path.startswith("/computes"):
+                while not self.let_go.is_set():
+                    sum(range(1000))
+            else:
+                compute(0.03)
+        finally:
+            with self.lock:
+                self.inside -= 1
+        return [path.encode()]
 
 
-def test_few_compute_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "AT_ONCE_SECONDS", PATIENCE)
-    application, paths = Grouped(server.AT_ONCE), [f"/{number}" for number in range(12 * server.AT_ONCE)]
-    site = Turns(application)
+def compute(seconds: float) -> None:
+    """For so much processor time of this thread."""
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        sum(range(1000))
+
+
+@pytest.fixture
+def site() -> Site:
+    return Site()
+
+
+def test_one_computes_at_a_time(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "QUICK_SECONDS", PATIENCE)
+    paths, turns = [f"/{number}" for number in range(24)], Turns(site)
     with ThreadPoolExecutor(8) as pool:
-        answers = list(pool.map(lambda path: ask(site, path), paths))
+        answers = list(pool.map(lambda path: ask(turns, path), paths))
     assert answers == [[path.encode()] for path in paths]
-    assert application.most == server.AT_ONCE
+    assert site.most == 1
 
 
-@pytest.mark.parametrize("failing", [False, True])
-def test_a_slow_one_is_not_waited_for_and_one_that_fails_ends_its_turn(failing: bool) -> None:
-    begun, may_end = threading.Event(), threading.Event()
-
-    def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> list[bytes]:
-        if environ["PATH_INFO"] == "/slow":
-            begun.set()
-            assert may_end.wait(PATIENCE)
-        if environ["PATH_INFO"] == "/fails":
-            raise ValueError
-        return [b"quick"]
-
-    site = Turns(application)
-    with ThreadPoolExecutor(8) as pool:
-        slow = [pool.submit(ask, site, "/slow") for _ in range(server.AT_ONCE)]
-        assert begun.wait(PATIENCE)
-        if failing:
-            with pytest.raises(ValueError):
-                ask(site, "/fails")
-        assert ask(site, "/quick") == [b"quick"]
-        assert not any(each.done() for each in slow)
-        may_end.set()
-        assert [each.result(PATIENCE) for each in slow] == [[b"quick"]] * server.AT_ONCE
+@pytest.mark.parametrize("busy", ["/waits", "/computes"])
+def test_one_that_waits_or_is_large_is_not_waited_for(site: Site, busy: str) -> None:
+    turns = Turns(site)
+    with ThreadPoolExecutor(4) as pool:
+        asked = [pool.submit(ask, turns, busy) for _ in range(4 if busy == "/waits" else 1)]
+        until(lambda: site.inside == len(asked))
+        assert ask(turns, "/quick") == [b"/quick"]
+        assert not any(each.done() for each in asked)
+        site.let_go.set()
+        assert [each.result(PATIENCE) for each in asked] == [[busy.encode()]] * len(asked)
 
 
-def test_exports_have_threads_of_their_own_and_no_turn(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "AT_ONCE_SECONDS", PATIENCE)
-    site = Turns(Grouped(server.AT_ONCE + 1))
-    with ThreadPoolExecutor(server.AT_ONCE + 1) as pool:
-        answers = list(pool.map(lambda _: ask(site, "/stores/own/sessions/s/export"), range(server.AT_ONCE + 1)))
-    assert len(answers) == server.AT_ONCE + 1
+def test_four_that_wait_hold_nobody_for_long(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "QUICK_SECONDS", PATIENCE)  # only that they do not compute lets others in
+    turns = Turns(site)
+    with ThreadPoolExecutor(4) as pool:
+        asked = [pool.submit(ask, turns, "/waits") for _ in range(4)]
+        until(lambda: site.inside == 4)
+        site.let_go.set()
+        assert [each.result(PATIENCE) for each in asked] == [[b"/waits"]] * 4
+
+
+def test_one_that_fails_ends_its_turn(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "QUICK_SECONDS", PATIENCE)
+    turns = Turns(site)
+    for _ in range(2):
+        with pytest.raises(ValueError):
+            ask(turns, "/fails")
+    assert not turns._under_way
+    assert ask(turns, "/quick") == [b"/quick"]
+
+
+def test_exports_have_threads_of_their_own_and_no_turn(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "QUICK_SECONDS", PATIENCE)
+    turns = Turns(site)
+    with ThreadPoolExecutor(2) as pool:
+        page = pool.submit(ask, turns, "/computes")
+        until(lambda: site.inside == 1)
+        path = "/stores/own/sessions/s/export"
+        assert ask(turns, path) == [path.encode()]
+        site.let_go.set()
+        page.result(PATIENCE)
+
+
+def until(happened: Callable[[], bool]) -> None:
+    end = time.monotonic() + PATIENCE
+    while not happened():
+        assert time.monotonic() < end
+        time.sleep(0.005)

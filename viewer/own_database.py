@@ -6,6 +6,7 @@ What is written on the way of reading (when a token was last used, lines of list
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from django.core.signals import request_finished, request_started
-from django.db import Error, connection, transaction
+from django.db import Error, connection, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 
@@ -22,6 +23,7 @@ from viewer.store.errors import StoreError
 PATIENCE = 5.0  # seconds that what must write waits for another writer while somebody waits for the answer
 NOTE_SECONDS = 0.2  # that a note waits in a request, once: while it had to be left out just now, the next do not wait
 REMEMBERED = 3.0  # seconds
+CONNECTED_SECONDS = 60  # that a thread of the web server keeps a connection
 _LOCKED = "another program has it locked"
 _FULL = "its disk is full or failing"
 _UNWRITABLE = "its file or directory may not be written"
@@ -142,6 +144,8 @@ def watch_requests() -> None:
 
 def _begin(**_: Any) -> None:
     _thread.in_request = True
+    if getattr(_thread, "file", None) not in (None, _file()):
+        connection.close()
 
 
 def _end(**_: Any) -> None:
@@ -150,4 +154,21 @@ def _end(**_: Any) -> None:
 
 def _created(connection: BaseDatabaseWrapper, **_: Any) -> None:
     if getattr(_thread, "in_request", False):
+        _thread.file = _file()
         _limit(connection, PATIENCE)
+
+
+def stay_connected() -> None:
+    """Have threads keep their connections from request to request: a new one reads the schema first. To be called
+    before there are any.
+    """
+    for settings in connections.settings.values():
+        settings["CONN_MAX_AGE"], settings["CONN_HEALTH_CHECKS"] = CONNECTED_SECONDS, True
+
+
+def _file() -> tuple[int, int] | None:
+    """Which file the database is now: an open connection goes on with one that was replaced."""
+    with suppress(OSError, TypeError):
+        found = os.stat(connection.settings_dict["NAME"])
+        return found.st_dev, found.st_ino
+    return None

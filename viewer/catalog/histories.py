@@ -16,12 +16,13 @@ import logging
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from weakref import ref
 
 from django.db import DatabaseError
+from django.db.models import QuerySet
 
 from compaction import tokens
 from viewer import own_database
@@ -49,6 +50,7 @@ FEW, FEW_OCTETS = 300, 300_000  # uncounted rows, and octets of their text, that
 AT_ONCE, AT_ONCE_OCTETS = 200, 2_000_000  # rows counted between two looks at the clock
 
 Key = tuple[str, str, str]
+AllRuns = Mapping[str, Sequence[tuple[int, str, int | None]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,11 +131,12 @@ def compactions(reader: Reader, session_id: str) -> list[CompactionView]:
     return past.compactions(reader, session_id, count_all(reader, session, sorted(ids)))
 
 
-def numbers(reader: Reader, session: Session) -> list[Numbers]:
+def numbers(reader: Reader, session: Session, runs: AllRuns | None = None) -> list[Numbers]:
     """The numbers of every compaction that stands, oldest first; where few tokens are uncounted, they are counted.
-    Remembered while the session's outline is the same. Raises StoreUnavailable.
+    Remembered while the session's outline is the same. `runs` are those of the store, for who asks for many sessions.
+    Raises StoreUnavailable.
     """
-    found, key = outline(reader, session), _key(reader.store, session.id)
+    found, key = _current(reader, session, runs).outline, _key(reader.store, session.id)
     made_of, made = _numbers.get(key, (None, []))
     if made_of is None or made_of() is not found:
         ids = {row_id for cut in found.compactions for row_id in (*cut.before_ids, *cut.block_ids)}
@@ -213,7 +216,7 @@ def _counts(reader: Reader, model: str, ids: Sequence[int]) -> dict[int, int]:
 # -- the outline of now ------------------------------------------------------------------------------------------------
 
 
-def _current(reader: Reader, session: Session) -> Held:
+def _current(reader: Reader, session: Session, runs: AllRuns | None = None) -> Held:
     """What is held of the session, brought up to date and remembered."""
     seen = signature(reader.store)  # before anything is read: what is written from now on changes it
     key = _key(reader.store, session.id)
@@ -221,7 +224,7 @@ def _current(reader: Reader, session: Session) -> Held:
     encoding = f"{tokens.encoding_for(session.model)[0]}/{tokens.COUNTING}"
     if held is not None and held.encoding != encoding:
         held = replace(held, outline=held.outline.uncounted_again(), encoding=encoding)
-    if held is None or held.signature != seen or held.mark.runs != _runs(reader.store, held.mark.sessions):
+    if held is None or held.signature != seen or held.mark.runs != _runs(reader.store, held.mark.sessions, runs):
         held = _renewed(reader, session, held, encoding, seen)
     held = replace(held, signature=seen)
     _remember(key, held)
@@ -278,9 +281,27 @@ def _file(store: Store) -> str:
     return f"{store.place} {device} {inode}"
 
 
-def _runs(store: Store, sessions: Sequence[str]) -> tuple[tuple[int, str, int | None], ...]:
-    runs = Run.objects.filter(store=store.name, session_id__in=sessions, status__in=("applied", "undone"))
+def all_runs(store: Store) -> AllRuns:
+    """What the marks of all sessions of a store know of our runs, by session."""
+    found: dict[str, list[tuple[int, str, int | None]]] = {}
+    for session_id, number, status, handoff in _written_runs(store).values_list(
+        "session_id", "pk", "status", "handoff_id"
+    ):
+        found.setdefault(session_id, []).append((number, status, handoff))
+    return found
+
+
+def _runs(
+    store: Store, sessions: Sequence[str], known: AllRuns | None = None
+) -> tuple[tuple[int, str, int | None], ...]:
+    if known is not None:
+        return tuple(sorted(run for session_id in sessions for run in known.get(session_id, ())))
+    runs = _written_runs(store).filter(session_id__in=sessions)
     return tuple(runs.order_by("pk").values_list("pk", "status", "handoff_id"))
+
+
+def _written_runs(store: Store) -> QuerySet[Run]:
+    return Run.objects.filter(store=store.name, status__in=("applied", "undone"))
 
 
 # -- keeping -----------------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass, replace
 
 from django.conf import settings
@@ -23,7 +24,7 @@ from viewer.runs.summarizers.connections import connection
 from viewer.runs.summarizers.sending import Sending, sending
 from viewer.store.errors import StoreError
 from viewer.store.sessions import Session, get_session
-from viewer.store.stores import Store, get_store, open_store
+from viewer.store.stores import Reader, Store, get_store, open_store
 
 from . import formats
 from .addresses import Place
@@ -135,15 +136,15 @@ class Panel:
 
 
 def panel(
-    store: Store, session: Session, options: Options | None = None, *, in_context: int = 0, masking: bool = False
+    reader: Reader, session: Session, options: Options | None = None, *, in_context: int = 0, masking: bool = False
 ) -> Panel:
     """The panel's data. A plan of so many messages `in_context` is left for later where they are many."""
-    options = options or Options(summarizer=usual_summarizer(store))
-    reason = _refusal(store, session)
+    store, usable = reader.store, summarizers()
+    options = options or Options(summarizer=_usual(store, usable))
+    reason = _refusal(reader, session)
     later = in_context > LIVE_LIMIT and not reason
-    plan, nothing, instead = (None, "", "") if later or reason else _planned(store, session, options, masking)
+    plan, nothing, instead = (None, "", "") if later or reason else _planned(reader, session, options, masking)
     newest = life.latest(store, session.id)
-    usable = summarizers()
     return Panel(
         place=Place(store.name, session.id),
         strategies=tuple(Choice(name, label, name == options.strategy) for name, label in STRATEGIES.items()),
@@ -167,8 +168,12 @@ def panel(
 
 def usual_summarizer(store: Store) -> str:
     """The one that the store's last summary was asked of, while it is set up; else the one without a model."""
+    return _usual(store, summarizers())
+
+
+def _usual(store: Store, usable: Container[str]) -> str:
     last = life.last_summarizer(store)
-    return last if last in summarizers() else OFFLINE.name
+    return last if last in usable else OFFLINE.name
 
 
 def _kept(options: Options) -> list[tuple[str, str]]:
@@ -177,17 +182,16 @@ def _kept(options: Options) -> list[tuple[str, str]]:
     return [*KEPT, *more]
 
 
-def _refusal(store: Store, session: Session) -> str:
+def _refusal(reader: Reader, session: Session) -> str:
     """Why the session can never be compacted here, "" when it can."""
-    with open_store(store) as reader:
-        refusal = planning.refusal(reader, session.id)
+    refusal = planning.refusal(reader, session.id)
     return "" if refusal is None else refusal.message
 
 
-def _planned(store: Store, session: Session, options: Options, masking: bool) -> tuple[PlanShown | None, str, str]:
+def _planned(reader: Reader, session: Session, options: Options, masking: bool) -> tuple[PlanShown | None, str, str]:
     """The plan, or why there is none just now and which strategy would help."""
     try:
-        return _with_sending(planning.draft(store, session.id, options), options, masking), "", ""
+        return _with_sending(planning.draft_of(reader, session.id, options), options, masking), "", ""
     except compaction.NothingToCompact as problem:
         return None, problem.reason, problem.instead
     except compaction.CompactionError as problem:
@@ -359,8 +363,8 @@ def plan(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
     said = request.POST if request.method == "POST" else request.GET
     found = get_store(store)
     with open_store(found) as reader:
-        session = get_session(reader, session_id)
-    data = panel(found, session_for(request, session), options_from(said, found), masking=masks(request))
+        session = session_for(request, get_session(reader, session_id))
+        data = panel(reader, session, options_from(said, found), masking=masks(request))
     data = replace(data, confirming="confirm" in said)
     return page(request, "session/_plan.html" if is_fragment(request) else "session/plan.html", data)
 

@@ -147,21 +147,24 @@ def _found(
     request: HttpRequest, reader: Reader, sessions: Sequence[Line]
 ) -> tuple[list[BoundaryLine], tuple[Broken, ...]]:
     """The boundaries of these sessions, and the sessions whose boundaries cannot be shown."""
+    runs_here = histories.all_runs(reader.store)
     shown, broken = lines_of(
         sessions,
-        lambda each: _boundaries(request, reader, each.session_id),
+        lambda each: _boundaries(request, reader, each.session_id, runs_here),
         lambda each: (each.session_id, reader.store.name),
     )
     return [line for lines in shown for line in lines], broken
 
 
-def _boundaries(request: HttpRequest, reader: Reader, session_id: str) -> list[BoundaryLine]:
+def _boundaries(
+    request: HttpRequest, reader: Reader, session_id: str, runs_here: histories.AllRuns
+) -> list[BoundaryLine]:
     try:
         session = get_session(reader, session_id)
     except NotFound:  # deleted since it was listed
         return []
     place = Place(reader.store.name, session.id)
-    found = histories.numbers(reader, session)
+    found = histories.numbers(reader, session, runs_here)
     name = line(session_for(request, session).name, 80)
     return [_boundary(each, place, name) for each in found]
 

@@ -67,7 +67,7 @@ def session(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
             return page(request, side, stretch)
         top = header(found)
         listed = contents(found, window, masking=masking)
-    panel = compact.panel(get_store(store), found.session, in_context=len(found.outline.live), masking=masking)
+        panel = compact.panel(reader, found.session, in_context=len(found.outline.live), masking=masking)
     data = SessionPage(top, listed, stretch, panel, card(found), _newest(found.outline, window, found.place))
     return page(request, "session/session.html", data)
 

@@ -104,13 +104,16 @@ def draft(store: Store, session_id: str, options: Options) -> Draft:
     Raises NotFound, StoreUnavailable, StoreReadOnly, SessionEnded, UnknownChoice, ModelNotSetUp, and
     compaction.NothingToCompact.
     """
-    check_options(options)
     with open_store(store) as reader:
-        basis = read_basis(reader, session_id, options.mode)
-        lock, lease = guards.lock_of(reader, session_id), guards.lease_of(reader, session_id)
-        sees_turns = guards.has_leases(reader)
-        columns = reader.columns
-    rules = rules_of(store, basis.session)
+        return draft_of(reader, session_id, options)
+
+
+def draft_of(reader: Reader, session_id: str, options: Options) -> Draft:
+    """`draft` of a store that is open."""
+    check_options(options)
+    basis = read_basis(reader, session_id, options.mode)
+    lock, lease = guards.lock_of(reader, session_id), guards.lease_of(reader, session_id)
+    rules = rules_of(reader.store, basis.session)
     plan = plan_of(basis, options, rules.text)
     written = (*plan.head, *plan.tail, *(plan.middle if isinstance(plan, mask.MaskPlan) else ()))
     return Draft(
@@ -126,8 +129,8 @@ def draft(store: Store, session_id: str, options: Options) -> Draft:
         estimate=tokens.encoding_for(basis.session.model)[1],
         lock=lock,
         lease=lease,
-        sees_turns=sees_turns,
-        lock_seconds=lock_time.of_commit(columns, basis.snapshot.octets, basis.ids(written)),
+        sees_turns=guards.has_leases(reader),
+        lock_seconds=lock_time.of_commit(reader.columns, basis.snapshot.octets, basis.ids(written)),
         pick_up=before_run(basis.session),
         tokens_before=plan.tokens_before,
         tokens_after_estimate=plan.tokens_after_estimate,

@@ -27,8 +27,8 @@ from waitress.utilities import RequestEntityTooLarge
 from viewer.up import leash
 
 THREADS = 8  # a page that waits for a locked store holds one for some seconds
-AT_ONCE = 3  # requests that compute side by side
-AT_ONCE_SECONDS = 0.25  # one that takes longer is large, or waits for a store, and does not count any more
+QUICK_SECONDS = 0.25  # one that takes longer is large: others compute beside it
+LOOK_SECONDS = 0.02  # between two looks at whether a request still computes
 EXPORT_THREADS = 2  # of their own, in which further exports wait their turn: they may take minutes, and much memory
 CONNECTIONS = 400  # with a temporary file each they stay below the usual 1,024 descriptors of a process
 REQUEST_SECONDS = 60  # from the first octet of a request to its last: the largest body over 350 kbit/s
@@ -131,36 +131,48 @@ class Server(TcpWSGIServer):
 
 
 class Turns:
-    """WSGI middleware: few requests compute at once, for as long as they are quick; the others wait for their turn.
+    """WSGI middleware: one request computes at a time, for as long as it is quick; the others wait for their turn.
 
     Threads that compute side by side hand the interpreter to each other at every query: with eight of them each request
-    took twice the processor time (`tests/bench_load.py`).
+    took twice the processor time (`tests/bench_load.py`). One that waits, for a store or for our own database, has no
+    turn: it takes no processor time.
     """
 
     def __init__(self, application: Callable[..., Any]) -> None:
         self._application = application
-        self._begun: dict[int, float] = {}  # thread -> when its request began
-        self._free = threading.Condition()
+        self._under_way: set[Turn] = set()
+        self._next = threading.Lock()  # held by the one whose turn is next
+        self._ended = threading.Condition()
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Any:
         if _is_export(environ["PATH_INFO"]):
             return self._application(environ, start_response)
-        me = threading.get_ident()
-        with self._free:
-            while (seconds := self._seconds_to_wait()) > 0:
-                self._free.wait(seconds)
-            self._begun[me] = time.monotonic()
+        with self._next, self._ended:
+            while any(turn.computes() for turn in self._under_way):
+                self._ended.wait(LOOK_SECONDS)
+            mine = Turn(threading.get_ident())
+            self._under_way.add(mine)
         try:
             return self._application(environ, start_response)
         finally:
-            with self._free:
-                del self._begun[me]
-                self._free.notify()
+            with self._ended:
+                self._under_way.discard(mine)
+                self._ended.notify()
 
-    def _seconds_to_wait(self) -> float:
-        """Until one of those that count does not, if none ends before."""
-        counting = sorted(self._begun.values())[-AT_ONCE:]
-        return counting[0] + AT_ONCE_SECONDS - time.monotonic() if len(counting) == AT_ONCE else 0.0
+
+class Turn:
+    """One request under way in a thread."""
+
+    def __init__(self, thread: int) -> None:
+        clock_of = getattr(time, "pthread_getcpuclockid", None)  # Linux has it
+        self._clock = clock_of(thread) if clock_of else time.CLOCK_MONOTONIC
+        self._begun, self._used = time.monotonic(), time.clock_gettime(self._clock)
+
+    def computes(self) -> bool:
+        """Whether it is quick so far, and does not wait: it has had a fourth of the time since it began, at least."""
+        lasted = time.monotonic() - self._begun
+        used = time.clock_gettime(self._clock) - self._used
+        return lasted < LOOK_SECONDS or (lasted < QUICK_SECONDS and used > lasted / 4)
 
 
 def _is_export(path: str) -> bool:
@@ -187,8 +199,10 @@ def main(descriptor: int) -> None:
     """Serve until asked to end through the leash; answers under way have five seconds then."""
     leash.hold()
     signal.signal(signal.SIGTERM, _end)
+    from viewer import own_database
     from viewer.wsgi import application  # it sets Django up, which takes the longest here
 
+    own_database.stay_connected()
     with socket.socket(fileno=descriptor) as listening:
         server(Turns(application), listening).run()
 
