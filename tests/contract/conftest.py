@@ -1,0 +1,73 @@
+"""Each kind of store, with its agent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from pytest_django import Settings
+
+from tests.api.conftest import tool
+from tests.interop.conftest import REQUIREMENTS
+from tests.interop.hermes import Hermes, environment
+from tests.postgres import stores
+from tests.runs.desk import at_once
+from viewer.store import schema
+
+from .agents import Agent, Demo, InFile, Old, OnServer, RealHermes, emptied
+from .site import Site
+
+__all__ = ["at_once", "tool"]
+
+COMPACTED = ("hermes21", "hermes22", "hermes31", "postgres", "demo")
+KINDS = ("hermes16", *COMPACTED)
+
+
+@pytest.fixture(scope="session")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[int], Hermes]]:
+    """A function from a schema version to the real agent that writes it, started once."""
+    found: dict[int, Hermes] = {}
+
+    def hermes(version: int) -> Hermes:
+        if version not in found:
+            home = tmp_path_factory.mktemp(f"agent{version}") / "home"
+            found[version] = Hermes(environment(REQUIREMENTS[version]), home, "http://127.0.0.1:9")
+        return found[version]
+
+    yield hermes
+    for each in found.values():
+        each.stop()
+
+
+@pytest.fixture(params=KINDS)
+def agent(request: pytest.FixtureRequest, tmp_path: Path, settings: Settings) -> Iterator[Agent]:
+    """An agent with an empty store, which the site knows."""
+    made = _agent(request.param, request, tmp_path)
+    settings.STORES = {} if made.store == "demo" else {made.store: made.url}
+    settings.DEMO_STORE = tmp_path / ("demo.db" if made.store == "demo" else "no-demo.db")
+    settings.HERMES_HOME = tmp_path / "no-home"
+    yield made
+    if isinstance(made, RealHermes):
+        made.hermes.close()
+
+
+def _agent(kind: str, request: pytest.FixtureRequest, place: Path) -> Agent:
+    if kind == "postgres":
+        return OnServer(stores.empty(request.getfixturevalue("postgres")).url)
+    if kind == "demo":
+        schema.create(place / "demo.db")
+        return Demo(place / "demo.db")
+    version, path = int(kind.removeprefix("hermes")), place / "state.db"
+    if version in REQUIREMENTS:
+        hermes = request.getfixturevalue("running")(version)
+        hermes.open(path)
+        return RealHermes(hermes, path)
+    emptied(request.getfixturevalue("hermes_databases")(version), path)
+    return Old(path) if version == 16 else InFile(path)
+
+
+@pytest.fixture
+def site(agent: Agent, request: pytest.FixtureRequest, transactional_db: None, at_once: None) -> Site:
+    """The site, asked about the agent's store; runs are done when they are asked for."""
+    return Site(request.getfixturevalue("tool"), agent.store)

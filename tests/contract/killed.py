@@ -1,0 +1,48 @@
+"""A writer that is killed: `python -m tests.contract.killed STORE URL SESSION inside|behind`."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from typing import Any
+
+import django
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "viewer.settings")
+django.setup()
+
+import compaction  # noqa: E402  # Django is set up by the line above
+from viewer.runs import planning, steps  # noqa: E402
+from viewer.store import guards, writing  # noqa: E402
+from viewer.store.codec import message_of  # noqa: E402
+from viewer.store.stores import Store, open_store  # noqa: E402
+
+SUMMARY = "## Goal\nFinish."
+
+
+def main(name: str, url: str, session_id: str, moment: str) -> None:
+    store, holder = Store(name, url, "configured"), guards.new_holder()
+    guards.take_lock(store, session_id, holder)
+    guards.take_lease(store, session_id, holder)
+    with open_store(store) as reader:
+        basis = planning.read_basis(reader, session_id)
+    plan = compaction.plan(
+        list(map(message_of, basis.sent)), compaction.Policy(keep_last=6), compaction.counter_for("")
+    )
+    written = steps.steps_of(basis, compaction.apply(plan, SUMMARY))
+    if moment == "inside":
+        insert = writing.insert_block
+
+        def killed(*given: Any) -> Any:
+            insert(*given)
+            os.kill(os.getpid(), signal.SIGKILL)
+
+        vars(writing)["insert_block"] = killed
+    writing.commit(store, basis.snapshot, written, lock_holder=holder, lease_holder=holder, now=time.time())
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

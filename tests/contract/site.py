@@ -1,0 +1,95 @@
+"""The site as the contract asks it: the JSON API, and what that does not offer."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+from django.test import Client
+
+from tests.api.tool import Tool
+from viewer.store.marks import read_marks
+from viewer.store.stores import get_store, open_store
+
+LIMIT = 500  # messages in an answer, at most
+
+
+@dataclass(frozen=True)
+class Site:
+    """The site and the name of one of its stores."""
+
+    tool: Tool
+    store: str
+
+    def at(self, session_id: str) -> str:
+        return f"/stores/{self.store}/sessions/{session_id}"
+
+    def sessions(self, **query: Any) -> list[dict[str, Any]]:
+        items: list[dict[str, Any]] = self.tool.get(f"/stores/{self.store}/sessions", **query)["items"]
+        return items
+
+    def worker_looks(self) -> None:
+        """Have a worker bring the list up to date."""
+        from viewer.catalog import working  # models: conftest files are read before Django is set up
+
+        working.keep_up()
+
+    def messages(self, session_id: str, view: str = "history", **query: Any) -> list[dict[str, Any]]:
+        """All messages, window by window."""
+        found: list[dict[str, Any]] = []
+        cursor: dict[str, str] = {}
+        while True:
+            answer = self.tool.get(f"{self.at(session_id)}/messages", view=view, limit=LIMIT, **query, **cursor)
+            found += answer["items"]
+            if not answer["next"]:
+                return found
+            cursor = {"cursor": answer["next"]}
+
+    def context(self, session_id: str) -> list[dict[str, Any]]:
+        """What a model should be sent."""
+        messages: list[dict[str, Any]] = self.tool.get(f"{self.at(session_id)}/context")["messages"]
+        return messages
+
+    def compactions(self, session_id: str) -> list[dict[str, Any]]:
+        items: list[dict[str, Any]] = self.tool.get(f"{self.at(session_id)}/compactions")["items"]
+        return items
+
+    def run(self, session_id: str, **wanted: Any) -> dict[str, Any]:
+        """A run that has come to its end, or to its preview."""
+        status, run = self.tool.call("POST", f"{self.at(session_id)}/runs", {"keep_last": 6, **wanted})
+        assert status == 202, run
+        return self.run_now(run["id"])
+
+    def compact(self, session_id: str) -> dict[str, Any]:
+        run = self.run(session_id, apply=True)
+        assert run["status"] == "applied", run
+        return run
+
+    def run_now(self, number: int) -> dict[str, Any]:
+        run: dict[str, Any] = self.tool.get(f"/runs/{number}")
+        return run
+
+    def refusal(self, method: str, path: str, body: Any = None) -> str:
+        """The code of the error that a call ends in."""
+        status, answer = self.tool.call(method, path, body)
+        assert status >= 400 and answer["error"]["message"], answer
+        return str(answer["error"]["code"])
+
+    def export(self, session_id: str, form: str) -> tuple[int, str]:
+        """Status and text of an export."""
+        client = Client(headers={"Authorization": f"Bearer {self.tool.token}"})
+        answer = client.get(f"/api/v1{self.at(session_id)}/export", {"format": form})
+        return answer.status_code, answer.getvalue().decode()
+
+    def change_token(self, session_id: str) -> object:
+        """What differs whenever the session is another."""
+        with open_store(get_store(self.store)) as reader:
+            return read_marks(reader, [session_id])
+
+    def killed(self, url: str, session_id: str, moment: str) -> None:
+        """Compact the session in another process, which is killed `inside` the commit or `behind` it."""
+        command = [sys.executable, "-m", "tests.contract.killed", self.store, url, session_id, moment]
+        ended = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert ended.returncode == -9, ended.stderr

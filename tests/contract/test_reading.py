@@ -1,0 +1,148 @@
+"""What every kind of store shows of its sessions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from .agents import Agent
+from .site import Site
+from .talk import FILLING, heard, loaded_as_sent, talk, turn
+
+HOSTILE = (
+    "<script>alert(1)</script><img src=x onerror=alert(1)>",
+    "\x1b[31mred\x1b[0m \x07 \u202eback\u202c \u2028 \ufeff",
+    "'; DROP TABLE messages; -- %s {} {{ x }} {% x %}",
+    "👩‍👩‍👧 日本語 ก็ é",
+    "one long word " + "x" * 300_000,
+)
+FORMATS = ("md", "html", "json", "jsonl")
+
+
+def test_the_list(agent: Agent, site: Site) -> None:
+    said = {"first": talk(1, "a"), "second": talk(2, "b")}
+    for name, messages in said.items():
+        agent.write(name, messages)
+    site.worker_looks()
+    listed = {each["id"]: each for each in site.sessions()}
+    assert set(listed) == set(said)
+    for name, messages in said.items():
+        assert (listed[name]["title"], listed[name]["model"]) == (name, "test-model")
+        assert listed[name]["messages_live"] == listed[name]["messages_total"] == len(messages)
+        assert site.tool.get(site.at(name))["messages_live"] == len(messages)
+    assert [each["id"] for each in site.sessions(q="second")] == ["second"]
+    agent.say("first", {"role": "user", "content": "once more"})
+    assert [each["id"] for each in site.sessions()] == ["first", "second"], "the one that was active last is first"
+
+
+def test_windows(agent: Agent, site: Site) -> None:
+    agent.write("long", talk(8))
+    everything = site.messages("long")
+    items: list[dict[str, Any]] = []
+    cursor: dict[str, str] = {}
+    while True:
+        answer = site.tool.get(f"{site.at('long')}/messages", limit=7, **cursor)
+        assert 0 < len(answer["items"]) <= 7
+        items += answer["items"]
+        if not answer["next"]:
+            break
+        cursor = {"cursor": answer["next"]}
+    assert sorted(item["id"] for item in items) == [item["id"] for item in everything]
+    middle = everything[20]["id"]
+    around = site.tool.get(f"{site.at('long')}/messages", limit=5, around=middle)["items"]
+    assert middle in [item["id"] for item in around] and len(around) <= 5
+
+
+def test_every_message_once_and_in_order(agent: Agent, site: Site) -> None:
+    said = talk(5)
+    agent.write("s", said)
+    assert heard(site.messages("s")) == heard(list(said))
+    assert [item["tool_calls"] for item in site.messages("s")] == [each.get("tool_calls", []) for each in said]
+    assert {item["state"] for item in site.messages("s")} == {"live"}
+    assert site.compactions("s") == []
+
+
+def test_what_the_model_sees_is_what_the_agent_loads(agent: Agent, site: Site) -> None:
+    agent.write("s", talk(4))
+    agent.take_back("s")
+    assert heard(site.context("s")) == heard(list(talk(3))) and loaded_as_sent(agent, site)
+
+
+def test_what_was_taken_back_is_in_no_history(agent: Agent, site: Site) -> None:
+    agent.write("s", talk(3))
+    agent.take_back("s")
+    assert heard(site.messages("s")) == heard(list(talk(2)))
+    assert len(site.messages("s", view="raw")) == len(talk(3))
+
+
+def test_rows_of_no_known_version_are_shown_as_they_are(agent: Agent, site: Site) -> None:
+    agent.write("s", talk(2))
+    agent.break_rows("s")
+    raw, shown = site.messages("s", view="raw"), site.messages("s")
+    assert len(raw) == len(shown) == len(talk(2))
+    assert shown[0]["role"] == "narrator" and shown[0]["content"] == talk(2)[0]["content"]
+    assert shown[1]["content"] == "looking0"
+
+
+def test_the_change_token(agent: Agent, site: Site) -> None:
+    agent.write("s", talk(2))
+    agent.write("other", talk(1))
+    seen = [site.change_token("s")]
+    assert site.change_token("s") == seen[0]
+    agent.say("other", {"role": "user", "content": "not here"})
+    assert site.change_token("s") == seen[0]
+    agent.say("s", {"role": "user", "content": "here"})
+    seen.append(site.change_token("s"))
+    agent.take_back("s")
+    seen.append(site.change_token("s"))
+    assert len(set(map(str, seen))) == 3
+
+
+def test_search(agent: Agent, site: Site) -> None:
+    agent.write("s", [*talk(2), {"role": "user", "content": f"Is it a marmoset? {FILLING}"}])
+    agent.write("t", talk(2, "t"))
+    (hit,) = site.tool.get(f"/stores/{site.store}/search", q="marmoset")["items"]
+    assert (hit["session"], hit["id"], hit["role"]) == ("s", site.messages("s")[-1]["id"], "user")
+    assert any("marmoset" in piece["text"] for piece in hit["snippet"])
+    assert site.tool.get(f"/stores/{site.store}/search", q="armadillo")["items"] == []
+
+
+def test_hostile_content(agent: Agent, site: Site) -> None:
+    said = [{"role": "user", "content": text} for text in HOSTILE]
+    agent.write("s", [message for each in said for message in (each, {"role": "assistant", "content": "ok"})])
+    assert [content for role, content in heard(site.messages("s")) if role == "user"] == list(HOSTILE)
+    assert [content for role, content in heard(site.context("s")) if role == "user"] == list(HOSTILE)
+    assert [each["id"] for each in site.sessions()] == ["s"]
+    assert site.tool.get(f"/stores/{site.store}/search", q="DROP TABLE")["items"]
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_exports(agent: Agent, site: Site, form: str) -> None:
+    agent.write("s", [{"role": "user", "content": HOSTILE[0]}, *talk(2)])
+    status, text = site.export("s", form)
+    assert status == 200
+    for message in talk(2):
+        assert text.count(message["content"].split()[0]) >= 1
+    if form == "html":
+        assert "<script>alert" not in text
+
+
+def test_what_is_not_there(agent: Agent, site: Site) -> None:
+    agent.write("s", turn("one"))
+    assert site.refusal("GET", site.at("nobody")) == "not_found"
+    assert site.refusal("GET", f"{site.at('nobody')}/messages") == "not_found"
+    assert site.refusal("GET", f"{site.at('s')}/messages?around=987654321") == "not_found"
+
+
+def test_a_kind_says_what_it_cannot_do(agent: Agent, site: Site) -> None:
+    agent.write("s", talk(12))
+    session = site.tool.get(site.at("s"))
+    assert session["can_compact"] is agent.can_compact
+    assert bool(session["compact_reason"]) is not agent.can_compact
+    if agent.can_compact:
+        return
+    before = agent.rows()
+    assert site.refusal("POST", f"{site.at('s')}/plan") == "store_read_only"
+    assert site.refusal("POST", f"{site.at('s')}/runs", {"apply": True}) == "store_read_only"
+    assert agent.rows() == before

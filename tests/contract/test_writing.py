@@ -1,0 +1,172 @@
+"""What every kind of store that can be compacted does when it is, and what becomes of its messages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from .agents import Agent
+from .conftest import COMPACTED
+from .site import Site
+from .talk import heard, loaded_as_sent, talk, turn
+
+pytestmark = pytest.mark.parametrize("agent", COMPACTED, indirect=True)
+
+TURNS = 16
+ASKED = {"role": "user", "content": "What came meanwhile?"}
+ANSWERED = {"role": "assistant", "content": "This did."}
+
+
+@pytest.fixture
+def said(agent: Agent) -> list[Any]:
+    """The messages of the session "s"."""
+    messages = talk(TURNS)
+    agent.write("s", messages)
+    return heard(list(messages))
+
+
+def test_a_plan_has_each_message_once_and_writes_nothing(agent: Agent, site: Site, said: list[Any]) -> None:
+    before = agent.rows()
+    plan = site.tool.call("POST", f"{site.at('s')}/plan", {"keep_last": 6})[1]
+    planned = [row_id for part in ("head", "middle", "tail") for row_id in plan[part]["ids"]]
+    assert planned == [item["id"] for item in site.messages("s")]
+    assert plan["head"]["count"] and plan["middle"]["count"] and plan["tail"]["count"] >= 6
+    assert plan["tokens_after_estimate"] < plan["tokens_before"]
+    assert agent.rows() == before
+
+
+def test_a_compaction(agent: Agent, site: Site, said: list[Any]) -> None:
+    run = site.compact("s")
+    assert heard(site.messages("s")[: len(said)]) != [] and run["session_id"] == "s"
+    shown = [item for item in site.messages("s") if item["kind"] == "message"]
+    assert heard(shown) == said, "each message once, where it was, word for word"
+    (boundary,) = site.compactions("s")
+    assert boundary["run"] == run["id"] and boundary["undoable"]
+    states = {item["id"]: item["state"] for item in shown}
+    assert {row_id for row_id, state in states.items() if state == "under"} == set(boundary["summarised_ids"])
+    assert {row_id for row_id, state in states.items() if state == "live"} == set(boundary["kept_ids"])
+    assert len(boundary["summarised_ids"]) + len(boundary["kept_ids"]) == len(said)
+    assert (boundary["messages_before"], boundary["messages_after"]) == (len(said), len(boundary["kept_ids"]) + 1)
+    sent = heard(site.context("s"))
+    assert len(sent) == boundary["messages_after"] and sent[-6:] == said[-6:]
+    assert loaded_as_sent(agent, site)
+
+
+def test_the_agent_goes_on(agent: Agent, site: Site, said: list[Any]) -> None:
+    site.compact("s")
+    more = turn("next")
+    for message in more:
+        agent.say("s", message)
+    assert heard(site.context("s"))[-len(more) :] == heard(list(more))
+    assert [each for each in site.messages("s") if each["kind"] == "message"][-1]["content"] == more[-1]["content"]
+    assert loaded_as_sent(agent, site)
+
+
+def test_a_second_compaction_on_top(agent: Agent, site: Site, said: list[Any]) -> None:
+    first = site.compact("s")
+    more = talk(TURNS, "more")
+    for message in more:
+        agent.say("s", message)
+    second = site.compact("s")
+    assert [each["run"] for each in site.compactions("s")] == [first["id"], second["id"]]
+    shown = [item for item in site.messages("s") if item["kind"] == "message"]
+    assert heard(shown) == [*said, *heard(list(more))]
+    assert site.refusal("POST", f"/runs/{first['id']}/undo") == "not_undoable"
+    assert loaded_as_sent(agent, site)
+
+
+def test_what_comes_meanwhile_stays_behind(agent: Agent, site: Site, said: list[Any]) -> None:
+    run = site.run("s", apply=False)
+    assert run["status"] == "ready"
+    for message in (ASKED, ANSWERED):
+        agent.say("s", message)
+    site.tool.call("POST", f"/runs/{run['id']}/apply")
+    assert site.run_now(run["id"])["status"] == "applied"
+    late = heard([ASKED, ANSWERED])
+    assert heard(site.context("s"))[-2:] == late and loaded_as_sent(agent, site)
+    site.tool.call("POST", f"/runs/{run['id']}/undo")
+    assert heard(site.context("s")) == [*said, *late] and loaded_as_sent(agent, site)
+
+
+def test_what_changed_under_us_is_a_conflict(agent: Agent, site: Site, said: list[Any]) -> None:
+    run = site.run("s", apply=False)
+    agent.take_back("s")
+    before = agent.rows()
+    assert site.refusal("POST", f"/runs/{run['id']}/apply") == "compaction_conflict"
+    assert site.run_now(run["id"])["status"] == "conflict"
+    assert agent.rows() == before
+    site.compact("s")
+    assert loaded_as_sent(agent, site)
+
+
+def test_while_somebody_else_compacts(agent: Agent, site: Site, said: list[Any]) -> None:
+    before = agent.rows()
+    with agent.compacting("s"):
+        assert site.refusal("POST", f"{site.at('s')}/runs", {"apply": True}) == "session_busy"
+        assert site.tool.call("POST", f"{site.at('s')}/plan", {})[1]["busy"]["lock"]
+    assert agent.rows() == before
+    site.compact("s")
+
+
+def test_undo(agent: Agent, site: Site, said: list[Any]) -> None:
+    before = agent.load("s")
+    run = site.compact("s")
+    status, undone = site.tool.call("POST", f"/runs/{run['id']}/undo")
+    assert (status, undone["status"]) == (200, "undone")
+    assert agent.load("s") == before and heard(site.context("s")) == said
+    assert site.compactions("s") == []
+    assert heard(site.messages("s")) == said and {each["state"] for each in site.messages("s")} == {"live"}
+    again = site.compact("s")
+    assert [each["run"] for each in site.compactions("s")] == [again["id"]]
+    assert site.refusal("POST", f"/runs/{run['id']}/undo") in ("not_undoable", "wrong_status", "already_undone")
+
+
+def test_undo_keeps_what_was_said_and_taken_back_since(agent: Agent, site: Site, said: list[Any]) -> None:
+    run = site.compact("s")
+    for message in (*turn("kept"), ASKED, ANSWERED):
+        agent.say("s", message)
+    agent.take_back("s")
+    site.tool.call("POST", f"/runs/{run['id']}/undo")
+    assert heard(site.context("s")) == [*said, *heard(list(turn("kept")))]
+    assert loaded_as_sent(agent, site)
+
+
+@pytest.mark.parametrize("moment", ["inside", "behind"])
+def test_a_writer_that_is_killed(agent: Agent, site: Site, said: list[Any], moment: str) -> None:
+    site.killed(agent.url, "s", moment)
+    shown = [item for item in site.messages("s") if item["kind"] == "message"]
+    assert heard(shown) == said
+    assert len(site.compactions("s")) == (moment == "behind")
+    assert loaded_as_sent(agent, site)
+    assert len(agent.load("s")) == (len(said) if moment == "inside" else site.compactions("s")[0]["messages_after"])
+    for message in talk(TURNS, "more"):
+        agent.say("s", message)
+    site.compact("s")  # what the dead writer held is nobody's
+    assert len(site.compactions("s")) == 1 + (moment == "behind")
+
+
+def test_what_is_kept_is_word_for_word(agent: Agent, site: Site) -> None:
+    hostile = [
+        {"role": "user", "content": "<b>&amp;</b> \x1b[1m 👩‍👩‍👧 \u2028 %s '; --"},
+        {"role": "assistant", "content": "  spaces around  \n\n"},
+    ]
+    agent.write("s", [*talk(TURNS), *hostile])
+    before = agent.load("s")[-2:]
+    run = site.compact("s")
+    assert agent.load("s")[-2:] == before and loaded_as_sent(agent, site)
+    site.tool.call("POST", f"/runs/{run['id']}/undo")
+    assert agent.load("s")[-2:] == before
+
+
+def test_append_create_branch_and_rename(agent: Agent, site: Site, said: list[Any]) -> None:
+    status, _ = site.tool.call("POST", f"{site.at('s')}/messages", {"messages": [ASKED, ANSWERED]})
+    assert status == 201
+    assert agent.load("s")[-2:] == heard([ASKED, ANSWERED])
+    status, made = site.tool.call("POST", f"/stores/{site.store}/sessions", {"title": "made", "messages": [ASKED]})
+    assert status == 201 and agent.load(made["id"]) == heard([ASKED])
+    status, branch = site.tool.call("POST", f"{site.at('s')}/branches", {})
+    assert status == 201 and agent.load(branch["id"]) == agent.load("s")
+    status, renamed = site.tool.call("PATCH", site.at("s"), {"title": "renamed"})
+    assert (status, renamed["title"]) == (200, "renamed")
+    assert site.refusal("PATCH", site.at(made["id"]), {"title": "renamed"})
