@@ -74,6 +74,11 @@ class Agent(ABC):
         self.sql("UPDATE messages SET role = 'narrator' WHERE id = ?", first)
         self.sql("UPDATE messages SET tool_calls = '{broken' WHERE id = ?", second)
 
+    def overwrite(self, session_id: str) -> None:
+        """Somebody changes a message without asking for anything."""
+        first, _ = (row[0] for row in self.sql(_FIRST, session_id))
+        self.sql("UPDATE messages SET content = 'something else' WHERE id = ?", first)
+
 
 _FIRST = "SELECT id FROM messages WHERE session_id = ? ORDER BY id LIMIT 2"
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -88,8 +90,16 @@ class Site:
         with open_store(get_store(self.store)) as reader:
             return read_marks(reader, [session_id])
 
-    def killed(self, url: str, session_id: str, moment: str) -> None:
-        """Compact the session in another process, which is killed `inside` the commit or `behind` it."""
-        command = [sys.executable, "-m", "tests.contract.killed", self.store, url, session_id, moment]
-        ended = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert ended.returncode == -9, ended.stderr
+    def written(self, url: str, session_id: str, moment: str, meanwhile: Callable[[], object] = str) -> str:
+        """Another process of ours compacts the session; `meanwhile` happens between its plan and its commit.
+
+        `moment` is when it is killed: "inside" the commit, "behind" it, "never". The code of what refused it, or "".
+        """
+        command = [sys.executable, "-m", "tests.contract.writer", self.store, url, session_id, moment]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdin and process.stdout
+            assert process.stdout.readline() == "planned\n"
+            meanwhile()
+            refused = process.communicate("go\n")[0].strip()
+        assert process.returncode == (0 if moment == "never" else -signal.SIGKILL)
+        return refused

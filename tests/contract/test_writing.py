@@ -100,6 +100,20 @@ def test_what_changed_under_us_is_a_conflict(agent: Agent, site: Site, said: lis
     assert loaded_as_sent(agent, site)
 
 
+def test_what_changed_while_a_writer_was_about_to_commit(agent: Agent, site: Site, said: list[Any]) -> None:
+    """The rows are compared within the commit's transaction, too."""
+    before: list[Any] = []
+
+    def meanwhile() -> None:
+        agent.overwrite("s")
+        before.extend(agent.rows())
+
+    assert site.written(agent.url, "s", "never", meanwhile) == "compaction_conflict"
+    assert agent.rows() == before
+    assert site.written(agent.url, "s", "never", lambda: agent.say("s", ASKED)) == ""
+    assert heard(site.context("s"))[-1] == heard([ASKED])[0] and loaded_as_sent(agent, site)
+
+
 def test_while_somebody_else_compacts(agent: Agent, site: Site, said: list[Any]) -> None:
     before = agent.rows()
     with agent.compacting("s"):
@@ -134,7 +148,7 @@ def test_undo_keeps_what_was_said_and_taken_back_since(agent: Agent, site: Site,
 
 @pytest.mark.parametrize("moment", ["inside", "behind"])
 def test_a_writer_that_is_killed(agent: Agent, site: Site, said: list[Any], moment: str) -> None:
-    site.killed(agent.url, "s", moment)
+    site.written(agent.url, "s", moment)
     shown = [item for item in site.messages("s") if item["kind"] == "message"]
     assert heard(shown) == said
     assert len(site.compactions("s")) == (moment == "behind")

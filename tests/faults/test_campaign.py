@@ -20,6 +20,6 @@ def test_nothing_is_lost_doubled_hidden_or_orphaned(
     address = fresh_database(request.getfixturevalue("postgres"), "campaign") if own == "postgres" else ""
     with campaign(tmp_path, schema, journal, address) as made:
         for seed in range(rounds):
-            made.round(seed, steps=4)
+            made.round(seed, steps=3)
         made.check_sound()
     assert made.faults == {}

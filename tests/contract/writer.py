@@ -1,4 +1,8 @@
-"""A writer that is killed: `python -m tests.contract.killed STORE URL SESSION inside|behind`."""
+"""A writer in a process of its own: `python -m tests.contract.writer STORE URL SESSION MOMENT`.
+
+It plans, and commits when it has read a line; MOMENT says when it is killed: "inside" the commit's transaction,
+"behind" it, or "never". Then it prints what refused it, or nothing.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +21,7 @@ import compaction  # noqa: E402  # Django is set up by the line above
 from viewer.runs import planning, steps  # noqa: E402
 from viewer.store import guards, writing  # noqa: E402
 from viewer.store.codec import message_of  # noqa: E402
+from viewer.store.errors import StoreError  # noqa: E402
 from viewer.store.stores import Store, open_store  # noqa: E402
 
 SUMMARY = "## Goal\nFinish."
@@ -40,8 +45,16 @@ def main(name: str, url: str, session_id: str, moment: str) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
         vars(writing)["insert_block"] = killed
-    writing.commit(store, basis.snapshot, written, lock_holder=holder, lease_holder=holder, now=time.time())
-    os.kill(os.getpid(), signal.SIGKILL)
+    print("planned", flush=True)
+    sys.stdin.readline()
+    try:
+        writing.commit(store, basis.snapshot, written, lock_holder=holder, lease_holder=holder, now=time.time())
+    except StoreError as refused:
+        print(refused.code)
+    if moment == "behind":
+        os.kill(os.getpid(), signal.SIGKILL)
+    guards.release_lease(store, session_id, holder)
+    guards.release_lock(store, session_id, holder)
 
 
 if __name__ == "__main__":
