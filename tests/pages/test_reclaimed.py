@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from tests.pages.html import read
 from tests.runs.desk import Desk
 from viewer.pages.reclaimed import DAYS, WIDTH, drawn
 from viewer.runs import life
 from viewer.runs.planning import Options
+from viewer.store.stores import all_stores
 
 NOON = 1_784_030_400.0  # 14 July 2026, 12:00 UTC
 DAY = 86_400.0
@@ -60,3 +63,15 @@ def test_the_page_has_the_chart_and_what_runs_took(signed_in: Client, open_desk:
     cells = [cell.text for cell in page.all("table")[0].all("td")]
     assert f"{lost:,} of {total:,}" in cells
     assert any(cell.endswith(" s") for cell in cells)
+
+
+@pytest.mark.usefixtures("shared_data")
+def test_runs_are_asked_for_once_a_store_however_many_sessions_were_compacted(
+    signed_in: Client, open_desk: Callable[..., Desk]
+) -> None:
+    open_desk(21)
+    shown = read(signed_in.get("/compactions")).all("table")[-1].all("tr")
+    assert len(shown) > 4
+    with CaptureQueriesContext(connection) as queries:
+        signed_in.get("/compactions")
+    assert len([each for each in queries.captured_queries if "'undone'" in each["sql"]]) == len(all_stores())

@@ -247,6 +247,16 @@ def test_more_messages_mean_no_more_work(signed_in: Client, book: Book, statemen
     assert work[0] == work[1] != []
 
 
+def test_a_page_opens_its_store_once(signed_in: Client, open_desk: Callable[..., Desk], statements: list[str]) -> None:
+    """The panel's plan, which a short session has at once, reads over the same connection."""
+    href = f"/stores/hermes/sessions/{open_desk(31, 'Airline request 24/2').session_id}"
+    assert "Preview" in read(signed_in.get(href)).text
+    for address in (href, f"{href}/plan"):
+        statements.clear()
+        read(signed_in.get(address))
+        assert len([each for each in statements if "sqlite_master LIMIT 1" in each]) == 1
+
+
 def test_session_text_is_shown_as_text(signed_in: Client, book: Book) -> None:
     hostile = "<script>alert(1)</script><img src=x onerror=alert(2)> </div></main> [x](javascript:alert(3))"
     href = book.session("hostile", title=hostile[:90])

@@ -240,8 +240,8 @@ def runs_of(store: Store, session_id: str) -> list[Run]:
 
 
 def latest(store: Store, session_id: str) -> Run | None:
-    """The newest run of a session; its plan, which may be long, is read when it is asked for."""
-    return _of(store, session_id).defer("plan", "copies").first()
+    """The newest run of a session; its large columns are read when they are asked for."""
+    return _of(store, session_id).defer(*LARGE).first()
 
 
 def _of(store: Store, session_id: str) -> models.QuerySet[Run]:
