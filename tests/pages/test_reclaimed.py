@@ -14,7 +14,6 @@ from tests.runs.desk import Desk
 from viewer.pages.reclaimed import DAYS, WIDTH, drawn
 from viewer.runs import life
 from viewer.runs.planning import Options
-from viewer.store.stores import all_stores
 
 NOON = 1_784_030_400.0  # 14 July 2026, 12:00 UTC
 DAY = 86_400.0
@@ -66,7 +65,7 @@ def test_the_page_has_the_chart_and_what_runs_took(signed_in: Client, open_desk:
 
 
 @pytest.mark.usefixtures("shared_data")
-def test_runs_are_asked_for_once_a_store_however_many_sessions_were_compacted(
+def test_runs_are_asked_for_once_however_many_sessions_were_compacted(
     signed_in: Client, open_desk: Callable[..., Desk]
 ) -> None:
     open_desk(21)
@@ -74,4 +73,4 @@ def test_runs_are_asked_for_once_a_store_however_many_sessions_were_compacted(
     assert len(shown) > 4
     with CaptureQueriesContext(connection) as queries:
         signed_in.get("/compactions")
-    assert len([each for each in queries.captured_queries if "'undone'" in each["sql"]]) == len(all_stores())
+    assert len([each for each in queries.captured_queries if "'undone'" in each["sql"]]) == 1
