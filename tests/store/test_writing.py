@@ -195,7 +195,9 @@ def test_a_row_that_arrived_after_the_plan_stays_live_and_in_place(path: Path) -
     assert query(path, "SELECT active, compacted FROM messages WHERE id = ?", late) == [(0, 0)]
 
 
-@pytest.mark.parametrize(("appended", "written"), [(-1.4e-6, 1e-3), (5e-4, 1.5e-3), (-0.5, 0.0), ("", 0.0)])
+@pytest.mark.parametrize(
+    ("appended", "written"), [(-1.4e-6, 1e-3), (5e-4, 1.5e-3), (0.4, 0.401), (-0.5, 0.0), (1e6, 0.0), ("", 0.0)]
+)
 def test_a_handoff_never_has_the_moment_at_which_a_row_was_appended(
     small: Path, appended: float | str, written: float
 ) -> None:

@@ -32,7 +32,8 @@ from .undoing import Outlook, Undoing, outlook_of
 
 _NOT_CLONED = {"id", "session_id", "active", "compacted", "display_order"}
 _DERIVED = ("api_content", "display_identity")  # made from the content by the owner: stale once the content changes
-APART = 1e-3  # seconds between a row that is appended while we wait for the write lock, and the handoff
+APART = 1e-3  # seconds between a row that is appended while the write lock is waited for, and the handoff
+LONGEST_WAIT = 60.0  # seconds that it is waited for: a row that is later yet has a time that is wrong
 REARM_KEY = "_proactive_prune_rearm_tokens"  # leaves sessions.model_config with every in-place compaction of the owner
 
 
@@ -157,11 +158,11 @@ def insert_block(
 
 
 def _apart(con: Connection, late: Sequence[int], now: float) -> float:
-    """`now`, but not the moment at which the last row was appended: where rows have no names, those of one write are
-    told by their times (`naming`).
+    """`now`, or a moment behind the last row that was appended while the write lock was waited for: where rows have no
+    names, those of one write are told by their times (`naming`).
     """
     for (appended,) in con.execute("SELECT timestamp FROM messages WHERE id = ?", list(late[-1:]) or [0]).fetchall():
-        if isinstance(appended, int | float) and abs(now - appended) < APART:
+        if isinstance(appended, int | float) and now - APART < appended < now + LONGEST_WAIT:
             return appended + APART
     return now
 
