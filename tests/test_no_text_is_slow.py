@@ -45,7 +45,7 @@ SECONDS = 1.0  # of processor time for each LONG characters that a function is g
 WORK_SECONDS = 0.009  # what `_work` takes on such a machine (3 GHz)
 # What takes no longer for SHORT needs no second look: 0.2 s for LONG if its time grows with the square.
 QUICK = 0.0005
-COSTLY, STRIDE = 0.001, 12
+COSTLY, STRIDE = 0.001, 20
 WORDS = "Please look at /srv/app/a.py: it must not fail. It says 12 errors, see https://a.example/b.\n" * 20
 
 PIECES = [
@@ -126,7 +126,7 @@ ELSEWHERE = {
         compaction.digest.fold compaction.digest.Fold.take compaction.left.Left.below
         viewer.api.Api viewer.api.cursors.read viewer.api.errors.problem viewer.apps viewer.bad_requests
         viewer.exports.making.download viewer.pages.blocks.by_template viewer.pages.kept.by_template
-        viewer.pages.shelf.Shelf
+        viewer.pages.parts.part viewer.pages.shelf.Shelf
         viewer.pages.report.named_lost viewer.pages.timeline.apart viewer.runs.candidate viewer.runs.losses
         viewer.runs.planning.Basis viewer.runs.planning.plan_of viewer.runs.planning.recorded viewer.runs.steps
         viewer.store.chains.Chains viewer.store.codec.decode_row viewer.store.marks viewer.store.outline
