@@ -443,6 +443,33 @@ time.sleep(60)
 """
 
 
+def test_an_own_database_that_is_replaced_is_the_one_that_is_asked(start: Callable[..., Site]) -> None:
+    """Threads keep their connections, which would go on with the file that is gone."""
+    site = start().ready()
+    signed_in = "from django.contrib.sessions.backends.db import SessionStore as S\ns = S(); s['signed_in'] = True"
+    cookie = {"Cookie": f"palimpsest={site.own(f'{signed_in}; s.create(); print(s.session_key)')}"}
+    address = f"http://127.0.0.1:{site.port}/stores"
+
+    def led_to() -> set[str]:
+        """Where a browser with this cookie is led, by so many requests that they meet every thread."""
+        found = set()
+        for _ in range(40):
+            with urllib.request.urlopen(urllib.request.Request(address, headers=cookie)) as answer:
+                found.add(answer.url)
+        return found
+
+    assert led_to() == {address}
+    path, other = site.data / "palimpsest.sqlite3", site.data / "other.sqlite3"
+    with closing(sqlite3.connect(path)) as con, closing(sqlite3.connect(other)) as copy:
+        con.backup(copy)
+        copy.execute("DELETE FROM django_session")
+        copy.commit()
+    for suffix in ("-wal", "-shm"):
+        Path(f"{path}{suffix}").unlink(missing_ok=True)
+    os.replace(other, path)
+    assert address not in led_to()
+
+
 @pytest.fixture
 def stubborn() -> Iterator[subprocess.Popen[str]]:
     process = subprocess.Popen(

@@ -114,6 +114,11 @@ class _ByHand(Agent):
         self.sql("UPDATE messages SET active = 0 WHERE session_id = ? AND active = 1 AND id >= ?", session_id, request)
 
 
+def _in_file(path: Path, query: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+    with closing(sqlite3.connect(path, isolation_level=None, timeout=20)) as con:
+        return con.execute(query, values).fetchall()
+
+
 class InFile(_ByHand):
     """An agent whose SQLite file is one of another version, or ours."""
 
@@ -122,8 +127,7 @@ class InFile(_ByHand):
         self.path = path
 
     def sql(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
-        with closing(sqlite3.connect(self.path, isolation_level=None, timeout=20)) as con:
-            return con.execute(query, values).fetchall()
+        return _in_file(self.path, query, values)
 
 
 class Old(InFile):
@@ -176,8 +180,7 @@ class RealHermes(Agent):
         self.hermes.take_back(session_id, rows[-1]["id"])
 
     def sql(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
-        with closing(sqlite3.connect(self.path, isolation_level=None, timeout=20)) as con:
-            return con.execute(query, values).fetchall()
+        return _in_file(self.path, query, values)
 
 
 def emptied(source: Path, target: Path) -> Path:

@@ -38,7 +38,7 @@ def test_a_plan_has_each_message_once_and_writes_nothing(agent: Agent, site: Sit
 
 def test_a_compaction(agent: Agent, site: Site, said: list[Any]) -> None:
     run = site.compact("s")
-    assert heard(site.messages("s")[: len(said)]) != [] and run["session_id"] == "s"
+    assert run["session_id"] == "s"
     shown = [item for item in site.messages("s") if item["kind"] == "message"]
     assert heard(shown) == said, "each message once, where it was, word for word"
     (boundary,) = site.compactions("s")
@@ -133,7 +133,7 @@ def test_undo(agent: Agent, site: Site, said: list[Any]) -> None:
     assert heard(site.messages("s")) == said and {each["state"] for each in site.messages("s")} == {"live"}
     again = site.compact("s")
     assert [each["run"] for each in site.compactions("s")] == [again["id"]]
-    assert site.refusal("POST", f"/runs/{run['id']}/undo") in ("not_undoable", "wrong_status", "already_undone")
+    assert site.refusal("POST", f"/runs/{run['id']}/undo") == "not_undoable"
 
 
 def test_undo_keeps_what_was_said_and_taken_back_since(agent: Agent, site: Site, said: list[Any]) -> None:
@@ -183,4 +183,4 @@ def test_append_create_branch_and_rename(agent: Agent, site: Site, said: list[An
     assert status == 201 and agent.load(branch["id"]) == agent.load("s")
     status, renamed = site.tool.call("PATCH", site.at("s"), {"title": "renamed"})
     assert (status, renamed["title"]) == (200, "renamed")
-    assert site.refusal("PATCH", site.at(made["id"]), {"title": "renamed"})
+    assert site.refusal("PATCH", site.at(made["id"]), {"title": "renamed"}) == "store_error"

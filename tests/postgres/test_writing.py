@@ -22,6 +22,7 @@ from viewer.store import (
     appending,
     branching,
     creating,
+    editing,
     guards,
     listing,
     postgres_transaction,
@@ -129,8 +130,8 @@ def test_compacting_appending_and_undoing_leave_the_same_rows(twins: tuple[Store
 def test_the_rest_of_what_is_written(twins: tuple[Store, Store]) -> None:
     ends = []
     for store in twins:
-        writing.rename(store, "s", "Another title")
-        writing.set_archived(store, "s", True)
+        editing.rename(store, "s", "Another title")
+        editing.set_archived(store, "s", True)
         made = creating.create(
             store,
             now=NOW,
@@ -140,7 +141,7 @@ def test_the_rest_of_what_is_written(twins: tuple[Store, Store]) -> None:
         with pytest.raises(TitleTaken):
             creating.create(store, now=NOW, title="Made")
         with pytest.raises(StoreError, match="already named"):
-            writing.rename(store, made, "Another title")
+            editing.rename(store, made, "Another title")
         branch = branching.branch(store, "s", [1, 2, 40], now=NOW)
         planned, commit = split(store)
         ids = {made: "made", branch: "branch", commit.new_session_id: "part"}
@@ -195,14 +196,14 @@ def test_who_writes_is_waited_for_and_then_refused(twins: tuple[Store, Store], m
     with psycopg.connect(store.url) as con:
         con.execute("UPDATE messages SET content = 'theirs' WHERE id = 1")
         with pytest.raises(StoreUnavailable, match="stayed locked by another program"):
-            writing.rename(store, "s", "ours")
+            editing.rename(store, "s", "ours")
         con.rollback()
     assert all_rows(store) == before
     monkeypatch.setattr(postgres_transaction, "PATIENCE", 20.0)
     with psycopg.connect(store.url) as con:
         con.execute("UPDATE messages SET content = 'theirs' WHERE id = 1")
         threading.Timer(0.3, con.commit).start()
-        writing.rename(store, "s", "ours")
+        editing.rename(store, "s", "ours")
     assert all_rows(store)[0][0][1] == "ours"
 
 
@@ -286,7 +287,7 @@ def test_a_user_who_may_only_read_is_told_so(twins: tuple[Store, Store]) -> None
         assert compact_reason(reader) == "The user of this store's URL may not write to its tables."
         assert len(reading.live_context(reader, "s")) == 40
     with pytest.raises(StoreReadOnly, match="may not write"):
-        writing.rename(looker, "s", "x")
+        editing.rename(looker, "s", "x")
 
 
 def test_the_rights_that_are_documented_are_enough(twins: tuple[Store, Store]) -> None:
@@ -305,7 +306,7 @@ def test_the_rights_that_are_documented_are_enough(twins: tuple[Store, Store]) -
         assert compact_reason(reader) == ""
         assert listing.given_ids(reader) == 40
     compacted(scribe)
-    writing.rename(scribe, "s", "theirs")
+    editing.rename(scribe, "s", "theirs")
     assert appending.append(scribe, "s", [{"role": "user", "content": "more"}], now=NOW) == [52]
 
 

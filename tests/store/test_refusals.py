@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from viewer.runs import planning
-from viewer.store import guards, stores, transaction, writing
+from viewer.store import editing, guards, stores, transaction, writing
 from viewer.store.appending import append
 from viewer.store.errors import StoreError, StoreReadOnly, StoreUnavailable
 
@@ -35,7 +35,7 @@ def attempts(store: stores.Store, snapshot: writing.Snapshot) -> Iterator[Callab
     """Every kind of write."""
     yield lambda: append(store, snapshot.session_id, MESSAGE, now=40.0)
     yield lambda: guards.take_lock(store, snapshot.session_id, "somebody")
-    yield lambda: writing.rename(store, snapshot.session_id, "another title")
+    yield lambda: editing.rename(store, snapshot.session_id, "another title")
     yield lambda: writing.commit(
         store, snapshot, steps_for(snapshot, 1, 2), lock_holder="held", lease_holder="held", now=40.0
     )

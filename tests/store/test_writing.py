@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from viewer.store import guards, lock_time, reading, schema, sessions, stores, transaction, undoing, writing
+from viewer.store import editing, guards, lock_time, reading, schema, sessions, stores, transaction, undoing, writing
 from viewer.store.errors import (
     CompactionConflict,
     NotUndoable,
@@ -491,13 +491,13 @@ def test_a_store_without_leases_needs_none(hermes_copy: Callable[[int], Path]) -
 def test_rename_and_archive(small: Path) -> None:
     add_session(small, "s2", title="taken")
     store: stores.Store = store_at(small)
-    writing.rename(store, "s1", "  a\x00 new\n\u202ename ")
-    writing.set_archived(store, "s1", True)
+    editing.rename(store, "s1", "  a\x00 new\n\u202ename ")
+    editing.set_archived(store, "s1", True)
     with reader_of(small) as reader:
         session = sessions.get_session(reader, "s1")
     assert (session.title, session.archived) == ("a new name", True)
     assert query(small, "SELECT title_source FROM sessions WHERE id = 's1'") == [("user",)]
     with pytest.raises(StoreError, match="already named"):
-        writing.rename(store, "s1", "taken")
+        editing.rename(store, "s1", "taken")
     with pytest.raises(StoreError, match="no session"):
-        writing.rename(store, "s3", "x")
+        editing.rename(store, "s3", "x")

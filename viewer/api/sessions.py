@@ -15,7 +15,7 @@ from viewer.catalog.lines import Order, SessionFilter
 from viewer.runs import aftermath, life, planning
 from viewer.runs.losses import losses
 from viewer.runs.planning import Options
-from viewer.store import appending, writing
+from viewer.store import appending, editing
 from viewer.store.sessions import get_session
 from viewer.store.stores import get_store, open_store
 
@@ -75,9 +75,9 @@ def change(request: HttpRequest, store: str, session_id: str, body: SessionIn) -
     """Give a title, or put the session into the archive or take it out; nothing is deleted."""
     found = get_store(store)
     if body.title is not None:
-        writing.rename(found, session_id, body.title)
+        editing.rename(found, session_id, body.title)
     if body.archived is not None:
-        writing.set_archived(found, session_id, body.archived)
+        editing.set_archived(found, session_id, body.archived)
     keeping.bring(found, [session_id])
     with open_store(found) as reader:
         return shapes.session(reader, get_session(reader, session_id))

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST
 
 from viewer.addresses import name_in, segment
 from viewer.catalog import keeping, lines
-from viewer.store import writing
+from viewer.store import editing
 from viewer.store.errors import StoreError
 from viewer.store.stores import get_store
 
@@ -105,7 +105,7 @@ def _of_store(
     reasons: dict[str, list[str]] = {}
     for session_id in ids:
         try:
-            writing.set_archived(store, session_id, archived)
+            editing.set_archived(store, session_id, archived)
             changed.append(session_id)
         except StoreError as problem:
             reasons.setdefault(problem.message, []).append(names.get(session_id) or line(session_id, 80))

@@ -10,7 +10,7 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods
 
 from viewer.catalog import keeping
-from viewer.store import titles, writing
+from viewer.store import editing, titles
 from viewer.store.errors import StoreError
 from viewer.store.sessions import Session, get_session
 from viewer.store.stores import get_store, open_store
@@ -52,7 +52,7 @@ def rename(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
         return _answer(request, template, _data(request, place, found, mark, found.title))
     typed = request.POST.get("title", "")
     try:
-        writing.rename(get_store(store), session_id, typed)
+        editing.rename(get_store(store), session_id, typed)
     except StoreError as problem:
         if not is_fragment(request):
             return refused(request, problem, typed)

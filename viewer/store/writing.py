@@ -1,5 +1,5 @@
-"""The writes: commit a compaction, undo one, rename, archive. Each is one transaction. Beside this module only
-`guards`, `branching`, `appending`, `creating` and `deleting` write.
+"""The writes: commit a compaction, undo one. Each is one transaction. Beside this module only `guards`, `branching`,
+`appending`, `creating`, `editing` and `deleting` write.
 
 The commit goes as `docs/how-it-works.md` tells: flag the originals, then insert clones of the head, the handoff, clones
 of the tail, clones of the rows that arrived meanwhile, so that a generation is one id range as in the agent's own
@@ -19,11 +19,11 @@ from typing import Any, Literal
 
 import compaction
 
-from . import guards, titles
+from . import guards
 from .codec import decode_calls, encode_content, scrubbed
 from .columns import Columns, quoted
 from .dialect import Connection, Rows
-from .errors import CompactionConflict, NotFound, NotUndoable, StoreError, StoreReadOnly, WriteDisturbed
+from .errors import CompactionConflict, NotFound, NotUndoable, StoreReadOnly, WriteDisturbed
 from .sessions import lease_key
 from .stores import Reader, Store, columns_of, identity
 from .tally import Tally
@@ -161,10 +161,10 @@ def _apart(con: Connection, late: Sequence[int], now: float) -> float:
     """`now`, or a moment behind the last row that was appended while the write lock was waited for: where rows have no
     names, those of one write are told by their times (`naming`).
     """
-    for (appended,) in con.execute("SELECT timestamp FROM messages WHERE id = ?", list(late[-1:]) or [0]).fetchall():
-        if isinstance(appended, int | float) and now - APART < appended < now + LONGEST_WAIT:
-            return appended + APART
-    return now
+    row = con.execute("SELECT timestamp FROM messages WHERE id = ?", [late[-1]]).fetchone() if late else None
+    appended: Any = row[0] if row else None
+    is_near = isinstance(appended, int | float) and now - APART < appended < now + LONGEST_WAIT
+    return appended + APART if is_near else now
 
 
 # A plus sign keeps SQLite from an index by which it would walk all rows the session ever had: the lock is held for as
@@ -372,36 +372,3 @@ def _set_active(con: Connection, columns: Columns, session_id: str, ids: Sequenc
         f"UPDATE messages SET active = ?, compacted = 0 WHERE {session} = ? AND id IN {columns.dialect.ids}",
         [active, session_id, json.dumps(list(ids))],
     )
-
-
-# -- titles and archiving --------------------------------------------------------------------------------------------
-
-
-def rename(store: Store, session_id: str, title: str) -> None:
-    """Give a session another title (at most 100 characters, unique in the store; "" for none). Raises StoreError."""
-    wanted = titles.cleaned(title) or None
-    try:
-        _set(store, session_id, "title", wanted, title_source="user" if wanted else None)
-    except StoreError as problem:
-        if "UNIQUE" in str(problem).upper():
-            raise StoreError(f"Another session of this store is already named {wanted!r}.") from problem
-        raise
-
-
-def set_archived(store: Store, session_id: str, archived: bool) -> None:
-    """Put a session into the archive or take it out: a flag of the owner's own; nothing is deleted."""
-    _set(store, session_id, "archived", int(archived))
-
-
-def _set(store: Store, session_id: str, column: str, value: Any, **beside: Any) -> None:
-    """Set one column, and `beside` it those that the store has."""
-    with write(store) as con:
-        columns = columns_of(store, con)
-        present, tally = columns.sessions, Tally(con, columns)
-        if column not in present:
-            raise StoreReadOnly(f"The sessions of store {store.name} have no “{column}”.")
-        values = {column: value} | {name: given for name, given in beside.items() if name in present}
-        assignments = ", ".join(f"{name} = ?" for name in values)
-        if con.execute(f"UPDATE sessions SET {assignments} WHERE id = ?", [*values.values(), session_id]).rowcount == 0:
-            raise NotFound(f"Store {store.name} has no session {session_id!r}.")
-        tally.check()
