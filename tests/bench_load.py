@@ -49,7 +49,7 @@ def _measure(site: Any, seconds: int) -> None:
     token = site.own("from viewer.access import new_token; print(new_token('load', ['read', 'compact']))")
     headers = {"Cookie": f"palimpsest={cookie_of(site)}", "Authorization": f"Bearer {token}"}
     sessions = _sessions(site.port, headers)
-    web = site.child("viewer.up.server")
+    web = site.all_of("viewer.up.server")
     before = _processor(web)
     took: dict[str, list[float]] = defaultdict(list)
     bad: list[str] = []
@@ -69,14 +69,14 @@ def _measure(site: Any, seconds: int) -> None:
     requests = sum(map(len, took.values()))
     share, load = (_processor(web) - before) / seconds, os.getloadavg()[0]
     print(
-        f"  the server had {share:.0%} of a core, {share * seconds / requests * 1000:.0f} ms a request; load {load:.1f}"
+        f"  the servers had {share:.0%} of a core, {share * seconds / requests * 1000:.0f} ms a request; load {load:.1f}"
     )
 
 
-def _processor(pid: int) -> float:
-    """Seconds of processor time a process has had."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+def _processor(pids: list[int]) -> float:
+    """Seconds of processor time these processes have had."""
+    every = [Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split() for pid in pids]
+    return sum(int(fields[11]) + int(fields[12]) for fields in every) / os.sysconf("SC_CLK_TCK")
 
 
 def _sessions(port: int, headers: dict[str, str]) -> list[tuple[str, str]]:

@@ -1,6 +1,6 @@
-"""How much memory the web server takes for messages of ten megabytes; part of `make bench`.
+"""How much memory the web servers take for messages of ten megabytes; part of `make bench`.
 
-`python -m tests.bench_memory` alone. Resident sizes are the kernel's own (`/proc`), so this prints nothing elsewhere.
+`python -m tests.bench_memory` alone. Sizes are the kernel's own (`/proc`), so this prints nothing elsewhere.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ IDLE_SECONDS = 5
 
 
 def main() -> None:
-    """Print what the server takes before, at most and afterwards, of pages and of exports at once, twice each."""
+    """Print what the servers take before, at most and afterwards, of pages and of exports at once, twice each."""
     from tests.test_slow_clients import cookie_of
     from tests.test_up import Site
 
@@ -33,9 +33,9 @@ def main() -> None:
         make(path)
         site = Site(Path(name) / "data", HERMES_HOME=name, PALIMPSEST_STORES=f"large=sqlite:///{path}")
         try:
-            web = site.ready().child("viewer.up.server")
+            web = site.ready().all_of("viewer.up.server")
             headers = {"Cookie": f"palimpsest={cookie_of(site)}"}
-            print(f"\nmemory of the web server, a session of {MESSAGES} messages of {OCTETS / 1e6:.0f} MB")
+            print(f"\nmemory of {len(web)} web servers, a session of {MESSAGES} messages of {OCTETS / 1e6:.0f} MB")
             print(f"  {'':34} {'before':>9} {'peak':>9} {'after':>9}")
             page = "/stores/large/sessions/large"
             forms = [f"{page}/export?format={kind}" for kind in ("md", "html", "json", "jsonl")]
@@ -65,13 +65,13 @@ def make(path: Path) -> None:
         con.commit()
 
 
-def _measure(what: str, pid: int, port: int, headers: dict[str, str], steps: Iterable[list[str]]) -> None:
+def _measure(what: str, web: list[int], port: int, headers: dict[str, str], steps: Iterable[list[str]]) -> None:
     """Ask for the addresses of each step at once, one step after the other."""
-    before, peak, ended = _resident(pid), [0.0], threading.Event()
+    before, peak, ended = _resident(web), [0.0], threading.Event()
 
     def watch() -> None:
-        while not ended.wait(0.02):
-            peak[0] = max(peak[0], _resident(pid))
+        while not ended.wait(0.05):
+            peak[0] = max(peak[0], _resident(web))
 
     watching = threading.Thread(target=watch)
     watching.start()
@@ -86,7 +86,7 @@ def _measure(what: str, pid: int, port: int, headers: dict[str, str], steps: Ite
     time.sleep(IDLE_SECONDS)
     ended.set()
     watching.join()
-    sizes = f"{before:6.0f} MB {peak[0]:6.0f} MB {_resident(pid):6.0f} MB"
+    sizes = f"{before:6.0f} MB {peak[0]:6.0f} MB {_resident(web):6.0f} MB"
     print(f"  {what:34} {sizes}  in {took:.0f} s", flush=True)
 
 
@@ -103,9 +103,10 @@ def _fetch(port: int, headers: dict[str, str], address: str) -> None:
             print(f"  {answer.status} {address}")
 
 
-def _resident(pid: int) -> float:
-    """Megabytes."""
-    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * 4096 / 1e6
+def _resident(pids: list[int]) -> float:
+    """Megabytes of all of them; what processes share is counted once (proportional set size)."""
+    sizes = (Path(f"/proc/{pid}/smaps_rollup").read_text().split("Pss:")[1].split()[0] for pid in pids)
+    return sum(map(int, sizes)) * 1024 / 1e6
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import os
 import re
 import select
 import socket
@@ -130,13 +131,13 @@ def test_a_body_that_is_too_large_is_refused_in_the_words_of_the_site(site: Site
 
 
 class Gate:
-    """Answers of 40 MB, of which an `/export` waits before it begins."""
+    """Answers of 40 MB, of which an `/export` and `/waits` wait before they begin."""
 
     def __init__(self) -> None:
         self.open, self.made = threading.Event(), threading.Event()
 
     def answer(self, path: str) -> Iterator[bytes]:
-        if path.endswith("/export"):
+        if path.endswith(("/export", "/waits")):
             self.open.wait(PATIENCE)
         for _ in range(40):
             yield b"a" * 1_000_000
@@ -161,12 +162,12 @@ def serve(monkeypatch: pytest.MonkeyPatch, gate: Gate) -> Iterator[Callable[...,
         start("200 OK", [("Content-Length", str(len(said)))])
         return [said]
 
-    def begin(**limits: int) -> int:
+    def begin(listening: socket.socket | None = None, **limits: int) -> int:
         for name, value in limits.items():
             monkeypatch.setattr(server, name, value)
-        listening = prepare.listening("127.0.0.1", 0)
+        listening = listening or prepare.listening("127.0.0.1", 0)
         port = int(listening.getsockname()[1])
-        made: Any = server.server(answer, listening)
+        made: Any = server.server(answer, listening, os.getppid())
         thread = threading.Thread(target=lambda: made.asyncore.loop(0.1, map=made._map, use_poll=True))
         thread.start()
         running.append((made, thread))
@@ -190,6 +191,18 @@ def is_closed(connection: socket.socket) -> bool:
     except ConnectionResetError:
         return True
     return False
+
+
+def test_a_busy_server_leaves_connections_to_the_others_of_its_socket(serve: Callable[..., int]) -> None:
+    with prepare.listening("127.0.0.1", 0) as listening, ExitStack() as kept:
+        port = serve(listening.dup(), THREADS=1, WAITING=1)
+        for _ in range(2):  # one for the thread, one that waits for it
+            kept.enter_context(closing(connect(port, "GET /waits HTTP/1.1\r\nHost: a\r\n\r\n")))
+            time.sleep(0.3)
+        quick = connect(port, "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+        time.sleep(0.3)
+        serve(listening.dup())
+        assert whole(quick).endswith(b"None 0")
 
 
 BEGUN = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\na"

@@ -110,8 +110,11 @@ class Site:
     def has(self, words: str) -> bool:
         return any(words in processes().get(pid, (0, ""))[1] for pid in self.family())
 
+    def all_of(self, words: str) -> list[int]:
+        return [pid for pid in self.family() if words in processes().get(pid, (0, ""))[1]]
+
     def child(self, words: str) -> int:
-        return next(pid for pid in self.family() if words in processes().get(pid, (0, ""))[1])
+        return self.all_of(words)[0]
 
     def own(self, code: str) -> str:
         """Run a line of Python against the site's own database; what it printed."""
@@ -347,21 +350,67 @@ def test_server_and_worker_come_back_however_often_they_are_killed(start: Callab
     site = start(["sh", "-c", f"{sys.executable} -W error manage.py up --with-parent; true"]).ready()
     seen: set[int] = set()
     for number in (signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGKILL, signal.SIGKILL):
-        killed = {site.child("viewer.up.server"), site.child("manage.py worker")}
-        for pid in killed:
-            os.kill(pid, number)
+        servers, worker = site.all_of("viewer.up.server"), site.child("manage.py worker")
+        killed = {*servers, worker}
+        for pid in (*servers, worker):
+            with suppress(ProcessLookupError):  # the first of several ends the others
+                os.kill(pid, number)
         # Nobody is refused meanwhile: a connection waits for the next server.
         with urllib.request.urlopen(f"http://127.0.0.1:{site.port}/sign-in/", timeout=PATIENCE) as answer:
             assert answer.status == 200
         until(lambda killed=killed: not killed & set(site.family()), "the end of the killed")  # type: ignore[misc]
         until(lambda: site.has("viewer.up.server") and site.has("manage.py worker"), "both again")
-        seen |= killed
+        seen |= {servers[0], worker}
     assert len(seen) == 10
     assert site.output.count("; starting it again now.") == 10, site.output
     assert site.output.count("Sign in: ") == 1
     site.pids = site.family()
     site.process.kill()
     until(site.is_gone, "the end of all with the caller")
+
+
+FORKED = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="one server elsewhere")
+
+
+def answers(site: Site) -> bool:
+    with urllib.request.urlopen(f"http://127.0.0.1:{site.port}/sign-in/", timeout=PATIENCE) as answer:
+        return bool(answer.status == 200)
+
+
+@FORKED
+def test_one_of_several_servers_that_is_killed_is_replaced(start: Callable[..., Site]) -> None:
+    site = start(PALIMPSEST_WEB_PROCESSES="3").ready()
+    parent, *servers = site.all_of("viewer.up.server")
+    assert len(servers) == 3
+    os.kill(servers[0], signal.SIGKILL)
+    assert answers(site)
+    until(lambda: len(site.all_of("viewer.up.server")) == 4 and servers[0] not in site.family(), "a new one")
+    assert {parent, *servers[1:]} < set(site.family())
+    assert "A server was killed; starting it again now." in site.output
+    site.pids = site.family()
+    site.process.send_signal(signal.SIGTERM)
+    assert site.process.wait(PATIENCE) == 0
+    assert site.is_gone()
+
+
+@FORKED
+def test_one_of_several_servers_that_fails_ends_all_for_a_new_start(start: Callable[..., Site]) -> None:
+    site = start(PALIMPSEST_WEB_PROCESSES="2").ready()
+    servers = set(site.all_of("viewer.up.server"))
+    os.kill(max(servers), signal.SIGSEGV)
+    until(lambda: "The server ended unexpectedly (exit code 139); starting it again now." in site.output, "the notice")
+    until(lambda: len(site.all_of("viewer.up.server")) == 3 and not servers & set(site.family()), "new ones")
+    assert answers(site)
+
+
+@FORKED
+def test_servers_end_with_the_process_that_forked_them(start: Callable[..., Site]) -> None:
+    """Also where nobody is left to kill them."""
+    site = start(PALIMPSEST_WEB_PROCESSES="2").ready()
+    parent = site.all_of("viewer.up.server")[0]
+    os.kill(site.process.pid, signal.SIGKILL)
+    os.kill(parent, signal.SIGKILL)
+    until(site.is_gone, "the end of all")
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import json
 import os
 import re
 import secrets
+import sys
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any
@@ -224,6 +225,10 @@ PORT = _number("PORT", 8000, 1, 65535)
 # As a browser on this machine reaches it; a wildcard HOST is no address to open.
 _opened = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(HOST, HOST)
 SITE_ADDRESS = f"http://{f'[{_opened}]' if ':' in _opened else _opened}:{PORT}"
+
+# Web servers, each of which computes on one core. They are forked, which macOS' libraries are not made for.
+_cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else 1
+WEB_PROCESSES = _number("PALIMPSEST_WEB_PROCESSES", min(2, _cores), 1, 64)
 
 # Whether a start prints a link to sign in with, into what may be a journal; `manage.py signin` makes one at any time.
 START_LINK = _flag("PALIMPSEST_START_LINK", "1")

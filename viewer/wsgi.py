@@ -8,6 +8,3 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "viewer.settings")
 
 application = get_wsgi_application()
 
-from viewer import own_database  # noqa: E402  # Django is set up by the line above
-
-own_database.keep_open()

@@ -8,6 +8,7 @@ waited for longest when there are too many.
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 import sys
@@ -17,6 +18,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
+from django.conf import settings
 from waitress.adjustments import Adjustments
 from waitress.channel import HTTPChannel
 from waitress.parser import HTTPRequestParser
@@ -24,12 +26,13 @@ from waitress.server import TcpWSGIServer
 from waitress.task import ThreadedTaskDispatcher
 from waitress.utilities import RequestEntityTooLarge
 
-from viewer.up import leash
+from viewer.up import forking, leash
 
 THREADS = 8  # a page that waits for a locked store holds one for some seconds
 QUICK_SECONDS = 0.25  # one that takes longer is large: others compute beside it
 LOOK_SECONDS = 0.02  # between two looks at whether a request still computes
-EXPORT_THREADS = 2  # of their own, in which further exports wait their turn: they may take minutes, and much memory
+EXPORT_THREADS = 2  # of all servers, for exports alone, which wait their turn: they may take minutes, and much memory
+WAITING = 2  # requests for a thread: with as many, new connections are left to the other servers of the socket
 CONNECTIONS = 400  # with a temporary file each they stay below the usual 1,024 descriptors of a process
 REQUEST_SECONDS = 60  # from the first octet of a request to its last: the largest body over 350 kbit/s
 SILENCE_SECONDS = 60  # without a request, or without taking any of an answer
@@ -93,9 +96,10 @@ class Server(TcpWSGIServer):
     channel_class = Channel
     active_channels: dict[int, Channel]  # type: ignore[assignment]  # its stubs have one channel here
 
-    def __init__(self, *given: Any, **named: Any) -> None:
+    def __init__(self, parent: int, *given: Any, **named: Any) -> None:
+        self.parent = parent  # a process without which this one is not to serve
         self.exporting = ThreadedTaskDispatcher()
-        self.exporting.set_thread_count(EXPORT_THREADS)
+        self.exporting.set_thread_count(max(1, EXPORT_THREADS // settings.WEB_PROCESSES))
         super().__init__(*given, **named)
 
     def add_task(self, task: Any) -> None:
@@ -107,6 +111,10 @@ class Server(TcpWSGIServer):
         super().run()
         self.exporting.shutdown(timeout=0)
 
+    def readable(self) -> bool:
+        """Called by waitress to ask whether a connection may be taken."""
+        return super().readable() and len(self.task_dispatcher.queue) < WAITING
+
     def handle_accept(self) -> None:
         if len(self.active_channels) >= CONNECTIONS:
             self._make_room()
@@ -114,6 +122,8 @@ class Server(TcpWSGIServer):
 
     def maintenance(self, now: float) -> None:
         """Called by waitress every `cleanup_interval` seconds."""
+        if os.getppid() != self.parent:
+            raise SystemExit(0)
         for channel in self.active_channels.values():
             channel.will_close = channel.will_close or channel.is_late(now)
         self._make_room()
@@ -179,8 +189,8 @@ def _is_export(path: str) -> bool:
     return path.endswith("/export")
 
 
-def server(application: Any, listening: socket.socket) -> Server:
-    """The server of a WSGI application; `run` serves until SystemExit."""
+def server(application: Any, listening: socket.socket, parent: int) -> Server:
+    """The server of a WSGI application; `run` serves until SystemExit, or until its parent process is another."""
     limits = Adjustments(
         threads=THREADS,
         connection_limit=2 * CONNECTIONS,  # only reached by requests that are whole: they wait for a thread
@@ -192,7 +202,7 @@ def server(application: Any, listening: socket.socket) -> Server:
         ident=None,
     )
     address = (listening.family, listening.type, listening.proto, listening.getsockname())
-    return Server(application, _sock=listening, bind_socket=False, sockinfo=address, adj=limits)
+    return Server(parent, application, _sock=listening, bind_socket=False, sockinfo=address, adj=limits)
 
 
 def main(descriptor: int) -> None:
@@ -202,9 +212,12 @@ def main(descriptor: int) -> None:
     from viewer import own_database
     from viewer.wsgi import application  # it sets Django up, which takes the longest here
 
+    count = settings.WEB_PROCESSES
+    parent = forking.fork(count) if count > 1 else os.getppid()
+    own_database.keep_open()
     own_database.stay_connected()
     with socket.socket(fileno=descriptor) as listening:
-        server(Turns(application), listening).run()
+        server(Turns(application), listening, parent).run()
 
 
 def _end(number: int, frame: FrameType | None) -> None:
