@@ -67,10 +67,8 @@ def _measure(site: Any, seconds: int) -> None:
         each.join()
     _say(took, bad, seconds)
     requests = sum(map(len, took.values()))
-    share, load = (_processor(web) - before) / seconds, os.getloadavg()[0]
-    print(
-        f"  the servers had {share:.0%} of a core, {share * seconds / requests * 1000:.0f} ms a request; load {load:.1f}"
-    )
+    used, load = _processor(web) - before, os.getloadavg()[0]
+    print(f"  the servers had {used / seconds:.0%} of a core, {used / requests * 1000:.0f} ms a request; load {load:.1f}")
 
 
 def _processor(pids: list[int]) -> float:
