@@ -68,7 +68,7 @@ def _measure(site: Any, seconds: int) -> None:
     _say(took, bad, seconds)
     requests = sum(map(len, took.values()))
     used, load = _processor(web) - before, os.getloadavg()[0]
-    print(f"  the servers had {used / seconds:.0%} of a core, {used / requests * 1000:.0f} ms a request; load {load:.1f}")
+    print(f"  servers had {used / seconds:.0%} of a core, {used / requests * 1000:.0f} ms a request; load {load:.0f}")
 
 
 def _processor(pids: list[int]) -> float:
