@@ -390,7 +390,7 @@
     here?.parentElement.classList.add("here");
   }, { rootMargin: "-15% 0px -60% 0px" });
 
-  // Times in the reader's zone, in the words that the server uses for its own (viewer/pages/formats.py).
+  // Times in the reader's zone, in the words that the server uses for its own (viewer/rendering/formats.py).
   function inMyZone() {
     for (const time of all("time[data-at]")) {
       const at = new Date(time.dateTime);

@@ -65,7 +65,7 @@ def _set_up() -> None:
     from django.conf import settings
     from django.core.management import call_command
 
-    from viewer.store.demo import ensure_demo
+    from viewer.stores.demo import ensure_demo
 
     django.setup()
     plain = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
@@ -90,7 +90,7 @@ def _filled(sessions: int = 2_000, mean: int = 100, big: int = 20_000) -> Path:
     path = CACHE / f"filled-{sessions}.db"
     if not path.exists():
         sys.path.insert(0, str(ROOT))
-        from viewer.store import schema
+        from viewer.stores.hermes import schema
 
         path.parent.mkdir(parents=True, exist_ok=True)
         unfinished = path.with_suffix(".unfinished")
@@ -107,9 +107,9 @@ def _filled(sessions: int = 2_000, mean: int = 100, big: int = 20_000) -> Path:
 
 
 def _measure(name: str) -> None:
-    from viewer.store import sessions
-    from viewer.store.marks import read_marks
-    from viewer.store.stores import get_store, open_store
+    from viewer.stores.hermes import sessions
+    from viewer.stores.hermes.marks import read_marks
+    from viewer.stores.hermes.opening import get_store, open_store
 
     store = get_store(name)
     with open_store(store) as reader:
@@ -156,8 +156,8 @@ def _pages(name: str, session_id: str) -> None:
 
 
 def _reading(store: Any, session_id: str) -> None:
-    from viewer.store import reading
-    from viewer.store.stores import open_store
+    from viewer.stores.hermes import reading
+    from viewer.stores.hermes.opening import open_store
 
     def history() -> None:
         with open_store(store) as reader:
@@ -168,9 +168,10 @@ def _reading(store: Any, session_id: str) -> None:
 
 def _engine(store: Any, session: Any) -> None:
     import compaction
-    from viewer.store import counting, reading
-    from viewer.store.codec import message_of
-    from viewer.store.stores import open_store
+    from viewer.stores import counting
+    from viewer.stores.hermes import reading
+    from viewer.stores.hermes.codec import message_of
+    from viewer.stores.hermes.opening import open_store
 
     with open_store(store) as reader:
         messages = [message_of(row) for row in reading.for_model(reading.live_context(reader, session.id))]

@@ -48,7 +48,7 @@ def main() -> None:
 
 def make(path: Path) -> None:
     """A store with one session of large messages: prose, lines, and one that is a single word."""
-    from viewer.store import schema
+    from viewer.stores.hermes import schema
 
     schema.create(path)
     with closing(sqlite3.connect(path)) as con:

@@ -56,9 +56,9 @@ def print_line(what: str, path: Path, session_id: str, kept: int) -> None:
 
 
 def measure(path: Path, session_id: str, kept: int) -> Measured:
-    from viewer.store import guards, lock_time, writing
-    from viewer.store.stores import Store, open_store
-    from viewer.store.undoing import Undoing
+    from viewer.stores.hermes import guards, lock_time, writing
+    from viewer.stores.hermes.opening import Store, open_store
+    from viewer.stores.hermes.undoing import Undoing
 
     store, holder = Store("measured", f"sqlite:///{path}", "configured"), guards.new_holder()
     with open_store(store) as reader:

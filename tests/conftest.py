@@ -150,9 +150,9 @@ def _quiet_platformdirs() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def quick_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     """A write counts as done as soon as the file system's clock tells it from the next one: disks here are not slow."""
-    from viewer.store import stores
+    from viewer.stores.hermes import opening
 
-    monkeypatch.setattr(stores, "SETTLED", 0.05)
+    monkeypatch.setattr(opening, "SETTLED", 0.05)
 
 
 @pytest.fixture

@@ -31,14 +31,14 @@ import compaction
 import viewer
 from compaction import Plan, Policy, digest, mask, prompt, tokens
 from tests import filling
+from viewer.errors import StoreError
 from viewer.pages.addresses import Place
 from viewer.runs.summarizers.base import Listener
 from viewer.runs.summarizers.connections import Connection
-from viewer.store import dialect
-from viewer.store.errors import StoreError
-from viewer.store.outline import Cut, Outline
-from viewer.store.query import Query, parse
-from viewer.store.stores import Store
+from viewer.stores.hermes import dialect
+from viewer.stores.hermes.opening import Store
+from viewer.stores.query import Query, parse
+from viewer.stores.transcript import Cut, Outline
 
 LONG, SHORT = 100_000, 5_000  # characters
 SECONDS = 1.0  # of processor time for each LONG characters that a function is given; most take a hundredth
@@ -108,14 +108,14 @@ BY_HAND: dict[str, Callable[[str], object]] = {
 # Why a function, or all that a module or class has, is not walked. What is walked needs no mention.
 ELSEWHERE = {
     "asks our own database, by names and numbers": """
-        viewer.access viewer.api.shapes.compaction viewer.catalog.working viewer.pages.rule_forms.rule_forms
+        viewer.access viewer.api.shapes.compaction viewer.catalog.working viewer.pages.settings.rules.rule_forms
         viewer.runs.aftermath.taken_back viewer.runs.life.listed viewer.runs.planning.check_options
         viewer.runs.reading_habits.asks_for_events viewer.runs.summarizers.get_summarizer
         viewer.runs.summarizers.connections viewer.runs.taken_back viewer.runs.workers viewer.runs.recovery""",
     "opens a store or a file by its name": """
         viewer.exports.making.export viewer.exports.source.plan viewer.runs.context_files.read_context_file
-        viewer.runs.workspaces.workspace_of viewer.store.postgres viewer.store.schema_postgres.create
-        viewer.store.sqlite viewer.store.stores.get_store""",
+        viewer.runs.workspaces.workspace_of viewer.stores.hermes.postgres viewer.stores.hermes.schema_postgres.create
+        viewer.stores.hermes.sqlite viewer.stores.hermes.opening.get_store""",
     "talks to a model's server": """
         viewer.runs.summarizers.anthropic.pieces viewer.runs.summarizers.openai.pieces
         viewer.runs.summarizers.failures.of viewer.runs.summarizers.exchange.Exchange""",
@@ -125,12 +125,13 @@ ELSEWHERE = {
         compaction.apply.Rewrites compaction.boundaries.by_tokens compaction.mask.MaskPlan compaction.mask.apply
         compaction.digest.fold compaction.digest.Fold.take compaction.left.Left.below
         viewer.api.Api viewer.api.cursors.read viewer.api.errors.problem viewer.apps viewer.bad_requests
-        viewer.exports.making.download viewer.pages.blocks.by_template viewer.pages.kept.by_template
-        viewer.pages.parts.part viewer.pages.shelf.Shelf
-        viewer.pages.report.named_lost viewer.pages.timeline.apart viewer.runs.candidate viewer.runs.losses
+        viewer.exports.making.download viewer.rendering.blocks.by_template viewer.rendering.cache.by_template
+        viewer.rendering.parts.part viewer.rendering.lru.Shelf
+        viewer.pages.compact.report.named_lost viewer.pages.session.timeline.apart viewer.runs.candidate
+        viewer.runs.losses
         viewer.runs.planning.Basis viewer.runs.planning.plan_of viewer.runs.planning.recorded viewer.runs.steps
-        viewer.store.chains.Chains viewer.store.codec.decode_row viewer.store.marks viewer.store.outline
-        viewer.store.packing viewer.store.placing""",
+        viewer.stores.hermes.chains.Chains viewer.stores.hermes.codec.decode_row viewer.stores.hermes.marks
+        viewer.stores.transcript viewer.stores.packing viewer.stores.hermes.placing""",
 }
 NAMES = {name for names in ELSEWHERE.values() for name in names.split()}
 
@@ -158,7 +159,7 @@ def modules() -> list[str]:
     found = [
         each.name for top in (compaction, viewer) for each in pkgutil.walk_packages(top.__path__, top.__name__ + ".")
     ]
-    left_out = re.compile(r"\.(?:__main__|migrations|management|demo|up|settings|wsgi|urls)(?:\.|$)")
+    left_out = re.compile(r"\.(?:__main__|migrations|management|demo|up|wsgi|urls)(?:\.|$)|^viewer\.settings$")
     return [name for name in found if not left_out.search(name)]
 
 

@@ -18,7 +18,7 @@ from django.db import Error, connection, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 
-from viewer.store.errors import StoreError
+from viewer.errors import StoreError
 
 PATIENCE = 5.0  # seconds that what must write waits for another writer while somebody waits for the answer
 NOTE_SECONDS = 0.2  # that a note waits in a request, once: while it had to be left out just now, the next do not wait

@@ -319,7 +319,7 @@ TEMPLATES = [
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": ["django.template.context_processors.request", "viewer.csp.nonce"],
-            "builtins": ["viewer.pages.parts"],
+            "builtins": ["viewer.rendering.parts"],
         },
     }
 ]

@@ -12,7 +12,7 @@ from django.views.defaults import server_error
 from viewer import own_database
 from viewer.api.errors import problem
 from viewer.own_database import OwnDatabaseUnavailable
-from viewer.pages.answers import refused
+from viewer.pages.http import refused
 
 logger = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ from pytest_django import Settings
 from tests.api.test_reading import walk
 from tests.api.tool import Tool
 from tests.runs.desk import Desk
-from viewer.store import candidates, schema
+from viewer.stores.hermes import candidates, schema
 
 pytestmark = pytest.mark.django_db
 

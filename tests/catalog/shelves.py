@@ -11,8 +11,8 @@ from typing import Any
 
 from viewer.catalog.lines import Listed, SessionFilter, page_of_lines
 from viewer.catalog.models import Line
-from viewer.store import stores
-from viewer.store.stores import all_stores
+from viewer.stores.hermes import opening
+from viewer.stores.hermes.opening import all_stores
 
 EVERYTHING = 10_000
 
@@ -40,7 +40,7 @@ def owner(path: Path, sql: str, *values: Any) -> None:
 
 def settle() -> None:
     """Until the file system's clock tells the last write from a later one."""
-    time.sleep(2 * stores.SETTLED)
+    time.sleep(2 * opening.SETTLED)
 
 
 def fill(path: Path, sessions: Sequence[str], messages: int = 2) -> None:

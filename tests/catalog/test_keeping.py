@@ -23,8 +23,8 @@ from tests.store.agent_sql import Agent
 from tests.store.listed import tips
 from viewer.catalog import keeping, lines, numbers, recording, working
 from viewer.catalog.models import Kind, Line, StoreState
-from viewer.store import schema
-from viewer.store.stores import Reader, Store, get_store, open_store
+from viewer.stores.hermes import schema
+from viewer.stores.hermes.opening import Reader, Store, get_store, open_store
 
 pytestmark = pytest.mark.django_db
 

@@ -12,9 +12,9 @@ from tests.catalog.shelves import ids, line_of, listed, owner, settle
 from tests.pages.conftest import Book
 from viewer.catalog import histories, numbers, working
 from viewer.catalog.models import Line, PackedHistory
-from viewer.store.demo import ensure_demo
-from viewer.store.sessions import get_session
-from viewer.store.stores import get_store, open_store
+from viewer.stores.demo import ensure_demo
+from viewer.stores.hermes.opening import get_store, open_store
+from viewer.stores.hermes.sessions import get_session
 
 pytestmark = pytest.mark.django_db
 

@@ -13,7 +13,7 @@ from tests.interop.conftest import REQUIREMENTS
 from tests.interop.hermes import Hermes, environment
 from tests.postgres import stores
 from tests.runs.desk import at_once
-from viewer.store import schema
+from viewer.stores.hermes import schema
 
 from .agents import Agent, Demo, InFile, Old, OnServer, RealHermes, emptied
 from .site import Site

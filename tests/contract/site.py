@@ -12,8 +12,8 @@ from typing import Any
 from django.test import Client
 
 from tests.api.tool import Tool
-from viewer.store.marks import read_marks
-from viewer.store.stores import get_store, open_store
+from viewer.stores.hermes.marks import read_marks
+from viewer.stores.hermes.opening import get_store, open_store
 
 LIMIT = 500  # messages in an answer, at most
 

@@ -18,11 +18,11 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "viewer.settings")
 django.setup()
 
 import compaction  # noqa: E402  # Django is set up by the line above
+from viewer.errors import StoreError  # noqa: E402
 from viewer.runs import planning, steps  # noqa: E402
-from viewer.store import guards, writing  # noqa: E402
-from viewer.store.codec import message_of  # noqa: E402
-from viewer.store.errors import StoreError  # noqa: E402
-from viewer.store.stores import Store, open_store  # noqa: E402
+from viewer.stores.hermes import guards, writing  # noqa: E402
+from viewer.stores.hermes.codec import message_of  # noqa: E402
+from viewer.stores.hermes.opening import Store, open_store  # noqa: E402
 
 SUMMARY = "## Goal\nFinish."
 

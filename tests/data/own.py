@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from compaction import protocol
-from viewer.store import schema
+from viewer.stores.hermes import schema
 
 START = 1_784_000_000.0
 MADE = 1_795_293_751.0  # when the agent "ran": times of sessions and of its handoffs

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from viewer.store.codec import decode_content
+from viewer.stores.hermes.codec import decode_content
 
 FLAGS = ("active", "compacted")
 SAID = ("role", "content", "tool_calls", "tool_call_id")

@@ -7,7 +7,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from viewer.store import schema
+from viewer.stores.hermes import schema
 
 BEGAN = 1_790_000_000.0
 

@@ -10,11 +10,11 @@ import compaction
 from compaction import mask
 from tests.store.leases import turn_lease
 from viewer.runs import planning, steps
-from viewer.store import guards, reading, writing
-from viewer.store.codec import message_of
-from viewer.store.history_types import History
-from viewer.store.stores import Store, open_store
-from viewer.store.undoing import Outlook, Undoing
+from viewer.stores.hermes import guards, reading, writing
+from viewer.stores.hermes.codec import message_of
+from viewer.stores.hermes.opening import Store, open_store
+from viewer.stores.hermes.undoing import Outlook, Undoing
+from viewer.stores.history_types import History
 
 SUMMARY = "## Goal\nFinish every step, says the marmalade note.\n\n## Completed Actions\n1. RAN the earlier steps."
 RULES = "## Session Startup\nRead SOUL.md.\n\n## Red Lines\nNever touch the apricot ledger."

@@ -17,13 +17,13 @@ from typing import Any
 
 import compaction
 from compaction import messages as engine
-from viewer.store import light, reading
-from viewer.store.codec import decode_content, message_of
-from viewer.store.errors import StoreError
-from viewer.store.history_types import History
-from viewer.store.known import KnownBlock, Undone
-from viewer.store.stores import open_store
-from viewer.store.undoing import Undoing, check_undo, undoing_from_history
+from viewer.errors import StoreError
+from viewer.stores.hermes import light, reading
+from viewer.stores.hermes.codec import decode_content, message_of
+from viewer.stores.hermes.known import KnownBlock, Undone
+from viewer.stores.hermes.opening import open_store
+from viewer.stores.hermes.undoing import Undoing, check_undo, undoing_from_history
+from viewer.stores.history_types import History
 
 from . import ours
 from .author import Author

@@ -16,14 +16,14 @@ from django.db import connection
 from pytest_django import Settings
 
 from tests.runs.desk import IMMEDIATE, QUEUED
+from viewer.errors import CompactionConflict, SessionBusy, SessionEnded, StoreError
 from viewer.runs import job, life
 from viewer.runs.models import Run
 from viewer.runs.planning import Options
-from viewer.store import agent_config, guards
-from viewer.store.appending import append
-from viewer.store.errors import CompactionConflict, SessionBusy, SessionEnded, StoreError
-from viewer.store.stores import get_store
-from viewer.store.undoing import undoing_from_history
+from viewer.stores.hermes import agent_config, guards
+from viewer.stores.hermes.appending import append
+from viewer.stores.hermes.opening import get_store
+from viewer.stores.hermes.undoing import undoing_from_history
 
 from . import ours
 from .conversations import write_session

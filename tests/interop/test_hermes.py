@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from tests.store.leases import turn_lease
-from viewer.store import guards
-from viewer.store.errors import CompactionConflict, NotUndoable, SessionBusy
-from viewer.store.stores import open_store
-from viewer.store.undoing import undoing_from_history
+from viewer.errors import CompactionConflict, NotUndoable, SessionBusy
+from viewer.stores.hermes import guards
+from viewer.stores.hermes.opening import open_store
+from viewer.stores.hermes.undoing import undoing_from_history
 
 from . import ours
 from .conversations import words, write_session

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from viewer.runs import branching as runs
-from viewer.store import branching
-from viewer.store.stores import open_store
+from viewer.stores.hermes import branching
+from viewer.stores.hermes.opening import open_store
 
 from . import ours
 from .conversations import words, write_session

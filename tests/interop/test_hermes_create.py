@@ -6,8 +6,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from viewer.store import creating
-from viewer.store.stores import open_store
+from viewer.stores.hermes import creating
+from viewer.stores.hermes.opening import open_store
 
 from . import ours
 from .hermes import Hermes

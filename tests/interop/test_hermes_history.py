@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from compaction import protocol
-from viewer.store import reading
-from viewer.store.history_types import History
-from viewer.store.stores import Store, open_store
+from viewer.stores.hermes import reading
+from viewer.stores.hermes.opening import Store, open_store
+from viewer.stores.history_types import History
 
 from . import ours
 from .conversations import FILLING, Said, words, write_session

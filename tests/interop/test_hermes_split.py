@@ -12,7 +12,7 @@ import pytest
 import compaction
 from tests.store.leases import turn_lease
 from viewer.runs import steps
-from viewer.store import branching, guards, writing
+from viewer.stores.hermes import branching, guards, writing
 
 from . import ours
 from .conversations import FILLING, words, write_session

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from viewer.store import light, reading
-from viewer.store.known import KnownBlock
-from viewer.store.stores import open_store
+from viewer.stores.hermes import light, reading
+from viewer.stores.hermes.known import KnownBlock
+from viewer.stores.hermes.opening import open_store
 
 from . import ours
 from .conversations import write_session

@@ -176,7 +176,8 @@ def test_a_line_that_cannot_be_made_leaves_the_others(
         book.session(name, title=f"Zebra {name}")
         book.say(name, "user", "zebra")
     from viewer.api import listed, search, stores
-    from viewer.pages import hits, lines
+    from viewer.pages.search import hits
+    from viewer.pages.sessions import lines
 
     def failing(plain: Any, culprit: str) -> Any:
         def made(*args: Any, **values: Any) -> Any:

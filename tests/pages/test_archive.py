@@ -12,7 +12,7 @@ from pytest_django import Settings
 
 from tests.pages.conftest import Book
 from tests.pages.html import read
-from viewer.pages import archive
+from viewer.pages.sessions import archive
 
 FRAGMENT = {"HX-Request": "true"}
 

@@ -11,8 +11,8 @@ from django.test import Client
 
 from tests.pages.conftest import Book
 from tests.pages.html import read
-from viewer.pages import blocks, calls, formats, markup, outcomes, texts
-from viewer.store.codec import StoredMessage
+from viewer.rendering import blocks, calls, formats, markdown, outcomes, texts
+from viewer.stores.hermes.codec import StoredMessage
 
 PIXEL = "data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7"
 
@@ -42,14 +42,14 @@ HOSTILE = [
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_nothing_in_markdown_runs_or_loads(text: str) -> None:
-    made = str(markup.markdown(text))
+    made = str(markdown.markdown(text))
     for bad in ("<script", "<iframe", "<style", "<svg", "</main", "<img", 'href="/', 'href="javascript', 'href="data'):
         assert bad not in made.lower()
     assert not re.search(r"<[^>]*\son\w+=", made)
 
 
 def test_markdown_is_rendered() -> None:
-    made = markup.markdown(
+    made = markdown.markdown(
         "# Title\n\n- [x] **done**\n\n| a |\n|--:|\n| 1 |\n\nline\nbreak\n\n"
         f"![dot]({PIXEL})\n\n```python\nprint(1)\n```"
     )
@@ -63,7 +63,7 @@ def test_markdown_is_rendered() -> None:
 
 
 def test_links_lead_out_without_telling_from_where() -> None:
-    assert 'rel="noopener noreferrer nofollow"' in markup.markdown("https://example.org")
+    assert 'rel="noopener noreferrer nofollow"' in markdown.markdown("https://example.org")
 
 
 def test_text_that_no_page_can_show_is_made_visible() -> None:

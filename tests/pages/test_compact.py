@@ -16,12 +16,12 @@ from tests.pages.conftest import Book
 from tests.pages.html import Element, read
 from tests.runs.desk import Desk
 from tests.runs.misbehaving import Service, answers, refuses
-from viewer.pages.report import unmarked
+from viewer.pages.compact.report import unmarked
 from viewer.runs import life, planning
 from viewer.runs.models import Run
 from viewer.runs.summarizers import connections, sending
-from viewer.store import reading
-from viewer.store.stores import get_store, open_store
+from viewer.stores.hermes import reading
+from viewer.stores.hermes.opening import get_store, open_store
 
 FRAGMENT = {"HX-Request": "true"}
 

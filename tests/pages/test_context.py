@@ -10,7 +10,8 @@ from django.test import Client
 from tests.pages.conftest import Book
 from tests.pages.html import message_ids, read
 from tests.runs.desk import Desk
-from viewer.pages import formats, timeline
+from viewer.pages.session import timeline
+from viewer.rendering import formats
 
 FRAGMENT = {"HX-Request": "true"}
 

@@ -25,8 +25,9 @@ from tests.pages.html import Element, message_ids, read
 from tests.runs.desk import Desk
 from viewer import exports
 from viewer.catalog import histories
-from viewer.exports import CONTENT_TYPES, Format, View, prose
+from viewer.exports import CONTENT_TYPES, Format, View
 from viewer.exports.page import POLICY
+from viewer.rendering import prose
 
 pytestmark = pytest.mark.django_db  # Histories are kept in our own database
 

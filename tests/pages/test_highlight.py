@@ -22,7 +22,7 @@ from pygments.lexers import get_lexer_by_name  # type: ignore[import-untyped]
 
 from tests.conftest import ROOT
 from tests.pages.conftest import Book
-from viewer.pages import highlight, kept
+from viewer.rendering import cache, highlight
 
 CODE = {
     "python": "\n\ndef f(a: int) -> str:\n    return f'{a}' # \u202a ü\ud800\n",
@@ -98,7 +98,7 @@ def test_a_message_of_a_hundred_pieces_has_a_second_for_all(signed_in: Client, b
     href = book.session("s")
     book.say("s", "user", hostile)
     book.say("s", "user", "```python\nx = 1\n```\n")
-    kept.clear()
+    cache.clear()
     with processor_seconds() as used:
         assert b"99" in signed_in.get(f"{href}/messages/1/colours").content
     assert 0.5 < used[0] < 4.0  # 1.2, and the start of five processes

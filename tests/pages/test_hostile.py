@@ -26,7 +26,7 @@ TURNING = re.compile("[\u202a-\u202e\u2066-\u2069]")
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Book:
-    from viewer.store import schema
+    from viewer.stores.hermes import schema
 
     path = tmp_path_factory.mktemp("hostile") / "own.db"
     schema.create(path)

@@ -12,9 +12,9 @@ import pytest
 from django.test import Client
 
 from tests.pages.conftest import Book
-from viewer.pages import kept, shelf
 from viewer.pages.addresses import Place
-from viewer.store.codec import StoredMessage
+from viewer.rendering import cache, lru
+from viewer.stores.hermes.codec import StoredMessage
 
 PLACE = Place("own", "s")
 ROW = StoredMessage(1, "s", "user", "# a\n\n```python\nprint(1)\n```\n" + "x" * 600, "live", 0.0)
@@ -22,7 +22,7 @@ ROW = StoredMessage(1, "s", "user", "# a\n\n```python\nprint(1)\n```\n" + "x" * 
 
 @pytest.fixture(autouse=True)
 def fresh() -> None:
-    kept.clear()
+    cache.clear()
 
 
 @pytest.fixture
@@ -51,32 +51,32 @@ def test_a_second_look_at_a_window_renders_nothing(signed_in: Client, book: Book
 def test_the_same_text_in_another_place_is_another_piece() -> None:
     secret, masked = replace(ROW, content="sk-123 is a key"), replace(ROW, content="[key] is a key")
     different = [
-        kept.said(ROW, PLACE).html,
-        kept.said(replace(ROW, role="system"), PLACE).html,  # as it is, not as Markdown
-        kept.said(secret, PLACE).html,
-        kept.said(masked, PLACE).html,
-        kept.said(replace(ROW, reasoning="first"), PLACE).html,
-        kept.said(replace(ROW, content='{"a": 1}'), PLACE).html,
-        kept.answered(replace(ROW, content='{"a": 1}'), PLACE).html,
+        cache.said(ROW, PLACE).html,
+        cache.said(replace(ROW, role="system"), PLACE).html,  # as it is, not as Markdown
+        cache.said(secret, PLACE).html,
+        cache.said(masked, PLACE).html,
+        cache.said(replace(ROW, reasoning="first"), PLACE).html,
+        cache.said(replace(ROW, content='{"a": 1}'), PLACE).html,
+        cache.answered(replace(ROW, content='{"a": 1}'), PLACE).html,
     ]
     assert len(set(different)) == len(different)
-    assert kept.said(ROW, PLACE).html is kept.said(replace(ROW, timestamp=5.0), PLACE).html
+    assert cache.said(ROW, PLACE).html is cache.said(replace(ROW, timestamp=5.0), PLACE).html
     long = replace(ROW, content="x " * 20_000)
-    assert "/sessions/s/" in kept.said(long, PLACE).html
-    assert "/sessions/t/" in kept.said(long, Place("own", "t")).html
+    assert "/sessions/s/" in cache.said(long, PLACE).html
+    assert "/sessions/t/" in cache.said(long, Place("own", "t")).html
 
 
 def test_code_is_coloured_only_when_asked_for() -> None:
     row = replace(ROW, content="```python\n" + "print(1)\n" * 100 + "```")
-    assert kept.said(row, PLACE).waits
-    assert '<span class="nb">' not in kept.said(row, PLACE).html
-    coloured = kept.said(row, PLACE, colours=True)
+    assert cache.said(row, PLACE).waits
+    assert '<span class="nb">' not in cache.said(row, PLACE).html
+    coloured = cache.said(row, PLACE, colours=True)
     assert '<span class="nb">' in coloured.html
     assert not coloured.waits
 
 
 def test_a_shelf_forgets_what_was_used_longest_ago() -> None:
-    held: shelf.Shelf[str] = shelf.Shelf(len, limit=10 * (100 + shelf.ENTRY))
+    held: lru.Shelf[str] = lru.Shelf(len, limit=10 * (100 + lru.ENTRY))
     for at in range(10):
         held.get(at, lambda: "x" * 100)
     held.get(0, lambda: "made again")
@@ -88,20 +88,20 @@ def test_a_shelf_forgets_what_was_used_longest_ago() -> None:
 
 
 def test_long_texts_are_told_apart_by_their_length_and_start() -> None:
-    long = "x" * shelf.LOOKED_AT
+    long = "x" * lru.LOOKED_AT
     names = [
-        shelf.digest(value) for value in ("", "a", "a\ud800", long, long + "y", ["a"], {"a": 1}, None, 1, "1", "null")
+        lru.digest(value) for value in ("", "a", "a\ud800", long, long + "y", ["a"], {"a": 1}, None, 1, "1", "null")
     ]
     assert len(set(names)) == len(names)
-    assert shelf.digest(long + "y", in_full=True) != shelf.digest(long + "z", in_full=True)
+    assert lru.digest(long + "y", in_full=True) != lru.digest(long + "z", in_full=True)
     deep: list[Any] = []
     for _ in range(20_000):
         deep = [deep]
-    assert shelf.digest(deep) != shelf.digest(deep)  # never found again, never mistaken
+    assert lru.digest(deep) != lru.digest(deep)  # never found again, never mistaken
 
 
 def test_threads_share_a_shelf() -> None:
-    held: shelf.Shelf[str] = shelf.Shelf(len, limit=50_000)
+    held: lru.Shelf[str] = lru.Shelf(len, limit=50_000)
     wrong: list[str] = []
 
     def work(start: int) -> None:
@@ -116,11 +116,11 @@ def test_threads_share_a_shelf() -> None:
     for thread in threads:
         thread.join()
     assert not wrong
-    assert held.held == sum(len(held.get(key, str)) + shelf.ENTRY for key in list(held._values))
+    assert held.held == sum(len(held.get(key, str)) + lru.ENTRY for key in list(held._values))
 
 
 def test_tokens_come_from_the_reading_and_are_not_counted_again() -> None:
-    from viewer.pages.messages import Reading, Said, shown
+    from viewer.pages.session.messages import Reading, Said, shown
 
     def count(text: str) -> int:
         raise AssertionError("counted")

@@ -12,7 +12,7 @@ from compaction import protocol
 from tests.pages.conftest import Book
 from tests.pages.html import read
 from viewer import exports
-from viewer.pages.masking import COOKIE
+from viewer.pages.redaction import COOKIE
 
 KEY = "ghp_aB3dE5fG7hJ9kL1mN2pQ4rS6tU8vW0xYabcd"
 MASK = "[masked: GitHub token]"

@@ -10,8 +10,8 @@ from django.template import Context, Template
 from django.template.loader import render_to_string
 from django.utils.safestring import mark_safe
 
-from viewer.pages import parts
 from viewer.pages.filters import Group, Link
+from viewer.rendering import parts
 
 GROUPS = "{% part '_filters.html' groups=groups %}"
 
@@ -38,7 +38,7 @@ def test_equal_values_are_rendered_once(monkeypatch: pytest.MonkeyPatch) -> None
         calls.append(name)
         return render_to_string(name, values)
 
-    monkeypatch.setattr("viewer.pages.parts.render_to_string", counted)
+    monkeypatch.setattr("viewer.rendering.parts.render_to_string", counted)
     first = rendered(GROUPS, groups=groups("Newest"))
     assert "Newest" in first and rendered(GROUPS, groups=groups("Newest")) == first
     assert len(calls) == 1

@@ -10,37 +10,37 @@ from django.test import Client
 from tests.pages.conftest import Book
 from tests.pages.html import read
 from tests.pages.test_tools import ENVELOPE
-from viewer.pages import patches
+from viewer.rendering import diffs
 
 
 def test_an_envelope_is_read_file_by_file() -> None:
-    made = patches.change_of({"command": ["bash", "-lc", f"apply_patch <<'EOF'\n{ENVELOPE}\nEOF\n"]})
+    made = diffs.change_of({"command": ["bash", "-lc", f"apply_patch <<'EOF'\n{ENVELOPE}\nEOF\n"]})
     assert made is not None
-    assert made == patches.Change(ENVELOPE, ("a.py", "b.py"), 3, 1, len(ENVELOPE))
-    html = patches.as_html(made.text)
+    assert made == diffs.Change(ENVELOPE, ("a.py", "b.py"), 3, 1, len(ENVELOPE))
+    html = diffs.as_html(made.text)
     assert '<span class="file">*** Update File: a.py\n</span>' in html
     assert '<span class="add">+new\n</span>' in html
 
 
 def test_old_and_new_strings_are_compared() -> None:
-    made = patches.change_of({"file_path": "x.py", "old_string": "a\nb\nc", "new_string": "a\nB\nc"})
+    made = diffs.change_of({"file_path": "x.py", "old_string": "a\nb\nc", "new_string": "a\nB\nc"})
     assert made is not None
     assert made.text.split("\n") == ["--- x.py", "+++ x.py", "@@", " a", "-b", "+B", " c"]
     assert (made.added, made.removed) == (1, 1)
     edits = [{"old_string": "a", "new_string": "b"}, {"old_string": "c", "new_string": ""}, {"odd": 1}, 7]
-    made = patches.change_of({"file_path": "x.py", "edits": edits})
+    made = diffs.change_of({"file_path": "x.py", "edits": edits})
     assert made is not None
     assert (made.added, made.removed) == (1, 2)
 
 
 def test_a_line_of_dashes_or_pluses_within_a_change_is_counted() -> None:
-    made = patches.change_of({"path": "x", "old_string": "-- old --", "new_string": "++ new"})
+    made = diffs.change_of({"path": "x", "old_string": "-- old --", "new_string": "++ new"})
     assert made is not None
     assert (made.added, made.removed) == (1, 1)
 
 
 def test_a_change_too_long_to_compare_is_not_counted() -> None:
-    made = patches.change_of({"path": "x", "old_string": "a\n" * 50_000, "new_string": "b\n" * 50_000})
+    made = diffs.change_of({"path": "x", "old_string": "a\n" * 50_000, "new_string": "b\n" * 50_000})
     assert made is not None
     assert (made.added, made.removed, made.length) == (None, None, 200_000)
     assert len(made.text) < 10_000
@@ -49,7 +49,7 @@ def test_a_change_too_long_to_compare_is_not_counted() -> None:
 def test_what_asks_for_no_change_is_none() -> None:
     odd: list[Any] = [{}, {"patch": 7}, {"old_string": "a"}, {"edits": []}, {"command": "diff a b"}, [], None, "text"]
     for arguments in odd:
-        assert patches.change_of(arguments) is None
+        assert diffs.change_of(arguments) is None
 
 
 def test_an_edit_is_shown_as_a_diff_and_says_what_it_did(signed_in: Client, book: Book) -> None:

@@ -20,12 +20,12 @@ from tests.pages.conftest import Book
 from tests.pages.html import Element, read
 from tests.runs.desk import Desk
 from viewer.catalog import histories
-from viewer.pages.reading import GIVEN, LATE, OFFERED
+from viewer.pages.boundary.startup_audit import GIVEN, LATE, OFFERED
 from viewer.runs import aftermath, events, life
 from viewer.runs.models import Audit, Event
 from viewer.runs.planning import Options
-from viewer.store.sessions import get_session
-from viewer.store.stores import get_store, open_store
+from viewer.stores.hermes.opening import get_store, open_store
+from viewer.stores.hermes.sessions import get_session
 
 FRAGMENT = {"HX-Request": "true"}
 PAGE = "/stores/own/sessions/s"

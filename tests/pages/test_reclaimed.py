@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 
 from tests.pages.html import read
 from tests.runs.desk import Desk
-from viewer.pages.reclaimed import DAYS, WIDTH, drawn
+from viewer.pages.compactions.reclaimed import DAYS, WIDTH, drawn
 from viewer.runs import life
 from viewer.runs.planning import Options
 

@@ -16,11 +16,11 @@ from pytest_django import DjangoAssertNumQueries, Settings
 from tests.pages.conftest import Book
 from tests.pages.html import Element, read
 from tests.pages.screens import PHONE, Visit, require_accessible
-from viewer.pages.rules import shown_rules
+from viewer.pages.compact.rules import shown_rules
 from viewer.runs import life
 from viewer.runs.models import Run
 from viewer.runs.planning import Options
-from viewer.store.stores import get_store
+from viewer.stores.hermes.opening import get_store
 
 FRAGMENT = {"HX-Request": "true"}
 STARTUP = "## Session Startup\n\n- Read `WORKFLOW.md`.\n    - indented, and\t\ttabbed"

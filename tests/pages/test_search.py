@@ -16,9 +16,12 @@ from pytest_django import Settings
 from compaction import protocol
 from tests.pages.conftest import PRESENT, Book
 from tests.pages.html import Element, read
-from viewer.pages import find, hits, masking, search
-from viewer.store import candidates, schema
-from viewer.store.search import Stage
+from viewer.pages import redaction
+from viewer.pages.search import hits
+from viewer.pages.search import views as search
+from viewer.pages.session import find
+from viewer.stores.hermes import candidates, schema
+from viewer.stores.hermes.search import Stage
 
 FRAGMENT = {"HX-Request": "true"}
 SUMMARY = (
@@ -296,7 +299,7 @@ def test_a_browser_that_masks_is_shown_no_secret(signed_in: Client, book: Book) 
     book.session("a")
     book.say("a", "user", "the needle key is sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD")
     assert "abcdefghijklmnop" in read(signed_in.get("/search?q=needle")).text
-    signed_in.cookies[masking.COOKIE] = "1"
+    signed_in.cookies[redaction.COOKIE] = "1"
     for address in ("/search?q=needle", "/stores/own/sessions/a/find?q=needle"):
         page = read(signed_in.get(address))
         assert "needle" in [mark.text for mark in page.all("mark")]

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from tests.pages.conftest import Book
 from tests.pages.screens import require_accessible
-from viewer.pages import search
+from viewer.pages.search import views as search
 
 
 def test_accessible_and_within_its_width(screen: Page, book: Book) -> None:

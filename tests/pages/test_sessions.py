@@ -18,8 +18,8 @@ from tests.catalog.shelves import fill, settle
 from tests.pages.conftest import PRESENT, Book
 from tests.pages.html import Element, read
 from viewer.catalog import keeping, working
-from viewer.pages import sessions
-from viewer.store import schema
+from viewer.pages.sessions import views as sessions
+from viewer.stores.hermes import schema
 
 FRAGMENT = {"HX-Request": "true"}
 
@@ -170,7 +170,7 @@ def test_titles_are_shown_as_text(signed_in: Client, demo: Callable[[str], str])
 def test_what_is_active_now_says_so_in_words(
     signed_in: Client, demo_original: Path, tmp_path: Path, settings: Settings
 ) -> None:
-    from viewer.store.demo import ensure_demo
+    from viewer.stores.demo import ensure_demo
 
     settings.DEMO_STORE = tmp_path / "fresh.db"
     ensure_demo(settings.DEMO_STORE)

@@ -16,7 +16,7 @@ from tests.pages.conftest import Book
 from tests.pages.html import message_ids, read
 from tests.runs.desk import Desk
 from viewer.runs import workers
-from viewer.store import schema
+from viewer.stores.hermes import schema
 
 
 def test_stores_say_what_works_and_why_not(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from viewer.pages import ansi, blocks
+from viewer.rendering import blocks, terminal
 
 
 def shown(text: str) -> str:
-    return str(ansi.as_html(ansi.played(text)))
+    return str(terminal.as_html(terminal.played(text)))
 
 
 @pytest.mark.parametrize(

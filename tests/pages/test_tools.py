@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from viewer.pages import outcomes, tools
+from viewer.rendering import outcomes, tools
 
 FINE = outcomes.Outcome()
 WELL = outcomes.Outcome(well=True)

@@ -18,8 +18,8 @@ from viewer import access
 from viewer.catalog import working
 from viewer.catalog.models import Line
 from viewer.exports import CONTENT_TYPES
-from viewer.store import light, listing, marks, reading, sessions
-from viewer.store.stores import open_store
+from viewer.stores.hermes import light, listing, marks, reading, sessions
+from viewer.stores.hermes.opening import open_store
 
 pytestmark = pytest.mark.django_db
 

@@ -6,10 +6,10 @@ import pytest
 
 from tests.postgres import stores
 from tests.postgres.conftest import Pair
-from viewer.store import search
-from viewer.store.candidates import INSIDE, LONG_CUT, NO_INDEX, NOT_RANKED, SHORT, SearchFilter
-from viewer.store.search import Found, parse
-from viewer.store.stores import Store, open_store
+from viewer.stores.hermes import search
+from viewer.stores.hermes.candidates import INSIDE, LONG_CUT, NO_INDEX, NOT_RANKED, SHORT, SearchFilter
+from viewer.stores.hermes.opening import Store, open_store
+from viewer.stores.hermes.search import Found, parse
 
 QUERIES = [
     "refund", "the", "refund reservation", '"the flight"', "reserv*", "the -refund", "get_reservation", "R01186",

@@ -19,11 +19,11 @@ from pytest_django import Settings
 from tests.pages.html import read
 from tests.postgres import stores
 from tests.postgres.conftest import Pair
-from viewer.store import postgres as reader_of_postgres
-from viewer.store import reading
-from viewer.store.errors import NotFound, StoreUnavailable
-from viewer.store.sessions import get_session
-from viewer.store.stores import Store, identity, open_store, signature
+from viewer.errors import NotFound, StoreUnavailable
+from viewer.stores.hermes import postgres as reader_of_postgres
+from viewer.stores.hermes import reading
+from viewer.stores.hermes.opening import Store, identity, open_store, signature
+from viewer.stores.hermes.sessions import get_session
 
 
 def refusal(url: str) -> str:
@@ -173,7 +173,7 @@ def test_tables_that_were_made_anew_are_another_store(postgres: str) -> None:
     store = stores.empty(postgres)
     before = identity(store)
     assert identity(store) == before and identity(stores.empty(postgres)) != before
-    from viewer.store import schema_postgres
+    from viewer.stores.hermes import schema_postgres
 
     [(schema,)] = stores.owner(store, "SELECT current_schema()")
     stores.owner(store, f"DROP SCHEMA {schema} CASCADE")

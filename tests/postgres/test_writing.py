@@ -18,7 +18,17 @@ from pytest_django import Settings
 from tests.postgres import stores
 from tests.store.leases import turn_lease
 from tests.store.test_writing import HANDOFF
-from viewer.store import (
+from viewer.errors import (
+    CompactionConflict,
+    SessionBusy,
+    StoreError,
+    StoreReadOnly,
+    StoreUnavailable,
+    TitleTaken,
+    WriteDisturbed,
+)
+from viewer.stores.demo import practice
+from viewer.stores.hermes import (
     appending,
     branching,
     creating,
@@ -32,19 +42,9 @@ from viewer.store import (
     undoing,
     writing,
 )
-from viewer.store.demo import practice
-from viewer.store.dialect import Connection
-from viewer.store.errors import (
-    CompactionConflict,
-    SessionBusy,
-    StoreError,
-    StoreReadOnly,
-    StoreUnavailable,
-    TitleTaken,
-    WriteDisturbed,
-)
-from viewer.store.stores import Store, compact_reason, open_store
-from viewer.store.transaction import write
+from viewer.stores.hermes.dialect import Connection
+from viewer.stores.hermes.opening import Store, compact_reason, open_store
+from viewer.stores.hermes.transaction import write
 
 COLUMNS = (
     "id, session_id, role, content, tool_calls, tool_call_id, tool_name, active, compacted, _compressed_summary, "

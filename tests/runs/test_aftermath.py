@@ -22,10 +22,10 @@ from viewer.catalog import histories, working
 from viewer.runs import aftermath, events, life
 from viewer.runs.models import Audit, Event, Run, StoreRules
 from viewer.runs.planning import Options
-from viewer.store import appending, reading
-from viewer.store.codec import StoredMessage
-from viewer.store.sessions import get_session
-from viewer.store.stores import Reader, open_store
+from viewer.stores.hermes import appending, reading
+from viewer.stores.hermes.codec import StoredMessage
+from viewer.stores.hermes.opening import Reader, open_store
+from viewer.stores.hermes.sessions import get_session
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
 RULES = """# Ours

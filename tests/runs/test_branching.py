@@ -11,13 +11,13 @@ import pytest
 from django.core.management import call_command
 
 from tests.runs.desk import Desk
+from viewer.errors import NotBranchable, NotFound, NotUndoable, SessionEnded, StoreReadOnly
 from viewer.runs import branching, life
-from viewer.runs.errors import AlreadyUndone, SessionEnded
+from viewer.runs.errors import AlreadyUndone
 from viewer.runs.models import Run
 from viewer.runs.ours import history_of
 from viewer.runs.planning import Options
-from viewer.store.errors import NotBranchable, NotFound, NotUndoable, StoreReadOnly
-from viewer.store.stores import open_store
+from viewer.stores.hermes.opening import open_store
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
 SAID = "role, content, tool_calls, tool_call_id, timestamp"

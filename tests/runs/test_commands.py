@@ -14,7 +14,7 @@ from pytest_django import Settings
 
 from tests.runs.desk import QUEUED, Desk
 from viewer.runs.models import Run, StoreRules
-from viewer.store import lock_time
+from viewer.stores.hermes import lock_time
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -16,21 +16,22 @@ from pytest_django import Settings
 import compaction
 from tests.runs.desk import QUEUED, Desk, until
 from viewer.catalog import histories
-from viewer.runs import job, life, outcomes, planning, summarizers
-from viewer.runs.errors import BadSummary, NothingToDo, SessionEnded, UnknownChoice, WrongStatus
-from viewer.runs.hold import claim
-from viewer.runs.models import Run
-from viewer.runs.planning import Options
-from viewer.store import guards, writing
-from viewer.store.errors import (
+from viewer.errors import (
     CompactionConflict,
     NotFound,
     NotUndoable,
     SessionBusy,
+    SessionEnded,
     StoreReadOnly,
     StoreUnavailable,
 )
-from viewer.store.stores import open_store
+from viewer.runs import job, life, outcomes, planning, summarizers
+from viewer.runs.errors import BadSummary, NothingToDo, UnknownChoice, WrongStatus
+from viewer.runs.hold import claim
+from viewer.runs.models import Run
+from viewer.runs.planning import Options
+from viewer.stores.hermes import guards, writing
+from viewer.stores.hermes.opening import open_store
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
 EDITED = "## Goal\nThe customer wants a window seat – café, 航班, “quotes”.\n\n- PNR `QX7-119`"

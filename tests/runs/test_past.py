@@ -16,9 +16,9 @@ from viewer.catalog import histories
 from viewer.runs import life, ours, past
 from viewer.runs.models import Run
 from viewer.runs.planning import Options
-from viewer.store import reading
-from viewer.store.history_types import History
-from viewer.store.stores import open_store
+from viewer.stores.hermes import reading
+from viewer.stores.hermes.opening import open_store
+from viewer.stores.history_types import History
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
 

@@ -15,14 +15,14 @@ from django_tasks_db.models import DBTaskResult
 from pytest_django import Settings
 
 from tests.runs.desk import QUEUED, Desk, until
+from viewer.errors import SessionBusy
 from viewer.runs import job, life, recovery
 from viewer.runs.hold import Hold, claim
 from viewer.runs.models import Audit, Run
 from viewer.runs.planning import Options
-from viewer.store import guards
-from viewer.store.errors import SessionBusy
-from viewer.store.stores import get_store
-from viewer.store.transaction import write
+from viewer.stores.hermes import guards
+from viewer.stores.hermes.opening import get_store
+from viewer.stores.hermes.transaction import write
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
 GONE = "pid=999999999:pidns=1:tid=1:agent=palimpsest:nonce=deadbeef"
@@ -129,7 +129,7 @@ def test_a_worker_that_was_only_slow_cannot_write_any_more(desk: Desk, settings:
 def guards_and_commit(hold: Hold) -> None:
     """What `job._commit` writes, by a worker that does not look at its row any more."""
     from viewer.runs import candidate
-    from viewer.store import writing
+    from viewer.stores.hermes import writing
 
     guards.take_lease(hold.store, hold.run.session_id, hold.holder)
     try:

@@ -13,14 +13,13 @@ from pytest_django import Settings
 
 from tests.runs.desk import QUEUED, Desk
 from viewer.catalog import histories
+from viewer.errors import CompactionConflict, NotUndoable, SessionEnded, StoreReadOnly
 from viewer.runs import branching, job, life, outcomes, past, recovery
-from viewer.runs.errors import SessionEnded
 from viewer.runs.hold import Hold, claim
 from viewer.runs.models import Run
 from viewer.runs.ours import history_of
 from viewer.runs.planning import Options
-from viewer.store.errors import CompactionConflict, NotUndoable, StoreReadOnly
-from viewer.store.stores import open_store
+from viewer.stores.hermes.opening import open_store
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
 SPLIT = Options(mode="split")

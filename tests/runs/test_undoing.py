@@ -10,16 +10,17 @@ import pytest
 from tests.runs.desk import Desk
 from tests.store.agent_sql import Agent
 from viewer.catalog import histories
+from viewer.errors import NotFound, StoreError
 from viewer.runs import life, taken_back, undoing
 from viewer.runs.models import TakenBack
 from viewer.runs.ours import history_of
 from viewer.runs.planning import Options
 from viewer.runs.undoing import UndoOutlook
-from viewer.store import counting, lock_time, reading
-from viewer.store.errors import NotFound, StoreError
-from viewer.store.known import Undone
-from viewer.store.sessions import get_session
-from viewer.store.stores import open_store
+from viewer.stores import counting
+from viewer.stores.hermes import lock_time, reading
+from viewer.stores.hermes.known import Undone
+from viewer.stores.hermes.opening import open_store
+from viewer.stores.hermes.sessions import get_session
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
 

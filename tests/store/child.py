@@ -13,11 +13,11 @@ import sys
 import time
 from typing import Any
 
-from viewer.store import guards, writing
-from viewer.store.appending import append
-from viewer.store.errors import StoreError
-from viewer.store.stores import Store, open_store
-from viewer.store.undoing import Undoing
+from viewer.errors import StoreError
+from viewer.stores.hermes import guards, writing
+from viewer.stores.hermes.appending import append
+from viewer.stores.hermes.opening import Store, open_store
+from viewer.stores.hermes.undoing import Undoing
 
 HANDOFF = {"role": "user", "content": "[CONTEXT SUMMARY]: zebrafinch " * 100, "_compressed_summary": True}
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from viewer.store.guards import new_holder, release_lease, take_lease
-from viewer.store.stores import Store
+from viewer.stores.hermes.guards import new_holder, release_lease, take_lease
+from viewer.stores.hermes.opening import Store
 
 
 @contextmanager

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from viewer.store import sessions
-from viewer.store.stores import Reader
+from viewer.stores.hermes import sessions
+from viewer.stores.hermes.opening import Reader
 
 
 def tips(reader: Reader) -> list[str]:

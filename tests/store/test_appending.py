@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from viewer.store import guards, reading, sessions, writing
-from viewer.store.appending import append
-from viewer.store.errors import NotFound, SessionBusy, SessionEnded, StoreReadOnly
+from viewer.errors import NotFound, SessionBusy, SessionEnded, StoreReadOnly
+from viewer.stores.hermes import guards, reading, sessions, writing
+from viewer.stores.hermes.appending import append
 
 from .test_reading import WEEK_29, reader_of, store_at
 from .test_writing import HANDOFF, committed, everything_else, live, path, planned, query, small, steps_for

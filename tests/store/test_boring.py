@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 
 from tests.conftest import ROOT
-from viewer.store import transaction
-from viewer.store.appending import append
-from viewer.store.errors import StoreUnavailable
+from viewer.errors import StoreUnavailable
+from viewer.stores.hermes import transaction
+from viewer.stores.hermes.appending import append
 
 from .child import write_all
 from .test_reading import WEEK_29, add_session, store_at

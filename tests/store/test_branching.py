@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from viewer.store import branching, schema, sessions
-from viewer.store.errors import NotBranchable, NotFound, StoreError, StoreReadOnly
+from viewer.errors import NotBranchable, NotFound, StoreError, StoreReadOnly
+from viewer.stores.hermes import branching, schema, sessions
 
 from .listed import tips
 from .test_reading import WEEK_29, WEEK_30_TIP, add_row, add_session, reader_of, store_at

@@ -16,18 +16,18 @@ import pytest
 import compaction
 from compaction import protocol
 from tests.work import calls
-from viewer.store import codec, reading
-from viewer.store.columns import read_columns
-from viewer.store.demo import ensure_demo
-from viewer.store.demo.practice import copy_session
-from viewer.store.errors import NotFound, StoreUnavailable
-from viewer.store.sessions import get_session
-from viewer.store.stores import Reader, Store
+from viewer.errors import NotFound, StoreUnavailable
+from viewer.stores.demo import ensure_demo
+from viewer.stores.demo.practice import copy_session
+from viewer.stores.hermes import codec, reading
+from viewer.stores.hermes.columns import read_columns
+from viewer.stores.hermes.opening import Reader, Store
+from viewer.stores.hermes.sessions import get_session
 
 NOW = 1_795_300_000.0
 ODD = "Odd rows: what no reader expects"
 PROJECT = Path(__file__).resolve().parents[2]
-CHILD = "import sys, pathlib, viewer.store.demo as demo; print(demo.ensure_demo(pathlib.Path(sys.argv[1])))"
+CHILD = "import sys, pathlib, viewer.stores.demo as demo; print(demo.ensure_demo(pathlib.Path(sys.argv[1])))"
 
 
 @pytest.fixture(scope="module")

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from viewer.store.alignment import LightRow, State, related
-from viewer.store.history import build
-from viewer.store.history_types import Boundary, Entry, History
-from viewer.store.known import Undone
-from viewer.store.undoing import undoing_from_history
+from viewer.stores.hermes.alignment import LightRow, State, related
+from viewer.stores.hermes.history import build
+from viewer.stores.hermes.known import Undone
+from viewer.stores.hermes.undoing import undoing_from_history
+from viewer.stores.history_types import Boundary, Entry, History
 
 
 class Agent:
@@ -524,7 +524,7 @@ def test_the_work_grows_with_the_rows_and_not_with_their_square(monkeypatch: pyt
         counts[-1] += 1
         return related(row, other)
 
-    monkeypatch.setattr("viewer.store.placing.related", counted)
+    monkeypatch.setattr("viewer.stores.hermes.placing.related", counted)
     for size in (200, 400):
         agent = Agent()
         for number in range(size):

@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.store.test_history import Agent
-from viewer.store.alignment import LightRow
-from viewer.store.history import build
-from viewer.store.history_types import History
-from viewer.store.known import KnownBlock
+from viewer.stores.hermes.alignment import LightRow
+from viewer.stores.hermes.history import build
+from viewer.stores.hermes.known import KnownBlock
+from viewer.stores.history_types import History
 
 
 class Site(Agent):

@@ -14,12 +14,12 @@ import pytest
 
 from tests.interop.recorded import ledger_of, load, restore
 from tests.interop.told import Row, history_faults, row_of, undo_faults
-from viewer.store import guards, reading, writing
-from viewer.store.codec import decode_content
-from viewer.store.history_types import History
-from viewer.store.known import KnownBlock, Undone
-from viewer.store.stores import Store, open_store
-from viewer.store.undoing import check_undo, undoing_from_history
+from viewer.stores.hermes import guards, reading, writing
+from viewer.stores.hermes.codec import decode_content
+from viewer.stores.hermes.known import KnownBlock, Undone
+from viewer.stores.hermes.opening import Store, open_store
+from viewer.stores.hermes.undoing import check_undo, undoing_from_history
+from viewer.stores.history_types import History
 
 from .leases import turn_lease
 

@@ -19,9 +19,9 @@ from pytest_django import Settings
 from tests.faults import agent
 from tests.pages.html import read
 from viewer.access import new_token
-from viewer.store import schema, sqlite, stores
-from viewer.store.errors import StoreUnanswered, StoreUnavailable
-from viewer.store.stores import Store, open_store
+from viewer.errors import StoreUnanswered, StoreUnavailable
+from viewer.stores.hermes import opening, schema, sqlite
+from viewer.stores.hermes.opening import Store, open_store
 
 LISTS = ("/", "/?q=needle", "/search?q=needle", "/compactions", "/stores", "/api/v1/stores")
 
@@ -47,7 +47,7 @@ def locked(path: Path) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def nothing_remembered() -> None:
-    stores._slow.clear()
+    opening._slow.clear()
 
 
 def test_locked_stores_cost_lists_a_moment_once_and_are_named(
@@ -79,7 +79,7 @@ def test_what_is_known_of_a_locked_store_is_listed(signed_in: Client, tmp_path: 
     with locked(tmp_path / "held.db"):
         page = read(signed_in.get("/"))
     assert "the needle" in page.text and "Its sessions are listed as they were before." in page.text
-    stores._slow.clear()
+    opening._slow.clear()
     assert "another" in read(signed_in.get("/")).text
 
 
@@ -125,8 +125,8 @@ def as_nobody(store: Store) -> subprocess.Popen[str]:
     )
     begin = (
         "import django; django.setup()\n"
-        "from viewer.store.errors import StoreUnavailable\n"
-        "from viewer.store.stores import Store, open_store\n"
+        "from viewer.errors import StoreUnavailable\n"
+        "from viewer.stores.hermes.opening import Store, open_store\n"
         f"store = {store!r}; print('ready', flush=True)\n"
     )
     process = subprocess.Popen([sys.executable, "-c", begin + reading], stdout=subprocess.PIPE, text=True)

@@ -10,13 +10,14 @@ from typing import Any
 
 import pytest
 
-from viewer.store import packing, reading, schema, sessions, stores
-from viewer.store.codec import JSON_MARK
-from viewer.store.errors import NotFound, StoreUnavailable
-from viewer.store.history_types import Entry, History
-from viewer.store.light import light_rows
-from viewer.store.marks import read_marks
-from viewer.store.outline import Item, Outline
+from viewer.errors import NotFound, StoreUnavailable
+from viewer.stores import packing
+from viewer.stores.hermes import opening, reading, schema, sessions
+from viewer.stores.hermes.codec import JSON_MARK
+from viewer.stores.hermes.light import light_rows
+from viewer.stores.hermes.marks import read_marks
+from viewer.stores.history_types import Entry, History
+from viewer.stores.transcript import Item, Outline
 
 from .listed import tips
 
@@ -26,13 +27,13 @@ CARRIER_92, CARRIER_98 = "20260806_083000_00005c", "20260806_070640_000062"
 Copies = Callable[[int], Path]
 
 
-def store_at(path: Path) -> stores.Store:
-    return stores.Store("test", f"sqlite:///{path}", "configured")
+def store_at(path: Path) -> opening.Store:
+    return opening.Store("test", f"sqlite:///{path}", "configured")
 
 
 @contextmanager
-def reader_of(path: Path) -> Iterator[stores.Reader]:
-    with stores.open_store(store_at(path)) as reader:
+def reader_of(path: Path) -> Iterator[opening.Reader]:
+    with opening.open_store(store_at(path)) as reader:
         yield reader
 
 
@@ -166,7 +167,7 @@ def test_what_the_databases_can_do_is_read_from_their_columns(hermes_copy: Copie
     found = {}
     for version in (16, 21, 31):
         with reader_of(hermes_copy(version)) as reader:
-            found[version] = stores.capabilities(reader)
+            found[version] = opening.capabilities(reader)
     assert [found[version].can_compact for version in (16, 21, 31)] == [False, True, True]
     assert "compacted" in found[16].compact_reason
     assert [found[version].schema for version in (16, 21, 31)] == [16, 21, 31]
@@ -258,7 +259,7 @@ def test_unknown_columns_travel_and_missing_ones_have_defaults(tmp_path: Path) -
         assert (session.parts, session.title) == (1, "")
         assert reading.live_context(reader, "s1")[0].extra == {'odd "name': "kept"}
         assert reading.read_history(reader, "s1").entries[0].id == row_id
-        assert not stores.capabilities(reader).can_compact
+        assert not opening.capabilities(reader).can_compact
 
 
 def test_text_that_quotes_a_marker_is_no_handoff(empty: Path) -> None:
@@ -313,7 +314,7 @@ def test_rows_without_an_active_flag_are_shown_and_keep_the_store_from_being_com
         con.execute("UPDATE messages SET active = old WHERE id > 100")
     con.close()
     with reader_of(path) as reader:
-        assert "no “active” flag" in stores.compact_reason(reader)
+        assert "no “active” flag" in opening.compact_reason(reader)
         assert len(reading.read_history(reader, WEEK_29).entries) >= 1246
 
 
@@ -336,9 +337,9 @@ def test_a_missing_file_and_a_file_that_is_no_store_are_named(tmp_path: Path) ->
 
 
 def test_a_store_that_is_no_file_is_refused_without_its_password() -> None:
-    store = stores.Store("far", "postgres://ana:secret@127.0.0.1:1/hermes?sslpassword=secret", "configured")
+    store = opening.Store("far", "postgres://ana:secret@127.0.0.1:1/hermes?sslpassword=secret", "configured")
     assert store.place == "127.0.0.1:1/hermes"
-    with pytest.raises(StoreUnavailable, match="cannot be reached") as refused, stores.open_store(store):
+    with pytest.raises(StoreUnavailable, match="cannot be reached") as refused, opening.open_store(store):
         pass
     assert "secret" not in str(refused.value)
 

@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
+from viewer.errors import StoreError, StoreReadOnly, StoreUnavailable
 from viewer.runs import planning
-from viewer.store import editing, guards, stores, transaction, writing
-from viewer.store.appending import append
-from viewer.store.errors import StoreError, StoreReadOnly, StoreUnavailable
+from viewer.stores.hermes import editing, guards, opening, transaction, writing
+from viewer.stores.hermes.appending import append
 
 from .test_boring import in_child
 from .test_reading import WEEK_29, add_row, add_session, reader_of, store_at
@@ -31,7 +31,7 @@ AS_ROOT = os.geteuid() == 0
 MESSAGE = [{"role": "user", "content": "x"}]
 
 
-def attempts(store: stores.Store, snapshot: writing.Snapshot) -> Iterator[Callable[[], object]]:
+def attempts(store: opening.Store, snapshot: writing.Snapshot) -> Iterator[Callable[[], object]]:
     """Every kind of write."""
     yield lambda: append(store, snapshot.session_id, MESSAGE, now=40.0)
     yield lambda: guards.take_lock(store, snapshot.session_id, "somebody")
@@ -233,14 +233,14 @@ def test_a_store_that_lacks_what_a_compaction_needs(tmp_path: Path, change: str,
     for number in range(8):
         add_row(path, role=("user", "assistant")[number % 2], content="x", timestamp=number + 1.0)
     with reader_of(path) as reader:
-        assert stores.compact_reason(reader) == ""
+        assert opening.compact_reason(reader) == ""
     query(path, change)
     before = query(path, "SELECT * FROM messages")
     with reader_of(path) as reader:
-        assert words in stores.compact_reason(reader)
+        assert words in opening.compact_reason(reader)
         refusal = planning.refusal(reader, "s1")
-        assert isinstance(refusal, StoreReadOnly) and refusal.message == stores.compact_reason(reader)
-    snapshot = writing.Snapshot("s1", ((1, 1, -1),), stores.identity(store_at(path)))
+        assert isinstance(refusal, StoreReadOnly) and refusal.message == opening.compact_reason(reader)
+    snapshot = writing.Snapshot("s1", ((1, 1, -1),), opening.identity(store_at(path)))
     with pytest.raises(StoreError):
         writing.commit(store_at(path), snapshot, [], lock_holder="x", lease_holder="x", now=1.0)
     assert query(path, "SELECT * FROM messages") == before
@@ -253,7 +253,7 @@ def test_rows_whose_flag_is_not_set(hermes_copy: Callable[[int], Path]) -> None:
     query(path, "ALTER TABLE messages ADD COLUMN active INTEGER DEFAULT 1")
     query(path, "UPDATE messages SET active = old")
     with reader_of(path) as reader:
-        assert stores.compact_reason(reader) == ""
+        assert opening.compact_reason(reader) == ""
     snapshot = planned(path)
     query(path, "UPDATE messages SET active = NULL WHERE id = ?", snapshot.rows[5][0])
     with reader_of(path) as reader:

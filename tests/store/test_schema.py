@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from viewer.store import schema
+from viewer.stores.hermes import schema
 
 
 @pytest.fixture

@@ -15,18 +15,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from compaction import protocol
-from viewer.store import candidates, reading, schema, search, sqlite, stores
-from viewer.store.errors import StoreUnavailable
-from viewer.store.query import fold, parse, trigram_expression, word_expression
-from viewer.store.search import Found, Hit, Key, SearchFilter, Stage
-from viewer.store.sessions import tip
+from viewer.errors import StoreUnavailable
+from viewer.stores.hermes import candidates, opening, reading, schema, search, sqlite
+from viewer.stores.hermes.search import Found, Hit, Key, SearchFilter, Stage
+from viewer.stores.hermes.sessions import tip
+from viewer.stores.query import fold, parse, trigram_expression, word_expression
 
 Copies = Callable[[int], Path]
 
 
 @contextmanager
-def reader_of(path: Path) -> Iterator[stores.Reader]:
-    with stores.open_store(stores.Store("test", f"sqlite:///{path}", "configured")) as reader:
+def reader_of(path: Path) -> Iterator[opening.Reader]:
+    with opening.open_store(opening.Store("test", f"sqlite:///{path}", "configured")) as reader:
         yield reader
 
 
@@ -620,7 +620,7 @@ def test_only_rows_that_are_shown_are_read_whole(empty: Path, monkeypatch: pytes
     read: list[int] = []
     plain_read = search._read
 
-    def counted(reader: stores.Reader, wanted: Sequence[int]) -> Any:
+    def counted(reader: opening.Reader, wanted: Sequence[int]) -> Any:
         read.extend(wanted)
         return plain_read(reader, wanted)
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from viewer.store import schema
-from viewer.store.marks import NOTHING, Mark, appended, counted_rows, read_marks, rows_said
-from viewer.store.stores import Store, open_store
+from viewer.stores.hermes import schema
+from viewer.stores.hermes.marks import NOTHING, Mark, appended, counted_rows, read_marks, rows_said
+from viewer.stores.hermes.opening import Store, open_store
 
 
 @pytest.fixture

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from viewer.store import branching, guards, schema, sessions, writing
-from viewer.store.errors import CompactionConflict, SessionBusy, StoreError, StoreReadOnly
-from viewer.store.reading import HistoryMessage, history_messages, read_history
-from viewer.store.stores import Reader
+from viewer.errors import CompactionConflict, SessionBusy, StoreError, StoreReadOnly
+from viewer.stores.hermes import branching, guards, schema, sessions, writing
+from viewer.stores.hermes.opening import Reader
+from viewer.stores.hermes.reading import HistoryMessage, history_messages, read_history
 
 from .agent_sql import Agent
 from .leases import turn_lease

@@ -15,12 +15,12 @@ import pytest
 
 from compaction import protocol
 from tests.store.test_history import texts
-from viewer.store import light, undoing
-from viewer.store.alignment import LightRow, State
-from viewer.store.history import build
-from viewer.store.history_types import History
-from viewer.store.known import Undone
-from viewer.store.packing import extended, pack
+from viewer.stores.hermes import light, undoing
+from viewer.stores.hermes.alignment import LightRow, State
+from viewer.stores.hermes.history import build
+from viewer.stores.hermes.known import Undone
+from viewer.stores.history_types import History
+from viewer.stores.packing import extended, pack
 
 RESTATED = "[STILL IN PROGRESS — this is the active request.]\n"
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from viewer.store import reading, undoing
-from viewer.store.errors import StoreError
+from viewer.errors import StoreError
+from viewer.stores.hermes import reading, undoing
 
 from .agent_sql import Agent
 from .test_reading import WEEK_29, reader_of

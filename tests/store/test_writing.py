@@ -11,14 +11,18 @@ from typing import Any
 
 import pytest
 
-from viewer.store import editing, guards, lock_time, reading, schema, sessions, stores, transaction, undoing, writing
-from viewer.store.errors import (
-    CompactionConflict,
-    NotUndoable,
-    SessionBusy,
-    StoreError,
-    StoreReadOnly,
-    StoreUnavailable,
+from viewer.errors import CompactionConflict, NotUndoable, SessionBusy, StoreError, StoreReadOnly, StoreUnavailable
+from viewer.stores.hermes import (
+    editing,
+    guards,
+    lock_time,
+    opening,
+    reading,
+    schema,
+    sessions,
+    transaction,
+    undoing,
+    writing,
 )
 
 from .leases import turn_lease
@@ -490,7 +494,7 @@ def test_a_store_without_leases_needs_none(hermes_copy: Callable[[int], Path]) -
 
 def test_rename_and_archive(small: Path) -> None:
     add_session(small, "s2", title="taken")
-    store: stores.Store = store_at(small)
+    store: opening.Store = store_at(small)
     editing.rename(store, "s1", "  a\x00 new\n\u202ename ")
     editing.set_archived(store, "s1", True)
     with reader_of(small) as reader:

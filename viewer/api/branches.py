@@ -8,8 +8,8 @@ from ninja.responses import Status
 
 from viewer.runs import branching
 from viewer.runs.pickup import resume_command
-from viewer.store.sessions import get_session
-from viewer.store.stores import Store, get_store, open_store
+from viewer.stores.hermes.opening import Store, get_store, open_store
+from viewer.stores.hermes.sessions import get_session
 
 from . import shapes
 from .answers import answers

@@ -10,9 +10,10 @@ from ninja import Router, Schema
 from compaction.tokens import message_tokens
 from viewer.catalog import histories
 from viewer.runs import aftermath, events
-from viewer.store import counting, reading
-from viewer.store.sessions import get_session, system_prompt
-from viewer.store.stores import Store, get_store, open_store
+from viewer.stores import counting
+from viewer.stores.hermes import reading
+from viewer.stores.hermes.opening import Store, get_store, open_store
+from viewer.stores.hermes.sessions import get_session, system_prompt
 
 from . import messages
 from .answers import answers

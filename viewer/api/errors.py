@@ -18,7 +18,7 @@ from ninja.errors import AuthenticationError, HttpError, ValidationError
 
 import compaction
 from viewer import own_database
-from viewer.store.errors import StoreError
+from viewer.errors import StoreError
 
 STATUS = {
     "not_found": 404,

@@ -11,8 +11,8 @@ from ninja import Router, Schema
 from viewer.catalog import histories
 from viewer.runs import aftermath, events
 from viewer.runs.models import Audit, Event
-from viewer.store.sessions import get_session
-from viewer.store.stores import Store, get_store, open_store
+from viewer.stores.hermes.opening import Store, get_store, open_store
+from viewer.stores.hermes.sessions import get_session
 
 from . import cursors
 from .answers import answers

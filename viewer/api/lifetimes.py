@@ -8,9 +8,9 @@ from django.http import HttpRequest
 from ninja.responses import Status
 
 from viewer.catalog import keeping, removing
-from viewer.store import creating
-from viewer.store.sessions import get_session
-from viewer.store.stores import get_store, open_store
+from viewer.stores.hermes import creating
+from viewer.stores.hermes.opening import get_store, open_store
+from viewer.stores.hermes.sessions import get_session
 
 from . import shapes
 from .answers import answers

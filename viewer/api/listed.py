@@ -7,8 +7,8 @@ from viewer.broken import Broken, lines_of
 from viewer.catalog import lines
 from viewer.catalog.lines import Listed, Order, SessionFilter
 from viewer.catalog.models import Line
-from viewer.store.errors import StoreUnavailable
-from viewer.store.stores import Store, compact_reason, open_store
+from viewer.errors import StoreUnavailable
+from viewer.stores.hermes.opening import Store, compact_reason, open_store
 
 from . import cursors, shapes
 from .schemas import SessionOut, SessionsOut, moment

@@ -9,13 +9,13 @@ from typing import Any, Literal
 
 import compaction
 from viewer.catalog import histories
-from viewer.store import reading
-from viewer.store.codec import StoredMessage, message_of
-from viewer.store.errors import NotFound
-from viewer.store.outline import Outline
-from viewer.store.reading import Handoff, HistoryMessage
-from viewer.store.sessions import Session
-from viewer.store.stores import Reader
+from viewer.errors import NotFound
+from viewer.stores.hermes import reading
+from viewer.stores.hermes.codec import StoredMessage, message_of
+from viewer.stores.hermes.opening import Reader
+from viewer.stores.hermes.reading import Handoff, HistoryMessage
+from viewer.stores.hermes.sessions import Session
+from viewer.stores.transcript import Outline
 
 from . import cursors
 from .schemas import MessageOut, MessagesOut, moment

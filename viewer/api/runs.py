@@ -10,7 +10,7 @@ from viewer.broken import lines_of
 from viewer.runs import life
 from viewer.runs.errors import WrongStatus
 from viewer.runs.planning import Options
-from viewer.store.stores import get_store
+from viewer.stores.hermes.opening import get_store
 
 from . import cursors, shapes
 from .answers import answers

@@ -12,11 +12,11 @@ from ninja import Router, Schema
 
 from viewer.addresses import session_address
 from viewer.broken import lines_of
-from viewer.store.passages import Piece
-from viewer.store.query import parse
-from viewer.store.search import Hit, Key, SearchFilter, Stage, search
-from viewer.store.sessions import chain, get_session
-from viewer.store.stores import get_store, open_store
+from viewer.stores.hermes.opening import get_store, open_store
+from viewer.stores.hermes.search import Hit, Key, SearchFilter, Stage, search
+from viewer.stores.hermes.sessions import chain, get_session
+from viewer.stores.passages import Piece
+from viewer.stores.query import parse
 
 from . import cursors, shapes
 from .answers import answers

@@ -15,9 +15,9 @@ from viewer.catalog.lines import Order, SessionFilter
 from viewer.runs import aftermath, life, planning
 from viewer.runs.losses import losses
 from viewer.runs.planning import Options
-from viewer.store import appending, editing
-from viewer.store.sessions import get_session
-from viewer.store.stores import get_store, open_store
+from viewer.stores.hermes import appending, editing
+from viewer.stores.hermes.opening import get_store, open_store
+from viewer.stores.hermes.sessions import get_session
 
 from . import listed, messages, shapes
 from .answers import answers

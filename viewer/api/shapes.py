@@ -16,10 +16,10 @@ from viewer.runs.losses import counted, stakes
 from viewer.runs.models import Run
 from viewer.runs.past import CompactionView
 from viewer.runs.planning import Draft
-from viewer.store import counting
-from viewer.store.guards import Held
-from viewer.store.sessions import Session
-from viewer.store.stores import Reader
+from viewer.stores import counting
+from viewer.stores.hermes.guards import Held
+from viewer.stores.hermes.opening import Reader
+from viewer.stores.hermes.sessions import Session
 
 from .losses import DetailsOut, StakesOut
 from .schemas import (

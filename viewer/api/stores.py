@@ -7,8 +7,8 @@ from django.http import HttpRequest
 from ninja import Router
 
 from viewer.broken import lines_of
-from viewer.store.errors import StoreError
-from viewer.store.stores import Store, all_stores, capabilities, open_store
+from viewer.errors import StoreError
+from viewer.stores.hermes.opening import Store, all_stores, capabilities, open_store
 
 from . import shapes
 from .answers import answers

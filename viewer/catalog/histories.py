@@ -32,11 +32,12 @@ from viewer.runs.models import Run
 from viewer.runs.ours import known_blocks, undone_here
 from viewer.runs.past import CompactionView, Numbers
 from viewer.runs.undoing import refusal_of_rows
-from viewer.store import counting, history, light, packing, reading
-from viewer.store.marks import NOTHING, appended, counted_rows, read_marks
-from viewer.store.outline import Outline
-from viewer.store.sessions import Session, chain, get_session
-from viewer.store.stores import Reader, Store, identity, signature
+from viewer.stores import counting, packing
+from viewer.stores.hermes import history, light, reading
+from viewer.stores.hermes.marks import NOTHING, appended, counted_rows, read_marks
+from viewer.stores.hermes.opening import Reader, Store, identity, signature
+from viewer.stores.hermes.sessions import Session, chain, get_session
+from viewer.stores.transcript import Outline
 
 from .models import PackedHistory
 

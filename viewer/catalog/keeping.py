@@ -17,11 +17,11 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from viewer import own_database
+from viewer.errors import StoreError, StoreUnanswered, StoreUnavailable
 from viewer.own_database import OwnDatabaseUnavailable
-from viewer.store import listing
-from viewer.store.columns import chunks
-from viewer.store.errors import StoreError, StoreUnanswered, StoreUnavailable
-from viewer.store.stores import Reader, Store, for_list, identity, open_store, signature
+from viewer.stores.hermes import listing
+from viewer.stores.hermes.columns import chunks
+from viewer.stores.hermes.opening import Reader, Store, for_list, identity, open_store, signature
 
 from . import recording
 from .models import Line, StoreState

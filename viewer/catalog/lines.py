@@ -15,8 +15,8 @@ from typing import Any, Literal
 
 from django.db import connection
 
-from viewer.store.sessions import PART_NUMBER
-from viewer.store.stores import Store
+from viewer.stores.hermes.opening import Store
+from viewer.stores.hermes.sessions import PART_NUMBER
 
 from . import keeping, recording
 from .keeping import Shelf

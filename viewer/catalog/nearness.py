@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from viewer.store import agent_config
-from viewer.store.stores import Store
+from viewer.stores.hermes import agent_config
+from viewer.stores.hermes.opening import Store
 
 from .models import Line
 

@@ -6,12 +6,13 @@ import logging
 import time
 
 import compaction
+from viewer.errors import NotFound
 from viewer.runs import aftermath
-from viewer.store import counting, reading
-from viewer.store.codec import message_of
-from viewer.store.errors import NotFound
-from viewer.store.sessions import get_session
-from viewer.store.stores import Reader
+from viewer.stores import counting
+from viewer.stores.hermes import reading
+from viewer.stores.hermes.codec import message_of
+from viewer.stores.hermes.opening import Reader
+from viewer.stores.hermes.sessions import get_session
 
 from . import histories, recording
 from .models import Line, StoreState

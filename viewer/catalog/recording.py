@@ -13,13 +13,14 @@ from typing import Any
 from django.db.models import F
 
 from viewer import own_database
-from viewer.store import counting, listing
-from viewer.store.codec import scrubbed
-from viewer.store.columns import chunks
-from viewer.store.listing import Facts, Unaskable
-from viewer.store.marks import rows_said
-from viewer.store.sessions import CHAIN_LIMIT
-from viewer.store.stores import Reader, Store
+from viewer.stores import counting
+from viewer.stores.hermes import edges, listing
+from viewer.stores.hermes.codec import scrubbed
+from viewer.stores.hermes.columns import chunks
+from viewer.stores.hermes.listing import Facts, Unaskable
+from viewer.stores.hermes.marks import rows_said
+from viewer.stores.hermes.opening import Reader, Store
+from viewer.stores.hermes.sessions import CHAIN_LIMIT
 
 from . import nearness
 from .models import Kind, Line, StoreState
@@ -115,8 +116,8 @@ def _note_rows(reader: Reader, line: Line, facts: Facts) -> None:
         line.live, line.in_context, line.messages = line.live + said, line.in_context + said, line.messages + said
     line.mark, line.due = mark.digest, True
     line.under = mark.rows > mark.live and listing.has_rows_under(reader, facts.id)
-    line.last_active = listing.last_active(reader, facts.id) or facts.started_at
-    line.own_words = _kept(listing.first_words(reader, facts.id))
+    line.last_active = edges.last_active(reader, facts.id) or facts.started_at
+    line.own_words = _kept(edges.first_words(reader, facts.id))
     if not line.continues:
         line.first_words = line.own_words
     if not mark.rows:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from viewer.errors import SessionBusy
 from viewer.runs.models import OPEN_STATUSES, Run
-from viewer.store import deleting
-from viewer.store.errors import SessionBusy
-from viewer.store.sessions import chain, get_session
-from viewer.store.stores import Store, open_store
+from viewer.stores.hermes import deleting
+from viewer.stores.hermes.opening import Store, open_store
+from viewer.stores.hermes.sessions import chain, get_session
 
 from . import histories, keeping
 from .models import PackedHistory

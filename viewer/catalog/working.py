@@ -11,9 +11,9 @@ from django.db import Error, connection
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from viewer.store import guards, listing
-from viewer.store.errors import StoreError
-from viewer.store.stores import Reader, Store, all_stores, is_here, open_store, signature
+from viewer.errors import StoreError
+from viewer.stores.hermes import guards, listing
+from viewer.stores.hermes.opening import Reader, Store, all_stores, is_here, open_store, signature
 
 from . import keeping, numbers, recording
 from .models import Line, StoreState

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from compaction import secrets
 from compaction.secrets import Mask
-from viewer.store.masking import masked_session
+from viewer.rendering.redaction import masked_session
 
 from .source import Plan, View
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from compaction import messages as engine
+from viewer.rendering import prose
 from viewer.texts import line
 
-from . import prose, words
+from . import words
 from .facts import Facts
 from .source import Outcome, Piece, Plan
 from .texts import Part, data_image, parts, pretty

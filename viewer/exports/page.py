@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from html import escape
 
 from compaction import messages as engine
+from viewer.rendering import prose
 from viewer.texts import clean, line
 
-from . import prose, words
+from . import words
 from .facts import Facts
 from .source import Outcome, Piece, Plan
 from .style import STYLE

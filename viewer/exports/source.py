@@ -15,13 +15,13 @@ import compaction
 from compaction import rules, secrets
 from compaction.secrets import Mask
 from viewer.catalog import histories
-from viewer.store import reading
-from viewer.store.codec import StoredMessage
-from viewer.store.errors import StoreError, StoreUnavailable
-from viewer.store.history_types import Boundary, Entry
-from viewer.store.outline import Cut, Outline
-from viewer.store.sessions import Session, get_session, system_prompt
-from viewer.store.stores import Reader, Store, get_store, identity, open_store
+from viewer.errors import StoreError, StoreUnavailable
+from viewer.stores.hermes import reading
+from viewer.stores.hermes.codec import StoredMessage
+from viewer.stores.hermes.opening import Reader, Store, get_store, identity, open_store
+from viewer.stores.hermes.sessions import Session, get_session, system_prompt
+from viewer.stores.history_types import Boundary, Entry
+from viewer.stores.transcript import Cut, Outline
 
 View = Literal["history", "live", "raw"]
 ROWS, OCTETS = 100, 1_000_000  # of one window, which has one row at least

@@ -4,32 +4,19 @@ from django.urls import path
 
 import viewer.addresses  # noqa: F401  # registers <name:…>
 
-from . import (
-    afterwards,
-    archive,
-    boundary,
-    branch,
-    colours,
-    compact,
-    compactions,
-    context,
-    export,
-    find,
-    live,
-    masking,
-    naming,
-    practice,
-    reading,
-    rows,
-    runs,
-    search,
-    session,
-    sessions,
-    settings,
-    stores,
-    timeline,
-    undo,
-)
+from . import redaction
+from .boundary import branch, startup_audit, tabs, undo
+from .boundary import views as boundary
+from .compact import runs
+from .compact import views as compact
+from .compactions import views as compactions
+from .search import views as search
+from .session import colours, context, export, find, live, practice, rows, timeline
+from .session import views as session
+from .sessions import archive, rename
+from .sessions import views as sessions
+from .settings import views as settings
+from .stores import views as stores
 
 app_name = "pages"
 _SESSION = "stores/<name:store>/sessions/<name:session_id>"
@@ -43,13 +30,13 @@ urlpatterns = [
     path("settings", settings.settings, name="settings"),
     path("settings/<str:kind>", settings.change, name="change"),
     path("settings/rules/<name:store>", settings.change_rules, name="change_rules"),
-    path("mask", masking.switch, name="mask"),
+    path("mask", redaction.switch, name="mask"),
     path("runs/<int:run_id>", runs.run, name="run"),
     path("runs/<int:run_id>/apply", runs.apply, name="apply"),
     path("runs/<int:run_id>/discard", runs.discard, name="discard"),
     path("runs/<int:run_id>/cancel", runs.cancel, name="cancel"),
     path(_SESSION, session.session, name="session"),
-    path(f"{_SESSION}/rename", naming.rename, name="rename"),
+    path(f"{_SESSION}/rename", rename.rename, name="rename"),
     path(f"{_SESSION}/context", context.context, name="context"),
     path(f"{_SESSION}/context/prompt", rows.prompt, name="prompt"),
     path(f"{_SESSION}/find", find.find, name="find"),
@@ -65,9 +52,9 @@ urlpatterns = [
     path(f"{_SESSION}/branch", branch.branch, name="branch"),
     path(f"{_SESSION}/boundaries/<int:handoff_id>/summarised", boundary.summarised, name="summarised"),
     path(f"{_SESSION}/boundaries/<int:handoff_id>/kept", boundary.kept, name="kept"),
-    path(f"{_SESSION}/boundaries/<int:handoff_id>/details", afterwards.details, name="details"),
-    path(f"{_SESSION}/boundaries/<int:handoff_id>/update", afterwards.update, name="update"),
-    path(f"{_SESSION}/boundaries/<int:handoff_id>/reading", reading.reading, name="reading"),
+    path(f"{_SESSION}/boundaries/<int:handoff_id>/details", tabs.details, name="details"),
+    path(f"{_SESSION}/boundaries/<int:handoff_id>/update", tabs.update, name="update"),
+    path(f"{_SESSION}/boundaries/<int:handoff_id>/reading", startup_audit.reading, name="reading"),
     path(f"{_SESSION}/boundaries/<int:handoff_id>/undo", undo.undo, name="undo"),
     path(f"{_SESSION}/boundaries/<int:handoff_id>/branch", branch.branch, name="branch_before"),
 ]

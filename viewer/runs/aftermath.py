@@ -30,13 +30,13 @@ from compaction.paths import normal
 from compaction.reads import Read, reads_of
 from compaction.rules import Finding, Requirement, Turn, audit, dated, turns
 from viewer import own_database
+from viewer.errors import StoreError
 from viewer.own_database import OwnDatabaseUnavailable
-from viewer.store import reading
-from viewer.store.codec import StoredMessage, message_of
-from viewer.store.errors import StoreError
-from viewer.store.outline import Cut, Outline
-from viewer.store.sessions import Session, chain
-from viewer.store.stores import Reader, get_store
+from viewer.stores.hermes import reading
+from viewer.stores.hermes.codec import StoredMessage, message_of
+from viewer.stores.hermes.opening import Reader, get_store
+from viewer.stores.hermes.sessions import Session, chain
+from viewer.stores.transcript import Cut, Outline
 
 from . import events
 from .models import Audit, Run

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from compaction import pairs
-from viewer.store import branching, counting, lock_time, reading
-from viewer.store.codec import StoredMessage, message_of
-from viewer.store.errors import NotBranchable, StoreError, StoreReadOnly
-from viewer.store.sessions import get_session, tip
-from viewer.store.stores import Reader, Store, branch_reason, open_store
+from viewer.errors import NotBranchable, SessionEnded, StoreError, StoreReadOnly
+from viewer.stores import counting
+from viewer.stores.hermes import branching, lock_time, reading
+from viewer.stores.hermes.codec import StoredMessage, message_of
+from viewer.stores.hermes.opening import Reader, Store, branch_reason, open_store
+from viewer.stores.hermes.sessions import get_session, tip
 
-from .errors import SessionEnded
 from .ours import history_of
 from .planning import slow_sentence
 from .undoing import threshold_warning, undoing_of

@@ -6,9 +6,9 @@ from typing import Any
 
 import compaction
 from compaction import mask
-from viewer.store import writing
-from viewer.store.errors import CompactionConflict
-from viewer.store.stores import Reader
+from viewer.errors import CompactionConflict
+from viewer.stores.hermes import writing
+from viewer.stores.hermes.opening import Reader
 
 from . import planning, steps
 from .errors import BadSummary, NothingToEdit

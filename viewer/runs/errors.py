@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from viewer.store.errors import NotUndoable, SessionBusy, StoreError
-from viewer.store.errors import SessionEnded as SessionEnded
+from viewer.errors import NotUndoable, SessionBusy, StoreError
 
 
 class NothingToDo(StoreError):

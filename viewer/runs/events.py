@@ -12,8 +12,8 @@ from datetime import UTC, datetime, tzinfo
 from django.utils import timezone
 
 from compaction import rules
-from viewer.store.errors import NotFound
-from viewer.store.stores import Store, get_store
+from viewer.errors import NotFound
+from viewer.stores.hermes.opening import Store, get_store
 
 from .models import Audit, Event
 from .plain import plain

@@ -19,9 +19,9 @@ from django.db import Error, InterfaceError, OperationalError, connection
 from django.db.models import F
 from django.db.models.functions import Now
 
-from viewer.store import guards
-from viewer.store.errors import StoreError
-from viewer.store.stores import Store, get_store
+from viewer.errors import StoreError
+from viewer.stores.hermes import guards
+from viewer.stores.hermes.opening import Store, get_store
 
 from .models import OPEN_STATUSES, Run
 from .plain import plain

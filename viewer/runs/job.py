@@ -18,9 +18,9 @@ from django.utils import timezone
 from django_tasks import task
 
 import compaction
-from viewer.store import branching, guards, writing
-from viewer.store.errors import SessionBusy, StoreError
-from viewer.store.stores import open_store
+from viewer.errors import SessionBusy, StoreError
+from viewer.stores.hermes import branching, guards, writing
+from viewer.stores.hermes.opening import open_store
 
 from . import aftermath, candidate, outcomes, planning
 from .errors import BadSummary

@@ -8,7 +8,7 @@ from django.db.models.functions import Now
 from django_tasks import TaskResultStatus
 from django_tasks_db.models import DBTaskResult
 
-from viewer.store import guards
+from viewer.stores.hermes import guards
 
 from . import job
 from .hold import Lost

@@ -12,9 +12,9 @@ from django.db import IntegrityError, models, transaction
 from django.utils import timezone
 
 import compaction
-from viewer.store import guards
-from viewer.store.errors import CompactionConflict, NotFound, SessionBusy
-from viewer.store.stores import Store, get_store, open_store
+from viewer.errors import CompactionConflict, NotFound, SessionBusy
+from viewer.stores.hermes import guards
+from viewer.stores.hermes.opening import Store, get_store, open_store
 
 from . import candidate, job, outcomes, planning
 from .errors import AlreadyOpen, NothingToDo, WrongStatus

@@ -10,10 +10,10 @@ import compaction
 from compaction import Anchor, Survival
 from compaction import survival as engine
 from compaction.survival import survival_of
-from viewer.store import reading
-from viewer.store.codec import StoredMessage, message_of
-from viewer.store.outline import Cut, Outline
-from viewer.store.stores import Reader
+from viewer.stores.hermes import reading
+from viewer.stores.hermes.codec import StoredMessage, message_of
+from viewer.stores.hermes.opening import Reader
+from viewer.stores.transcript import Cut, Outline
 
 from .models import Run
 from .plain import plain

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from viewer.store import light, reading
-from viewer.store.history_types import History
-from viewer.store.known import KnownBlock, Undone
-from viewer.store.sessions import chain
-from viewer.store.stores import Reader
+from viewer.stores.hermes import light, reading
+from viewer.stores.hermes.known import KnownBlock, Undone
+from viewer.stores.hermes.opening import Reader
+from viewer.stores.hermes.sessions import chain
+from viewer.stores.history_types import History
 
 from . import steps
 from .models import Run, TakenBack

@@ -8,12 +8,12 @@ from typing import Any
 from django.utils import timezone
 
 import compaction
-from viewer.store import reading
-from viewer.store.errors import CompactionConflict, StoreError
-from viewer.store.history_types import Boundary
-from viewer.store.sessions import tip
-from viewer.store.stores import get_store, open_store
-from viewer.store.writing import Commit
+from viewer.errors import CompactionConflict, StoreError
+from viewer.stores.hermes import reading
+from viewer.stores.hermes.opening import get_store, open_store
+from viewer.stores.hermes.sessions import tip
+from viewer.stores.hermes.writing import Commit
+from viewer.stores.history_types import Boundary
 
 from . import candidate
 from .errors import BadSummary

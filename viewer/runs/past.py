@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 
-from viewer.store import reading
-from viewer.store.outline import Cut, Outline, Weight
-from viewer.store.stores import Reader
+from viewer.stores.hermes import reading
+from viewer.stores.hermes.opening import Reader
+from viewer.stores.transcript import Cut, Outline, Weight
 
 from .models import Run
 from .undoing import refusal_to_undo

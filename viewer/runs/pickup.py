@@ -5,10 +5,10 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass
 
-from viewer.store import reading
-from viewer.store.codec import StoredMessage
-from viewer.store.sessions import Session, get_session
-from viewer.store.stores import Reader
+from viewer.stores.hermes import reading
+from viewer.stores.hermes.codec import StoredMessage
+from viewer.stores.hermes.opening import Reader
+from viewer.stores.hermes.sessions import Session, get_session
 
 from .models import Run
 

@@ -10,15 +10,16 @@ from django.utils import timezone
 
 import compaction
 from compaction import mask, tokens
-from viewer.store import counting, guards, lock_time, reading, writing
-from viewer.store.branching import ended_reason
-from viewer.store.codec import StoredMessage, message_of
-from viewer.store.errors import SessionBusy, StoreReadOnly
-from viewer.store.guards import Held
-from viewer.store.sessions import Session, get_session, tip
-from viewer.store.stores import Reader, Store, compact_reason, open_store, split_reason
+from viewer.errors import SessionBusy, SessionEnded, StoreReadOnly
+from viewer.stores import counting
+from viewer.stores.hermes import guards, lock_time, reading, writing
+from viewer.stores.hermes.branching import ended_reason
+from viewer.stores.hermes.codec import StoredMessage, message_of
+from viewer.stores.hermes.guards import Held
+from viewer.stores.hermes.opening import Reader, Store, compact_reason, open_store, split_reason
+from viewer.stores.hermes.sessions import Session, get_session, tip
 
-from .errors import SessionEnded, UnknownChoice
+from .errors import UnknownChoice
 from .pickup import before_run
 from .summarizers import get_summarizer
 from .workspaces import Rules, rules_of

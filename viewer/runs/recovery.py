@@ -22,10 +22,10 @@ from django.db.models.functions import Now
 from django_tasks import TaskResultStatus, default_task_backend
 from django_tasks.exceptions import TaskResultDoesNotExist
 
-from viewer.store import guards
-from viewer.store.errors import NotFound, StoreError
-from viewer.store.known import Undone
-from viewer.store.stores import all_stores, get_store, identity
+from viewer.errors import NotFound, StoreError
+from viewer.stores.hermes import guards
+from viewer.stores.hermes.known import Undone
+from viewer.stores.hermes.opening import all_stores, get_store, identity
 
 from . import aftermath, job, leftovers, outcomes, taken_back, workers
 from .models import OPEN_STATUSES, Run

@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 import compaction
 from compaction.apply import Edit
-from viewer.store.codec import BOOKKEEPING_ROLES
-from viewer.store.writing import Clone, CloneChanged, New, Snapshot, Step
+from viewer.stores.hermes.codec import BOOKKEEPING_ROLES
+from viewer.stores.hermes.writing import Clone, CloneChanged, New, Snapshot, Step
 
 from .planning import Basis
 

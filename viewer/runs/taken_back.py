@@ -6,8 +6,8 @@ from datetime import datetime
 
 from django.utils import timezone
 
-from viewer.store.errors import NotFound, StoreError
-from viewer.store.known import Undone
+from viewer.errors import NotFound, StoreError
+from viewer.stores.hermes.known import Undone
 
 from .errors import AlreadyUndone
 from .models import Run, TakenBack

@@ -9,15 +9,16 @@ from dataclasses import dataclass
 from django.db import models
 from django.db.models.functions import Now
 
-from viewer.store import agent_config, counting, guards, lock_time, reading, writing
-from viewer.store.codec import StoredMessage, encode_content
-from viewer.store.columns import Columns
-from viewer.store.errors import NotUndoable, StoreError
-from viewer.store.history_types import History
-from viewer.store.outline import Outline
-from viewer.store.sessions import get_session
-from viewer.store.stores import Reader, Store, get_store, open_store
-from viewer.store.undoing import SPLIT, Undoing, check_undo, undoing_from_history
+from viewer.errors import NotUndoable, StoreError
+from viewer.stores import counting
+from viewer.stores.hermes import agent_config, guards, lock_time, reading, writing
+from viewer.stores.hermes.codec import StoredMessage, encode_content
+from viewer.stores.hermes.columns import Columns
+from viewer.stores.hermes.opening import Reader, Store, get_store, open_store
+from viewer.stores.hermes.sessions import get_session
+from viewer.stores.hermes.undoing import SPLIT, Undoing, check_undo, undoing_from_history
+from viewer.stores.history_types import History
+from viewer.stores.transcript import Outline
 
 from . import aftermath, candidate, outcomes, planning, taken_back
 from .models import Run

@@ -8,7 +8,7 @@ from datetime import timedelta
 from django.db import Error
 from django.db.models.functions import Now
 
-from viewer.store import guards
+from viewer.stores.hermes import guards
 
 from .models import Worker
 

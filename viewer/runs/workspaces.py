@@ -21,9 +21,9 @@ from django.utils import timezone
 
 from compaction import paths, protocol, rules
 from viewer import texts
-from viewer.store import agent_config
-from viewer.store.sessions import Session
-from viewer.store.stores import Store, all_stores
+from viewer.stores.hermes import agent_config
+from viewer.stores.hermes.opening import Store, all_stores
+from viewer.stores.hermes.sessions import Session
 
 from .context_files import SHOWN, ContextFile, Refused, is_inside, read_context_file
 from .models import StoreRules

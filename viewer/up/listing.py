@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from viewer.store.errors import StoreError
-from viewer.store.stores import Store, all_stores, capabilities, open_store, unread_homes
+from viewer.errors import StoreError
+from viewer.stores.hermes.opening import Store, all_stores, capabilities, open_store, unread_homes
 
 
 def lines() -> Iterator[str]:

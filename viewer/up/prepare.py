@@ -10,8 +10,8 @@ from django.contrib.staticfiles.finders import get_finders
 from django.core.management import call_command
 from django.db import OperationalError
 
-from viewer.store.demo import ensure_demo
-from viewer.store.stores import all_stores, is_here
+from viewer.stores.demo import ensure_demo
+from viewer.stores.hermes.opening import all_stores, is_here
 
 BACKLOG = 1024  # connections that wait while the server is started again
 NOT_SERVED = ["redoc*", "htm*-4*"]  # django-ninja's other API page, and the htmx that is still a beta

@@ -8,9 +8,9 @@ from django.core.management.base import BaseCommand
 
 from viewer.api.branches import branch_out
 from viewer.api.schemas import ErrorOut, ProblemOut
+from viewer.errors import StoreError
 from viewer.runs import branching
-from viewer.store.errors import StoreError
-from viewer.store.stores import get_store
+from viewer.stores.hermes.opening import get_store
 
 
 class Command(BaseCommand):

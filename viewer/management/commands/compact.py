@@ -12,6 +12,7 @@ from compaction import mask
 from viewer import texts
 from viewer.api import shapes
 from viewer.api.schemas import ErrorOut, ProblemOut
+from viewer.errors import StoreError
 from viewer.runs import job, life, outcomes, planning
 from viewer.runs.errors import WrongStatus
 from viewer.runs.models import Run
@@ -19,8 +20,7 @@ from viewer.runs.pickup import resume_command
 from viewer.runs.planning import MODES, STRATEGIES, Draft, Options
 from viewer.runs.summarizers import KINDS, OFFLINE
 from viewer.runs.workspaces import Rules
-from viewer.store.errors import StoreError
-from viewer.store.stores import Store, get_store
+from viewer.stores.hermes.opening import Store, get_store
 
 
 class Command(BaseCommand):

@@ -7,8 +7,8 @@ from typing import Any, get_args
 
 from django.core.management.base import BaseCommand
 
+from viewer.errors import StoreError
 from viewer.exports import CONTENT_TYPES, Format, View, export
-from viewer.store.errors import StoreError
 
 
 class Command(BaseCommand):

@@ -4,9 +4,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from viewer.store import schema, schema_postgres
-from viewer.store.errors import StoreError
-from viewer.store.stores import get_store
+from viewer.errors import StoreError
+from viewer.stores.hermes import schema, schema_postgres
+from viewer.stores.hermes.opening import get_store
 from viewer.up import listing
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
+from viewer.errors import StoreError
 from viewer.runs import life
-from viewer.store.errors import StoreError
 
 
 class Command(BaseCommand):

@@ -17,7 +17,7 @@ from django_tasks_db.utils import exclusive_transaction
 from viewer.catalog import working
 from viewer.runs import recovery, workers
 from viewer.runs.queues import queues_here
-from viewer.store import guards
+from viewer.stores.hermes import guards
 from viewer.up.leash import hold
 
 POLL_SECONDS = 0.5

@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass, replace
 
 import compaction
-from viewer.store.errors import StoreError
+from viewer.errors import StoreError
 
 from . import MAKERS
 from .base import Usage

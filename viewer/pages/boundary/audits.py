@@ -1,0 +1,134 @@
+"""How pages tell of the turn after a compaction: a boundary's tab, the card beside a session, words for each state."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from compaction import secrets
+from viewer.pages.session.loading import Opened
+from viewer.rendering import formats
+from viewer.rendering.texts import line
+from viewer.runs import aftermath
+from viewer.runs.models import Audit
+from viewer.stores.transcript import Cut, Outline
+
+NAMED = 400  # characters of a file's name, whose end tells most
+FEW = 3  # files that the card names
+LABELS = {
+    "not_yet": "not yet",
+    "passed": "passed",
+    "nothing_required": "nothing left to check",
+    "undone": "undone before it was looked at",
+    "superseded": "overtaken by a later compaction",
+}
+TONES = {"passed": "ok", "missing": "warn"}
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How the reading after a compaction stands, in a few words; `tone` is the colour beside them, "" for none; `open`
+    that another turn may change it.
+    """
+
+    label: str
+    tone: str = ""
+    open: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """What is to be said beside a session of its last compaction: a state, the files it is about, what comes next."""
+
+    standing: Standing
+    files: tuple[str, ...]
+    more: int
+    next: str
+    href: str
+
+
+def audited(found: Opened) -> Opened:
+    """The session with the audits of its compactions, as of its rows now; nothing is asked where there are none."""
+    if not found.outline.compactions:
+        return found
+    return replace(found, audits=tuple(aftermath.look(found.reader, found.session, found.outline)))
+
+
+def audit_of(found: Opened, handoff_id: int) -> Audit | None:
+    return next((each for each in found.audits if each.handoff_id == handoff_id), None)
+
+
+def newest_cut(outline: Outline) -> Cut | None:
+    """The last compaction that stands."""
+    return max(outline.compactions, key=lambda cut: cut.handoff_id, default=None)
+
+
+def standing_of(found: Opened, cut: Cut) -> Standing | None:
+    """What the boundary's tab is called; None for one with nothing to follow: an inherited one, an old one that came
+    before anybody looked, and one whose session's rules ask for no file.
+    """
+    audit = None if cut.inherited else audit_of(found, cut.handoff_id)
+    if audit is not None:
+        return None if audit.status == "nothing_required" and not audit.required else standing(audit)
+    newest = newest_cut(found.outline)
+    return Standing("not looked at yet", open=True) if newest and newest.handoff_id == cut.handoff_id else None
+
+
+def standing(audit: Audit) -> Standing:
+    label = f"{unread(audit)} not read" if audit.status == "missing" else LABELS.get(audit.status, audit.status)
+    return Standing(label, TONES.get(audit.status, ""), open=not audit.settled)
+
+
+def unread(audit: Audit) -> str:
+    """ "1 of 2 files": those that were not read, of all that were to be."""
+    return f"{len(missing(audit)):,} of {formats.counted(len(audit.findings), 'file')}"
+
+
+def missing(audit: Audit) -> list[str]:
+    """The files that were not read."""
+    return [one["named"] for one in audit.findings if one["message"] is None]
+
+
+def shown_name(name: str, *, masking: bool) -> str:
+    """A file's name as one line in which nothing is hidden."""
+    return line(secrets.mask(name) if masking else name, NAMED)
+
+
+# -- beside the session ------------------------------------------------------------------------------------------------
+
+
+def card(found: Opened) -> Card | None:
+    """The card, None where there is nothing to say."""
+    newest = newest_cut(found.outline)
+    audit = audit_of(found, newest.handoff_id) if newest else None
+    if audit is None or audit.status not in ("not_yet", "missing", "passed"):
+        return None
+    files = _files(audit)
+    return Card(
+        standing=_short(audit),
+        files=tuple(shown_name(name, masking=found.masking) for name in files[:FEW]),
+        more=max(0, len(files) - FEW),
+        next=_next(audit),
+        href=found.place.listed(audit.handoff_id, "reading"),
+    )
+
+
+def _short(audit: Audit) -> Standing:
+    if audit.status == "not_yet":
+        return Standing(f"{formats.counted(len(audit.required), 'file')} to read again")
+    if audit.status == "passed":
+        return Standing(f"{formats.counted(len(audit.findings), 'file')} read again", "ok")
+    return standing(audit)
+
+
+def _files(audit: Audit) -> Sequence[str]:
+    """Those that are to be read, or were not; of what was read there is nothing to do."""
+    if audit.status == "not_yet":
+        return [one["path"] for one in audit.required]
+    return missing(audit)
+
+
+def _next(audit: Audit) -> str:
+    if audit.status == "not_yet":
+        return "The next complete turn is looked at."
+    return "" if audit.settled else "A warning waits for the agent; its next turn is checked, too."

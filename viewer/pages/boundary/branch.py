@@ -1,0 +1,64 @@
+"""*Branch from here*: what the new session would hold, then making it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils.safestring import SafeString
+from django.views.decorators.http import require_http_methods
+from django_htmx.http import HttpResponseClientRedirect
+
+from viewer.pages.addresses import Place
+from viewer.pages.http import is_fragment, page, shows_refusals
+from viewer.pages.redaction import session_for
+from viewer.rendering import formats
+from viewer.rendering.texts import line
+from viewer.runs import branching
+from viewer.stores.hermes.opening import get_store, open_store
+from viewer.stores.hermes.sessions import get_session
+
+
+@dataclass(frozen=True, slots=True)
+class BranchPage:
+    """What a branch would hold: the context before a compaction (`before` its handoff), or None: as it is now.
+
+    `refusal` says why there can be none.
+    """
+
+    name: str
+    address: str
+    back: str
+    before: int | None
+    refusal: str
+    messages: str
+    tokens: SafeString
+    warning: str
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@shows_refusals
+def branch(request: HttpRequest, store: str, session_id: str, handoff_id: int | None = None) -> HttpResponse:
+    if request.method != "POST":
+        data = _page(request, Place(store, session_id), handoff_id)
+        return page(request, "session/_branch.html" if is_fragment(request) else "session/branch.html", data)
+    made = Place(store, branching.branch(get_store(store), session_id, handoff_id))
+    return HttpResponseClientRedirect(made.href) if is_fragment(request) else redirect(made.href)
+
+
+def _page(request: HttpRequest, place: Place, before: int | None) -> BranchPage:
+    found = get_store(place.store)
+    with open_store(found) as reader:
+        name = session_for(request, get_session(reader, place.session)).name
+    outlook = branching.outlook(found, place.session, before)
+    return BranchPage(
+        name=line(name, 120),
+        address=place.view("branch") if before is None else place.listed(before, "branch"),
+        back=place.view() if before is None else place.boundary(before),
+        before=before,
+        refusal=outlook.refusal,
+        messages=formats.counted(outlook.messages, "message"),
+        tokens=formats.number(outlook.tokens, "tokens"),
+        warning=outlook.warning,
+    )

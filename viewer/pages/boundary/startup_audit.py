@@ -1,0 +1,206 @@
+"""What the agent read again after a compaction: a tab of its boundary, file by file, with what the agent was told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from django.http import HttpRequest, HttpResponse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.views.decorators.http import require_safe
+
+from compaction import secrets
+from viewer.pages.http import is_fragment, page, shows_refusals
+from viewer.pages.redaction import masks
+from viewer.pages.session.loading import Opened, opened
+from viewer.rendering import formats
+from viewer.rendering.texts import clean, line, visible
+from viewer.runs import events
+from viewer.runs.models import Audit, Event
+from viewer.runs.reading_habits import asks_for_events
+from viewer.stores.hermes.opening import get_store, open_store
+
+from .audits import Standing, audit_of, audited, shown_name, standing_of, unread
+from .views import find
+
+PATH = 300  # characters of a directory or a file's path
+UNSEEN = (
+    "Nobody has looked at this compaction yet. A worker does when it sees it, usually within seconds; a session that "
+    "rested since is looked at when it goes on."
+)
+UNFOLLOWED = "Nobody looked at this compaction while it was the last one, so nothing is known of the turn after it."
+LATE = (
+    "The turn was over before this compaction was seen here: nobody could be told in time, files were judged as they "
+    "were later, and the result counts in no statistics."
+)
+GONE = "The files that were named do not exist any more."
+OFFERED = (
+    "Not delivered by itself: Hermes does not ask for it, and no program has done so for this store yet. One that "
+    "fetches the context by POST, or takes the events, is given it once."
+)
+GIVEN = "Each is given once: to a program that fetches this session's context by POST, or takes its events."
+WHY = {"pending": "Nobody asked for it yet.", "expired": "Nobody asked for it in time."}
+KINDS = {"note": "Note for the next turn", "warning": "Warning about what was not read"}
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """One file that is to be read: its name as shown, `dated` what the rules call it where that differs, whether it was
+    read, and the message that read it, `href` "" for one that History does not show.
+    """
+
+    name: str
+    dated: str
+    standing: Standing
+    href: str = ""
+    where: str = ""
+    tool: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A note or warning: its `state` and `why`, its text as it was given or as it would be now."""
+
+    id: int
+    name: str
+    state: str | SafeString
+    why: str
+    text: str
+    size: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingPage:
+    """The whole story. `source` in `workspace` is the file that asks; `seen` the address of the last message looked
+    at; `told` what is said to the agent, `offered` how it gets it.
+    """
+
+    fragment: ClassVar[str] = "session/_reading.html"
+    name: str
+    back: str
+    href: str
+    handoff_id: int
+    heading: str
+    standing: Standing
+    source: str
+    workspace: str
+    explained: str | SafeString
+    late: str
+    seen: str
+    seen_to: int | None
+    files: tuple[File, ...]
+    followed: bool
+    told: tuple[Told, ...]
+    offered: str
+
+
+@require_safe
+@shows_refusals
+def reading(request: HttpRequest, store: str, session_id: str, handoff_id: int) -> HttpResponse:
+    with open_store(get_store(store)) as reader:
+        found = audited(opened(reader, session_id, masking=masks(request)))
+        cut = find(found, handoff_id)
+        audit = audit_of(found, handoff_id)
+        standing = standing_of(found, cut) or Standing("nothing to check" if audit else "not followed")
+        data = _page(found, handoff_id, standing, audit)
+    return page(request, data.fragment if is_fragment(request) else "session/tab.html", data)
+
+
+def _page(found: Opened, handoff_id: int, standing: Standing, audit: Audit | None) -> ReadingPage:
+    told = tuple(_told(found, audit)) if audit else ()
+    at = found.outline.message_of(audit.seen_to) if audit and audit.findings else None
+    return ReadingPage(
+        name=line(found.session.name, 120),
+        back=found.place.boundary(handoff_id),
+        href=found.place.listed(handoff_id, "reading"),
+        handoff_id=handoff_id,
+        heading=f"Startup reading: {standing.label}",
+        standing=standing,
+        source=line(_masked(audit.source, found), PATH) if audit else "",
+        workspace=line(_masked(audit.workspace, found), PATH) if audit else "",
+        explained=_explained(audit, found) if audit else UNSEEN if standing.label != "not followed" else UNFOLLOWED,
+        late=LATE if audit and audit.late else "",
+        seen=found.place.message(at) if at else "",
+        seen_to=at,
+        files=tuple(_files(audit, found)) if audit else (),
+        followed=audit is not None,
+        told=told,
+        offered=(GIVEN if asks_for_events(found.reader.store.name) else OFFERED) if told else "",
+    )
+
+
+def _masked(text: str, found: Opened) -> str:
+    return secrets.mask(text) if found.masking else text
+
+
+# -- the turn ----------------------------------------------------------------------------------------------------------
+
+
+def _explained(audit: Audit, found: Opened) -> str | SafeString:
+    """How it stands, in full sentences."""
+    if audit.status == "not_yet":
+        return (
+            f"The agent is to read {formats.counted(len(audit.required), 'file')}. The next complete turn is looked "
+            "at: from what somebody writes to the end of the agent's answer."
+        )
+    if audit.status == "nothing_required":
+        said = visible(_masked(audit.reason, found)) or GONE
+        return format_html("Nothing to check. {} (As of {}.)", said, formats.clock(audit.audited_at or audit.armed_at))
+    if audit.status == "undone":
+        return "This compaction was taken back before it could be told whether the agent reads its files again."
+    if audit.status == "superseded":
+        return "A later compaction came before a turn was complete, so nothing can be told of this one."
+    return _judged(audit)
+
+
+def _judged(audit: Audit) -> str:
+    turn = "the first complete turn after the compaction" if audit.turns < 2 else "the second turn after the compaction"
+    if audit.status == "passed":
+        count = formats.counted(len(audit.findings), "file")
+        return f"The agent read {count} by the end of {turn}."
+    said = f"By the end of {turn}, {unread(audit)} had not been read."
+    if not audit.settled:
+        return f"{said} A warning waits for the agent; its next turn is checked, too."
+    if audit.turns < 2 and not audit.late:
+        return f"{said} A later compaction came before another turn could count: the result stands."
+    return f"{said} The result stands."
+
+
+def _files(audit: Audit, found: Opened) -> Iterator[File]:
+    """What is asked for, or what became of it; what was to be read and is gone by now comes last."""
+    names = {one["path"]: one["named"] for one in audit.required}
+    judged = [one["named"] for one in audit.findings]
+    unknown = "does not exist any more" if audit.turns else "not looked at" if audit.settled else "not yet"
+    for one in audit.findings:
+        yield _file(one["named"], names, found, one["message"], one["tool"])
+    for path in names:
+        if path not in judged:
+            yield replace(_file(path, names, found), standing=Standing(unknown))
+
+
+def _file(path: str, names: dict[str, str], found: Opened, message: int | None = None, tool: str = "") -> File:
+    called = names.get(path, path)
+    name, dated = (shown_name(each, masking=found.masking) for each in (path, "" if called == path else called))
+    if message is None:
+        return File(name, dated, Standing("not read", "warn"))
+    at = found.outline.message_of(message)
+    href = found.place.message(at) if at else ""
+    return File(name, dated, Standing("read", "ok"), href, f"message {at or message}", line(tool, 80))
+
+
+# -- what is told ------------------------------------------------------------------------------------------------------
+
+
+def _told(found: Opened, audit: Audit) -> Iterator[Told]:
+    for event in events.of_audit(audit):
+        text = clean(_masked(events.text_of(event), found))
+        size = formats.counted(len(text), "character")
+        yield Told(event.pk, KINDS[event.kind], _state(event), WHY.get(event.status, ""), text, size)
+
+
+def _state(event: Event) -> str | SafeString:
+    if event.status == "delivered" and event.delivered_at:
+        return format_html("delivered {}", formats.clock(event.delivered_at))
+    return event.status

@@ -1,0 +1,144 @@
+"""What became of a compaction's details, and what its summary changed in the one before: two tabs of a boundary."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.http import require_safe
+
+from compaction.rules import without_rules
+from viewer.errors import NotFound
+from viewer.pages.addresses import Place
+from viewer.pages.compact.report import Loss, Lost, label, lost_parts, named_lost
+from viewer.pages.http import is_fragment, page, shows_refusals
+from viewer.pages.redaction import masks, text_for
+from viewer.pages.session.loading import Opened, opened
+from viewer.rendering import blocks, diffs, formats
+from viewer.rendering.texts import line
+from viewer.runs.losses import losses
+from viewer.stores.hermes import reading
+from viewer.stores.hermes.opening import Reader, get_store, open_store
+
+from .views import earlier_cut, find, start_of
+
+RECOGNISED = (
+    "Recognised are paths, addresses, ids and codes, names, dates, numbers, versions, phone and account numbers, "
+    "commands, errors, constraints; what is none of these is not counted. A detail is lost when no line that is left "
+    "says it where it belongs; one that a summary words anew counts as lost."
+)
+NO_DETAILS = "In what was summarised or shortened, people and the agent said no detail that we recognise."
+OF_DETAILS = "Of the {} we recognise in what people and the agent said and calls were made with, {} {} lost."
+LISTS = {"lost_statements": "Statements", "lost": "Details", "lost_printed": "Printed by tools only"}
+
+
+@dataclass(frozen=True, slots=True)
+class LostList:
+    """One list of lost things: a page of them; `next` leads to those after, `left` says how many more there are."""
+
+    name: str
+    title: str
+    loss: Loss
+    named: tuple[Lost, ...]
+    next: str
+    left: str
+
+
+@dataclass(frozen=True, slots=True)
+class DetailsPage:
+    """The exact details that are lost by a compaction, the statements they stood in, and those tools printed."""
+
+    fragment: ClassVar[str] = "session/_details.html"
+    name: str
+    back: str
+    heading: str
+    explained: str
+    recognised: str
+    lists: tuple[LostList, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class UpdatePage:
+    """What a summary says otherwise than the summary before it."""
+
+    fragment: ClassVar[str] = "session/_update.html"
+    name: str
+    back: str
+    heading: str
+    explained: str
+    change: blocks.Diff | None
+
+
+@require_safe
+@shows_refusals
+def details(request: HttpRequest, store: str, session_id: str, handoff_id: int) -> HttpResponse:
+    """All lists, or with `list` and `from` more of one."""
+    with open_store(get_store(store)) as reader:
+        found = opened(reader, session_id, masking=masks(request))
+        noted = losses(reader, found.outline, find(found, handoff_id))
+    which, start = request.GET.get("list", ""), start_of(request)
+    lists = tuple(each for each in _lists(noted, found.place, handoff_id, start) if not which or each.name == which)
+    if which in LISTS and lists and is_fragment(request):
+        return page(request, "session/_more_lost.html", lists[0])
+    told, statements, _ = lost_parts(noted)
+    heading = label((told, statements))[0] or "details lost"
+    data = DetailsPage(
+        **_top(found, handoff_id),
+        heading=heading[0].upper() + heading[1:],
+        explained=_explained(told),
+        recognised=RECOGNISED,
+        lists=lists,
+    )
+    return page(request, data.fragment if is_fragment(request) else "session/tab.html", data)
+
+
+def _explained(told: Loss | None) -> str:
+    if told is None:
+        return NO_DETAILS
+    return OF_DETAILS.format(formats.counted(told.total, "detail"), f"{told.lost:,}", "is" if told.lost == 1 else "are")
+
+
+def _lists(noted: Mapping[str, Any], place: Place, handoff_id: int, start: int) -> Iterator[LostList]:
+    details, statements, printed = lost_parts(noted)
+    for (name, title), loss in zip(LISTS.items(), (statements, details, printed), strict=True):
+        if loss is not None:
+            named = named_lost(noted[name], place, start)
+            stop = start + len(named)
+            more = f"{place.listed(handoff_id, 'details')}?list={name}&from={stop}" if stop < len(noted[name]) else ""
+            left = f"{loss.lost - stop:,} more" if loss.lost > stop else ""
+            yield LostList(name, title, loss, named, more, left)
+
+
+@require_safe
+@shows_refusals
+def update(request: HttpRequest, store: str, session_id: str, handoff_id: int) -> HttpResponse:
+    """What the summary of a later compaction made of the one before it."""
+    with open_store(get_store(store)) as reader:
+        found = opened(reader, session_id, masking=masks(request))
+        earlier = earlier_cut(found.outline, find(found, handoff_id))
+        if earlier is None:
+            raise NotFound("This is the first summary of the session: there is none before it that it could change.")
+        old, new = (text_for(request, _summary(reader, row_id)) for row_id in (earlier.handoff_id, handoff_id))
+    data = UpdatePage(
+        **_top(found, handoff_id),
+        heading="Changes to the summary",
+        explained="This summary beside the one before it, line by line.",
+        change=_shown(diffs.between(old, new)) if old != new else None,
+    )
+    return page(request, data.fragment if is_fragment(request) else "session/tab.html", data)
+
+
+def _shown(change: diffs.Change) -> blocks.Diff:
+    return blocks.Diff(diffs.as_html(change.text), change.added, change.removed)
+
+
+def _top(found: Opened, handoff_id: int) -> dict[str, str]:
+    return {"name": line(found.session.name, 120), "back": found.place.boundary(handoff_id)}
+
+
+def _summary(reader: Reader, handoff_id: int) -> str:
+    """Without the rules it carries along: those are the file's words, and no summary changes them."""
+    row = reading.read_rows(reader, [handoff_id]).get(handoff_id)
+    return without_rules(reading.summary_of(row)) if row is not None else ""

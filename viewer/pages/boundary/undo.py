@@ -1,0 +1,81 @@
+"""Undoing a compaction: what it will do, then doing it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils.safestring import SafeString
+from django.views.decorators.http import require_http_methods
+from django_htmx.http import HttpResponseClientRedirect
+
+from viewer.pages.addresses import Place
+from viewer.pages.http import Undone, is_fragment, on_page_of, page, shows_refusals
+from viewer.pages.redaction import session_for
+from viewer.pages.session.loading import now_without_boundary, opened
+from viewer.rendering import formats
+from viewer.rendering.texts import line
+from viewer.runs import life
+from viewer.runs.undoing import UndoOutlook
+from viewer.stores.hermes.opening import get_store, open_store
+from viewer.stores.hermes.sessions import get_session
+
+from .views import find
+
+
+@dataclass(frozen=True, slots=True)
+class UndoPage:
+    """What undoing would do. `refusal` says why it cannot be done, `branch` is where to go instead."""
+
+    name: str
+    address: str
+    back: str
+    handoff_id: int
+    refusal: str
+    branch: str
+    messages_before: str
+    messages_after: str
+    tokens_before: SafeString
+    tokens_after: SafeString
+    later: str
+    warning: str
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@shows_refusals
+def undo(request: HttpRequest, store: str, session_id: str, handoff_id: int) -> HttpResponse:
+    found, place = get_store(store), Place(store, session_id)
+    outlook = life.outlook(found, session_id, handoff_id)
+    if request.method != "POST":
+        data = _page(request, place, handoff_id, outlook)
+        return page(request, "session/_undo.html" if is_fragment(request) else "session/undo.html", data)
+    with open_store(found) as reader:
+        cut_id = find(opened(reader, session_id), handoff_id).cut_id
+    life.undo(found, session_id, handoff_id)
+    back = now_without_boundary(place, cut_id)
+    if is_fragment(request) and on_page_of(request, place):
+        sentence = f"Undone. {formats.counted(outlook.context_messages_after, 'message')} in context again."
+        return page(request, "session/_undone.html", Undone(back, sentence))
+    return HttpResponseClientRedirect(back) if is_fragment(request) else redirect(back)
+
+
+def _page(request: HttpRequest, place: Place, handoff_id: int, outlook: UndoOutlook) -> UndoPage:
+    with open_store(get_store(place.store)) as reader:
+        name = session_for(request, get_session(reader, place.session)).name
+    return UndoPage(
+        name=line(name, 120),
+        address=place.listed(handoff_id, "undo"),
+        back=place.boundary(handoff_id),
+        handoff_id=handoff_id,
+        refusal=outlook.refusal,
+        branch=place.listed(handoff_id, "branch"),
+        messages_before=formats.exact(outlook.context_messages_before),
+        messages_after=formats.exact(outlook.context_messages_after),
+        tokens_before=formats.number(outlook.context_tokens_before, "tokens"),
+        tokens_after=formats.number(outlook.context_tokens_after, "tokens"),
+        later=formats.counted(outlook.later_messages, "later message stays", "later messages stay")
+        if outlook.later_messages
+        else "",
+        warning=outlook.warning,
+    )

@@ -1,0 +1,276 @@
+"""A boundary on the page: what one compaction did, its handoff, the messages it summarised and kept, and undoing it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from django.http import HttpRequest, HttpResponse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.views.decorators.http import require_safe
+
+from compaction import rules
+from viewer.catalog import histories
+from viewer.pages.addresses import Place
+from viewer.pages.compact.report import label, loss_of
+from viewer.pages.compact.rules import ShownRules, shown_rules
+from viewer.pages.http import is_fragment, page, shows_refusals
+from viewer.pages.redaction import masked_text, masks
+from viewer.pages.session.loading import Opened, opened
+from viewer.pages.session.messages import who
+from viewer.rendering import formats, markdown
+from viewer.rendering.texts import clean, line
+from viewer.runs import life, past
+from viewer.runs.losses import counted
+from viewer.stores.hermes import light
+from viewer.stores.hermes.opening import get_store, open_store
+from viewer.stores.hermes.reading import Handoff
+from viewer.stores.transcript import Cut, Outline, Weight
+
+from .audits import Standing, standing_of
+
+LISTED = 200  # messages of a list shown at once
+CLAMP, CLAMP_LINES = 900, 16  # a handoff longer than this is clamped until "Show all"
+FIRST_WORDS = 160
+KEPT = "These stayed in context when this compaction was made."
+LATER_FIRST = "Undo the later one first."
+COVERED = "A later compaction stands on top of this one."
+SUMMARISED = "The summary stands for these. They stay in the database, in History and in search."
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """The handoff of a compaction as text: never shown as somebody's words. `rules` are those it carries along."""
+
+    html: SafeString
+    long: bool
+    size: str
+    rules: ShownRules | None
+    directive: str
+    directive_size: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShownBoundary:
+    """One compaction, or an `inherited` handoff that the session began with.
+
+    `undo` is the address that says what undoing would do, "" with the reason in `no_undo` and where a later compaction
+    is the reason, its address in `later`; `unsure` says that what was summarised may have been taken back before;
+    `update_href` leads to what this summary changed in the one before, "" for the first. `reading` says how the startup
+    reading after it stands, None where nobody follows it; `loss` is the class of the colour in which `details` says how
+    much is lost.
+    """
+
+    template: ClassVar[str] = "session/_boundary.html"
+    id: int
+    href: str
+    inherited: bool
+    by: str
+    run: str
+    time: SafeString
+    messages_before: str
+    messages_after: str
+    tokens_before: SafeString
+    tokens_after: SafeString
+    summary: Summary
+    summarised: str
+    kept: str
+    shortened: int
+    summarised_href: str
+    kept_href: str
+    details: str
+    loss: str
+    details_href: str
+    update_href: str
+    reading: Standing | None
+    reading_href: str
+    undo: str
+    no_undo: str
+    later: str
+    branch: str
+    marked: bool
+    unsure: bool
+
+    @property
+    def masks(self) -> bool:
+        """Whether it shortened messages and summarised none."""
+        return self.summarised == "0" and self.shortened > 0
+
+
+def shown_boundary(handoff: Handoff, found: Opened, marked: int | None) -> ShownBoundary:
+    """A boundary as the page shows it."""
+    cut = find(found, handoff.boundary.handoff_id)
+    place, no_undo = found.place, _no_undo(found, cut)
+    lost, level = _loss(cut)
+    before, after = past.weights(found.outline, [cut])[cut.handoff_id]
+    return ShownBoundary(
+        id=cut.handoff_id,
+        href=place.boundary(cut.handoff_id),
+        inherited=cut.inherited,
+        by="by you, here" if cut.run else "by Hermes",
+        run=f"/runs/{cut.run}" if cut.run else "",
+        time=formats.moment(cut.time),
+        messages_before=formats.exact(cut.messages_before),
+        messages_after=formats.exact(cut.messages_after),
+        tokens_before=weighed(before),
+        tokens_after=weighed(after),
+        summary=summary_text(handoff.summary, handoff.directive, cut.run, masking=found.masking),
+        summarised=formats.exact(cut.summarised),
+        kept=formats.exact(cut.kept),
+        shortened=cut.shortened,
+        summarised_href=place.listed(cut.handoff_id, "summarised"),
+        kept_href=place.listed(cut.handoff_id, "kept"),
+        details=lost or "details lost",
+        loss=level,
+        details_href=place.listed(cut.handoff_id, "details"),
+        update_href=place.listed(cut.handoff_id, "update") if earlier_cut(found.outline, cut) else "",
+        reading=standing_of(found, cut),
+        reading_href=place.listed(cut.handoff_id, "reading"),
+        undo="" if no_undo else place.listed(cut.handoff_id, "undo"),
+        no_undo=no_undo,
+        later=place.boundary(_newest(found.outline)) if no_undo in (LATER_FIRST, COVERED) else "",
+        branch=place.listed(cut.handoff_id, "branch"),
+        marked=cut.handoff_id == marked,
+        unsure=cut.unsure,
+    )
+
+
+def _loss(cut: Cut) -> tuple[str, str]:
+    """What one of our own compactions lost as a label and its colour; of the agent's it is looked for in the tab."""
+    counts = counted(cut.run)
+    return label((loss_of(*counts.details, "detail"), loss_of(*counts.statements, "statement"))) if counts else ("", "")
+
+
+def earlier_cut(outline: Outline, cut: Cut) -> Cut | None:
+    """The boundary before this one, None for the first."""
+    earlier = (each for each in outline.cuts if each.handoff_id < cut.handoff_id)
+    return max(earlier, key=lambda each: each.handoff_id, default=None)
+
+
+def _no_undo(found: Opened, cut: Cut) -> str:
+    """Why this compaction cannot be undone, "" when it can: a later one stands in the way of an older one."""
+    newest = _newest(found.outline)
+    refusal = histories.refusal_to_undo(found.reader, found.session, newest)
+    return refusal if cut.handoff_id == newest else COVERED if refusal else LATER_FIRST
+
+
+def _newest(outline: Outline) -> int:
+    return max(each.handoff_id for each in outline.cuts)
+
+
+def weighed(weight: Weight) -> SafeString:
+    """Tokens of a boundary's rows, "about" where not all are counted."""
+    number = formats.number(weight.tokens, "tokens")
+    return format_html("about {}", number) if weight.about else number
+
+
+def summary_text(text: str, directive: str, run: int | None = None, *, masking: bool = False) -> Summary:
+    """A handoff's body as Markdown; its instructions to the model and the rules it carries along beside it.
+
+    Where those rules come from only our own `run` knows, which is masked here as the text is already.
+    """
+    carried = rules.rules_in(text)
+    text, directive = rules.without_rules(text), directive.strip()
+    return Summary(
+        html=markdown.markdown(text),
+        long=len(text) > CLAMP or text.count("\n") > CLAMP_LINES,
+        size=formats.counted(len(text), "character"),
+        rules=_rules(carried, run, masking=masking) if carried else None,
+        directive=clean(directive),
+        directive_size=formats.counted(len(directive), "character"),
+    )
+
+
+def _rules(text: str, run: int | None, *, masking: bool) -> ShownRules:
+    """The rules that stand in a handoff, with their source if that is known."""
+    noted = life.rules_of(run) if run else {}
+    known = {name: noted.get(name, "") for name in ("source", "workspace")}
+    return shown_rules(text, noted.get("sections", ()), **known, masking=masking)
+
+
+# -- the lists behind the tabs ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """One message in a list: its first words, leading to it."""
+
+    id: int
+    href: str
+    who: str
+    words: str
+    shortened: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ListPage:
+    """The messages that a compaction summarised or kept, a page of them. `next` is the address of those after them."""
+
+    fragment: ClassVar[str] = "session/_list.html"
+    name: str
+    back: str
+    heading: str
+    explained: str
+    items: tuple[Listed, ...]
+    next: str
+    left: str
+
+
+@require_safe
+@shows_refusals
+def summarised(request: HttpRequest, store: str, session_id: str, handoff_id: int) -> HttpResponse:
+    return _list(request, Place(store, session_id), handoff_id, "summarised")
+
+
+@require_safe
+@shows_refusals
+def kept(request: HttpRequest, store: str, session_id: str, handoff_id: int) -> HttpResponse:
+    return _list(request, Place(store, session_id), handoff_id, "kept")
+
+
+def _list(request: HttpRequest, place: Place, handoff_id: int, which: str) -> HttpResponse:
+    start = start_of(request)
+    with open_store(get_store(place.store)) as reader:
+        found = opened(reader, place.session, masking=masks(request))
+        cut = find(found, handoff_id)
+        ids = cut.kept_ids if which == "kept" else cut.summarised_ids
+        stop = start + LISTED
+        items = tuple(_listed(found, ids[start:stop], cut))
+    data = ListPage(
+        name=line(found.session.name, 120),
+        back=place.boundary(handoff_id),
+        heading=f"{formats.counted(len(ids), 'message')} {'kept' if which == 'kept' else 'summarised away'}",
+        explained=KEPT if which == "kept" else SUMMARISED,
+        items=items,
+        next=f"{place.listed(handoff_id, which)}?from={stop}" if stop < len(ids) else "",
+        left=formats.counted(max(0, len(ids) - stop), "more message"),
+    )
+    fragment = "session/_more_listed.html" if start else data.fragment
+    return page(request, fragment if is_fragment(request) else "session/tab.html", data)
+
+
+def start_of(request: HttpRequest) -> int:
+    """Where a further page of a list begins."""
+    asked = request.GET.get("from", "")
+    return int(asked) if asked.isascii() and asked.isdigit() and len(asked) < 10 else 0
+
+
+def find(found: Opened, handoff_id: int) -> Cut:
+    """The boundary of this handoff. Raises AlreadyUndone, NotFound."""
+    cut = found.outline.cut_at(handoff_id)
+    if cut is None:
+        raise life.not_there(found.place.store, found.place.session, handoff_id)
+    return cut
+
+
+def _listed(found: Opened, ids: Sequence[int], cut: Cut) -> Iterable[Listed]:
+    rows = light.rows_of(found.reader, found.session.id, ids)
+    shortened = set(cut.shortened_ids)
+    for message_id in ids:
+        row = rows.get(message_id)
+        if row is not None:
+            text = line(masked_text(row) if found.masking else row.text, FIRST_WORDS)
+            words = text or ("calls a tool" if row.calls else "no text")
+            yield Listed(message_id, found.place.message(message_id), who(row.role), words, message_id in shortened)

@@ -1,0 +1,1 @@
+"""Compacting a session: the plan, and the runs that come of it."""

@@ -1,0 +1,185 @@
+"""What a run's summary replaces, keeps and loses, as its card lists it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+from typing import Any
+
+from viewer.pages.addresses import Place
+from viewer.rendering import formats
+from viewer.rendering.texts import clean, line
+from viewer.runs import life
+from viewer.runs.losses import counted_in, lost_of
+from viewer.runs.models import Run
+
+LOST_SHOWN, LOST_LENGTH, LINE_LENGTH = 100, 160, 240  # of a page: lost details, characters of one and of its line
+SOME, MUCH = 0.2, 0.5  # of the details: a loss from here on is shown as one to look at, as one that hurts
+KINDS = {
+    "id": "id or code",
+    "date": "date or time",
+    "phone": "phone number",
+    "account": "account number",
+}
+# Markdown's signs of a list, a heading or a quote, and of bold words. A link keeps its signs: its address may be lost.
+_START = re.compile(r"\s*(?:[-*+]|#{1,6}|>)\s+")
+_BOLD = re.compile(r"(?<![\w)\]*])\*\*(?=\S)([^*\n]{1,200})(?<=\S)\*\*(?![\w*])")
+SPEAKERS = {
+    "person": "said by a person",
+    "agent": "said by the agent",
+    "call": "used in a call",
+    "tool": "printed by a tool",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """An exact detail or statement that is lost, the line it stood in, and a link to that message."""
+
+    kind: str
+    text: str
+    href: str
+    line: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """How many are lost of how many, in `words` for a `label` and `told` as a sentence, and how bad that is.
+
+    `level` is the class of its colour, "" for a low one.
+    """
+
+    lost: int
+    total: int
+    words: str
+    told: str
+    level: str
+
+
+def loss_of(lost: int, total: int, what: str) -> Loss | None:
+    """A loss with its share, "123 of 134 details (92 %)"; None where there was nothing to lose."""
+    if not total:
+        return None
+    share = lost / total
+    level = "bad" if share >= MUCH else "warn" if share >= SOME else ""
+    percent = f" ({_percent(share)})" if lost else ""
+    told = f"{lost:,} of the {formats.counted(total, what)} we recognise {'is' if lost == 1 else 'are'} lost{percent}"
+    return Loss(lost, total, f"{lost:,} of {formats.counted(total, what)}{percent}", told, level)
+
+
+def label(losses: Iterable[Loss | None]) -> tuple[str, str]:
+    """Several losses as one label, with the class of the worst one's colour; "" where there is none."""
+    found = [loss for loss in losses if loss is not None]
+    if not found:
+        return "", ""
+    worst = max(found, key=lambda loss: loss.lost / loss.total)
+    return f"{', '.join(loss.words for loss in found)} lost", worst.level
+
+
+def _percent(share: float) -> str:
+    """A share in percent; neither a small loss is none, nor a large one all."""
+    return "under 1 %" if share < 0.01 else "over 99 %" if 0.99 < share < 1 else f"{share:.0%}".replace("%", " %")
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a summary replaces: messages summarised and kept, earlier summaries folded in, what else was done.
+
+    `masks`: there is no summary, and nothing is summarised. `details` and `statements` of people and the agent are lost
+    where they stand neither in the summary nor in a kept message, `printed` are those only tools printed; None where
+    there were none. `named` are the first of the lost details, `stated` of the statements.
+    """
+
+    kept: str
+    shortened: int
+    summarised: str
+    masks: bool
+    folded: int
+    remarks: tuple[str, ...]
+    details: Loss | None
+    statements: Loss | None
+    printed: Loss | None
+    named: tuple[Lost, ...]
+    stated: tuple[Lost, ...]
+
+    @property
+    def unnamed(self) -> int:
+        """Lost details that the page does not name."""
+        return self.details.lost - len(self.named) if self.details else 0
+
+    @property
+    def unstated(self) -> int:
+        """Lost statements that the page does not name."""
+        return self.statements.lost - len(self.stated) if self.statements else 0
+
+
+def report_of(run: Run, place: Place) -> Report:
+    """The report; links lead to messages of `place`."""
+    found = run.report or {}
+    details, statements, printed = lost_parts(found)
+    middle, lifted = _planned(run.pk, run.created_at, run.status, run.attempts)
+    return Report(
+        masks=run.strategy == "mask",
+        kept=formats.exact(len(found.get("kept", ()))),
+        shortened=len(found.get("shortened", ())),
+        summarised=formats.exact(middle),
+        folded=lifted,
+        remarks=tuple(clean(str(remark)) for remark in (*found.get("repairs", ()), *found.get("notes", ()))),
+        details=details,
+        statements=statements,
+        printed=printed,
+        named=named_lost(found.get("lost", ()), place),
+        stated=named_lost(found.get("lost_statements", ()), place),
+    )
+
+
+def lost_parts(noted: Mapping[str, Any]) -> tuple[Loss | None, Loss | None, Loss | None]:
+    """The loss of details, of statements, and of details that tools printed; None where there were none.
+
+    All are None of what a version noted that recognised less: its numbers would say that more was kept.
+    """
+    if "statements" not in noted:
+        return None, None, None
+    details, statements = counted_in(noted)
+    printed = lost_of(noted.get("printed", {}))
+    return loss_of(*details, "detail"), loss_of(*statements, "statement"), loss_of(*printed, "detail")
+
+
+@lru_cache(maxsize=1_000)
+def _planned(run_id: int, created_at: datetime, status: str, attempts: int) -> tuple[int, int]:
+    """How many messages the plan summarises, and how many earlier summaries it folds in. The plan of a long session is
+    long, and is made anew only by another attempt.
+    """
+    plan = life.plan_of(run_id)
+    return len(plan.get("middle", ())), len(plan.get("lifted", ()))
+
+
+def named_lost(found: Sequence[Any], place: Place, start: int = 0) -> tuple[Lost, ...]:
+    """A page of lost details, in the order they were noted: the most telling first."""
+    return tuple(
+        Lost(
+            kind=KINDS.get(one["kind"], one["kind"]),
+            text=line(unmarked(one["text"]) if one["kind"] == "statement" else one["text"], LOST_LENGTH),
+            href=place.message(one["message"]) if one["message"] else "",
+            line=_around(one.get("line", ""), one["text"]),
+            by=SPEAKERS.get(one.get("by", ""), ""),
+        )
+        for one in found[start : start + LOST_SHOWN]
+    )
+
+
+def _around(text: str, detail: str) -> str:
+    """What is shown of the line a detail stands in: its surroundings."""
+    at = max(text.find(detail), 0)
+    start = max(at - LINE_LENGTH // 2, 0) if len(text) > LINE_LENGTH else 0
+    return ("… " if start else "") + line(unmarked(text[start:]), LINE_LENGTH)
+
+
+def unmarked(text: str) -> str:
+    """A line without Markdown's signs at its start and around bold words; what else stands in it stays."""
+    found = _START.match(text)
+    return _BOLD.sub(r"\1", text[found.end() :] if found else text)

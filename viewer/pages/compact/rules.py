@@ -1,0 +1,96 @@
+"""Rules of a workspace as a fold: which sections a compaction carries, from which file, and their exact text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from compaction import secrets
+from viewer.rendering import formats
+from viewer.rendering.texts import line, visible
+from viewer.runs.models import Run
+from viewer.runs.workspaces import Rules
+
+SHOWN = 300  # characters of a title, a file or a directory
+LEFT_OUT = "The workspace's rules were left out."
+ADVICE = "in Settings."  # how a reason ends that can be mended there
+
+
+@dataclass(frozen=True, slots=True)
+class ShownRules:
+    """Rules as they are carried, or the `reason` why none are, a sentence.
+
+    `titles` of the sections, with commas between, "" where they are not known; `source` is the file, its path beginning
+    at `workspace`, both "" where that is not known. `text` is every character that is carried, `size` how many.
+    """
+
+    titles: str = ""
+    source: str = ""
+    workspace: str = ""
+    size: str = ""
+    text: str = ""
+    reason: str | SafeString = ""
+
+
+def shown_rules(
+    text: str,
+    sections: Sequence[str] = (),
+    source: str = "",
+    workspace: str = "",
+    reason: str = "",
+    *,
+    masking: bool = False,
+) -> ShownRules:
+    """Rules on their way to a page: `text` as it stands in the handoff, `sections` as they stand in the file.
+
+    Credentials were taken out of the text when it was made; `masking` is for the directory and the reason, which
+    somebody else named.
+    """
+    if masking:
+        text, source, workspace, reason = map(secrets.mask, (text, source, workspace, reason))
+    return ShownRules(
+        titles=", ".join(_titles(text, sections)),
+        source=line(source, SHOWN),
+        workspace=line(workspace, SHOWN),
+        size=formats.counted(len(text), "character"),
+        text=visible(text),
+        reason="" if text else _nothing(visible(reason)),
+    )
+
+
+def _nothing(reason: str) -> str | SafeString:
+    """The reason as a sentence of its own, with a link to where it can be mended."""
+    said, mended, _ = reason.rpartition(ADVICE)
+    if not mended:
+        return f"No rules carried along. {reason}" if reason else ""
+    link = f"{reverse('pages:settings')}#rules"
+    return format_html('No rules carried along. {}in <a href="{}">Settings</a>.', said, link)
+
+
+def found_rules(rules: Rules, *, masking: bool = False) -> ShownRules:
+    """What was found just now."""
+    return shown_rules(rules.text, rules.sections, rules.source, rules.workspace, rules.reason, masking=masking)
+
+
+def rules_of_run(run: Run, *, masking: bool = False) -> ShownRules | None:
+    """What stands behind a run's summary, or why nothing does; None where the run knows nothing of rules."""
+    found = run.rules
+    if not found or run.strategy == "mask":
+        return None
+    if not run.carry:
+        return ShownRules(reason=LEFT_OUT)
+    return shown_rules(
+        found.get("text", ""), found.get("sections", ()), found.get("source", ""), found.get("workspace", ""),
+        found.get("reason", ""), masking=masking,
+    )  # fmt: skip
+
+
+def _titles(text: str, sections: Sequence[str]) -> list[str]:
+    """Of the sections that the text has room for: a cut one counts, one behind the cut does not."""
+    headings = [section.partition("\n")[0].strip() for section in sections]
+    carried = {each.strip() for each in text.split("\n")}
+    return [line(heading.strip("# \t"), SHOWN) for heading in headings if heading in carried]

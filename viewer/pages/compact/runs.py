@@ -1,0 +1,125 @@
+"""Runs: one run's page, and applying, discarding and cancelling it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST, require_safe
+
+from viewer.errors import CompactionConflict, StoreError
+from viewer.pages.addresses import Place
+from viewer.pages.http import is_fragment, on_page_of, page, refused, shows_refusals
+from viewer.pages.redaction import masks, session_for
+from viewer.rendering.texts import clean, line
+from viewer.runs import life
+from viewer.runs.models import Run
+from viewer.stores.hermes.opening import get_store, open_store
+from viewer.stores.hermes.sessions import get_session
+
+from .card import RunCard, mark_of, run_card, ticks
+
+
+@dataclass(frozen=True, slots=True)
+class RunPage:
+    """One run; `session` is its session's name."""
+
+    card: RunCard
+    session: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ticks:
+    """What of an open run changes by the second."""
+
+    id: int
+    ticks: str
+
+
+@require_safe
+@shows_refusals
+def run(request: HttpRequest, run_id: int) -> HttpResponse:
+    """A run's page; for htmx its card alone, or where it has nothing new to say, what passes by the second."""
+    if is_fragment(request) and (known := life.glance(run_id)) and request.GET.get("mark") == mark_of(known):
+        return _ticks(request, known)
+    found = life.get_run(run_id)
+    card = run_card(found, masking=masks(request))
+    if is_fragment(request):
+        return page(request, "runs/_news.html", replace(card, just_applied=_just_applied(request, found)))
+    return page(request, "runs/run.html", RunPage(card, _session_name(request, found)))
+
+
+def _ticks(request: HttpRequest, known: Run) -> HttpResponse:
+    """Tokens and seconds alone: they change in place, and no screen reader hears of it."""
+    told = ticks(known)
+    if not told:
+        return HttpResponse(status=204)
+    response = page(request, "runs/_ticks.html", Ticks(known.pk, told))
+    response["HX-Reswap"] = "none"  # of the card: the part is swapped out of band
+    return response
+
+
+def _just_applied(request: HttpRequest, run: Run) -> bool:
+    """Whether the card tells a session's page for the first time that the session was compacted."""
+    news = run.status == "applied" and request.GET.get("seen", "") not in ("", "applied")
+    return news and on_page_of(request, Place(run.store, run.session_id))
+
+
+def _session_name(request: HttpRequest, run: Run) -> str:
+    """The name of a run's session, its id while the store cannot be read."""
+    try:
+        with open_store(get_store(run.store)) as reader:
+            return line(session_for(request, get_session(reader, run.session_id)).name, 120)
+    except StoreError:
+        return line(run.session_id, 120)
+
+
+@require_POST
+@shows_refusals
+def apply(request: HttpRequest, run_id: int) -> HttpResponse:
+    """Have the candidate written, with the text as edited in the form."""
+    found = life.get_run(run_id)
+    text = request.POST.get("summary")
+    edited = None if text is None else text.replace("\r\n", "\n")
+    unchanged = edited is not None and edited.strip() == clean(found.summary).strip()
+    typed = None if unchanged else edited
+    try:
+        return _answer(request, life.apply(found, typed))
+    except CompactionConflict as refusal:
+        if is_fragment(request):
+            card = run_card(found, masking=masks(request))
+            return page(request, "runs/_conflict.html", replace(card, kept=clean(typed or "")))
+        return refused(request, refusal, clean(typed or ""))
+    except StoreError as refusal:
+        found.refresh_from_db()
+        if found.status == "ready":
+            return _refused_edit(request, found, refusal, typed)
+        return refused(request, refusal, clean(typed or ""))
+
+
+def _refused_edit(request: HttpRequest, run: Run, refusal: StoreError, typed: str | None) -> HttpResponse:
+    """The candidate again with the text as it was typed, and over it why it was not applied."""
+    card = run_card(run, masking=masks(request))
+    card = replace(card, refused=refusal.message, typed=None if typed is None else clean(typed))
+    if is_fragment(request):
+        return page(request, "runs/_news.html", card)
+    return page(request, "runs/run.html", RunPage(card, _session_name(request, run)), status=409)
+
+
+@require_POST
+@shows_refusals
+def discard(request: HttpRequest, run_id: int) -> HttpResponse:
+    return _answer(request, life.discard(life.get_run(run_id)))
+
+
+@require_POST
+@shows_refusals
+def cancel(request: HttpRequest, run_id: int) -> HttpResponse:
+    return _answer(request, life.cancel(life.get_run(run_id)))
+
+
+def _answer(request: HttpRequest, run: Run) -> HttpResponse:
+    if is_fragment(request):
+        return page(request, "runs/_news.html", run_card(run, masking=masks(request)))
+    return redirect("pages:run", run.pk)

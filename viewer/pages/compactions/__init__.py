@@ -1,0 +1,1 @@
+"""All runs of this site and all compactions found in the stores."""

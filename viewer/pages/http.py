@@ -1,0 +1,109 @@
+"""Answers to the browser: a page, or its fragment for htmx; a store's refusal as a page that says what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec
+from urllib.parse import urlsplit
+
+from django.http import HttpRequest, HttpResponse
+from django.template.loader import render_to_string
+from django.utils import timezone
+from django.utils.html import format_html
+from django_htmx.middleware import HtmxDetails
+
+from viewer.errors import StoreError
+from viewer.rendering import formats
+from viewer.runs.errors import AlreadyUndone
+
+from .addresses import Place
+from .session.loading import now_without_boundary
+
+P = ParamSpec("P")
+View = Callable[Concatenate[HttpRequest, P], HttpResponse]
+
+STATUS = {
+    "not_found": 404,
+    "store_unavailable": 503,
+    "own_database_unavailable": 503,
+}  # every other refusal is a conflict with what is stored: 409
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """What a page says about a refusal: its stable code and its sentence; `kept` is text somebody typed for it.
+    `back` is address and label of what it is about, `sentence` the message with its times in the reader's zone.
+    """
+
+    code: str
+    message: str
+    kept: str = ""
+    back: tuple[str, str] | None = None
+    sentence: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """A compaction that does not stand any more. `reading` is the address of History where its boundary stood."""
+
+    reading: str
+    sentence: str
+
+
+def page(request: HttpRequest, template: str, data: Any, *, status: int = 200) -> HttpResponse:
+    """Render `template` with `page=data`. Session text may hold what UTF-8 cannot say: it must not break the answer."""
+    text = render_to_string(template, {"page": data}, request)
+    response = HttpResponse(text.encode("utf-8", "replace"), status=status)
+    response["Vary"] = "HX-Request"
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+def is_fragment(request: HttpRequest) -> bool:
+    """Whether htmx asks for a part of a page, and not for a page to go back to."""
+    found: HtmxDetails = request.htmx  # type: ignore[attr-defined]  # set by django-htmx's middleware
+    return bool(found) and not found.history_restore_request and not found.boosted
+
+
+def on_page_of(request: HttpRequest, place: Place) -> bool:
+    """Whether htmx asks from a session's own page, where its History can be brought up to date."""
+    return urlsplit(request.headers.get("HX-Current-URL", "")).path == place.href
+
+
+def shows_refusals(view: View[P]) -> View[P]:
+    """The view, with a StoreError shown as a page (or a fragment) in the visitor's words."""
+
+    @wraps(view)
+    def shown(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+        try:
+            return view(request, *args, **kwargs)
+        except StoreError as refusal:
+            return refused(request, refusal)
+
+    return shown
+
+
+def refused(
+    request: HttpRequest, refusal: StoreError, kept: str = "", back: tuple[str, str] | None = None
+) -> HttpResponse:
+    """The page of a refusal. htmx swaps only answers of status 200, so a fragment says it there."""
+    said = Refusal(refusal.code, refusal.message, kept, back)
+    if isinstance(refusal, AlreadyUndone):
+        place = Place(refusal.store, refusal.session_id)
+        reading = now_without_boundary(place, refusal.cut_id)
+        said = replace(said, back=(reading, "Back to the session"), sentence=_undone(refusal))
+        if is_fragment(request) and on_page_of(request, place):
+            return page(request, "session/_undone.html", Undone(reading, said.sentence))
+    if is_fragment(request):
+        return page(request, "_refusal.html", said)
+    return page(request, "refusal.html", said, status=STATUS.get(refusal.code, 409))
+
+
+def _undone(refusal: AlreadyUndone) -> str:
+    """The sentence of a refusal with its time in the reader's zone."""
+    if refusal.at is None:
+        return refusal.message
+    today = timezone.localtime(refusal.at).date() == timezone.localdate()
+    return format_html("Already undone {} {}.", "at" if today else "on", formats.clock(refusal.at, hour=today))

@@ -1,0 +1,1 @@
+"""Messages of all stores that hold given words."""

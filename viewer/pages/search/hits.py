@@ -1,0 +1,137 @@
+"""Messages found by a search, as lists show them, and where the next page of several stores begins."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from heapq import merge
+from urllib.parse import quote, unquote
+
+from django.utils.safestring import SafeString
+
+from viewer.pages.addresses import Place
+from viewer.pages.session.messages import who
+from viewer.rendering import formats
+from viewer.rendering.texts import clean, line
+from viewer.stores.hermes.search import Found, Hit, Key, Stage
+from viewer.stores.passages import Piece
+
+
+@dataclass(frozen=True, slots=True)
+class ShownHit:
+    """One message found. `who` says it, or that a compaction wrote it; `passage` is text with what was found marked."""
+
+    href: str
+    id: int
+    who: str
+    summary: bool
+    away: bool
+    time: SafeString
+    passage: tuple[Piece, ...]
+    session: str
+    session_href: str
+    store: str
+    source: str
+
+
+def shown(hit: Hit, place: Place) -> ShownHit:
+    """The hit with addresses on the pages of `place`: its own session, or the one that goes on with it."""
+    name = line(hit.session.title, 120)
+    boundary = hit.kind == "summary" and hit.standalone
+    return ShownHit(
+        href=place.boundary(hit.id) if boundary else place.message(hit.id),
+        id=hit.id,
+        who="Summary by a compaction" if hit.kind == "summary" else who(hit.role),
+        summary=hit.kind == "summary",
+        away=hit.state != "live",
+        time=formats.moment(hit.time),
+        passage=tuple(Piece(clean(piece.text), piece.marked) for piece in hit.passage),
+        session=name or hit.session.id,
+        session_href=place.href,
+        store=place.store,
+        source=line(hit.session.source, 30),
+    )
+
+
+# -- several stores ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Positions:
+    """Where each store goes on: behind a key, from the start (absent), or not at all (None); and at which stage."""
+
+    keys: dict[str, Key | None] = field(default_factory=dict)
+    stages: dict[str, Stage] = field(default_factory=dict)
+
+    def done(self, store: str) -> bool:
+        return store in self.keys and self.keys[store] is None
+
+    def after(self, store: str) -> Key | None:
+        return self.keys.get(store)
+
+    def stage(self, store: str) -> Stage:
+        return self.stages.get(store, "none")
+
+    @property
+    def text(self) -> str:
+        """As an address says it; `positions` reads it."""
+        return ",".join(
+            f"{quote(name, safe='')}:{_written(key, self.stage(name))}" for name, key in sorted(self.keys.items())
+        )
+
+
+def positions(text: str) -> Positions:
+    """The positions in an address; what means nothing is left out."""
+    keys: dict[str, Key | None] = {}
+    stages: dict[str, Stage] = {}
+    for part in text.split(",") if text else ():
+        name, _, written = part.partition(":")
+        key, stage = _read(written)
+        if name and (key is not None or not written):
+            keys[unquote(name)] = key
+            stages[unquote(name)] = stage
+    return Positions(keys, stages)
+
+
+_STAGES: dict[str, Stage] = {"": "none", "w": "words", "i": "inside", "t": "through"}
+_LETTERS = {stage: letter for letter, stage in _STAGES.items()}
+
+
+def _written(key: Key | None, stage: Stage) -> str:
+    if key is None:
+        return ""
+    return "~".join([str(key[1]), repr(key[0]) if key[0] else "", _LETTERS[stage]]).rstrip("~")
+
+
+def _read(text: str) -> tuple[Key | None, Stage]:
+    row_id, rank, stage = (*text.split("~", 2), "", "")[:3]
+    try:
+        key = (float(rank or 0), int(row_id))
+    except ValueError:
+        return None, "none"
+    known = math.isfinite(key[0]) and abs(key[1]) < 2**63
+    return (key if known else None), _STAGES.get(stage, "none")
+
+
+def merged(
+    found: Sequence[tuple[str, Found]], limit: int, before: Positions
+) -> tuple[list[tuple[str, Hit]], Positions]:
+    """The first hits of all stores in one order, and where each store goes on behind them.
+
+    Within a store the order is its own; between stores the better rank goes first, or the later time.
+    """
+    ways = [[(_place(hit), name, hit) for hit in each.hits] for name, each in found]
+    taken = [(name, hit) for _, name, hit in merge(*ways, key=lambda item: item[0])][:limit]
+    keys = dict(before.keys)
+    for name, each in found:
+        mine = [hit for owner, hit in taken if owner == name]
+        if len(mine) == len(each.hits):
+            keys[name] = each.next
+        elif mine:
+            keys[name] = mine[-1].key
+    return taken, Positions(keys, before.stages | {name: each.stage for name, each in found})
+
+
+def _place(hit: Hit) -> tuple[float, float]:
+    return hit.key[0], -hit.time

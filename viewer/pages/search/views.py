@@ -1,0 +1,330 @@
+"""The search page: sessions whose name holds the words, then messages of all stores that do, newest or best first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime, time, timedelta
+from urllib.parse import urlencode
+
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.utils import timezone
+from django.utils.dateparse import parse_date
+from django.utils.safestring import SafeString
+from django.views.decorators.http import require_safe
+
+from viewer.addresses import name_in, segment
+from viewer.broken import Broken, lines_of
+from viewer.catalog import lines
+from viewer.catalog.lines import Listed, SessionFilter
+from viewer.catalog.models import Line
+from viewer.errors import NotFound, StoreError
+from viewer.pages import redaction
+from viewer.pages.addresses import Place
+from viewer.pages.filters import Group, Link
+from viewer.pages.http import is_fragment, page, shows_refusals
+from viewer.rendering import formats
+from viewer.rendering.texts import line
+from viewer.stores.hermes.candidates import GAPS
+from viewer.stores.hermes.opening import Store, all_stores, open_store
+from viewer.stores.hermes.search import Found, SearchFilter, search
+from viewer.stores.hermes.sessions import chain
+from viewer.stores.query import LONGEST, Query, parse
+
+from . import hits
+from .hits import Positions, ShownHit
+
+PAGE = 25
+SESSIONS = 5  # found by their names
+ROLES = {"": "anybody", "user": "user", "assistant": "assistant", "tool": "tool results"}
+ORDERS = {"": "newest", "best": "best match"}
+AGES = {7: "last 7 days", 30: "last 30 days", 365: "last year"}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the address asks for. `session` is an id as addresses hold it: a form would change others. `since` and
+    `until` are days, as ISO dates, both included; `scan` looks through the messages themselves.
+    """
+
+    q: str = ""
+    store: str = ""
+    session: str = ""
+    role: str = ""
+    source: str = ""
+    since: str = ""
+    until: str = ""
+    order: str = ""
+    scan: str = ""
+    after: str = ""
+
+    @property
+    def session_id(self) -> str:
+        return name_in(self.session)
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """What one store gave, or why it gave nothing."""
+
+    store: Store
+    found: Found | None
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NamedSession:
+    """A session found by its name."""
+
+    href: str
+    name: str
+    store: str
+    source: str
+    last_active: SafeString
+
+
+@dataclass(frozen=True, slots=True)
+class SearchPage:
+    """`more` is the address of the next hits, "" at the end; `limits` say where a page ended before it was full,
+    `notes` how it was searched, and `gaps`, behind the last hits, what no index holds. `scan` is the address of the
+    same search without the indexes, `indexed` with them, `cleared` without filters. `stores` are those that were
+    searched, `unsearched` those that could not be; `broken` are lines that cannot be shown; `tips` are what else to try
+    for what was typed.
+    """
+
+    asked: Asked
+    hidden: tuple[tuple[str, str], ...]
+    groups: tuple[Group, ...]
+    sessions: tuple[NamedSession, ...]
+    hits: tuple[ShownHit, ...]
+    broken: tuple[Broken, ...]
+    more: str
+    limits: tuple[str, ...]
+    notes: tuple[str, ...]
+    gaps: tuple[str, ...]
+    problems: tuple[str, ...]
+    scan: str
+    stores: tuple[str, ...]
+    unsearched: tuple[str, ...]
+    tips: tuple[str, ...]
+    cleared: str
+    indexed: str
+
+    @property
+    def narrowed(self) -> bool:
+        asked = self.asked
+        return any((asked.store, asked.session, asked.role, asked.source, asked.since, asked.until))
+
+
+@require_safe
+@shows_refusals
+def messages(request: HttpRequest) -> HttpResponse:
+    asked = asked_for(request.GET)
+    stores = all_stores()
+    if asked.store and asked.store not in {store.name for store in stores}:
+        raise NotFound(f"There is no store named {asked.store!r}.")
+    query, places = parse(asked.q), hits.positions(asked.after)
+    chosen = [store for store in stores if asked.store in ("", store.name)]
+    masked = redaction.masks(request)
+    searched, unsearched = lines_of(
+        (store for store in chosen if not places.done(store.name)),
+        lambda store: _searched(store, query, asked, places, masked),
+        lambda store: (store.name, store.name),
+    )
+    further = is_fragment(request) and bool(asked.after)
+    listed = Listed((), (), (), more=False) if further else _named(query, chosen, asked)
+    data = _page(asked, query, stores, listed, searched, places, masked)
+    data = replace(data, broken=(*unsearched, *data.broken))
+    return page(request, "search/_hits.html" if further else "search/search.html", data)
+
+
+# -- the query -------------------------------------------------------------------------------------------------------
+
+
+def asked_for(query: QueryDict) -> Asked:
+    """What the address asks for; values that mean nothing are left out."""
+    role, order = query.get("role", ""), query.get("order", "")
+    return Asked(
+        q=" ".join(query.get("q", "")[:LONGEST].replace("\x00", " ").split()),
+        store=query.get("store", ""),
+        session=_session(query.get("session", "")),
+        role=role if role in ROLES else "",
+        source=query.get("source", ""),
+        since=query.get("since", "") if day(query.get("since", "")) else "",
+        until=query.get("until", "") if day(query.get("until", "")) else "",
+        order=order if order in ORDERS else "",
+        scan="1" if query.get("scan") == "1" else "",
+        after=query.get("after", ""),
+    )
+
+
+def _session(text: str) -> str:
+    """The segment, "" where it names no session."""
+    try:
+        return text and segment(name_in(text))
+    except ValueError:
+        return ""
+
+
+def day(text: str, *, end: bool = False) -> float | None:
+    """When a day, given as an ISO date, begins or ends in this site's zone, in epoch seconds; None for no date."""
+    try:
+        found = parse_date(text)
+        if found is None:
+            return None
+        midnight = timezone.make_aware(datetime.combine(found, time.min))
+        return midnight.timestamp() + 86_400 * end
+    except (ValueError, OverflowError):
+        return None
+
+
+def address(asked: Asked, **changes: str) -> str:
+    """The page's address with some values changed; the place in the list is left out."""
+    pairs = _pairs(asked, **changes)
+    return f"?{urlencode(pairs, errors='replace')}" if pairs else "?"
+
+
+def _pairs(asked: Asked, **changes: str) -> list[tuple[str, str]]:
+    return [(name, value) for name, value in {**asdict(asked), "after": "", **changes}.items() if value]
+
+
+# -- what is found -----------------------------------------------------------------------------------------------------
+
+
+def _searched(store: Store, query: Query, asked: Asked, places: Positions, masked: bool) -> Searched:
+    """The next hits of one store. A store that cannot be read must not hide the others."""
+    if query.empty:
+        return Searched(store, None)
+    try:
+        with open_store(store, listed=True) as reader:
+            wanted = SearchFilter(
+                role=asked.role,
+                sessions=tuple(chain(reader, asked.session_id)) if asked.session else (),
+                source=asked.source,
+                since=day(asked.since),
+                until=day(asked.until, end=True),
+                order="best" if asked.order == "best" else "newest",
+                indexed=not asked.scan,
+            )
+            after, stage = places.after(store.name), places.stage(store.name)
+            return Searched(store, search(reader, query, wanted, PAGE, after, stage=stage, masking=masked))
+    except StoreError as problem:
+        return Searched(store, None, problem.message)
+
+
+def _named(query: Query, stores: Sequence[Store], asked: Asked) -> Listed:
+    """The sessions whose title, id or first words hold the words, and the sources there are."""
+    words = " ".join(term.typed for term in query.wanted)
+    if not words:
+        return Listed((), (), (), more=False)
+    return lines.page_of_lines(SessionFilter(q=words, source=asked.source), stores, SESSIONS)
+
+
+def _page(
+    asked: Asked,
+    query: Query,
+    stores: Sequence[Store],
+    listed: Listed,
+    searched: Sequence[Searched],
+    places: Positions,
+    masked: bool,
+) -> SearchPage:
+    found = [(each.store.name, each.found) for each in searched if each.found]
+    taken, behind = hits.merged(found, PAGE, places)
+    further = any(behind.keys.get(name) is not None or name not in behind.keys for name, _ in found)
+    narrow = asked.session or asked.role
+    named, unnamed = _named_sessions(listed, masked)
+    shown, unshown = lines_of(
+        taken, lambda each: hits.shown(each[1], Place(each[0], each[1].session.id)), lambda each: (each[1].id, each[0])
+    )
+    return SearchPage(
+        asked=asked,
+        hidden=tuple(pair for pair in _pairs(asked) if pair[0] not in ("q", "since", "until")),
+        groups=tuple(_groups(asked, stores, listed)),
+        sessions=() if narrow else named,
+        hits=shown,
+        broken=(*unshown, *(() if narrow else unnamed)),
+        more=address(asked, after=behind.text) if further else "",
+        limits=tuple(_limits(found, several=len(searched) > 1)),
+        notes=tuple(_notes(found, gaps=False)),
+        gaps=() if further else tuple(_notes(found, gaps=True)),
+        problems=tuple(each.problem for each in searched if each.problem),
+        scan=address(asked, scan="1"),
+        stores=tuple(each.store.name for each in searched if not each.problem),
+        unsearched=tuple(each.store.name for each in searched if each.problem),
+        tips=tuple(_tips(query)),
+        cleared=address(Asked(q=asked.q)),
+        indexed=address(asked, scan=""),
+    )
+
+
+def _limits(found: Sequence[tuple[str, Found]], *, several: bool) -> Iterator[str]:
+    for name, each in found:
+        if each.stopped:
+            of_store = f" of {name}" if several else ""
+            rows = f"{each.looked:,} messages{of_store}"
+            yield f"Only {rows}{'' if each.scanned else ' that an index names'} were looked at in this step."
+
+
+def _notes(found: Sequence[tuple[str, Found]], *, gaps: bool) -> Iterator[str]:
+    """What is to be said about the results, once for all stores of which it is true."""
+    said: dict[str, list[str]] = {}
+    for name, each in found:
+        for note in each.notes:
+            if (note in GAPS) == gaps:
+                said.setdefault(note.message, []).append(name)
+    for message, names in said.items():
+        yield f"{', '.join(names)}: {message}" if len(names) < len(found) else message
+
+
+def _tips(query: Query) -> Iterator[str]:
+    """What else to try where nothing matches; `search` tried beginnings and parts of words by itself."""
+    if any(term.quoted for term in query.wanted):
+        yield "the words without quotation marks"
+    if query.excluded:
+        yield f"without {' '.join(f'-{term.typed}' for term in query.excluded)}"
+    yield "fewer words" if len(query.wanted) > 1 else "another spelling, or a shorter part of it"
+
+
+def _named_sessions(listed: Listed, masked: bool) -> tuple[tuple[NamedSession, ...], tuple[Broken, ...]]:
+    stores = {shelf.state.pk: shelf.store.name for shelf in listed.shelves if shelf.state}
+
+    def make(found: Line) -> NamedSession | Broken:
+        store, name = stores[found.state_id], line(redaction.name(lines.name_of(found), masked), 120)
+        if found.problem:
+            return Broken(name, store, found.problem)
+        return NamedSession(
+            href=Place(store, found.session_id).href,
+            name=name,
+            store=store,
+            source=line(found.source, 30),
+            last_active=formats.ago(found.last_active),
+        )
+
+    return lines_of(listed.lines, make, lambda found: (found.session_id, stores[found.state_id]))
+
+
+# -- filters -----------------------------------------------------------------------------------------------------------
+
+
+def _groups(asked: Asked, stores: Sequence[Store], listed: Listed) -> Iterator[Group]:
+    sources = sorted({kind.source for kind in listed.kinds if kind.source} | ({asked.source} - {""}))
+    ages = {"": "any time", **{_days_ago(days): label for days, label in AGES.items()}}
+    for name, title, options in (
+        ("store", "Store", {"": "all", **{store.name: store.name for store in stores}}),
+        ("role", "Said by", ROLES),
+        ("source", "Source", {"": "all", **{source: source for source in sources}}),
+        ("since", "When", ages),
+        ("order", "Order", ORDERS),
+    ):
+        if len(options) > 2 or getattr(asked, name) or name == "order":
+            yield Group(title, tuple(_link(asked, name, value, label) for value, label in options.items()))
+
+
+def _days_ago(days: int) -> str:
+    return (timezone.localtime() - timedelta(days=days)).date().isoformat()
+
+
+def _link(asked: Asked, name: str, value: str, label: str) -> Link:
+    changes = {name: value, "until": ""} if name == "since" else {name: value}
+    return Link(line(label, 40), address(asked, **changes), getattr(asked, name) == value)

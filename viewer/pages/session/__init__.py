@@ -1,0 +1,1 @@
+"""One session: its History in windows, what the model sees, raw rows, timeline, find, export."""

@@ -1,0 +1,41 @@
+"""What is shown of one row once more, its code in colours: fetched when a fold is opened or a message comes in view."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.http import require_safe
+
+from viewer.pages.addresses import Place
+from viewer.pages.http import shows_refusals
+from viewer.pages.redaction import masked, masks
+from viewer.rendering import cache, calls, highlight
+from viewer.stores.hermes import reading
+from viewer.stores.hermes.codec import StoredMessage
+from viewer.stores.hermes.opening import get_store, open_store
+
+from .rows import row_of
+
+
+@require_safe
+@shows_refusals
+def colours(request: HttpRequest, store: str, session_id: str, row_id: int) -> HttpResponse:
+    with open_store(get_store(store)) as reader:
+        row = row_of(reader, session_id, row_id)
+    row = masked(row) if masks(request) else row
+    shown = _shown(replace(row, content=reading.live_content(row)), Place(store, session_id), request)
+    response = HttpResponse(shown.html.encode("utf-8", "replace"))
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+def _shown(row: StoredMessage, place: Place, request: HttpRequest) -> cache.Shown:
+    part, language = request.GET.get("part"), request.GET.get("language", "")
+    if part == "result":
+        return cache.answered(row, place, language if highlight.is_known(language) else "", colours=True)
+    if part == "call":
+        at, made = request.GET.get("at", ""), calls.made(row)
+        if at.isascii() and at.isdigit() and int(at[:4]) < len(made):
+            return cache.asked(made[int(at[:4])], place.whole(row.id, "calls"), None, colours=True)
+    return cache.said(row, place, colours=True)

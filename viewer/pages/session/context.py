@@ -1,0 +1,139 @@
+"""What the model sees: live rows under the system prompt, each handoff told apart from its row's live text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from django.http import HttpRequest, HttpResponse
+from django.utils.safestring import SafeString
+from django.views.decorators.http import require_safe
+
+import compaction
+from viewer.pages.addresses import Place
+from viewer.pages.boundary.views import Summary, summary_text
+from viewer.pages.http import is_fragment, page, shows_refusals
+from viewer.pages.redaction import masked, masks, text_for
+from viewer.rendering import blocks, formats
+from viewer.stores import counting
+from viewer.stores.hermes import reading
+from viewer.stores.hermes.codec import StoredMessage
+from viewer.stores.hermes.opening import get_store, open_store
+from viewer.stores.hermes.sessions import system_prompt
+from viewer.stores.transcript import Outline
+
+from .header import Header, header
+from .loading import opened
+from .messages import Message, Reading, Said, shown, who
+
+WINDOW = 80
+
+
+@dataclass(frozen=True, slots=True)
+class ShownHandoff:
+    """A compaction summary as it stands in the context, in the role of the row that carries it."""
+
+    template: ClassVar[str] = "session/_handoff_row.html"
+    id: int
+    who: str
+    merged: bool
+    tokens: SafeString
+    summary: Summary
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """The system prompt, which is kept beside the rows."""
+
+    block: blocks.Block
+    tokens: SafeString
+
+
+@dataclass(frozen=True, slots=True)
+class ContextPage:
+    """A stretch of the context from row `start` on. `next` and `previous` are addresses, "" at the ends."""
+
+    header: Header
+    prompt: Prompt | None
+    items: tuple[Message | ShownHandoff, ...]
+    next: str
+    left: int
+    previous: str
+    newest: str
+    kept_for_itself: int
+
+
+@require_safe
+@shows_refusals
+def context(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
+    with open_store(get_store(store)) as reader:
+        found = opened(reader, session_id, masking=masks(request))
+        ids, place = found.outline.live_ids, found.place
+        start = _start(request, found.outline)
+        stop = _stop(found.outline, start)
+        read = reading.read_rows(reader, ids[start:stop])
+        prompt = "" if start else text_for(request, system_prompt(reader, session_id))
+        top = header(found, "context")
+    rows = [masked(read[row_id]) if found.masking else read[row_id] for row_id in ids[start:stop] if row_id in read]
+    count = counting.counter_for(found.session.model)
+    told = Reading(place, count, newest=ids[-1] if ids else None)
+    data = ContextPage(
+        header=top,
+        prompt=_prompt(prompt, count, place) if prompt.strip() else None,
+        items=tuple(_parts(rows, told)),
+        next=place.view("context", start=stop) if stop < len(ids) else "",
+        left=len(ids) - stop,
+        previous=place.view("context", start=max(0, start - WINDOW) or "") if start else "",
+        newest=place.view("context", start=max(0, len(ids) - WINDOW)) if stop < len(ids) else "",
+        kept_for_itself=found.outline.records,
+    )
+    return page(request, "session/_context.html" if is_fragment(request) and start else "session/context.html", data)
+
+
+def _start(request: HttpRequest, outline: Outline) -> int:
+    """Where the query asks to begin; a result does not begin a stretch, its call does."""
+    text = request.GET.get("start", "")
+    start = min(int(text), len(outline.live)) if text.isascii() and text.isdigit() and len(text) < 10 else 0
+    while 0 < start < len(outline.live) and outline.answers(outline.live[start]):
+        start -= 1
+    return start
+
+
+def _stop(outline: Outline, start: int) -> int:
+    """The end of a stretch, grown so that results stay with their call."""
+    stop = min(start + WINDOW, len(outline.live))
+    while stop < len(outline.live) and outline.answers(outline.live[stop]):
+        stop += 1
+    return stop
+
+
+def _prompt(text: str, count: compaction.Counter, place: Place) -> Prompt:
+    return Prompt(blocks.plain(text, place.view("context/prompt")), formats.number(count(text), "tokens"))
+
+
+def _parts(rows: Sequence[StoredMessage], told: Reading) -> Iterator[Message | ShownHandoff]:
+    """Messages in order; a handoff in a row comes as a block of its own, on its side of the live text."""
+    run: list[Said] = []
+    for row in rows:
+        parts = compaction.split(row.content, flagged=row.flagged)
+        summaries = [part for part in parts if part.kind == "summary"]
+        own = Said(row.id, replace(row, content=reading.live_content(row)), "live")
+        speaks = bool(row.tool_calls) or any(part.kind != "summary" for part in parts)
+        if summaries:
+            first = parts[0].kind == "prior"
+            run += [own] if first else []
+            yield from shown(run, told)
+            yield _handoff(row, summaries, merged=speaks, told=told)
+            run = [own] if speaks and not first else []
+        else:
+            run.append(own)
+    yield from shown(run, told)
+
+
+def _handoff(row: StoredMessage, parts: Sequence[compaction.Part], *, merged: bool, told: Reading) -> ShownHandoff:
+    text = "\n\n".join(part.text for part in parts)
+    directive = "\n\n".join(part.directive for part in parts if part.directive)
+    return ShownHandoff(
+        row.id, who(row.role), merged, formats.number(told.count(text), "tokens"), summary_text(text, directive)
+    )

@@ -1,0 +1,54 @@
+"""Export: a page that asks what and how, and the file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.http import require_safe
+
+from viewer import exports
+from viewer.exports import CONTENT_TYPES, Format, View, download
+from viewer.pages.addresses import Place
+from viewer.pages.http import page, shows_refusals
+from viewer.pages.redaction import session_for
+from viewer.rendering.texts import line
+from viewer.stores.hermes.opening import get_store, open_store
+from viewer.stores.hermes.sessions import get_session
+
+FORMATS: tuple[tuple[Format, str, str], ...] = (
+    ("md", "Markdown", "to read and to edit"),
+    ("html", "HTML", "one page that needs nothing else, to read and to print"),
+    ("json", "JSON", "one document for programs"),
+    ("jsonl", "JSON lines", "one message a line, for programs"),
+)
+VIEWS: tuple[tuple[View, str, str], ...] = (
+    ("history", "History", "each message once, with its compactions"),
+    ("live", "What the model sees", "the context as it is now"),
+    ("raw", "Raw rows", "every row as it is stored"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ExportPage:
+    """What may be chosen, as (value, name, explained)."""
+
+    name: str
+    place: Place
+    formats: tuple[tuple[Format, str, str], ...]
+    views: tuple[tuple[View, str, str], ...]
+
+
+@require_safe
+@shows_refusals
+def export(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
+    wanted = request.GET.get("format", "")
+    if wanted not in CONTENT_TYPES:
+        with open_store(get_store(store)) as reader:
+            name = line(session_for(request, get_session(reader, session_id)).name, 120)
+        return page(request, "session/export.html", ExportPage(name, Place(store, session_id), FORMATS, VIEWS))
+    view = request.GET.get("view", "")
+    view = view if view in [value for value, _, _ in VIEWS] else "history"
+    made = exports.export(store, session_id, wanted, view, mask=request.GET.get("mask") != "0")
+    return cast(HttpResponse, download(made))  # pages' wrappers know of one kind of answer

@@ -1,0 +1,99 @@
+"""Find in one session and the parts before it: words through the index, and the text just as it was typed, one by one.
+
+Works as a page of its own, and as a list beside the session that is filled while somebody types.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.http import require_safe
+
+from viewer.pages import redaction
+from viewer.pages.addresses import Place
+from viewer.pages.http import is_fragment, page, shows_refusals
+from viewer.pages.search import hits
+from viewer.pages.search.hits import ShownHit
+from viewer.rendering import formats
+from viewer.rendering.texts import line
+from viewer.stores.hermes.opening import Reader, get_store, open_store
+from viewer.stores.hermes.search import Found, Key, SearchFilter, search
+from viewer.stores.hermes.sessions import chain, get_session
+from viewer.stores.query import LONGEST, parse
+
+MOST = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """What was found, in the order of the session. `more` is the address of what lies further back, "" for all seen."""
+
+    count: str
+    hits: tuple[ShownHit, ...]
+    note: str
+    more: str
+
+
+@dataclass(frozen=True, slots=True)
+class Find:
+    """The form, and what was found with it; `results` is None before anything is typed. `name` and `back`, an address,
+    are the session's.
+    """
+
+    href: str
+    q: str
+    name: str
+    back: str
+    results: Results | None
+
+
+@require_safe
+@shows_refusals
+def find(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
+    q = " ".join(request.GET.get("q", "")[:LONGEST].replace("\x00", " ").split())
+    place = Place(store, session_id)
+    with open_store(get_store(store)) as reader:
+        name = redaction.session_for(request, get_session(reader, session_id)).name
+        after = hits.positions(request.GET.get("after", "")).after(store)
+        results = _results(reader, place, q, after, redaction.masks(request)) if q else None
+    found = Find(place.view("find"), q, line(name, 120), place.href, results)
+    return page(request, "session/_found.html" if is_fragment(request) else "session/find.html", found)
+
+
+def _results(reader: Reader, place: Place, q: str, after: Key | None, masked: bool) -> Results:
+    """The newest by words, from the whole session, and those that hold the text itself, from the newest messages or
+    from those before `after`.
+    """
+    parts = tuple(chain(reader, place.session))
+    words = search(reader, parse(q), SearchFilter(sessions=parts), MOST, masking=masked)
+    wanted = SearchFilter(sessions=parts, indexed=False)
+    inside = search(reader, parse(q, whole=True), wanted, MOST, after, masking=masked)
+    known = {hit.id for hit in words.hits}
+    found = {hit.id: hit for hit in inside.hits if hit.id not in known}
+    found |= {hit.id: hit for hit in words.hits if after is None}
+    ordered = [found[row_id] for row_id in sorted(found)][-MOST:]
+    further = hits.Positions({place.store: inside.next}).text if inside.next else ""
+    return Results(
+        count=_count(len(ordered), words, inside),
+        hits=tuple(hits.shown(hit, place) for hit in ordered),
+        note=_note(words, inside) if after is None else "",
+        more=place.view("find", q=q, after=further) if further else "",
+    )
+
+
+def _count(number: int, words: Found, inside: Found) -> str:
+    if number >= MOST or words.next:
+        return f"The newest {number:,}"
+    return f"{number:,} found{' so far' if inside.next else ''}"
+
+
+def _note(words: Found, inside: Found) -> str:
+    if inside.stopped and words.scanned:
+        return f"Looked through the newest {formats.counted(inside.looked, 'message')}."
+    if inside.stopped:
+        return (
+            "Words were looked for in the whole session, parts of words in the newest "
+            f"{formats.counted(inside.looked, 'message')}."
+        )
+    return ""

@@ -1,0 +1,163 @@
+"""The top of a session's pages: its name, what it is, how much of it is in context, its views, its relations."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from viewer.errors import NotFound
+from viewer.pages.addresses import Place
+from viewer.pages.redaction import masked_session, name
+from viewer.rendering import formats
+from viewer.rendering.texts import line
+from viewer.runs.pickup import resume_command
+from viewer.stores.hermes.dialect import POSTGRES
+from viewer.stores.hermes.relations import Child, children
+from viewer.stores.hermes.sessions import Session, chain, get_session
+from viewer.stores.transcript import NONE, Outline
+
+from .loading import Opened
+
+ACTIVE_SECONDS = 300  # the owner's own dashboard calls a session active so long after its last message
+VIEWS = (("", "History"), ("context", "What the model sees"))
+KIN = 20  # sessions of each kind that are named
+
+
+@dataclass(frozen=True, slots=True)
+class Kin:
+    """Sessions that this one has to do with: what they are to it, and (name, address) of each; `more` are not named."""
+
+    label: str
+    sessions: tuple[tuple[str, str], ...]
+    more: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What every view of a session says first. `view` is "", "context" or "rows".
+
+    `branch_of` is the name of the session this one was branched from, "" for none; `resume` what to type to go on,
+    which is said where Hermes has the store (`resumable`).
+    """
+
+    name: str
+    store: str
+    id: str
+    facts: tuple[str | SafeString, ...]
+    active_now: bool
+    compactions: int
+    place: Place
+    view: str
+    ours: bool
+    branch_of: str
+    branch_href: str
+    resume: str
+    resumable: bool
+    kin: tuple[Kin, ...]
+
+    @property
+    def views(self) -> list[tuple[str, str, bool]]:
+        """(address, label, whether it is this one)"""
+        return [(self.place.view(view), label, view == self.view) for view, label in VIEWS]
+
+
+def header(found: Opened, view: str = "") -> Header:
+    """The header's data, with token counts as exact as they are known."""
+    session = found.session
+    branch_of, branch_href = _origin(found, session.branched_from)
+    return Header(
+        name=line(session.name, 200),
+        store=session.store,
+        id=session.id,
+        facts=tuple(fact for fact in _facts(found) if fact),
+        active_now=is_active(session),
+        compactions=len(found.outline.compactions),
+        place=found.place,
+        view=view,
+        ours=found.reader.store.ours,
+        branch_of=branch_of,
+        branch_href=branch_href,
+        resume=resume_command(session.id),
+        resumable=not found.reader.store.ours and found.reader.columns.dialect is not POSTGRES,
+        kin=tuple(_kin(found)),
+    )
+
+
+def _origin(found: Opened, session_id: str) -> tuple[str, str]:
+    """Name and address of a session this one came from; the address is "" where it is gone."""
+    if not session_id:
+        return "", ""
+    try:
+        origin = get_session(found.reader, session_id)
+    except NotFound:
+        return session_id, ""
+    origin = masked_session(origin) if found.masking else origin
+    return line(origin.name, 120), Place(found.reader.store.name, origin.id).href
+
+
+def is_active(session: Session) -> bool:
+    """Open, and something was said within the last five minutes."""
+    return session.ended_at is None and 0 <= time.time() - session.last_active < ACTIVE_SECONDS
+
+
+def times(count: int) -> str:
+    """ "once", "twice", "3 times"; "" for never."""
+    return {0: "", 1: "once", 2: "twice"}.get(count, f"{count} times")
+
+
+def _facts(found: Opened) -> list[str | SafeString]:
+    session, outline = found.session, found.outline
+    compactions = len(outline.compactions)
+    return [
+        line(session.source, 40),
+        line(name(session.model, found.masking), 60),
+        in_context(outline),
+        formats.of_window(outline.context.tokens, found.window, about=outline.context.about),
+        f"compacted {times(compactions)}" if compactions else "never compacted",
+        f"{session.parts} parts" if session.parts > 1 else "",
+        format_html("last active {}", formats.ago(session.last_active)),
+        f"ended ({line(session.end_reason, 40) or 'closed'})" if session.ended_at is not None else "",
+        "archived" if session.archived else "",
+    ]
+
+
+def in_context(outline: Outline) -> str:
+    """ "239 of 1,246 messages and the summary in context": the summary is none of them, though it counts as a message
+    of the context wherever that is counted. Records that the agent keeps for itself count nowhere.
+    """
+    beside = sum(outline.places[number] == NONE for number in outline.live)
+    said, messages = len(outline.live) - beside, outline.messages - outline.records
+    summary = " and the summary" if beside == 1 else f" and {beside} summaries" if beside else ""
+    if said == messages and not beside:
+        return f"{formats.counted(messages, 'message')}, all in context" if messages else "no messages"
+    return f"{said:,} of {formats.counted(messages, 'message')}{summary} in context"
+
+
+# -- relations ---------------------------------------------------------------------------------------------------------
+
+
+def _kin(found: Opened) -> Iterator[Kin]:
+    """Where the session came from, and what came of it."""
+    session, store = found.session, found.reader.store.name
+    parts = chain(found.reader, session.id) if session.parts > 1 else [session.id]
+    if session.parent and session.parent != session.branched_from and len(parts) == 1:
+        origin = _origin(found, session.parent)
+        yield Kin("Sub-agent session of" if session.delegated_from == session.parent else "Follows", (origin,))
+    if len(parts) > 1:
+        numbered = [(f"part {at}", Place(store, part).view("rows")) for at, part in enumerate(parts, 1)]
+        yield Kin("Raw rows of its parts", tuple(numbered[:KIN]), max(0, len(numbered) - KIN))
+    born = [child for child in children(found.reader, parts) if child.id not in parts]
+    for kind, label in (("branch", "Branches"), ("delegate", "Sub-agent sessions"), ("", "Followed by")):
+        yield from _listed(label, [child for child in born if child.kind == kind], store, found.masking)
+
+
+def _listed(label: str, born: list[Child], store: str, masking: bool) -> Iterator[Kin]:
+    if born:
+        named = tuple(
+            (line(name(child.title, masking), 60) or child.id, Place(store, child.id).href) for child in born[:KIN]
+        )
+        yield Kin(label, named, len(born) - len(named))

@@ -1,0 +1,83 @@
+"""What was said in a session since its page was opened: looked for while somebody reads its end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.http import require_safe
+from django_htmx.http import HttpResponseClientRedirect
+
+from viewer.catalog import histories
+from viewer.pages.addresses import Place
+from viewer.pages.boundary.audits import Card, audited, card
+from viewer.pages.http import page, shows_refusals
+from viewer.pages.redaction import masks
+from viewer.stores.hermes.opening import get_store, open_store
+from viewer.stores.hermes.sessions import tip
+from viewer.stores.transcript import Outline
+
+from .contents import Item, new_items
+from .header import Header, header
+from .loading import opened
+from .window import WINDOW, Stretch, read_stretch, whole_groups
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What a page shows: so many messages, the last of them (from the place `start` on) to be shown anew, and what
+    tells whether they are still what they were.
+    """
+
+    seen: int
+    start: int
+    state: str
+
+    def holds(self, outline: Outline) -> bool:
+        """Whether everything the page shows still stands."""
+        return outline.messages >= self.seen >= self.start and outline.digest(self.seen) == self.state
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """What came: messages, lines of the table of contents, the numbers of the header, what the last compaction's audit
+    says now.
+    """
+
+    header: Header
+    stretch: Stretch
+    items: tuple[Item, ...]
+    aftermath: Card | None
+
+
+@require_safe
+@shows_refusals
+def live(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
+    look, found_store = _look(request), get_store(store)
+    unwritten = histories.unwritten(found_store, session_id)
+    if unwritten is not None and unwritten.messages == look.seen and look.holds(unwritten):
+        return HttpResponse(status=204)
+    with open_store(found_store) as reader:
+        newest = tip(reader, session_id)
+        if newest != session_id:
+            return HttpResponseClientRedirect(Place(store, newest).href)
+        found = opened(reader, session_id, masking=masks(request))
+        if not look.holds(found.outline) or (not look.seen and found.outline.messages):
+            return page(request, "session/_changed.html", found.place)
+        if found.outline.messages == look.seen:
+            return HttpResponse(status=204)
+        found = audited(found)
+        window = whole_groups(found.outline, look.start, min(found.outline.messages, look.seen + WINDOW))
+        stretch = read_stretch(found, window, None, masking=found.masking)
+        listed = new_items(found, look.seen, masking=found.masking)
+        data = News(header(found), stretch, listed, card(found))
+    response = page(request, "session/_news.html", data)
+    if found.audits:
+        response["HX-Trigger"] = "audited"  # for the label of a boundary's tab, if that is on the page
+    return response
+
+
+def _look(request: HttpRequest) -> Look:
+    numbers = [request.GET.get(name, "") for name in ("seen", "start")]
+    seen, start = (int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0 for text in numbers)
+    return Look(seen, start, request.GET.get("state", ""))

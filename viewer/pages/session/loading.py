@@ -1,0 +1,62 @@
+"""A session as its pages open it: its row, its History, its address."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from viewer.catalog import histories
+from viewer.errors import StoreError
+from viewer.pages.addresses import Place
+from viewer.pages.redaction import masked_session
+from viewer.runs.models import Audit
+from viewer.stores import counting
+from viewer.stores.hermes.opening import Reader, get_store, open_store
+from viewer.stores.hermes.sessions import Session, get_session
+from viewer.stores.transcript import Outline
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A session that is read just now; with `masking`, without what looks like a secret in what people call it.
+
+    `audits` are those of its compactions, newest first, where a page asked for them (`audits.audited`).
+    """
+
+    reader: Reader
+    session: Session
+    outline: Outline
+    place: Place
+    masking: bool = False
+    audits: tuple[Audit, ...] = ()
+
+    @property
+    def window(self) -> int:
+        """Tokens that its model can take."""
+        return counting.context_window(self.session.model)
+
+
+def opened(reader: Reader, session_id: str, *, masking: bool = False) -> Opened:
+    """The session; a short one with its tokens counted. Raises NotFound, StoreUnavailable."""
+    session = get_session(reader, session_id)
+    outline = histories.outline(reader, session)
+    if outline.context.about:
+        outline = histories.count_few(reader, session, outline.live_ids)
+    shown = masked_session(session) if masking else session
+    return Opened(reader, shown, outline, Place(reader.store.name, session.id), masking)
+
+
+def without_boundary(outline: Outline, place: Place, cut_id: int | None) -> str:
+    """Where a reader goes on whose boundary was undone: the message before which it stood, or the session where that
+    message is not shown any more.
+    """
+    found = None if cut_id is None else outline.message_of(cut_id)
+    return place.view() if found is None else place.message(found)
+
+
+def now_without_boundary(place: Place, cut_id: int | None) -> str:
+    """The same of a session that is not read just now; the session where it cannot be."""
+    try:
+        with open_store(get_store(place.store)) as reader:
+            return without_boundary(histories.outline(reader, get_session(reader, place.session)), place, cut_id)
+    except StoreError:
+        return place.view()

@@ -1,0 +1,220 @@
+"""Messages as a page shows them: who, when, how long, the blocks of what was said, the calls with their results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal, NamedTuple
+
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+import compaction
+from compaction import messages as engine
+from compaction import protocol
+from viewer.pages.addresses import Place
+from viewer.rendering import cache, calls, formats, tools
+from viewer.rendering.texts import line
+from viewer.stores.counting import row_tokens
+from viewer.stores.hermes.codec import BOOKKEEPING_ROLES, StoredMessage, message_of
+from viewer.stores.hermes.reading import HistoryMessage
+
+NAMES = {"user": "User", "assistant": "Assistant", "system": "System", "developer": "System", "tool": "Tool"}
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A stored message on its way to a page. `id` is the message's, `row.content` its live part only."""
+
+    id: int
+    row: StoredMessage
+    state: Literal["live", "under", "out"]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message with its calls. `kind` is a CSS class; `folded` is set for what no person reads first.
+
+    `colours` is the address of `html` with its code in colours, "" where there is nothing to colour; `copy` of its
+    text. `calls_left` says how many more calls the row makes, `calls_href` where they are.
+    """
+
+    template: ClassVar[str] = "session/_message.html"
+    id: int
+    href: str
+    kind: str
+    who: str
+    away: bool
+    time: SafeString
+    tokens: SafeString
+    html: SafeString
+    colours: str
+    copy: str
+    calls: tuple[calls.Call, ...]
+    calls_left: str
+    calls_href: str
+    notes: tuple[str, ...]
+    marked: bool
+    folded: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What turning stored messages into shown ones needs: addresses, counter, the marked and the last message.
+
+    `tokens` knows the tokens of rows that were counted before; without it they are counted here.
+    """
+
+    place: Place
+    count: compaction.Counter
+    marked: int | None = None
+    newest: int | None = None
+    tokens: Callable[[int], int | None] | None = None
+
+
+def of_history(item: HistoryMessage) -> Said:
+    """A message of History: its fullest text, the state of its newest row."""
+    notes = (
+        ["The model now sees a shortened form of this."] if item.entry.shortened and item.entry.state == "live" else []
+    )
+    said = replace(item.row, content=item.content, flagged=False)  # what is flagged is the handoff merged into it
+    return Said(item.entry.id, said, item.entry.state, tuple(notes))
+
+
+def shown(said: Sequence[Said], reading: Reading) -> list[Message]:
+    """The messages in order; a result stands in the fold of its call, or alone when its call is not among them."""
+    called = [[] if item.row.role in engine.RESULT_ROLES else calls.made(item.row) for item in said]
+    pairs = calls.pair([item.row for item in said], called)
+    answered = set(pairs.values())
+    found = _Found(said, called, pairs, reading)
+    return [_message(found, at) for at in range(len(said)) if at not in answered]
+
+
+class _Found(NamedTuple):
+    """Messages with the calls each makes, and which message answers which call."""
+
+    said: Sequence[Said]
+    called: Sequence[Sequence[engine.Call]]
+    pairs: dict[tuple[int, int], int]
+    reading: Reading
+
+
+def _message(found: _Found, at: int) -> Message:
+    item, place = found.said[at], found.reading.place
+    is_result = item.row.role in engine.RESULT_ROLES
+    body = _NOTHING if is_result else cache.said(item.row, place)
+    left = calls.left_out(item.row)
+    return Message(
+        id=item.id,
+        href=place.message(item.id),
+        kind=item.row.role if item.row.role in ("user", "assistant", "tool") else "other",
+        who=who(item.row.role),
+        away=item.state != "live",
+        time=formats.moment(item.row.timestamp),
+        tokens=_tokens(item.row, found.reading),
+        html=body.html,
+        colours=place.colours(item.row.id, "said") if body.waits else "",
+        copy=place.raw(item.row.id, "said"),
+        calls=(_lone_result(item, found.reading),) if is_result else tuple(_calls(found, at)),
+        calls_left=formats.counted(left, "more call") if left else "",
+        calls_href=place.whole(item.row.id, "calls") if left else "",
+        notes=() if is_result else (*item.notes, *_notes(item.row)),
+        marked=item.id == found.reading.marked,
+        folded=item.row.role not in ("user", "assistant", "tool"),
+    )
+
+
+_NOTHING = cache.Shown(SafeString(), waits=False)
+
+
+def _tokens(row: StoredMessage, reading: Reading) -> SafeString:
+    """ "" for a row that is not counted yet."""
+    tokens = row_tokens(row, reading.count) if reading.tokens is None else reading.tokens(row.id)
+    return SafeString() if tokens is None else formats.number(tokens, "tokens")
+
+
+def _size(row: StoredMessage, reading: Reading) -> SafeString:
+    """Tokens of a result; while they are not counted, the characters of its text."""
+    tokens = _tokens(row, reading)
+    if tokens:
+        return format_html("{} tok", tokens)
+    return format_html("{} characters", formats.number(len(engine.text(row.content)), "characters"))
+
+
+def who(role: str) -> str:
+    """A role as a person reads it; one this site does not know is named as it is."""
+    if role in BOOKKEEPING_ROLES:
+        return "The agent's own record"
+    return NAMES.get(role) or f"Role “{line(role, 40)}”"
+
+
+def _notes(row: StoredMessage) -> tuple[str, ...]:
+    notes = []
+    kind = str(row.extra.get("display_kind") or "")
+    # What is shown is the row's own words: its flag, and what kind of row it is, may be those of a summary beside them.
+    said = message_of(replace(row, flagged=False)) | {"display_kind": "" if row.flagged else kind}
+    if row.role == "user" and protocol.restated(engine.text(row.content)) is not None:
+        notes.append("A request from above, repeated by the agent behind its summary.")
+    elif row.role == "user" and not engine.is_typed(said):
+        notes.append(f"Written by the agent, not typed by a person{f' ({line(kind, 40)})' if kind else ''}.")
+    if row.extra.get("observed"):
+        notes.append("Seen in a group chat, not addressed to the agent.")
+    if row.finish_reason in ("length", "max_tokens"):
+        notes.append("The model was cut off at its length limit.")
+    return tuple(notes)
+
+
+# -- calls -----------------------------------------------------------------------------------------------------------
+
+
+def _calls(found: _Found, at: int) -> Iterable[calls.Call]:
+    item, place = found.said[at], found.reading.place
+    for position, call in enumerate(found.called[at]):
+        answer = found.pairs.get((at, position))
+        result = None if answer is None else _result(found, at, call, answer)
+        is_open = result is not None and result.marked
+        ended = result.outcome if result is not None else None
+        asked = cache.asked(call, place.whole(item.row.id, "calls"), ended, colours=is_open)
+        yield calls.Call(
+            name=line(call.name, 80),
+            title=asked.title or tools.Title("tool", ""),
+            html=asked.html,
+            colours=place.colours(item.row.id, "call", at=position) if asked.waits else "",
+            result=result,
+            waiting=result is None and item.id == found.reading.newest,
+        )
+
+
+def _result(found: _Found, at: int, call: engine.Call, answer: int) -> calls.Result:
+    item = found.said[answer]
+    language = tools.language(call.name, call.arguments)
+    seconds = calls.duration(found.said[at].row, item.row)
+    sub_agent = tools.is_sub_agent(call.name)
+    return _answer(item, found.reading, language, seconds, sub_agent=sub_agent)
+
+
+def _lone_result(item: Said, reading: Reading) -> calls.Call:
+    """A result whose call is not among the messages: its tool's name, where the row has it."""
+    result = _answer(item, reading, "", "", sub_agent=tools.is_sub_agent(item.row.tool_name))
+    name = line(item.row.tool_name, 80)
+    return calls.Call(name, tools.Title(name or "tool", "", known=False), SafeString(), "", result, waiting=False)
+
+
+def _answer(item: Said, reading: Reading, language: str, seconds: str, *, sub_agent: bool) -> calls.Result:
+    row, place = item.row, reading.place
+    marked = item.id == reading.marked
+    body = cache.answered(row, place, language, colours=marked)
+    return calls.Result(
+        id=item.id,
+        href=place.message(item.id),
+        size=_size(row, reading),
+        html=body.html,
+        colours=place.colours(row.id, "result", language=language) if body.waits else "",
+        copy=place.raw(row.id, "said"),
+        outcome=body.outcome,
+        seconds=seconds,
+        notes=item.notes,
+        marked=marked,
+        sessions=tuple((name, Place(place.store, name).href) for name in body.sessions) if sub_agent else (),
+    )

@@ -1,0 +1,253 @@
+"""Raw rows: every column as stored, and one row's text uncut."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.utils.safestring import SafeString
+from django.views.decorators.http import require_safe
+
+from compaction import messages as engine
+from viewer.errors import NotFound
+from viewer.pages.addresses import Place
+from viewer.pages.http import is_fragment, page, shows_refusals
+from viewer.pages.redaction import masked, masks, session_for, text_for
+from viewer.rendering import blocks, formats
+from viewer.rendering.texts import as_text, clean, json_value, line, pretty
+from viewer.stores.hermes import reading
+from viewer.stores.hermes.codec import StoredMessage
+from viewer.stores.hermes.opening import Reader, get_store, open_store
+from viewer.stores.hermes.sessions import chain, get_session, system_prompt
+
+from .header import Header, header
+from .loading import opened
+
+WINDOW = 50
+SLICE = 200_000  # characters of a text shown uncut at once
+# May hold memory that the agent injected on the way to the provider (`docs/hermes.md` section 1): never rendered.
+NOT_SHOWN = frozenset({"api_content"})
+STATES = {"live": "in context", "under": "summarised away", "out": "replaced or undone"}
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of a row: short values in the line, long ones folded."""
+
+    name: str
+    value: str
+    block: blocks.Block | None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    id: int
+    role: str
+    state: str
+    handoff: bool
+    time: SafeString
+    size: str
+    columns: tuple[Column, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RowsPage:
+    """The newest rows, or those below `before`. `earlier` is the address of the rows before them."""
+
+    header: Header
+    rows: tuple[Row, ...]
+    earlier: str
+
+
+@require_safe
+@shows_refusals
+def rows(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
+    text = request.GET.get("before", "")
+    before = int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
+    with open_store(get_store(store)) as reader:
+        found = opened(reader, session_id, masking=masks(request))
+        stored = reading.raw_rows(reader, session_id, before=before, limit=WINDOW + 1)
+        top = header(found, "rows")
+    kept = [masked(row) if found.masking else row for row in stored[-WINDOW:]]
+    data = RowsPage(
+        header=top,
+        rows=tuple(_row(row, top.place) for row in kept),
+        earlier=top.place.view("rows", before=kept[0].id) if len(stored) > WINDOW else "",
+    )
+    return page(request, "session/_rows.html" if is_fragment(request) and before else "session/rows.html", data)
+
+
+def _row(row: StoredMessage, place: Place) -> Row:
+    text = as_text(row.content) if row.content is not None else ""
+    return Row(
+        id=row.id,
+        role=line(row.role, 40),
+        state=STATES[row.state],
+        handoff=row.flagged,
+        time=formats.moment(row.timestamp),
+        size=formats.counted(len(text), "character") + _called(row),
+        columns=tuple(_columns(row, place)),
+    )
+
+
+def _called(row: StoredMessage) -> str:
+    return f", {formats.counted(len(row.tool_calls), 'call')}" if row.tool_calls else ""
+
+
+def _columns(row: StoredMessage, place: Place) -> Iterator[Column]:
+    yield _column("content", row.content, place.whole(row.id, "content"))
+    if row.tool_calls:
+        yield _column("tool_calls", row.tool_calls, place.whole(row.id, "calls"))
+    for name in ("tool_call_id", "tool_name", "finish_reason"):
+        if getattr(row, name):
+            yield _column(name, getattr(row, name), "")
+    yield Column("timestamp", repr(row.timestamp), None)
+    for name, value in row.extra.items():
+        if name in NOT_SHOWN:
+            size = formats.counted(len(as_text(value)), "character")
+            yield Column(name, f"{size}, not shown: may hold memory meant for the model's provider alone", None)
+        else:
+            yield _column(name, value, place.whole(row.id, "reasoning") if name.startswith("reasoning") else "")
+
+
+def _column(name: str, value: Any, whole: str) -> Column:
+    if value is None:
+        return Column(line(name, 60), "NULL", None)
+    if isinstance(value, bytes) and len(value) <= 64:
+        return Column(line(name, 60), value.hex(), None)
+    laid_out = json_value(value) if isinstance(value, str) else value if isinstance(value, (list, dict)) else None
+    text = as_text(value)
+    if laid_out is not None:
+        return Column(line(name, 60), "", blocks.json_code(laid_out, whole, len(text)))
+    if len(text) <= 100 and "\n" not in text:
+        return Column(line(name, 60), clean(text), None)
+    return Column(line(name, 60), "", blocks.plain(text, whole))
+
+
+# -- one text, uncut -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class WholePage:
+    """A stretch of one text. `next` is the address of the stretch after it."""
+
+    name: str
+    title: str
+    back: str
+    text: str
+    size: str
+    next: str
+    left: str
+
+
+@require_safe
+@shows_refusals
+def whole(request: HttpRequest, store: str, session_id: str, row_id: int) -> HttpResponse:
+    """One part of a row uncut: a page, the mere text to copy (`as=text`), or one of its images (`image=`)."""
+    part = request.GET.get("part", "content")
+    place = Place(store, session_id)
+    with open_store(get_store(store)) as reader:
+        session = session_for(request, get_session(reader, session_id))
+        row = row_of(reader, session_id, row_id)
+    row = masked(row) if masks(request) else row
+    if "image" in request.GET:
+        return _image(row, request.GET["image"])
+    text = _part(row, part)
+    if request.GET.get("as") == "text":
+        return _copied(text)
+    return _whole(
+        request, session.name, f"Message {row_id}, {part}", place.message(row_id), f"{place.whole(row_id, part)}&", text
+    )
+
+
+def _part(row: StoredMessage, part: str) -> str:
+    """What "calls", "reasoning", "said" (what a person reads) or "content" (as stored) of a row is as text."""
+    if part == "calls":
+        return _calls(row.tool_calls)
+    if part == "reasoning":
+        return row.reasoning
+    content = reading.live_content(row) if part == "said" else row.content
+    return engine.text(content) if part == "said" and not isinstance(content, dict) else _content(content)
+
+
+def _calls(made: list[dict[str, Any]]) -> str:
+    """Calls as JSON: laid out, or of more than anybody reads each in one line."""
+    return pretty(made) if len(made) <= 1_000 else "[\n" + ",\n".join(map(engine.as_json, made)) + "\n]"
+
+
+def _copied(text: str) -> HttpResponse:
+    response = HttpResponse(text.encode("utf-8", "replace"), content_type="text/plain; charset=utf-8")
+    response["X-Content-Type-Options"] = "nosniff"
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+def _image(row: StoredMessage, at: str) -> HttpResponse:
+    """An image of the row by its place among the parts, "2" or within a result "2.0". It is nothing but an image."""
+    part: Any = {"content": row.content}
+    for number in at[:20].split("."):
+        listed = engine.blocks(part.get("content")) if isinstance(part, dict) else []
+        part = listed[int(number)] if number.isascii() and number.isdigit() and int(number) < len(listed) else None
+    url = blocks.data_url(part) if engine.is_image(part) else ""
+    if not url:
+        raise NotFound("This message has no such image.")
+    head, _, data = url.partition(",")
+    kind = head.removeprefix("data:").removesuffix(";base64")
+    response = HttpResponse(_decoded(data), content_type=kind)
+    response["X-Content-Type-Options"] = "nosniff"
+    response["Content-Security-Policy"] = "default-src 'none'; sandbox"
+    response["Cache-Control"] = "private, max-age=600"
+    return response
+
+
+def _decoded(data: str) -> bytes:
+    """What base64 says; nothing for what is none."""
+    try:
+        return b64decode(data)
+    except ValueError:
+        return b""
+
+
+@require_safe
+@shows_refusals
+def prompt(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
+    """The session's system prompt, uncut."""
+    place = Place(store, session_id)
+    with open_store(get_store(store)) as reader:
+        name = session_for(request, get_session(reader, session_id)).name
+        text = text_for(request, system_prompt(reader, session_id))
+    return _whole(request, name, "System prompt", place.view("context"), f"{place.view('context/prompt')}?", text)
+
+
+def _whole(request: HttpRequest, name: str, title: str, back: str, address: str, text: str) -> HttpResponse:
+    asked = request.GET.get("from", "")
+    start = int(asked) if asked.isascii() and asked.isdigit() and len(asked) < 12 else 0
+    stop = start + SLICE
+    data = WholePage(
+        name=line(name, 120),
+        title=title,
+        back=back,
+        text=clean(text[start:stop]),
+        size=formats.counted(len(text), "character"),
+        next=f"{address}from={stop}" if stop < len(text) else "",
+        left=formats.counted(max(0, len(text) - stop), "character"),
+    )
+    return page(request, "session/_whole.html" if is_fragment(request) else "session/whole.html", data)
+
+
+def row_of(reader: Reader, session_id: str, row_id: int) -> StoredMessage:
+    """A row of this session or of the parts that it continues. Raises NotFound."""
+    found = reading.read_rows(reader, [row_id]).get(row_id)
+    if found is None or found.session_id not in chain(reader, session_id):
+        raise NotFound(f"This session has no message {row_id}.")
+    return found
+
+
+def _content(content: Any) -> str:
+    """A content as text; JSON laid out, as the cut form of it was."""
+    text = as_text(content) if content is not None else ""
+    value = json_value(text, limit=2_000_000)
+    return text if value is None else pretty(value)

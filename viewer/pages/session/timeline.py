@@ -1,0 +1,180 @@
+"""The context timeline: tokens in context over the session's messages, as SVG drawn here, with the same in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate, filterfalse
+
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.http import require_safe
+
+from viewer.catalog import histories
+from viewer.pages.http import is_fragment, page, shows_refusals
+from viewer.pages.redaction import masks
+from viewer.rendering import formats
+from viewer.stores.hermes import agent_config
+from viewer.stores.hermes.opening import get_store, open_store
+from viewer.stores.transcript import NONE, Outline
+
+from .header import Header, header
+from .loading import opened
+
+WIDTH, HEIGHT, TOP = 680.0, 64.0, 12.0  # of the drawing
+ASIDE = 52.0  # more to the right, for the last number: seven letters
+LETTER, LINE = 6.5, 11.0  # about the width of a letter of a label, and its height
+NOT_COUNTED = " Not every message is counted yet: the numbers are estimates."
+COUNTING_SECONDS = 0.15  # that the drawing, which a page asks for when it is there, waits for tokens nobody counted
+POINTS = 360  # at most, so that a long session is a small drawing
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A number on the drawing. `anchor` is SVG's text-anchor."""
+
+    x: str
+    y: str
+    text: str
+    anchor: str
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """`line` and `area` are path data; `cuts` the places of compactions; `limit` the height of the tokens at
+    which the agent compacts by itself, "" where that is not known.
+    """
+
+    line: str
+    area: str
+    labels: tuple[Label, ...]
+    cuts: tuple[str, ...]
+    limit: str
+    limit_label: Label | None
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class TimelinePage:
+    header: Header
+    timeline: Timeline
+
+
+@require_safe
+@shows_refusals
+def timeline(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
+    with open_store(get_store(store)) as reader:
+        found = opened(reader, session_id, masking=masks(request))
+        if NONE in found.outline.tokens:
+            histories.count_some(reader, found.session, COUNTING_SECONDS)
+            found = opened(reader, session_id, masking=masks(request))
+        limit = agent_config.threshold(reader.store, found.session.model, found.window)
+        data = drawn(rises(found.outline), limit, about=NONE in found.outline.tokens)
+        if is_fragment(request):
+            return page(request, "session/_timeline.html", data)
+        top = header(found)
+    return page(request, "session/timeline.html", TimelinePage(top, data))
+
+
+def rises(outline: Outline) -> list[list[int]]:
+    """For each stretch between compactions, the tokens in context after each message; first the block as a whole."""
+    series: list[list[int]] = []
+    block: Sequence[int] = ()
+    for cut in outline.cuts:
+        series.append(_rise(outline, block, cut.before))
+        block = cut.block
+    series.append(_rise(outline, block, outline.live))
+    return [stretch for stretch in series if stretch]
+
+
+def _rise(outline: Outline, block: Sequence[int], numbers: Sequence[int]) -> list[int]:
+    said = list(filterfalse(set(block).__contains__, numbers))
+    stretch = list(accumulate(outline.estimates(said), initial=sum(outline.estimates(block))))
+    return stretch if block else stretch[1:]
+
+
+def drawn(series: list[list[int]], limit: int | None, *, about: bool = False) -> Timeline:
+    """The drawing of a series, scaled to its highest point, with a line at `limit` tokens."""
+    steps = max(1, sum(len(stretch) - 1 for stretch in series))  # a drop is upright: both its ends share a place
+    top = max((*(max(stretch) for stretch in series), limit or 0), default=0) or 1
+    points: list[tuple[float, float]] = []
+    labels: list[Label] = []
+    cuts: list[str] = []
+    at = 0
+    for number, stretch in enumerate(series):
+        every = max(1, len(stretch) * len(series) // POINTS)
+        for index in sorted({*range(0, len(stretch), every), len(stretch) - 1}):
+            points.append(((at + index) / steps * WIDTH, HEIGHT - 2 - stretch[index] / top * (HEIGHT - TOP - 2)))
+        at += len(stretch) - 1
+        cuts += [f"{points[-1][0]:.1f}"] if number < len(series) - 1 else []
+        labels.append(_label(points[-1], stretch[-1], about, last=number == len(series) - 1))
+    at_limit = HEIGHT - 2 - limit / top * (HEIGHT - TOP - 2) if limit and series else None
+    noted = None if at_limit is None or limit is None else _limit_label(at_limit, limit)
+    path = " ".join(f"{x:.1f} {y:.1f}" for x, y in points)
+    return Timeline(
+        line=f"M{path}",
+        area=f"M0 {HEIGHT:.0f} L{path} L{points[-1][0] if points else 0:.1f} {HEIGHT:.0f}Z",
+        labels=apart(labels, beside=[noted] if noted else []),
+        cuts=tuple(cuts),
+        limit="" if at_limit is None else f"{at_limit:.1f}",
+        limit_label=noted,
+        words=in_words(series, limit) + (NOT_COUNTED if about else ""),
+    )
+
+
+def _limit_label(y: float, limit: int) -> Label:
+    """What the line at the limit is: over it, or under it where there is no room."""
+    text = f"the agent compacts by itself at {formats.thin(limit)}"
+    return Label("4", f"{y - 4 if y > LINE + 2 else y + LINE:.1f}", text, "start")
+
+
+def _label(point: tuple[float, float], tokens: int, about: bool, *, last: bool) -> Label:
+    """The number at a peak: right of its drop, or left of it where that would run into the last number."""
+    x, y = point
+    text = f"~{formats.thin(tokens)}" if about else formats.thin(tokens)
+    if last:
+        return Label(f"{x + 4:.1f}", f"{min(y + 4, HEIGHT - 4):.1f}", text, "start")
+    left = x > WIDTH - 60
+    return Label(f"{x - 4 if left else x + 4:.1f}", f"{max(10.0, y - 3):.1f}", text, "end" if left else "start")
+
+
+def apart(labels: Sequence[Label], beside: Sequence[Label] = ()) -> tuple[Label, ...]:
+    """The labels, the newest first of all and then the highest, those moved or left out that would run into others or
+    into those that stand `beside` them.
+    """
+    kept: list[Label] = []
+    for label in sorted(labels, key=lambda each: (each is not labels[-1], float(each.y))):
+        x, other = float(label.x), "end" if label.anchor == "start" else "start"
+        turned = replace(label, anchor=other, x=f"{x - 8 if other == 'end' else x + 8:.1f}")
+        tried = [label, turned, *(replace(each, y=f"{float(each.y) + LINE:.1f}") for each in (label, turned))]
+        free = [each for each in tried if _fits(each) and not any(_meet(each, other) for other in (*kept, *beside))]
+        kept += free[:1]
+    return tuple(sorted(kept, key=lambda each: float(each.x)))
+
+
+def _span(label: Label) -> tuple[float, float]:
+    width = LETTER * len(label.text)
+    x = float(label.x)
+    return (x, x + width) if label.anchor == "start" else (x - width, x)
+
+
+def _fits(label: Label) -> bool:
+    start, stop = _span(label)
+    return start >= 0 and stop <= WIDTH + ASIDE and float(label.y) < HEIGHT
+
+
+def _meet(a: Label, b: Label) -> bool:
+    (start, stop), (first, last) = _span(a), _span(b)
+    return abs(float(a.y) - float(b.y)) < LINE and start < last + 2 and first < stop + 2
+
+
+def in_words(series: list[list[int]], limit: int | None = None) -> str:
+    """The drawing as a sentence: peaks, drops, now, and where the agent compacts by itself."""
+    if not series:
+        return "Nothing is in context."
+    parts = [
+        f"{formats.thin(before[-1])} before compaction {number}, {formats.thin(after[0])} after it"
+        for number, (before, after) in enumerate(zip(series, series[1:], strict=False), 1)
+    ]
+    itself = f" The agent compacts by itself at {formats.thin(limit)}." if limit else ""
+    now = f"{formats.thin(series[-1][-1])} now"
+    return f"Tokens in context over the session: {', '.join([*parts, now])}.{itself}"

@@ -1,0 +1,120 @@
+"""The session page: History in windows, each message once, with the boundaries of its compactions between them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_safe
+
+from viewer.errors import NotFound
+from viewer.pages.addresses import Place
+from viewer.pages.boundary.audits import Card, audited, card
+from viewer.pages.compact import views as compact
+from viewer.pages.http import is_fragment, page, shows_refusals
+from viewer.pages.redaction import masks
+from viewer.runs import life
+from viewer.runs.errors import AlreadyUndone
+from viewer.stores.hermes.opening import get_store, open_store
+from viewer.stores.hermes.sessions import tip
+from viewer.stores.transcript import Outline, Window
+
+from .contents import Contents, contents
+from .header import Header, header
+from .loading import Opened, opened, without_boundary
+from .window import WINDOW, Stretch, read_stretch, whole_groups
+
+
+@dataclass(frozen=True, slots=True)
+class SessionPage:
+    """The whole page. `newest` is the address of the newest message, "" where History is short; `aftermath` tells of
+    the turn after the last compaction.
+    """
+
+    header: Header
+    contents: Contents
+    stretch: Stretch
+    panel: compact.Panel | None
+    aftermath: Card | None
+    newest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which window the query asks for: row ids, at most one of them."""
+
+    around: int | None = None
+    before: int | None = None
+    after: int | None = None
+
+
+@require_safe
+@shows_refusals
+def session(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
+    wanted, masking = _wanted(request), masks(request)
+    with open_store(get_store(store)) as reader:
+        newest = tip(reader, session_id)
+        if newest != session_id:
+            return redirect(_elsewhere(Place(store, newest), wanted))
+        found = audited(opened(reader, session_id, masking=masking))
+        if moved := _moved(found, wanted.around):
+            return redirect(moved)
+        window = _window(found.outline, wanted)
+        stretch = read_stretch(found, window, wanted.around, masking=masking)
+        if is_fragment(request) and (wanted.before or wanted.after):
+            side = "session/_earlier.html" if wanted.before else "session/_later.html"
+            return page(request, side, stretch)
+        top = header(found)
+        listed = contents(found, window, masking=masking)
+        panel = compact.panel(reader, found.session, in_context=len(found.outline.live), masking=masking)
+    data = SessionPage(top, listed, stretch, panel, card(found), _newest(found.outline, window, found.place))
+    return page(request, "session/session.html", data)
+
+
+def _wanted(request: HttpRequest) -> Wanted:
+    asked = {name: _number(request.GET.get(name, "")) for name in ("around", "before", "after")}
+    return Wanted(**asked)
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
+
+
+def _elsewhere(place: Place, wanted: Wanted) -> str:
+    return place.view() if wanted.around is None else place.message(wanted.around)
+
+
+def _newest(outline: Outline, window: Window, place: Place) -> str:
+    """The address of the newest message where the page does not show all; within the page if it stands there."""
+    if not outline.messages or not (window.earlier or window.later):
+        return ""
+    newest = outline.entry(outline.messages - 1).id
+    return place.message(newest) if window.later else f"#m{newest}"
+
+
+# -- windows ---------------------------------------------------------------------------------------------------------
+
+
+def _moved(opened: Opened, around: int | None) -> str:
+    """The address of the message a row belongs to, as any of its rows leads to it; "" where the row is what the message
+    is called by, or a handoff that stands. Raises NotFound.
+    """
+    outline, place = opened.outline, opened.place
+    if around is None or outline.cut_at(around) is not None:
+        return ""
+    found = outline.message_of(around)
+    if found is not None:
+        return "" if found == around else place.message(found)
+    undone = life.not_there(place.store, place.session, around)
+    if isinstance(undone, AlreadyUndone):
+        return without_boundary(outline, place, undone.cut_id)
+    raise NotFound(f"Message {around} is not shown in this session's History: it was taken back, or never part of it.")
+
+
+def _window(outline: Outline, wanted: Wanted) -> Window:
+    around, before = wanted.around, wanted.before
+    cut = None if around is None else outline.cut_at(around)
+    if cut is not None:
+        around = outline.entry(cut.place).id if cut.place < outline.messages else None
+    return whole_groups(outline, *outline.range(around=around, before=before, after=wanted.after, limit=WINDOW))

@@ -1,0 +1,118 @@
+"""A stretch of History as the session page shows it: a window, or what was said since the page was opened."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from compaction import messages as engine
+from viewer.pages.boundary.views import ShownBoundary, shown_boundary
+from viewer.pages.redaction import masked_item
+from viewer.rendering import formats
+from viewer.stores import counting
+from viewer.stores.hermes import reading
+from viewer.stores.hermes.codec import StoredMessage
+from viewer.stores.hermes.reading import Handoff, HistoryMessage
+from viewer.stores.transcript import Outline, Window
+
+from .loading import Opened
+from .messages import Message, Reading, of_history, shown
+
+WINDOW = 60
+GROUP_LIMIT = 60  # messages by which a window may grow so that a call and its results are not torn apart
+
+
+@dataclass(frozen=True, slots=True)
+class More:
+    """A neighbouring window: how many messages there are on that side, and its address."""
+
+    count: str
+    href: str
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """The end of the newest window, where what is said from now on appears: `href` asks for it. `items` is the newest
+    message while it waits for results; it is shown anew with them.
+    """
+
+    href: str
+    items: tuple[Message | ShownBoundary, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A window of History: messages and boundaries in order, and what lies on either side of it. `live` is the end of
+    the newest one.
+    """
+
+    items: tuple[Message | ShownBoundary, ...]
+    earlier: More | None
+    later: More | None
+    live: Live | None
+
+
+def whole_groups(outline: Outline, start: int, stop: int) -> Window:
+    """The window of these places, grown so that no tool result stands at either edge without its call."""
+    lowest, highest = max(0, start - GROUP_LIMIT), min(outline.messages, stop + GROUP_LIMIT)
+    while start < stop and start > lowest and outline.is_result(start):
+        start -= 1
+    while start < stop < highest and outline.is_result(stop):
+        stop += 1
+    return outline.stretch(start, stop)
+
+
+def read_stretch(found: Opened, window: Window, marked: int | None, *, masking: bool) -> Stretch:
+    """The rows of a window as messages and boundaries."""
+    place, outline = found.place, found.outline
+    items = reading.history_messages(found.reader, window.items)
+    if masking:
+        items = [masked_item(item) for item in items]
+    newest = outline.entry(outline.messages - 1).id if outline.messages else None
+    told = Reading(place, counting.counter_for(found.session.model), marked, newest)
+    settled = len(items) if window.later else _settled(items)
+    return Stretch(
+        items=tuple(_shown(items[:settled], told, found)),
+        earlier=_more(window.earlier, "earlier message", place.view(before=window.first)),
+        later=_more(window.later, "later message", place.view(after=window.last)),
+        live=None if window.later else _live(found, items[settled:], told),
+    )
+
+
+def _settled(items: Sequence[HistoryMessage | Handoff]) -> int:
+    """How many of the newest items stay as they are: all but a last message that calls tools, while results lack."""
+    at = len(items) - 1
+    while at >= 0 and not isinstance(item := items[at], Handoff) and item.row.role in engine.RESULT_ROLES:
+        at -= 1
+    last = items[at] if at >= 0 else None
+    waits = isinstance(last, HistoryMessage) and _calls(last.row) > len(items) - 1 - at
+    return at if waits else len(items)
+
+
+def _calls(row: StoredMessage) -> int:
+    return len(engine.calls({"role": row.role, "tool_calls": row.tool_calls, "content": row.content}))
+
+
+def _live(found: Opened, waiting: Sequence[HistoryMessage | Handoff], told: Reading) -> Live:
+    seen = found.outline.messages
+    state = found.outline.digest(seen)
+    href = found.place.view("live", seen=seen, start=seen - len(waiting), state=state)
+    return Live(href, tuple(_shown(waiting, told, found)))
+
+
+def _more(count: int, noun: str, href: str) -> More | None:
+    return More(formats.counted(count, noun), href) if count else None
+
+
+def _shown(items: Sequence[HistoryMessage | Handoff], told: Reading, found: Opened) -> list[Message | ShownBoundary]:
+    """Messages between boundaries; a call finds its result on the other side of none: cuts never tear them apart."""
+    result: list[Message | ShownBoundary] = []
+    run: list[HistoryMessage] = []
+    for item in items:
+        if isinstance(item, Handoff):
+            result += shown([of_history(message) for message in run], told)
+            result.append(shown_boundary(item, found, told.marked))
+            run = []
+        else:
+            run.append(item)
+    return result + shown([of_history(message) for message in run], told)

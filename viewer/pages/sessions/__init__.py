@@ -1,0 +1,1 @@
+"""The list of sessions: narrowing it, renaming, the archive."""

@@ -1,0 +1,114 @@
+"""Putting many sessions into the archive, or taking them out: the owner's own flag; nothing is deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.http import require_POST
+
+from viewer.addresses import name_in, segment
+from viewer.catalog import keeping, lines
+from viewer.errors import StoreError
+from viewer.pages.http import is_fragment, page, shows_refusals
+from viewer.pages.redaction import masks
+from viewer.rendering import formats
+from viewer.rendering.texts import line
+from viewer.stores.hermes import editing
+from viewer.stores.hermes.opening import get_store
+
+from .lines import named
+
+MOST = 500  # sessions at once
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Sessions that stay as they were, and the reason they share."""
+
+    reason: str
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ArchivePage:
+    """What was done: `keys` are the sessions that changed, `marks` their lines on the page, `undo` the opposite value.
+    `back` is the address of the list.
+    """
+
+    archived: bool
+    done: str
+    keys: tuple[str, ...]
+    marks: tuple[str, ...]
+    refused: tuple[Refused, ...]
+    undo: str
+    back: str
+
+
+@require_POST
+@shows_refusals
+def archive(request: HttpRequest) -> HttpResponse:
+    keys = list(dict.fromkeys(request.POST.getlist("session")))
+    archived = request.POST.get("archived") != "no"
+    if len(keys) > MOST:
+        raise StoreError(f"At most {MOST} sessions can be archived at once; {len(keys):,} were chosen.")
+    data = _archived(keys, archived, _address(request.POST.get("back", "")), masking=masks(request))
+    if "unlisted" in request.POST:  # asked for from the receipt: their lines have left the page already
+        data = replace(data, marks=())
+    return page(request, "sessions/_archived.html" if is_fragment(request) else "sessions/archived.html", data)
+
+
+def _address(back: str) -> str:
+    """The list, narrowed as it was; never a place elsewhere."""
+    return f"/{back}" if back.startswith("?") else "/"
+
+
+def _archived(keys: Sequence[str], archived: bool, back: str, *, masking: bool) -> ArchivePage:
+    chosen: dict[str, list[str]] = {}
+    for key in keys:
+        store, _, session_id = key.partition("/")
+        with suppress(ValueError):  # else it is no key of ours, and names nothing
+            store, session_id = name_in(store), name_in(session_id)
+        chosen.setdefault(store, []).append(session_id)
+    done: list[str] = []
+    marks: list[str] = []
+    refused: list[Refused] = []
+    for store, ids in chosen.items():
+        changed, reasons, shown = _of_store(store, ids, archived, masking=masking)
+        done += [f"{segment(store)}/{segment(session_id)}" for session_id in changed]
+        marks += shown
+        refused += reasons
+    return ArchivePage(
+        archived=archived,
+        done=formats.counted(len(done), "session"),
+        keys=tuple(done),
+        marks=tuple(marks),
+        refused=tuple(refused),
+        undo="no" if archived else "yes",
+        back=back,
+    )
+
+
+def _of_store(
+    name: str, ids: Sequence[str], archived: bool, *, masking: bool
+) -> tuple[list[str], list[Refused], list[str]]:
+    """The sessions of one store that were changed, those that were not, and the lines of the changed."""
+    try:
+        store = get_store(name)
+        known = {each.session_id: each for each in lines.of_sessions(store, ids)}
+    except StoreError as problem:
+        return [], [Refused(problem.message, tuple(line(each, 80) for each in ids))], []
+    names = named(list(known.values()), masking=masking)
+    changed: list[str] = []
+    reasons: dict[str, list[str]] = {}
+    for session_id in ids:
+        try:
+            editing.set_archived(store, session_id, archived)
+            changed.append(session_id)
+        except StoreError as problem:
+            reasons.setdefault(problem.message, []).append(names.get(session_id) or line(session_id, 80))
+    keeping.bring(store, ids)
+    marks = [f"l{known[session_id].pk}" for session_id in changed if session_id in known]
+    return changed, [Refused(reason, tuple(each)) for reason, each in reasons.items()], marks

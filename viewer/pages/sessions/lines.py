@@ -1,0 +1,110 @@
+"""Lines of the catalog as pages show them: one session each, in one list over all stores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from django.utils.safestring import SafeString
+
+from viewer.addresses import segment
+from viewer.broken import Broken, lines_of
+from viewer.catalog import lines
+from viewer.catalog.lines import Listed, name_of
+from viewer.catalog.models import Line
+from viewer.pages.addresses import Place
+from viewer.pages.filters import Link
+from viewer.pages.redaction import name as masked
+from viewer.rendering import formats
+from viewer.rendering.texts import line as one_line
+
+UNCOUNTED = "not counted yet"
+
+
+@dataclass(frozen=True, slots=True)
+class SessionLine:
+    """One session in the list. `key` names it in a form; `mark` is the id of its line on the page, `share` the part of
+    its window that is filled, 0 to 100; `goes_on` the session that it seems to continue, though nothing says so.
+    """
+
+    key: str
+    mark: str
+    href: str
+    name: str
+    store: str
+    source: str
+    model: str
+    parts: int
+    tokens: SafeString | str
+    share: str
+    context: str
+    compacted: str
+    last_active: SafeString
+    active_now: bool
+    ended: bool
+    archived: bool
+    near: bool
+    goes_on: Link | None
+
+
+def shown_lines(listed: Listed, *, masking: bool) -> tuple[tuple[SessionLine, ...], tuple[Broken, ...]]:
+    """The lines of a page, in order, and those that cannot be shown; with `masking`, without what looks like a secret
+    in their names.
+    """
+    stores = {shelf.state.pk: shelf.store.name for shelf in listed.shelves if shelf.state}
+    near = {kind.pk for kind in listed.kinds if kind.near}
+    seem = lines.guessed(listed.lines)
+
+    def make(each: Line) -> SessionLine | Broken:
+        if each.problem:
+            return Broken(one_line(masked(each.title, masking), 80), stores[each.state_id], each.problem)
+        return _shown(each, stores[each.state_id], each.kind_id in near, seem, masking)
+
+    return lines_of(listed.lines, make, lambda each: (each.session_id, stores[each.state_id]))
+
+
+def _shown(each: Line, store: str, near: bool, seem: Mapping[int, Line], masking: bool) -> SessionLine:
+    before = seem.get(each.pk)
+    return SessionLine(
+        key=f"{segment(store)}/{segment(each.session_id)}",
+        mark=f"l{each.pk}",
+        href=Place(store, each.session_id).href,
+        name=one_line(masked(name_of(each), masking), 120),
+        store=store,
+        source=one_line(masked(each.source, masking), 30),
+        model=one_line(masked(each.model, masking), 40),
+        parts=each.parts,
+        tokens=UNCOUNTED if each.tokens is None else formats.of_window(each.tokens, each.window, about=each.due),
+        share=f"{100 * min(1.0, (each.tokens or 0) / each.window):.1f}" if each.window else "0.0",
+        context=in_context(each.in_context, each.messages),
+        compacted=f"compacted {times(each.compactions)}" if each.compactions else "",
+        last_active=formats.ago(each.last_active),
+        active_now=lines.is_active(each),
+        ended=each.ended_at is not None,
+        archived=each.archived,
+        near=near,
+        goes_on=None if before is None else _link(store, before, masking),
+    )
+
+
+def _link(store: str, each: Line, masking: bool) -> Link:
+    return Link(one_line(masked(name_of(each), masking), 80), Place(store, each.session_id).href)
+
+
+def in_context(live: int, messages: int | None) -> str:
+    """ "239 of 1,246 messages in context"; without the second number while it is not counted."""
+    if messages is None:
+        return f"{formats.counted(live, 'message')} in context"
+    if live == messages:
+        return f"{formats.counted(messages, 'message')}, all in context" if messages else "no messages"
+    return f"{live:,} of {formats.counted(messages, 'message')} in context"
+
+
+def times(count: int) -> str:
+    """ "once", "twice", "3 times"; "" for never."""
+    return {0: "", 1: "once", 2: "twice"}.get(count, f"{count} times")
+
+
+def named(found: Sequence[Line], *, masking: bool) -> dict[str, str]:
+    """The names of sessions, by id."""
+    return {each.session_id: one_line(masked(name_of(each), masking), 80) for each in found}

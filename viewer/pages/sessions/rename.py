@@ -1,0 +1,86 @@
+"""Renaming a session in place, on the list and at the top of its own pages."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_http_methods
+
+from viewer.catalog import keeping
+from viewer.errors import StoreError
+from viewer.pages.addresses import Place
+from viewer.pages.http import is_fragment, page, refused, shows_refusals
+from viewer.pages.redaction import session_for
+from viewer.rendering.texts import line
+from viewer.stores.hermes import editing, titles
+from viewer.stores.hermes.opening import get_store, open_store
+from viewer.stores.hermes.sessions import Session, get_session
+
+_MARK = re.compile(r"l\d{1,19}")
+
+
+@dataclass(frozen=True, slots=True)
+class RenamePage:
+    """The form, and after it the name. `mark` is the id of the line of the list where it stands, "" at the top of a
+    session's own pages; `problem` why the title was not taken; `typed` what is in the field.
+    """
+
+    place: Place
+    href: str
+    name: str
+    typed: str
+    limit: int
+    mark: str
+    problem: str = ""
+    renamed: bool = False
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@shows_refusals
+def rename(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
+    place = Place(store, session_id)
+    asked = (request.POST if request.method == "POST" else request.GET).get("for", "")
+    mark = asked if _MARK.fullmatch(asked) else ""
+    found = _session(place)
+    if request.method != "POST":
+        given = request.GET.get("as") == "it was"
+        template = "sessions/_renamed.html" if given else "sessions/_renaming.html"
+        return _answer(request, template, _data(request, place, found, mark, found.title))
+    typed = request.POST.get("title", "")
+    try:
+        editing.rename(get_store(store), session_id, typed)
+    except StoreError as problem:
+        if not is_fragment(request):
+            return refused(request, problem, typed)
+        return _answer(request, "sessions/_renaming.html", _data(request, place, found, mark, typed, problem.message))
+    keeping.bring(get_store(store), [session_id])
+    if not is_fragment(request):
+        return redirect(place.href)
+    return _answer(request, "sessions/_renamed.html", _data(request, place, _session(place), mark, "", renamed=True))
+
+
+def _session(place: Place) -> Session:
+    with open_store(get_store(place.store)) as reader:
+        return get_session(reader, place.session)
+
+
+def _data(
+    request: HttpRequest,
+    place: Place,
+    found: Session,
+    mark: str,
+    typed: str,
+    problem: str = "",
+    *,
+    renamed: bool = False,
+) -> RenamePage:
+    """The field holds the title as it is, masked or not: it is what is edited."""
+    name = line(session_for(request, found).name, 200)
+    return RenamePage(place, place.view("rename"), name, line(typed, 400), titles.LONGEST, mark, problem, renamed)
+
+
+def _answer(request: HttpRequest, template: str, data: RenamePage) -> HttpResponse:
+    return page(request, template if is_fragment(request) else "sessions/rename.html", data)

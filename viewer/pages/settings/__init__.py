@@ -1,0 +1,1 @@
+"""Models that write summaries, and whose rules a compaction carries."""

@@ -1,0 +1,292 @@
+"""The settings page: which models write summaries, where they are reached, and whether they answer; whose rules a
+compaction carries.
+
+A key goes one way, from the form into our own database: no page, address, log line or error page repeats it.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from dataclasses import dataclass, field, replace
+from urllib.parse import urlencode, urlsplit
+
+from django.conf import settings as site
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.debug import SafeExceptionReporterFilter
+from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
+from django.views.decorators.http import require_POST, require_safe
+
+from viewer.pages.http import is_fragment, page, shows_refusals
+from viewer.rendering.texts import clean
+from viewer.runs.rule_settings import save_rules
+from viewer.runs.summarizers import connections, keys, limits
+from viewer.runs.summarizers.connections import KINDS, Connection, Kind
+from viewer.runs.summarizers.trying import Tried, try_out
+from viewer.runs.workspaces import kept_rules
+from viewer.server_url import is_server_url
+from viewer.stores.hermes.opening import get_store
+
+from . import rules
+from .rules import RuleForms, StoreForm
+
+MODEL_LIMIT, ADDRESS_LIMIT, KEY_LIMIT = 200, 500, 1_000  # characters, as wide as the columns
+MOST_WINDOW = 100_000_000  # tokens
+ADDED = {"openai": ("/chat/completions",), "anthropic": ("/v1/messages", "/v1")}  # paths that the interface adds itself
+NEWS = {  # how it is shown, and what is said
+    "saved": ("ok", "Saved."),
+    "keyless": (
+        "warn",
+        "Saved. The key stored before was given for another server and was removed: type the key for this one, "
+        "if it asks for one.",
+    ),
+    "removed": ("ok", "Removed."),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """A value that cannot be typed because the environment names the model, and the variable it comes from."""
+
+    name: str
+    value: str
+    origin: str
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What came of trying a connection; `saved` when it is the one that runs use."""
+
+    tried: Tried
+    saved: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One kind of interface: what is set, or what was typed and cannot be kept (`errors` by field).
+
+    `fixed` is what the environment sets; `stored` that something typed is kept, `key` that a key is (the key itself
+    stands nowhere here), `key_from` the variable it is taken from, `key_problem` why it cannot be used, `retype` that
+    one was typed and not saved. `window_now` is the context window in use.
+    """
+
+    kind: Kind
+    href: str
+    model: str = ""
+    address: str = ""
+    window: str = ""
+    window_now: str = ""
+    key_from: str = ""
+    key_problem: str = ""
+    fixed: tuple[Fixed, ...] = ()
+    stored: bool = False
+    key: bool = False
+    retype: bool = False
+    host: str = ""
+    unsafe: bool = False
+    tone: str = ""
+    news: str = ""
+    errors: dict[str, str] = field(default_factory=dict)
+    trial: Trial | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsPage:
+    """`unknown_window` is taken for a model that nobody knows; `data` is where the keys and runs are kept."""
+
+    sections: tuple[Section, ...]
+    rules: RuleForms
+    unknown_window: str
+    data: str
+
+
+class _HidesKeys(SafeExceptionReporterFilter):
+    """Keeps what is sensitive out of error pages with DEBUG on as well."""
+
+    def is_active(self, request: HttpRequest | None) -> bool:
+        return True
+
+
+@require_safe
+def settings(request: HttpRequest) -> HttpResponse:
+    said = {kind: NEWS.get(request.GET.get(kind, ""), ("", "")) for kind in KINDS}
+    shown = (replace(_section(kind), tone=tone, news=news) for kind, (tone, news) in said.items())
+    return _page(request, *shown, saved=request.GET.get("rules", ""))
+
+
+@sensitive_post_parameters("key")
+@require_POST
+def change(request: HttpRequest, kind: str) -> HttpResponse:
+    """What the form of one kind asks by its buttons: save, test or remove."""
+    request.exception_reporter_filter = _HidesKeys()
+    if kind not in KINDS:
+        raise Http404
+    do = {"test": _test, "remove": _remove}.get(request.POST.get("do", ""), _save)
+    return do(request, kind)
+
+
+def _remove(request: HttpRequest, kind: str) -> HttpResponse:
+    connections.remove(kind)
+    return _back(kind, "removed")
+
+
+@sensitive_variables()
+def _save(request: HttpRequest, kind: str) -> HttpResponse:
+    drafted, errors = _read(kind, request.POST)
+    if drafted is None:
+        return _page(request, _typed(kind, request.POST, errors))
+    before = connections.typed(kind)
+    dropped = before and before.api_key and not drafted.stored_key and "remove_key" not in request.POST
+    connections.save(drafted)
+    return _back(kind, "keyless" if dropped else "saved")
+
+
+def _back(kind: str, news: str) -> HttpResponse:
+    return redirect(f"{reverse('pages:settings')}?{kind}={news}#{kind}")
+
+
+@sensitive_variables()
+def _test(request: HttpRequest, kind: str) -> HttpResponse:
+    """Try what the form says, saved or not; htmx swaps the result in beside it."""
+    used = connections.connection(kind)
+    fixed = used is not None and used.source == "environment"
+    drafted, errors = (used, {}) if fixed else _read(kind, request.POST)
+    if drafted is None:
+        if is_fragment(request):
+            return page(request, "settings/_tried.html", Trial(Tried(False, " ".join(errors.values())), True))
+        return _page(request, _typed(kind, request.POST, errors))
+    trial = Trial(try_out(drafted), saved=drafted == used)
+    if is_fragment(request):
+        return page(request, "settings/_tried.html", trial)
+    return _page(request, replace(_section(kind), trial=trial) if fixed else _typed(kind, request.POST, {}, trial))
+
+
+@require_POST
+@shows_refusals
+def change_rules(request: HttpRequest, store: str) -> HttpResponse:
+    """What the form of one store's rules asks by its buttons: save, or show what would be carried."""
+    found, typed = get_store(store), rules.read(request.POST)
+    if request.POST.get("do") == "look":
+        now = rules.looked_at(found, typed)
+        return _page(request, typed=rules.typed_form(found, request.POST, typed.errors, now))
+    if errors := typed.errors:
+        return _page(request, typed=rules.typed_form(found, request.POST, errors))
+    kept = kept_rules(found).sections
+    save_rules(found, typed.workspace, kept if typed.sections is None else typed.sections)
+    return redirect(f"{reverse('pages:settings')}?{urlencode({'rules': store})}#rules")
+
+
+def _page(request: HttpRequest, *shown: Section, saved: str = "", typed: StoreForm | None = None) -> HttpResponse:
+    given = {section.kind.name: section for section in shown}
+    sections = tuple(given.get(kind) or _section(kind) for kind in KINDS)
+    data = SettingsPage(sections, rules.rule_forms(saved, typed), f"{limits.UNKNOWN_WINDOW:,}", _own_database())
+    return page(request, "settings/settings.html", data)
+
+
+def _own_database() -> str:
+    database = site.DATABASES["default"]
+    if database["ENGINE"].endswith("sqlite3"):
+        return str(database["NAME"])
+    return f"PostgreSQL database {database['NAME']} at {database.get('HOST') or 'localhost'}"
+
+
+# -- one kind of interface -------------------------------------------------------------------------------------------
+
+
+def _section(kind: str) -> Section:
+    """What is set up for this kind now."""
+    row, used = connections.typed(kind), connections.connection(kind)
+    key = keys.opened(row.api_key if row else "")
+    return Section(
+        kind=KINDS[kind],
+        href=reverse("pages:change", args=[kind]),
+        model=row.model if row else "",
+        address=row.base_url if row else "",
+        window=str(row.window or "") if row else "",
+        window_now=f"{limits.window_of(used):,}" if used else "",
+        fixed=_fixed(used) if used and used.source == "environment" else (),
+        stored=row is not None,
+        key=bool(row and row.api_key),
+        key_from=key.variable,
+        key_problem=key.problem,
+        host=used.host if used else "",
+        unsafe=bool(used and _is_open(used.base_url)),
+    )
+
+
+def _fixed(used: Connection) -> tuple[Fixed, ...]:
+    given, kind = site.MODELS[used.kind], used.kind.upper()
+    window = f"{limits.window_of(used):,} tokens"
+    found = (
+        ("model", "Model", used.model, f"PALIMPSEST_{kind}_MODEL"),
+        ("base_url", "URL", used.base_url, f"PALIMPSEST_{kind}_URL or {kind}_BASE_URL"),
+        ("api_key", "Key", "given" if used.api_key else "none", f"PALIMPSEST_{kind}_KEY or {kind}_API_KEY"),
+        ("window", "Context window", window, f"PALIMPSEST_{kind}_WINDOW"),
+    )
+    return tuple(Fixed(name, value, f"set by {by}" if given[what] else "") for what, name, value, by in found)
+
+
+def _typed(kind: str, said: QueryDict, errors: dict[str, str], trial: Trial | None = None) -> Section:
+    """The form as it was typed, but for the key."""
+    model, address, window = (clean(said.get(name, ""))[:ADDRESS_LIMIT] for name in ("model", "address", "window"))
+    section = replace(_section(kind), model=model, address=address, window=window)
+    return replace(section, errors=errors, retype=bool(said.get("key")), trial=trial)
+
+
+def _read(kind: str, said: QueryDict) -> tuple[Connection | None, dict[str, str]]:
+    """The connection that the form says, or what is wrong with it by field."""
+    model, address, key = (said.get(name, "").strip() for name in ("model", "address", "key"))
+    window = re.sub(r"[\s,_]", "", said.get("window", ""))
+    found = {
+        "model": _wrong_model(model),
+        "address": _wrong_address(kind, address),
+        "key": _wrong_key(key),
+        "window": "" if _is_window(window) else "Type the context window as a number of tokens, such as 32768.",
+    }
+    errors = {name: sentence for name, sentence in found.items() if sentence}
+    if errors:
+        return None, errors
+    given = "" if "remove_key" in said and not key else key or None
+    return connections.drafted(kind, model, address.rstrip("/"), int(window or 0) or None, given), {}
+
+
+def _wrong_model(model: str) -> str:
+    if not model:
+        return "Type the model's name, as its server calls it."
+    if len(model) > MODEL_LIMIT or not model.isprintable():
+        return f"A model's name is one line of at most {MODEL_LIMIT} characters."
+    return ""
+
+
+def _wrong_address(kind: str, address: str) -> str:
+    if not address:
+        return ""
+    if len(address) > ADDRESS_LIMIT or not is_server_url(address):
+        return "Type the URL as https://host/path: no name or password, no question mark in it."
+    added = next((end for end in ADDED[kind] if address.rstrip("/").endswith(end)), "")
+    return f"Leave {added} out at the end of the URL: it is added by itself." if added else ""
+
+
+def _wrong_key(key: str) -> str:
+    if key.startswith(keys.ENVIRONMENT) and not keys.NAMES.fullmatch(key.removeprefix(keys.ENVIRONMENT)):
+        return "Of the environment a key is taken from names such as env:OPENROUTER_API_KEY or env:PALIMPSEST_MY_KEY."
+    if len(key) > KEY_LIMIT or not re.fullmatch(r"[!-~]*", key):
+        return f"A key is one word of at most {KEY_LIMIT:,} letters, digits and signs. This one was not stored."
+    return ""
+
+
+def _is_window(window: str) -> bool:
+    return not window or (window.isascii() and window.isdigit() and 0 < int(window[:12]) <= MOST_WINDOW)
+
+
+def _is_open(address: str) -> bool:
+    """Whether what is sent there can be read on the way: not encrypted, and it leaves this machine."""
+    parts = urlsplit(address)
+    host = parts.hostname or ""
+    try:
+        local = ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        local = host == "localhost" or host.endswith(".localhost")
+    return parts.scheme == "http" and not local

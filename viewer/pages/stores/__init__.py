@@ -1,0 +1,1 @@
+"""What is open, what it can do, and why not."""

@@ -1,0 +1,116 @@
+"""What is shown of a row's content, calls and results as HTML, rendered once and kept by the text it comes from.
+
+A key holds everything its HTML depends on: the text, the kind of row, the address that shows it whole, and whether code
+is in colours. Who sees a masked text has another text, and so another key.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.safestring import SafeString
+
+from compaction import messages as engine
+from viewer.pages.addresses import Place
+from viewer.stores.hermes.codec import StoredMessage
+
+from . import blocks, diffs, highlight, lru, outcomes, tools
+from .texts import as_text, json_value
+
+ARGUMENTS = 2_000_000  # characters of a call's arguments that are read, such as a file it writes
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """Blocks as HTML; `waits` says that code in them could be in colours. The rest is set where it applies."""
+
+    html: SafeString
+    waits: bool
+    title: tools.Title | None = None
+    outcome: outcomes.Outcome = outcomes.Outcome()
+    sessions: tuple[str, ...] = ()
+
+
+_SHELF: lru.Shelf[Shown] = lru.Shelf(lambda shown: sys.getsizeof(shown.html))
+
+
+def clear() -> None:
+    """Forget everything rendered, as a new process has."""
+    _SHELF.clear()
+
+
+def said(row: StoredMessage, place: Place, *, colours: bool = False) -> Shown:
+    """The blocks of what a row says: thinking first, then its content by role."""
+    beside = [row.extra.get(name) for name in ("reasoning_details", "codex_reasoning_items", "codex_message_items")]
+    key = (
+        "said",
+        _kind(row.role),
+        place.href,
+        row.id,
+        colours,
+        *map(lru.digest, (row.content, row.reasoning, beside)),
+    )
+    return _SHELF.get(key, lambda: _shown(_said(row, place, colours)))
+
+
+def _kind(role: str) -> str:
+    return "talk" if role in ("user", "assistant") else "raw"
+
+
+def _said(row: StoredMessage, place: Place, colours: bool) -> Iterable[blocks.Block]:
+    yield from blocks.of_reasoning(row.reasoning, row.extra, place.whole(row.id, "reasoning"), colours=colours)
+    whole = place.whole(row.id, "content")
+    if _kind(row.role) == "talk":
+        yield from blocks.of_content(row.content, whole, colours=colours)
+    elif row.content is not None and row.content != "":  # system rows and rows of roles nobody knows: as they are
+        yield blocks.plain(as_text(row.content), whole)
+
+
+def answered(row: StoredMessage, place: Place, language: str = "", *, colours: bool = False) -> Shown:
+    """The blocks of a tool's result, how it says that its call ended, and the sessions that it names."""
+    key = ("answered", place.href, row.id, language, colours, lru.digest(row.content))
+
+    def make() -> Shown:
+        made = blocks.of_output(row.content, place.whole(row.id, "content"), language=language, colours=colours)
+        return _shown(made, outcome=outcomes.outcome(row.content), sessions=outcomes.sessions_in(row.content))
+
+    return _SHELF.get(key, make)
+
+
+def asked(call: engine.Call, whole: str, result: outcomes.Outcome | None, *, colours: bool = False) -> Shown:
+    """The line of a call, and the blocks of its arguments."""
+    key = ("asked", call.name, whole, result, colours, lru.digest(call.arguments, in_full=True))
+    return _SHELF.get(key, lambda: _asked(call, whole, result, colours))
+
+
+def _asked(call: engine.Call, whole: str, result: outcomes.Outcome | None, colours: bool) -> Shown:
+    arguments = json_value(call.arguments, limit=ARGUMENTS)
+    change = tools.change(call.name, call.arguments, arguments)
+    title = tools.title(call.name, call.arguments, arguments, change, result)
+    return _shown(_arguments(call.arguments, arguments, change, whole, colours), title=title)
+
+
+def _arguments(
+    text: str, arguments: Any, change: diffs.Change | None, whole: str, colours: bool
+) -> Iterable[blocks.Block]:
+    if change is not None:
+        yield blocks.changed(change, whole)
+    elif isinstance(arguments, dict):
+        language = highlight.language_of(diffs.file_of(arguments)) or ("python" if "code" in arguments else "")
+        yield from blocks.fields_of(arguments, whole, len(text), language, colours) if arguments else ()
+    elif text.strip():
+        yield blocks.plain(text, whole)
+
+
+def by_template(template: str, block: Hashable) -> SafeString:
+    """A block rendered by its template; the block itself is the key, as its template knows nothing else."""
+    return _SHELF.get((template, block), lambda: Shown(blocks.by_template(template, block), waits=False)).html
+
+
+def _shown(made: Iterable[blocks.Block], **beside: Any) -> Shown:
+    listed = list(made)
+    waits = any(isinstance(block, (blocks.Code, blocks.Markdown)) and block.waits for block in listed)
+    return Shown(blocks.as_html(listed), waits, **beside)

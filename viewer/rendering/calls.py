@@ -1,0 +1,107 @@
+"""Tool calls with their results: which result answers which call, and how one call is shown.
+
+Ids repeat within real sessions, so a result is first looked for directly behind its call, then by id
+(`docs/hermes.md` section 1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from django.utils.safestring import SafeString
+
+from compaction import messages as engine
+from viewer.stores.hermes.codec import StoredMessage
+
+from . import cache, formats, tools
+from .outcomes import Outcome
+
+LIMIT = 60  # calls of one row that are shown; no agent known makes so many at once
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A tool's answer, and how its text says that the call ended.
+
+    `colours` is the address of the same in colours, "" where there is nothing to colour; `copy` of its raw text;
+    `sessions` are (id, address) of the sub-agents' sessions it names.
+    """
+
+    id: int
+    href: str
+    size: SafeString
+    html: SafeString
+    colours: str
+    copy: str
+    outcome: Outcome
+    seconds: str
+    notes: tuple[str, ...]
+    marked: bool
+    sessions: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One tool call in one fold: what it does in its line, arguments and result inside."""
+
+    template: ClassVar[str] = "blocks/call.html"
+    name: str
+    title: tools.Title
+    html: SafeString
+    colours: str
+    result: Result | None
+    waiting: bool
+
+    @property
+    def open(self) -> bool:
+        return self.result is not None and self.result.marked
+
+    @property
+    def fold(self) -> SafeString:
+        """The call as HTML, kept under all that is said here."""
+        return cache.by_template(self.template, self)
+
+
+def made(row: StoredMessage) -> list[engine.Call]:
+    """The calls of a row that are shown, in order."""
+    parts = row.content
+    if isinstance(parts, list) and len(parts) > LIMIT:
+        parts = [part for part in parts if isinstance(part, dict) and part.get("type") == "tool_use"][:LIMIT]
+    return engine.calls({"tool_calls": row.tool_calls[:LIMIT], "content": parts})[:LIMIT]
+
+
+def left_out(row: StoredMessage) -> int:
+    """How many calls of a row are not shown."""
+    return max(0, len(row.tool_calls) - LIMIT)
+
+
+def pair(rows: Sequence[StoredMessage], called: Sequence[Sequence[engine.Call]]) -> dict[tuple[int, int], int]:
+    """(index of the calling row, position of the call in it) -> index of the row with its result."""
+    pairs: dict[tuple[int, int], int] = {}
+    open_calls: list[tuple[int, int, str]] = []  # calls without a result so far, oldest first
+    for index, row in enumerate(rows):
+        if row.role in engine.RESULT_ROLES:
+            found = _answered(open_calls, row.tool_call_id)
+            if found is not None:
+                at, position, _ = open_calls.pop(found)
+                pairs[at, position] = index
+        else:
+            open_calls += [(index, position, call.ids[0]) for position, call in enumerate(called[index])]
+    return pairs
+
+
+def _answered(open_calls: list[tuple[int, int, str]], call_id: str) -> int | None:
+    """Which open call a result answers: the first of its id in the newest row that calls, else the newest of it."""
+    newest = open_calls[-1][0] if open_calls else -1
+    near = [place for place, call in enumerate(open_calls) if call[0] == newest and (call[2] == call_id or not call_id)]
+    if near:
+        return near[0]
+    return next((place for place in reversed(range(len(open_calls))) if open_calls[place][2] == call_id != ""), None)
+
+
+def duration(call: StoredMessage, result: StoredMessage) -> str:
+    """How long the tool took, where the times of the two rows can tell."""
+    passed = result.timestamp - call.timestamp
+    return formats.seconds(passed) if 0.05 <= passed < 3_600 else ""

@@ -1,0 +1,152 @@
+"""Code in colours by Pygments, about 2 ms a kilobyte: only for what somebody looks at, and never for long.
+
+A message says itself which language its code is in, and may be written to keep a lexer busy for minutes. So lexers run
+in processes of their own, which the system ends (see `highlighter`); the text is then shown plain.
+"""
+
+from __future__ import annotations
+
+import atexit
+import html
+import json
+import subprocess
+import sys
+import threading
+from functools import lru_cache
+from queue import Empty, LifoQueue
+from typing import Any
+
+from django.conf import settings
+from django.core.signals import request_finished, request_started
+from django.dispatch import receiver
+from pygments.lexers import get_all_lexers  # type: ignore[import-untyped]  # Pygments brings no types
+
+LIMIT = 20_000  # characters of one piece of code; a longer one stays plain
+SECONDS = 0.2  # of processor time for one piece; common code of this length takes 0.05
+REQUEST_SECONDS = 1.0  # for all pieces of one answer, as a message may have hundreds
+PROCESSES = 2  # of some 30 MB each, started when they are first needed
+
+# Each by the first of Pygments' names for it; its other names are known, too.
+_LISTED = """
+    apacheconf applescript awk bash batch bibtex c clojure cmake coffeescript common-lisp console cpp csharp css
+    cuda d dart delphi diff django docker elixir elm emacs-lisp erlang fish fortran fsharp gdscript gherkin glsl go
+    graphql groovy haskell hcl html html+jinja http iex ini java javascript jinja json json5 jsonld jsonnet jsx
+    julia kotlin less lua make markdown matlab mysql nasm nginx nim nix nixos objective-c ocaml octave perl php
+    plpgsql postgresql powershell prolog properties protobuf psql pug purescript pwsh-session pycon pytb python r
+    racket reasonml rego restructuredtext ruby rust sass scala scheme scss solidity sparql splus sql sqlite3 swift
+    systemd tcl tcsh terraform tex thrift toml tsql tsx twig typescript typst vb.net verilog vhdl vim vue wast wgsl
+    xml xslt yaml yaml+jinja zig
+"""
+_LEXERS = frozenset(_LISTED.split())
+_LANGUAGES = {
+    "bash": "bash", "c": "c", "cc": "cpp", "cfg": "ini", "cpp": "cpp", "cs": "csharp", "css": "css", "go": "go",
+    "h": "c", "hpp": "cpp", "html": "html", "ini": "ini", "java": "java", "js": "javascript", "json": "json",
+    "jsx": "jsx", "kt": "kotlin", "lua": "lua", "mjs": "javascript", "php": "php", "pl": "perl", "py": "python",
+    "pyi": "python", "r": "r", "rb": "ruby", "rs": "rust", "scala": "scala", "sh": "bash", "sql": "sql",
+    "svelte": "html", "swift": "swift", "toml": "toml", "ts": "typescript", "tsx": "tsx", "vue": "html", "xml": "xml",
+    "yaml": "yaml", "yml": "yaml", "zsh": "bash",
+}  # fmt: skip
+
+
+def language_of(path: str) -> str:
+    """The language of a file by the end of its name, "" for one that tells none."""
+    name = path[-200:].rstrip().rpartition("/")[2].lower()
+    return _LANGUAGES.get(name.rpartition(".")[2], "") if "." in name else ""
+
+
+def is_known(language: str) -> bool:
+    return language.lower() in _names()
+
+
+def coloured(text: str, language: str) -> str:
+    """The text as HTML with Pygments' classes; plain where the language is not known, or the text is long or slow."""
+    lexer = _names().get(language.lower())
+    made = _coloured(text, lexer) if lexer is not None and len(text) <= LIMIT else None
+    return html.escape(text, quote=False) if made is None else made
+
+
+@lru_cache(maxsize=1)
+def _names() -> dict[str, str]:
+    """Every name of a language that is coloured, and the lexer's."""
+    return {name: names[0] for _, names, _, _ in get_all_lexers(plugins=False) if _LEXERS & {*names} for name in names}
+
+
+# -- processes -------------------------------------------------------------------------------------------------------
+
+
+class _Process:
+    """One highlighter, for one thread at a time."""
+
+    def __init__(self) -> None:
+        command = [sys.executable, "-m", "viewer.rendering.highlighter", str(SECONDS)]
+        self._popen = subprocess.Popen(
+            command, cwd=settings.BASE_DIR, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def ask(self, lexer: str, text: str) -> tuple[str | None, float]:
+        """HTML, None if the lexer failed, and seconds. Raises OSError or ValueError if the process ends over it."""
+        stdin, stdout = self._popen.stdin, self._popen.stdout
+        assert stdin is not None and stdout is not None
+        stdin.write(json.dumps([lexer, text]) + "\n")
+        stdin.flush()
+        made, seconds = json.loads(stdout.readline())
+        return made, seconds
+
+    def end(self) -> None:
+        self._popen.kill()
+        self._popen.communicate()
+
+
+_IDLE: LifoQueue[_Process | None] = LifoQueue()  # None: to be started
+for _ in range(PROCESSES):
+    _IDLE.put(None)
+
+
+def _coloured(text: str, lexer: str) -> str | None:
+    left = getattr(_REQUEST, "left", None)
+    if left is not None and left <= 0:
+        return None
+    made, seconds = _asked(text, lexer)
+    if left is not None:
+        _REQUEST.left = left - seconds
+    return made
+
+
+def _asked(text: str, lexer: str) -> tuple[str | None, float]:
+    process, answer = _IDLE.get(), None
+    try:
+        process = process or _Process()
+        answer = process.ask(lexer, text)
+    except (OSError, ValueError):  # it has ended, or could not be started
+        pass
+    finally:  # one that was not heard out never answers again: it might answer what it was asked before
+        _IDLE.put(process if answer else None)
+    if process is not None and answer is None:
+        process.end()
+    return answer or (None, SECONDS)
+
+
+@atexit.register
+def _end() -> None:
+    while True:
+        try:
+            process = _IDLE.get_nowait()
+        except Empty:
+            return
+        if process is not None:
+            process.end()
+
+
+# -- what a request has left -----------------------------------------------------------------------------------------
+
+_REQUEST = threading.local()  # left: seconds; none outside of a request
+
+
+@receiver(request_started)
+def _begin(**_: Any) -> None:
+    _REQUEST.left = REQUEST_SECONDS
+
+
+@receiver(request_finished)
+def _finish(**_: Any) -> None:
+    _REQUEST.left = None

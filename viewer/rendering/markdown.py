@@ -1,0 +1,124 @@
+"""Session text as HTML: Markdown by comrak, its code by Pygments. Whatever comes out passes nh3 last.
+
+comrak escapes raw HTML, so tags in a transcript show as text. Nothing is loaded from elsewhere: only images in data:
+URLs stay images, every other image becomes a link. Headings become paragraphs with a class: a transcript's headings are
+not this page's outline. Text that would grow beyond measure on its way (a table of thousands of columns, quotes nested
+by the thousand) is shown as the plain text it is.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+
+import nh3
+from django.utils.safestring import SafeString, mark_safe
+
+from viewer.rendering.prose import laid_out
+
+from . import highlight, lru
+from .texts import clean
+
+DATA_IMAGE = re.compile(r"data:image/(?:png|jpeg|jpg|gif|webp|avif|bmp);base64,[A-Za-z0-9+/=\s]+")
+_LINK = re.compile(r"(?:https?:|mailto:)", re.IGNORECASE)
+
+_TAGS = {
+    "a", "b", "blockquote", "br", "code", "del", "div", "em", "hr", "i", "img", "li", "ol", "p", "pre", "span",
+    "strong", "sup", "table", "tbody", "td", "th", "thead", "tr", "ul",
+}  # fmt: skip
+_ATTRIBUTES = {
+    "a": {"href", "title"}, "code": {"class"}, "div": {"class"}, "img": {"src", "alt", "title"}, "ol": {"start"},
+    "p": {"class"}, "pre": {"class", "tabindex"}, "span": {"class"}, "table": {"tabindex"}, "td": {"align"},
+    "th": {"align"},
+}  # fmt: skip
+
+
+def _allowed(tag: str, attribute: str, value: str) -> str | None:
+    if tag == "a" and attribute == "href":
+        return value if _LINK.match(value) else None
+    if tag == "img" and attribute == "src":
+        return value if DATA_IMAGE.fullmatch(value) else None
+    return value
+
+
+def _sanitised(markup: str) -> SafeString:
+    cleaned = nh3.clean(
+        markup,
+        tags=_TAGS,
+        attributes=_ATTRIBUTES,
+        attribute_filter=_allowed,
+        set_tag_attribute_values={"blockquote": {"dir": "auto"}},  # its rule stands on the side it reads from
+        url_schemes={"http", "https", "mailto", "data"},
+        link_rel="noopener noreferrer nofollow",
+    )
+    return mark_safe(cleaned)  # noqa: S308  nh3 has just made it so
+
+
+# -- Markdown --------------------------------------------------------------------------------------------------------
+
+_FENCE = re.compile(r'<pre><code(?: class="language-([^"]*)")?>(.*?)</code></pre>', re.DOTALL)
+_IMAGE = re.compile(r'<img src="([^"]*)" alt="([^"]*)"(?: title="[^"]*")? />')
+_HEADING = re.compile(r"<(/?)h([1-6])>")
+_BOX = re.compile(r'<input type="checkbox"( checked="")? disabled="" />')
+
+
+def markdown(text: str) -> SafeString:
+    """A Markdown text as sanitised HTML, code in colours; rendered once and kept."""
+    return _KEPT.get(lru.digest(text), lambda: rendered(text, colours=True))
+
+
+_KEPT: lru.Shelf[SafeString] = lru.Shelf(len, limit=8_000_000)
+
+
+def rendered(text: str, *, colours: bool) -> SafeString:
+    """A Markdown text as sanitised HTML, rendered now; its code in colours or plain."""
+    text = clean(text)
+    made = laid_out(text)
+    if made is None:
+        return _as_it_is(text)
+    made = _FENCE.sub(_coloured_fence if colours else _plain_fence, made)
+    made = _IMAGE.sub(_image, made)
+    made = made.replace("<table>", '<table tabindex="0">')  # wide ones are moved sideways, by keys too
+    made = _HEADING.sub(lambda found: "</p>" if found[1] else f'<p class="h h{found[2]}">', made)
+    made = _BOX.sub(lambda found: "☑" if found[1] else "☐", made)
+    return _sanitised(made)
+
+
+def code_size(text: str) -> int:
+    """About how many characters of a Markdown text are code in a language that can be coloured."""
+    if "```" not in text and "~~~" not in text:
+        return 0
+    return sum(len(found[3]) for found in _FENCED.finditer(text) if highlight.is_known(found[2]))
+
+
+_FENCED = re.compile(r"^[ \t>]*(```+|~~~+)[ \t]*([\w+#.-]+)[^\n]*\n(.*?)(?:^[ \t>]*\1|\Z)", re.DOTALL | re.MULTILINE)
+
+
+def _as_it_is(text: str) -> SafeString:
+    return _sanitised(f"<pre>{html.escape(text, quote=False)}</pre>")
+
+
+def _coloured_fence(found: re.Match[str]) -> str:
+    language = (found[1] or "").split(" ")[0]
+    return f'<pre class="code" tabindex="0"><code>{highlight.coloured(html.unescape(found[2]), language)}</code></pre>'
+
+
+def _plain_fence(found: re.Match[str]) -> str:
+    return f'<pre class="code" tabindex="0"><code>{found[2]}</code></pre>'
+
+
+def _image(found: re.Match[str]) -> str:
+    source, alt = found[1], found[2]
+    if DATA_IMAGE.fullmatch(html.unescape(source)):
+        return found[0]
+    if not _LINK.match(source):
+        return f"[image: {alt or source}]"
+    return f'<a href="{source}">{alt or source} (image, not loaded)</a>'
+
+
+# -- code ------------------------------------------------------------------------------------------------------------
+
+
+def code(text: str, language: str) -> SafeString:
+    """A piece of code in colours, to stand in a `<pre>`."""
+    return mark_safe(highlight.coloured(clean(text), language))  # noqa: S308  Pygments escapes, as does its absence

@@ -1,0 +1,295 @@
+"""The line by which a tool call is read: "Read src/app.py, lines 10–40", "Ran pytest -x", "To-do list, 3 of 7 done".
+
+Tools of Hermes, Claude Code, Codex and SWE-agent are known by name and arguments; a call whose arguments do not fit,
+and any other tool, keeps its name and its key argument. A line says what was asked for: that it was done, only where
+the result does not speak against it, and that something was changed, only where the result says so.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from . import diffs, highlight
+from .diffs import Change, file_of
+from .outcomes import Outcome
+from .texts import as_text, json_value, line
+
+LIMIT = 160  # characters of a line
+Arguments = dict[str, Any]
+
+# The argument that says most about a call of a tool nobody knows.
+KEY_ARGUMENTS = (
+    "command", "cmd", "file_path", "path", "filename", "query", "pattern", "url", "expression", "code", "prompt",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Title:
+    """`did` stands out, `what` follows it. `known` tells a sentence about the call from the tool's mere name."""
+
+    did: str
+    what: str
+    known: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """How a known tool's call reads: asked for, done, and by which arguments. `strict`: done only if a result says so.
+
+    `what` gives None for arguments it does not know.
+    """
+
+    asked: str
+    done: str
+    what: Callable[[Arguments], str | None]
+    strict: bool = False
+
+
+def title(name: str, text: str, arguments: Any, change: Change | None, result: Outcome | None) -> Title:
+    """The line of a call: `text` its arguments as stored, `arguments` as JSON says them, `result` if there is one."""
+    short = line(name, 80)
+    key = short.lower().removeprefix("functions.")
+    tool = _TOOLS.get(key)
+    if change is not None and tool in (EDIT, _SHELL):
+        return Title(_word(EDIT, result), _changed(change))
+    what = tool.what(arguments) if tool is not None and isinstance(arguments, dict) else None
+    if tool is None or what is None:
+        return Title(short or "tool", _key_argument(arguments, text), known=False)
+    return Title(_word(tool, result), line(what, LIMIT))
+
+
+def is_sub_agent(name: str) -> bool:
+    """Whether a tool hands work to another agent, whose session its result may name."""
+    return name.lower().removeprefix("functions.") in ("task", "agent", "delegate_task", "spawn_agent")
+
+
+def _word(tool: Tool, result: Outcome | None) -> str:
+    said = result is not None and (result.well if tool.strict else result.word != "refused")
+    return tool.done if said else tool.asked
+
+
+def _changed(change: Change) -> str:
+    files = change.files
+    named = line(files[0], 100) + (f" and {len(files) - 1} more" if len(files) > 1 else "") if files else "a file"
+    return named if change.added is None else f"{named} +{change.added} −{change.removed}"
+
+
+def _key_argument(arguments: Any, text: str) -> str:
+    if not isinstance(arguments, dict):
+        return line(text, LIMIT)
+    for name in KEY_ARGUMENTS:
+        if isinstance(arguments.get(name), str):
+            return line(arguments[name], LIMIT)
+    named = (f"{name[:LIMIT]}={_short(value)}" for name, value in list(arguments.items())[:20])
+    return line(" ".join(named), LIMIT)
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, (list, dict)):
+        return f"[{len(value)}]" if isinstance(value, list) else "{…}"
+    return as_text(value)[:LIMIT]
+
+
+# -- what the known tools' arguments say -----------------------------------------------------------------------------
+
+
+def _text(*names: str) -> Callable[[Arguments], str | None]:
+    def what(arguments: Arguments) -> str | None:
+        return next((str(arguments[name]) for name in names if isinstance(arguments.get(name), str)), None)
+
+    return what
+
+
+def _quoted(text: Any) -> str:
+    return f"“{line(str(text), 80)}”"
+
+
+def _file(arguments: Arguments) -> str | None:
+    return file_of(arguments) or None
+
+
+def _number(arguments: Arguments, *names: str) -> int | None:
+    found = (arguments.get(name) for name in names)
+    return next((value for value in found if isinstance(value, int) and not isinstance(value, bool)), None)
+
+
+def _reading(arguments: Arguments) -> str | None:
+    """A file and which of its lines."""
+    name = file_of(arguments)
+    first = _number(arguments, "offset", "start_line", "line_number")
+    count, last = _number(arguments, "limit"), _number(arguments, "end_line")
+    if first is not None and count is not None:
+        last = first + count - 1
+    if first is not None and last is not None:
+        name += f", lines {first}–{last}"
+    elif first is not None:
+        name += f", from line {first}"
+    elif count is not None:
+        name += f", first {count} lines"
+    return name or None
+
+
+def _writing(arguments: Arguments) -> str | None:
+    name, content = file_of(arguments), arguments.get("content")
+    if not name or not isinstance(content, str):
+        return name or None
+    lines = content.count("\n") + (not content.endswith("\n") and content != "")
+    return f"{name}, {lines:,} line{'' if lines == 1 else 's'}"
+
+
+def _command(arguments: Arguments) -> str | None:
+    """A command line; of `["bash", "-lc", line]` the line."""
+    found = next((arguments[name] for name in ("command", "cmd", "script") if arguments.get(name)), None)
+    if isinstance(found, list) and all(isinstance(word, str) for word in found[:20]):
+        if len(found) == 3 and found[1] in ("-c", "-lc", "-ic"):
+            return str(found[2])
+        return shlex.join(word[:LIMIT] for word in found[:20])
+    return found if isinstance(found, str) else None
+
+
+def _search(arguments: Arguments) -> str | None:
+    pattern = next((arguments[name] for name in ("pattern", "query", "regex") if arguments.get(name)), None)
+    if not isinstance(pattern, str):
+        return None
+    where = next((arguments[name] for name in ("path", "dir", "dir_path") if arguments.get(name)), None)
+    kind = next((arguments[name] for name in ("glob", "file_glob", "include", "type") if arguments.get(name)), None)
+    found = f"for {_quoted(pattern)}"
+    return found + (f" in {where}" if isinstance(where, str) else "") + (f", {kind}" if isinstance(kind, str) else "")
+
+
+def _finding(arguments: Arguments) -> str | None:
+    name = _text("pattern", "file_name", "name")(arguments)
+    where = _text("path", "dir", "dir_path")(arguments)
+    return None if name is None else f"files {_quoted(name)}" + (f" in {where}" if where else "")
+
+
+def _searching(arguments: Arguments) -> str | None:
+    """Hermes' one tool for searching in files and for files."""
+    if arguments.get("target") != "files":
+        return _search(arguments)
+    found = _finding(arguments)
+    return None if found is None else f"for {found}"
+
+
+def _addresses(arguments: Arguments) -> str | None:
+    listed = arguments.get("urls")
+    if isinstance(listed, list) and listed and isinstance(listed[0], str):
+        return listed[0][:LIMIT] + (f" and {len(listed) - 1} more" if len(listed) > 1 else "")
+    return _text("url")(arguments)
+
+
+def _progress(arguments: Arguments) -> str | None:
+    """How many items of a list are done; a list that only changes some items does not tell."""
+    listed = next((arguments[name] for name in ("todos", "plan", "items") if name in arguments), None)
+    if listed is None:
+        return ""
+    if not isinstance(listed, list):
+        return None
+    if arguments.get("merge") is True:
+        return f"{len(listed)} item{'' if len(listed) == 1 else 's'} changed"
+    done = sum(isinstance(item, dict) and item.get("status") in ("completed", "done") for item in listed)
+    return f"{done} of {len(listed)} done"
+
+
+def _delegation(arguments: Arguments) -> str | None:
+    tasks = arguments.get("tasks")
+    if isinstance(tasks, list) and tasks:
+        return f"{len(tasks)} tasks" if len(tasks) > 1 else _goal(tasks[0])
+    return _goal(arguments)
+
+
+def _goal(arguments: Any) -> str | None:
+    return _text("description", "goal", "message", "prompt")(arguments) if isinstance(arguments, dict) else None
+
+
+def _question(arguments: Arguments) -> str | None:
+    listed = arguments.get("questions")
+    if isinstance(listed, list) and listed and isinstance(listed[0], dict):
+        return _text("question", "header")(listed[0])
+    return _text("question")(arguments)
+
+
+def _both(first: str, second: str) -> Callable[[Arguments], str | None]:
+    """Two arguments in a row, such as an action and what it is about; at least the first."""
+
+    def what(arguments: Arguments) -> str | None:
+        words = [str(arguments[name]) for name in (first, second) if isinstance(arguments.get(name), (str, int))]
+        return ", ".join(words) if isinstance(arguments.get(first), str) else None
+
+    return what
+
+
+def _process(arguments: Arguments) -> str | None:
+    found = _text("session_id", "bash_id", "shell_id", "task_id", "process_id")(arguments)
+    number = _number(arguments, "session_id", "id")
+    return found if found is not None else None if number is None else str(number)
+
+
+EDIT = Tool("Edit", "Edited", _file, strict=True)
+_SHELL = Tool("Run", "Ran", _command)
+_READ = Tool("Read", "Read", _reading)
+_WRITE = Tool("Write", "Wrote", _writing, strict=True)
+_SEARCH = Tool("Search", "Searched", _search)
+_FIND = Tool("Find", "Looked for", _finding)
+_LIST = Tool("List", "Listed", _text("path", "dir_path"))
+_WEB = Tool("Search the web", "Searched the web", lambda arguments: _search({"query": arguments.get("query")}))
+_FETCH = Tool("Fetch", "Fetched", _addresses)
+_TODO = Tool("To-do list", "To-do list", _progress)
+_ASK = Tool("Ask a sub-agent:", "Asked a sub-agent:", _delegation)
+_PERSON = Tool("Ask you:", "Asked you:", _question)
+_SKILL = Tool("Skill", "Skill", _text("skill", "name", "command"))
+_PROCESS = Tool("Look at a running command", "Looked at a running command", _process)
+_TOOLS = {
+    # Hermes
+    "terminal": _SHELL, "execute_code": Tool("Run code", "Ran code", _text("code")), "read_file": _READ,
+    "write_file": _WRITE, "patch": EDIT, "search_files": Tool("Search", "Searched", _searching),
+    "web_search": _WEB, "web_extract": _FETCH, "browser_navigate": Tool("Open", "Opened", _text("url")),
+    "browser_click": Tool("Click", "Clicked", _text("ref", "selector")),
+    "browser_type": Tool("Type", "Typed", _both("text", "ref")), "todo": _TODO,
+    "vision_analyze": Tool("Look at an image:", "Looked at an image:", _text("question", "user_prompt")),
+    "image_generate": Tool("Make an image:", "Made an image:", _text("prompt"), strict=True),
+    "text_to_speech": Tool("Speak:", "Spoke:", _text("text"), strict=True),
+    "memory": Tool("Memory:", "Memory:", _both("action", "content")),
+    "session_search": Tool("Search old sessions", "Searched old sessions", _search),
+    "delegate_task": _ASK, "clarify": _PERSON, "skill_view": _SKILL,
+    "skill_manage": Tool("Skill", "Skill", _both("action", "name")),
+    "cronjob": Tool("Schedule:", "Schedule:", _both("action", "name")),
+    "send_message": Tool("Send a message:", "Sent a message:", _text("message"), strict=True),
+    "process": Tool("Process:", "Process:", _both("action", "session_id")),
+    # Claude Code
+    "bash": _SHELL, "read": _READ, "write": _WRITE, "edit": EDIT, "multiedit": EDIT, "notebookedit": EDIT,
+    "grep": _SEARCH, "glob": _FIND, "ls": _LIST, "webfetch": _FETCH, "websearch": _WEB, "todowrite": _TODO,
+    "task": _ASK, "agent": _ASK, "bashoutput": _PROCESS, "taskoutput": _PROCESS,
+    "killshell": Tool("Stop a running command", "Stopped a running command", _process, strict=True),
+    "askuserquestion": _PERSON, "skill": _SKILL, "slashcommand": Tool("Command", "Command", _text("command")),
+    "exitplanmode": Tool("Plan:", "Plan:", _text("plan")),
+    "taskcreate": Tool("New task:", "New task:", _text("subject", "description")),
+    "taskupdate": Tool("Task", "Task", _both("taskId", "status")),
+    # Codex
+    "shell": _SHELL, "shell_command": _SHELL, "local_shell": _SHELL, "exec_command": _SHELL, "container.exec": _SHELL,
+    "apply_patch": EDIT, "update_plan": Tool("Plan,", "Plan,", _progress), "write_stdin": _PROCESS,
+    "view_image": Tool("Look at", "Looked at", _file), "grep_files": _SEARCH, "list_dir": _LIST, "spawn_agent": _ASK,
+    "request_user_input": _PERSON,
+    # SWE-agent and others
+    "open": _READ, "find_file": _FIND, "create": Tool("Create", "Created", _file, strict=True),
+    "think": Tool("Think:", "Thought:", _text("thought")),
+    "calculate": Tool("Calculate", "Calculated", _text("expression")),
+}  # fmt: skip
+
+
+def language(name: str, text: str) -> str:
+    """The language of a call's result: that of the file it reads. `text` is its arguments as stored."""
+    if _TOOLS.get(name.lower().removeprefix("functions.")) is not _READ or len(text) > 10_000:
+        return ""
+    arguments = json_value(text)
+    return highlight.language_of(file_of(arguments)) if isinstance(arguments, dict) else ""
+
+
+def change(name: str, text: str, arguments: Any) -> Change | None:
+    """The change a call asks for. `text` stands for arguments that are no JSON, such as Codex' free-form patches."""
+    if isinstance(arguments, dict):
+        return diffs.change_of(arguments)
+    return diffs.change_of(text) if name.lower().endswith("patch") or text.startswith(diffs.ENVELOPE) else None

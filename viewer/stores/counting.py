@@ -1,0 +1,56 @@
+"""Tokens of stored messages, each text counted once in the life of this process, and the context window of a model."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from hashlib import blake2b
+
+import genai_prices.data
+
+import compaction
+from compaction import tokens
+
+from .hermes.codec import StoredMessage, message_of
+
+REMEMBERED = 200_000  # texts; about 30 MB of hashes and numbers
+SHORT = 64  # characters; counting a shorter text costs less than hashing it
+LONGEST_NAME = 200  # characters of a model's name that are looked at: it is compared with those of all models
+USUAL_WINDOW = 200_000  # tokens, for models nobody has heard of
+
+_counted: dict[tuple[str, bytes], int] = {}
+
+
+def counter_for(model: str) -> compaction.Counter:
+    """The engine's token counter for this model, with the counts of longer texts remembered by their hash."""
+    count, encoding = tokens.counter_for(model), tokens.encoding_for(model)[0]
+
+    def remembered(text: str) -> int:
+        if len(text) < SHORT:
+            return count(text)
+        key = (encoding, blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest())
+        found = _counted.get(key)
+        if found is None:
+            if len(_counted) >= REMEMBERED:
+                _counted.clear()
+            found = _counted[key] = count(text)
+        return found
+
+    return remembered
+
+
+def row_tokens(row: StoredMessage, count: compaction.Counter) -> int:
+    """Tokens of the message this row says, calls and images included."""
+    return tokens.message_tokens(message_of(row), count)
+
+
+@lru_cache(maxsize=256)
+def context_window(model: str) -> int:
+    """Tokens a model can take, from the price list of public models; 200,000 for one it does not know."""
+    name = model[-LONGEST_NAME:].rpartition("/")[2].lower()
+    known = {
+        entry.id: entry.context_window
+        for provider in genai_prices.data.providers
+        for entry in provider.models
+        if entry.context_window and (entry.id == name or entry.is_match(name))
+    }
+    return known.get(name) or next(iter(known.values()), USUAL_WINDOW)

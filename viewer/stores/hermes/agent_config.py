@@ -1,0 +1,116 @@
+"""The agent's own settings: how many tokens in context make it compact by itself (`docs/hermes.md` section 6), and the
+time zone it tells the date in.
+
+Read from the `config.yaml` beside the store, which belongs to a person: whatever is wrong with it, the agent's defaults
+count.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import yaml
+
+from .opening import Store
+
+LARGEST = 200_000  # octets of a file that is read
+USUAL = 0.50  # of the window
+SMALL_WINDOW, SMALL_AT_LEAST = 512_000, 0.75  # tokens; of a window below that
+AT_LEAST, CAPPED = 64_000, 0.85  # tokens; of the window, where those would fill it
+
+
+def threshold(store: Store, model: str, window: int) -> int | None:
+    """Tokens at which the agent that owns this store compacts a session of this model by itself, for a window of so
+    many; None where it was told not to.
+    """
+    config = _config(store).compression
+    if str(config.get("enabled", True)).lower() not in ("true", "1", "yes", "on"):
+        return None
+    found = _floored(window, _share(config, model, window))
+    cap = _number(config.get("threshold_tokens"))
+    return min(found, int(cap)) if cap and cap >= 1 else found
+
+
+def zone(store: Store) -> ZoneInfo | None:
+    """The time zone configured for the agent that owns this store; None where there is none or it does not exist, and
+    the agent uses its machine's. Its HERMES_TIMEZONE, which outranks the file, is not seen from here.
+    """
+    name = _config(store).timezone.strip()
+    try:
+        return ZoneInfo(name) if name else None
+    except (ValueError, OSError, KeyError):  # no such name; a directory of zones; no path at all
+        return None
+
+
+def _share(config: Mapping[str, Any], model: str, window: int) -> float:
+    """Of the window: the longest name in `model_thresholds` that is part of the model's, else `threshold`."""
+    by_model = config.get("model_thresholds")
+    named = {
+        str(name): share
+        for name, value in (by_model.items() if isinstance(by_model, dict) else ())
+        if str(name) in model and (share := _number(value))
+    }
+    share = named[max(named, key=len)] if named else _number(config.get("threshold")) or USUAL
+    return max(share, SMALL_AT_LEAST) if window < SMALL_WINDOW else share
+
+
+def _floored(window: int, share: float) -> int:
+    wanted, cap = int(window * share), int(window * CAPPED)
+    found = max(wanted, AT_LEAST)
+    if found > cap:
+        found = max(wanted, cap)
+    return found if found < window else max(1, min(cap, window - 1))
+
+
+def _number(value: Any) -> float | None:
+    """A positive number that a person may have written as text; None for anything else."""
+    try:
+        number = float(value) if isinstance(value, (int, float, str)) and not isinstance(value, bool) else 0.0
+    except (ValueError, OverflowError):
+        return None
+    return number if 0 < number < float("inf") else None
+
+
+# -- the file ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Config:
+    """The parts of the file that are asked for, and no key or password of the others."""
+
+    compression: Mapping[str, Any] = field(default_factory=dict)
+    timezone: str = ""
+
+
+def _config(store: Store) -> _Config:
+    """What the file says; nothing where there is none that can be read."""
+    if not store.is_file:
+        return _Config()
+    path = store.path.with_name("config.yaml")
+    try:
+        found, own = os.stat(path), os.stat(store.path)
+    except OSError:
+        return _Config()
+    if not stat.S_ISREG(found.st_mode) or found.st_size > LARGEST or os.path.samestat(found, own):
+        return _Config()  # closing an ordinary handle on the store itself would drop its locks
+    return _read(path, found.st_mtime_ns, found.st_size)
+
+
+@lru_cache(maxsize=100)
+def _read(path: Path, changed: int, size: int) -> _Config:
+    try:
+        with path.open("rb") as file:
+            config = yaml.safe_load(file.read(LARGEST))  # the loader in C crashes the process on deep nesting
+    except (OSError, ValueError, yaml.YAMLError, RecursionError, TypeError, AttributeError):
+        return _Config()
+    if not isinstance(config, dict):
+        return _Config()
+    section, zone_name = config.get("compression"), config.get("timezone")
+    return _Config(section if isinstance(section, dict) else {}, zone_name if isinstance(zone_name, str) else "")

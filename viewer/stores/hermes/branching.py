@@ -1,0 +1,163 @@
+"""New sessions that come from another one, as the owner writes its own (`docs/hermes.md` section 7).
+
+A *branch* goes its own way with the context of an earlier moment. Its parent is the session it was taken from, which is
+only read; a mark in `model_config` says that it is a branch of it, so that nobody takes it for the continuation. What
+ties the parent to a chat is not taken along: its messages must go on reaching the parent.
+
+A *split* is how the owner once compacted: the compacted context goes into a new session that continues the old one, and
+has all that ties it to its chat. The old one is ended with the reason "compression", its rows stay as they are.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from viewer.errors import CompactionConflict, NotBranchable, NotFound, StoreReadOnly
+
+from . import titles
+from .columns import Columns, quoted, selection
+from .dialect import Connection
+from .opening import Reader, Store, branch_reason, columns_of, split_reason
+from .sessions import BRANCHED, FORKS, get_session, read_config
+from .tally import Tally
+from .transaction import write
+from .writing import Commit, Snapshot, Step, check_planned, clone, insert_block, recount
+
+# Of a session's row: what it is, where it works, and the prompt it is sent, inline or by hash.
+_TAKEN_ALONG = (
+    "source", "created_source", "user_id", "model", "system_prompt", "system_prompt_hash", "tool_names", "cwd",
+    "git_branch", "git_repo_root", "profile_name",
+)  # fmt: skip
+_OF_THE_CONVERSATION = (
+    "title_source", "session_key", "chat_id", "chat_type", "thread_id", "display_name", "origin_json",
+    "transport_profile", "pinned", "archived", "auto_archived",
+)  # fmt: skip
+# Of `model_config`, beside the keys that begin with "_" (marks of other sessions, measurements of one context): a
+# thread that a provider keeps for one session, and a record of the conversation that a branch is not.
+_OF_ONE_SESSION = ("codex_thread_id",)
+_OF_ONE_CONVERSATION = (*_OF_ONE_SESSION, "onboarding_run")
+
+
+def branch(store: Store, session_id: str, row_ids: Sequence[int], *, now: float) -> str:
+    """Make a session whose context is these rows, of the session or the parts it continues; the new session's id.
+
+    One transaction. `now` is in epoch seconds. Raises NotFound, NotBranchable, StoreReadOnly, StoreUnavailable or
+    WriteDisturbed: nothing is written then.
+    """
+    with write(store) as con:
+        reader = Reader(store, con, columns_of(store, con))
+        if reason := branch_reason(reader):
+            raise StoreReadOnly(reason)
+        tally = Tally(con, reader.columns)
+        source = get_session(reader, session_id)
+        ids = sorted(row_ids)
+        own = {
+            "parent_session_id": session_id,
+            "model_config": json.dumps(_config(con, session_id, _OF_ONE_CONVERSATION) | {BRANCHED: session_id}),
+            "title": titles.of_branch(con, source.name),
+            "title_source": "branch",
+            "started_at": now,
+        }
+        branch_id = _insert_session(con, reader.columns, session_id, _TAKEN_ALONG, own)
+        there = f"SELECT COUNT(*) FROM messages WHERE id IN {reader.columns.dialect.ids}"
+        if gone := len(ids) - con.execute(there, [json.dumps(ids)]).fetchone()[0]:
+            raise NotBranchable(f"{gone} of the {len(ids)} messages no longer exist in the database.")
+        clone(con, reader.columns, branch_id, ids)
+        recount(con, reader.columns, branch_id)
+        tally.check(messages=len(ids), sessions=1)
+    return branch_id
+
+
+def split(
+    store: Store, planned: Snapshot, steps: Sequence[Step], *, lock_holder: str, lease_holder: str, now: float
+) -> Commit:
+    """Write the context that `steps` make into a new session that continues the planned one, which ends; in one
+    transaction, on the conditions of `writing.commit`. Rows above the watermark are cloned behind it, in order.
+
+    Raises what `writing.commit` raises: nothing is written then.
+    """
+    with write(store, planned.file) as con:
+        started = time.monotonic()
+        reader = Reader(store, con, columns_of(store, con))
+        if reason := split_reason(reader):
+            raise StoreReadOnly(reason)
+        tally = Tally(con, reader.columns)
+        late = check_planned(con, store, reader.columns, planned, lock_holder, lease_holder)
+        if reason := ended_reason(reader, planned.session_id):
+            raise CompactionConflict(reason)
+        config = _config(con, planned.session_id, _OF_ONE_SESSION)
+        (title,) = con.execute("SELECT title FROM sessions WHERE id = ?", [planned.session_id]).fetchone()
+        own = {
+            "parent_session_id": planned.session_id,
+            "model_config": json.dumps(config) if config else None,
+            "title": titles.of_next_part(con, title) if title else None,
+            "started_at": now,  # not before the end of the old one: by that agents of schema 16 know a continuation
+        }
+        part_id = _insert_session(con, reader.columns, planned.session_id, (*_TAKEN_ALONG, *_OF_THE_CONVERSATION), own)
+        handoff_id, block, copies = insert_block(con, reader.columns, part_id, steps, late, now)
+        con.execute(
+            "UPDATE sessions SET ended_at = ?, end_reason = 'compression' WHERE id = ?", [now, planned.session_id]
+        )
+        tally.check(messages=len(block), sessions=1)
+    return Commit(handoff_id, block, copies, len(block), time.monotonic() - started, part_id)
+
+
+def ended_reason(reader: Reader, session_id: str) -> str:
+    """Why a session that has ended cannot be split, as one sentence; "" when it can.
+
+    Its end becomes a compression: whatever follows it in its chat, or as an unmarked child, would then continue it.
+    """
+    wanted = {"ended_at": "NULL", "end_reason": "NULL", "session_key": "NULL"}
+    row = reader.con.execute(
+        f"SELECT {selection(reader.columns.sessions, wanted)} FROM sessions WHERE id = ?", [session_id]
+    ).fetchone()
+    if row is None or row[0] is None or not (row[2] or _has_successor(reader, session_id)):
+        return ""
+    ended = f"This session was ended ({row[1] or 'closed'})"
+    return f"{ended}: splitting it would join it to what came after. Compact it in place."
+
+
+def _has_successor(reader: Reader, session_id: str) -> bool:
+    children = reader.con.execute(
+        "SELECT model_config FROM sessions WHERE parent_session_id = ?", [session_id]
+    ).fetchall()
+    return any(session_id not in map(read_config(config).get, FORKS) for (config,) in children)
+
+
+def _insert_session(
+    con: Connection, columns: Columns, source_id: str, taken: Sequence[str], own: Mapping[str, Any]
+) -> str:
+    """A new session with the values of another in the columns `taken`, and its `own`; columns that are missing are left
+    out. `own` has the `started_at` that its id, which is returned, tells.
+    """
+    new_id = _new_id(con, own["started_at"])
+    values = {name: value for name, value in ({"id": new_id} | dict(own)).items() if name in columns.sessions}
+    copied = [quoted(name) for name in taken if name in columns.sessions]
+    names = ", ".join([*copied, *map(quoted, values)])
+    made = con.execute(
+        f"INSERT INTO sessions ({names}) SELECT {', '.join([*copied, *'?' * len(values)])} FROM sessions WHERE id = ?",
+        [*values.values(), source_id],
+    )
+    if made.rowcount != 1:
+        raise NotFound(f"Session {source_id} is gone; nothing was written.")
+    return new_id
+
+
+def _new_id(con: Connection, now: float) -> str:
+    """An id in the owner's form: local time and six hexadecimal digits."""
+    while True:
+        new_id = f"{datetime.fromtimestamp(now):%Y%m%d_%H%M%S}_{secrets.token_hex(3)}"
+        if con.execute("SELECT 1 FROM sessions WHERE id = ?", [new_id]).fetchone() is None:
+            return new_id
+
+
+def _config(con: Connection, session_id: str, left_behind: Sequence[str]) -> dict[str, Any]:
+    """What of the session's `model_config` holds for another session too."""
+    (stored,) = con.execute("SELECT model_config FROM sessions WHERE id = ?", [session_id]).fetchone()
+    config = read_config(stored).items()
+    return {name: value for name, value in config if not name.startswith("_") and name not in left_behind}

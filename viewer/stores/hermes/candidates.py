@@ -1,0 +1,341 @@
+"""Rows that may hold what is looked for, by id, in order, in batches: from an index of the owner's, or one by one.
+
+A batch is what is left of some candidates after the filters that SQL can tell. The generator ends at the end of the
+store or of its own limits; `Batch.stopped` tells which.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from viewer.stores.query import Query, spellings, trigram_expression, word_expression
+
+from . import postgres_search
+from .columns import CHUNK, marks
+from .dialect import POSTGRES
+from .opening import Reader
+
+LOOKED = 10_000  # rows an index names that one page looks at: about 15 ms
+RANKED = 5_000  # newest matches among which the best are sought
+SCANNED = 5_000  # rows that one page looks through without an index
+FIRST = 60  # rows of the first batch, which most often fills a page
+
+SearchOrder = Literal["newest", "best"]
+Key = tuple[float, int]  # the rank, lower is better and 0.0 for newest first, and the row's id
+_HIGHEST = 2**63 - 1
+_INDEX_IS_BROKEN = {sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT}
+
+
+@dataclass(frozen=True, slots=True)
+class SearchFilter:
+    """What a search is narrowed to, where not empty. Times in epoch seconds, `until` excluded. `indexed` false looks
+    through the rows themselves, whatever indexes there are.
+    """
+
+    role: str = ""
+    sessions: tuple[str, ...] = ()
+    source: str = ""
+    since: float | None = None
+    until: float | None = None
+    order: SearchOrder = "newest"
+    indexed: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something a reader of the results should know: a stable code and a sentence."""
+
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Candidates in order, and the key up to which all have been named. `looked` counts what was looked at so far;
+    `stopped` says that there is more behind the last batch.
+    """
+
+    keys: tuple[Key, ...]
+    reached: Key
+    looked: int
+    stopped: bool
+    scanned: bool
+    notes: tuple[Note, ...] = ()
+
+
+INSIDE = Note("inside_words", "Not found as words: these messages hold the text itself, also inside of words.")
+NO_INDEX = Note("no_index", "This store has no index for such a search: its messages are looked through one by one.")
+BROKEN = Note("index_broken", "This store's search index cannot be read: its messages are looked through one by one.")
+REBUILDING = Note(
+    "index_rebuilding", "Its agent is rebuilding this store's search index: messages are looked through one by one."
+)
+SHORT = Note(
+    "too_short",
+    "No index finds one or two characters of a script without spaces, or signs alone: messages are looked through one "
+    "by one.",
+)
+NOT_RANKED = Note("not_ranked", "No index ranks these: the newest come first.")
+RANKED_FEW = Note("ranked_newest", f"The best among the newest {RANKED:,} that match.")
+WITHOUT_TOOLS = Note(
+    "tools_not_indexed", "The index of letters leaves out calls and results of tools, and messages of several parts."
+)
+WITHOUT_AGENTS = Note("agents_not_indexed", "The index of letters leaves out sessions of cron jobs and sub-agents.")
+WITHOUT_PARTS = Note("parts_not_indexed", "The index of letters leaves out messages of several parts.")
+TOOLS_CUT = Note("tools_cut", "Of a tool's result the index holds the first 8,192 characters.")
+LONG_CUT = Note("long_cut", "Of a message the index holds the first 100,000 characters, of a tool's result 8,192.")
+GAPS = (WITHOUT_TOOLS, WITHOUT_AGENTS, WITHOUT_PARTS, TOOLS_CUT, LONG_CUT)
+
+
+def candidates(reader: Reader, query: Query, wanted: SearchFilter, after: Key | None) -> Iterator[Batch]:
+    """Batches behind the key `after`. Raises sqlite3.Error or psycopg.Error for a store that cannot be read."""
+    match, notes = _plan(reader, query, wanted)
+    narrowing = narrowing_of(reader, query, wanted)
+    reached = after
+    if match:
+        if wanted.order == "best" and not match.rank:  # PostgreSQL's index of letters
+            match = replace(match, notes=(*match.notes, NOT_RANKED))
+        named = _best if wanted.order == "best" and match.rank else _newest
+        try:
+            for batch in named(reader, match, wanted, narrowing, after):
+                reached = batch.reached
+                yield batch
+            return
+        except sqlite3.DatabaseError as problem:
+            if (getattr(problem, "sqlite_errorcode", 0) & 0xFF) not in _INDEX_IS_BROKEN:
+                raise
+            notes = (BROKEN,)
+    if wanted.order == "best":
+        notes, reached = (*notes, NOT_RANKED), None if reached is None else (0.0, reached[1])
+    yield from _one_by_one(reader, wanted, narrowing, reached, notes)
+
+
+# -- which way ---------------------------------------------------------------------------------------------------------
+
+
+def _plan(reader: Reader, query: Query, wanted: SearchFilter) -> tuple[Match | None, tuple[Note, ...]]:
+    """The index that serves the query best and what to ask it, None for none; what is to be said about it."""
+    if not wanted.indexed:
+        return None, ()
+    if reader.columns.dialect is POSTGRES:
+        return _on_postgres(reader, query)
+    words = word_expression(query, columns=_has_columns(reader))
+    expression = words or trigram_expression(query)
+    if not expression:
+        return None, (SHORT,)
+    index = "messages_fts" if words else "messages_fts_trigram"
+    if index not in reader.columns.tables:
+        return None, (NO_INDEX,)
+    if _is_being_rebuilt(reader):
+        return None, (REBUILDING,)
+    notes = tuple(_gaps(reader, index, wanted))
+    return Match(f"FROM {index} WHERE {index} MATCH ?", (expression,), "rank", (), notes), notes
+
+
+def _on_postgres(reader: Reader, query: Query) -> tuple[Match | None, tuple[Note, ...]]:
+    asked = postgres_search.words(query) if "messages_fts" in reader.columns.tables else None
+    if asked:
+        return Match(asked.sql, asked.values, asked.rank, asked.rank_values, (LONG_CUT,)), (LONG_CUT,)
+    if query.has_words:
+        return None, (NO_INDEX,)
+    asked = postgres_search.letters(query)
+    if asked is None:
+        return None, (SHORT,)
+    has_index = reader.con.execute(reader.columns.dialect.index, ["messages_letters"]).fetchone()
+    return (Match(asked.sql, asked.values, "", (), (LONG_CUT,)), (LONG_CUT,)) if has_index else (None, (NO_INDEX,))
+
+
+def _trigger(reader: Reader, index: str) -> str:
+    return next((sql for name, sql in reader.columns.triggers if name == f"{index}_insert"), "")
+
+
+def _has_columns(reader: Reader) -> bool:
+    """Whether the word index has columns, as from full-text layout 2 on, and not one text a row."""
+    return "tool_calls)" in _trigger(reader, "messages_fts").replace(" ", "").split("VALUES")[0]
+
+
+def _gaps(reader: Reader, index: str, wanted: SearchFilter) -> Iterator[Note]:
+    """What the index does not hold. SQLite's trigrams end at a NUL, with which content of several parts begins."""
+    insert = _trigger(reader, index)
+    if index == "messages_fts_trigram":
+        yield WITHOUT_TOOLS if "'tool'" in insert and wanted.role != "user" else WITHOUT_PARTS
+        if "'subagent'" in insert:
+            yield WITHOUT_AGENTS
+    elif "8192" in insert and wanted.role in ("", "tool"):
+        yield TOOLS_CUT
+
+
+def _is_being_rebuilt(reader: Reader) -> bool:
+    """Whether the owner says that its index misses rows (`state_meta`, `docs/hermes.md` section 8)."""
+    if "state_meta" not in reader.columns.tables:
+        return False
+    keys = ["fts_rebuild_high_water", "fts_rebuild_progress", "fts_stale"]
+    said = dict(reader.con.execute(f"SELECT key, value FROM state_meta WHERE key IN ({marks(keys)})", keys).fetchall())
+    high, done = _whole(said.get(keys[0])), _whole(said.get(keys[1]))
+    stale = str(said.get("fts_stale") or "0") not in ("0", "")
+    return stale or (high is not None and (done is None or done < high))
+
+
+def _whole(value: Any) -> int | None:
+    try:
+        return int(value)
+    except (TypeError, ValueError):
+        return None
+
+
+# -- what SQL narrows --------------------------------------------------------------------------------------------------
+
+Narrowing = tuple[str, list[Any]]  # a condition on the row `m`, and its values
+
+
+def narrowing_of(reader: Reader, query: Query, wanted: SearchFilter) -> Narrowing:
+    """The condition on a row that follows from what is looked for and where."""
+    parts = [*_states(reader), *_filters(wanted), *_literals(reader, query)]
+    return " AND ".join(f"({sql})" for sql, _ in parts) or "TRUE", [value for _, values in parts for value in values]
+
+
+def _states(reader: Reader) -> Iterator[Narrowing]:
+    """Rows that were superseded or taken back are out."""
+    present = reader.columns.messages
+    if "active" in present:
+        compacted = "m.compacted" if "compacted" in present else "0"
+        yield f"COALESCE(m.active, 1) <> 0 OR {compacted} <> 0", []
+
+
+def _filters(wanted: SearchFilter) -> Iterator[Narrowing]:
+    if wanted.role:
+        yield "m.role = ?", [wanted.role]
+    if wanted.sessions:
+        yield f"m.session_id IN ({marks(wanted.sessions)})", list(wanted.sessions)
+    if wanted.source:
+        yield "EXISTS (SELECT 1 FROM sessions s WHERE s.id = m.session_id AND s.source = ?)", [wanted.source]
+    if wanted.since is not None:
+        yield "m.timestamp >= ?", [wanted.since]
+    if wanted.until is not None:
+        yield "m.timestamp < ?", [wanted.until]
+
+
+def _literals(reader: Reader, query: Query) -> Iterator[Narrowing]:
+    """Literal terms, as far as SQLite's own comparison tells: it knows the case of ASCII letters alone."""
+    place = reader.columns.dialect.place
+    names = [name for name in ("content", "tool_calls", "tool_name") if name in reader.columns.messages]
+    for term in query.wanted:
+        spelled = spellings(term) if term.literal else []
+        if spelled:
+            column = "lower(m.{})" if any(letter.isalpha() for letter in spelled[0] if letter.isascii()) else "m.{}"
+            tests = [f"{place.format(column.format(name))} > 0" for name in names for _ in spelled]
+            yield " OR ".join(tests), [*spelled] * len(names)
+
+
+def narrowed(reader: Reader, narrowing: Narrowing, ids: Sequence[int]) -> set[int]:
+    """Those of at most CHUNK ids whose rows are there and pass."""
+    sql, values = narrowing
+    found = reader.con.execute(f"SELECT m.id FROM messages m WHERE m.id IN ({marks(ids)}) AND {sql}", [*ids, *values])
+    return {row[0] for row in found.fetchall()}
+
+
+# -- by an index -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """What to ask an index that knows rows by `rowid`: FROM and WHERE, and by what to rank, each with its values."""
+
+    sql: str
+    values: tuple[Any, ...]
+    rank: str
+    rank_values: tuple[Any, ...]
+    notes: tuple[Note, ...]
+
+
+_BETWEEN = "AND rowid BETWEEN ? AND ?"
+
+
+def _newest(
+    reader: Reader, match: Match, wanted: SearchFilter, narrowing: Narrowing, after: Key | None
+) -> Iterator[Batch]:
+    lowest, highest = _id_range(reader, wanted)
+    if after is not None:
+        highest = min(highest, after[1] - 1)
+    looked, size = 0, FIRST
+    while True:
+        size = min(size, LOOKED - looked)
+        sql = f"SELECT rowid {match.sql} {_BETWEEN} ORDER BY rowid DESC LIMIT ?"
+        rows = reader.con.execute(sql, [*match.values, lowest, highest, size]).fetchall()
+        keys = [(0.0, row[0]) for row in rows]
+        done = len(keys) < size
+        yield from _batches(reader, narrowing, keys, looked, match.notes, more=not done)
+        looked += len(keys)
+        if done or looked >= LOOKED:
+            return
+        highest, size = keys[-1][1] - 1, size * 8
+
+
+def _best(
+    reader: Reader, match: Match, wanted: SearchFilter, narrowing: Narrowing, after: Key | None
+) -> Iterator[Batch]:
+    """By rank, among the newest matches: ranking reads every match, and there may be as many as messages."""
+    lowest, highest = _id_range(reader, wanted)
+    newest = f"SELECT rowid {match.sql} {_BETWEEN} ORDER BY rowid DESC LIMIT ?"
+    ids = reader.con.execute(newest, [*match.values, lowest, highest, RANKED + 1]).fetchall()
+    notes = match.notes
+    if len(ids) > RANKED:
+        lowest, notes = ids[RANKED - 1][0], (*notes, RANKED_FEW)
+    ranked = f"SELECT {match.rank}, rowid {match.sql} {_BETWEEN}"
+    rows = reader.con.execute(ranked, [*match.rank_values, *match.values, lowest, highest]).fetchall()
+    keys = sorted(((row[0], row[1]) for row in rows), key=_by_rank)
+    if after is not None:
+        keys = [key for key in keys if _by_rank(key) > _by_rank(after)]
+    yield from _batches(reader, narrowing, keys, 0, notes, more=False)
+
+
+def _by_rank(key: Key) -> Key:
+    return key[0], -key[1]
+
+
+def _batches(
+    reader: Reader, narrowing: Narrowing, keys: Sequence[Key], looked: int, notes: tuple[Note, ...], *, more: bool
+) -> Iterator[Batch]:
+    start, size = 0, FIRST
+    while start < len(keys):
+        chunk = keys[start : start + size]
+        passed = narrowed(reader, narrowing, [row_id for _, row_id in chunk])
+        start += len(chunk)
+        kept = tuple(key for key in chunk if key[1] in passed)
+        yield Batch(kept, chunk[-1], looked + start, more or start < len(keys), scanned=False, notes=notes)
+        size = CHUNK
+    if not keys:
+        yield Batch((), (0.0, 0), looked, stopped=False, scanned=False, notes=notes)
+
+
+def _id_range(reader: Reader, wanted: SearchFilter) -> tuple[int, int]:
+    """The ids between which the rows of the wanted sessions stand."""
+    if not wanted.sessions:
+        return -_HIGHEST, _HIGHEST
+    sql = f"SELECT MIN(id), MAX(id) FROM messages WHERE session_id IN ({marks(wanted.sessions)})"
+    lowest, highest = reader.con.execute(sql, list(wanted.sessions)).fetchone()
+    return (1, 0) if lowest is None else (lowest, highest)
+
+
+# -- one by one --------------------------------------------------------------------------------------------------------
+
+
+def _one_by_one(
+    reader: Reader, wanted: SearchFilter, narrowing: Narrowing, after: Key | None, notes: tuple[Note, ...]
+) -> Iterator[Batch]:
+    sql, values = narrowing
+    sessions = f"m.session_id IN ({marks(wanted.sessions)})" if wanted.sessions else "TRUE"
+    below, looked, size = (_HIGHEST if after is None else after[1]), 0, 4 * FIRST
+    statement = f"SELECT m.id, {sql} FROM messages m WHERE m.id < ? AND {sessions} ORDER BY m.id DESC LIMIT ?"
+    while looked < SCANNED:
+        size = min(size, SCANNED - looked)
+        rows = reader.con.execute(statement, [*values, below, *wanted.sessions, size]).fetchall()
+        looked += len(rows)
+        below = rows[-1][0] if rows else 0
+        kept = tuple((0.0, row[0]) for row in rows if row[1])
+        yield Batch(kept, (0.0, below), looked, stopped=len(rows) == size, scanned=True, notes=notes)
+        if len(rows) < size:
+            return
+        size = 2 * CHUNK

@@ -1,0 +1,70 @@
+"""Create a session, as the agent that owns the store creates its own (`docs/hermes.md` section 1)."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from viewer.errors import StoreReadOnly, TitleTaken
+
+from . import titles
+from .appending import insert
+from .codec import scrubbed
+from .columns import quoted
+from .dialect import Connection
+from .opening import Reader, Store, columns_of, create_reason
+from .tally import Tally
+from .transaction import write
+
+SOURCE = "api"  # of a session that says no other
+
+
+def create(
+    store: Store,
+    *,
+    now: float,
+    title: str = "",
+    source: str = SOURCE,
+    model: str = "",
+    cwd: str = "",
+    messages: Sequence[Mapping[str, Any]] = (),
+) -> str:
+    """Make a session with these first messages, in one transaction; its id.
+
+    `now` is in epoch seconds; the messages are those of `appending.append`. Raises TitleTaken, StoreReadOnly,
+    StoreUnavailable or WriteDisturbed: nothing is written then.
+    """
+    with write(store) as con:
+        reader = Reader(store, con, columns_of(store, con))
+        if reason := create_reason(reader):
+            raise StoreReadOnly(f"{reason} Nothing was written.")
+        tally = Tally(con, reader.columns)
+        title = titles.cleaned(scrubbed(title))
+        if title and con.execute("SELECT 1 FROM sessions WHERE title = ?", [title]).fetchone():
+            raise TitleTaken(f"Another session of this store is already named {title!r}; nothing was written.")
+        session_id, source = _new_id(con, now), titles.cleaned(scrubbed(source)) or SOURCE
+        values = {
+            "id": session_id,
+            "source": source,
+            "created_source": source,
+            "model": scrubbed(model) or None,
+            "cwd": scrubbed(cwd) or None,
+            "title": title or None,
+            "title_source": "user" if title else None,
+            "started_at": now,
+        }
+        present = {name: value for name, value in values.items() if name in reader.columns.sessions}
+        names = ", ".join(map(quoted, present))
+        con.execute(f"INSERT INTO sessions ({names}) VALUES ({', '.join('?' * len(present))})", list(present.values()))
+        tally.check(messages=len(insert(con, reader.columns, session_id, messages, now)), sessions=1)
+    return session_id
+
+
+def _new_id(con: Connection, now: float) -> str:
+    """An id in the form that the owner's gateway gives: local time and eight hexadecimal digits."""
+    while True:
+        new_id = f"{datetime.fromtimestamp(now):%Y%m%d_%H%M%S}_{secrets.token_hex(4)}"
+        if con.execute("SELECT 1 FROM sessions WHERE id = ?", [new_id]).fetchone() is None:
+            return new_id

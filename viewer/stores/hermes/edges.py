@@ -1,0 +1,73 @@
+"""How a session begins, and when something was last said in it: a few rows at its ends, read by an index.
+
+Every schema has an index over (session_id, active, timestamp); rows of each state are read apart, because only so does
+it give an order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import compaction
+from compaction import protocol
+
+from .codec import JSON_MARK, decode_content, number
+from .opening import Reader
+
+LONGEST, READ = 300, 20_000  # characters of a first request that are kept, octets that are read
+EARLIEST, NEWEST = 12, 3  # rows of each state among which the first request, and the last activity, are sought
+
+
+def last_active(reader: Reader, session_id: str) -> float:
+    """When something was last said, 0.0 for never. A handoff of ours is no activity of the agent's: it must not make a
+    resting session look alive.
+    """
+    header = protocol.LEGACY_HEADER
+    rows = _by_state(
+        reader,
+        session_id,
+        "SELECT timestamp, substr(COALESCE(content, ''), 1, ?) FROM messages WHERE session_id = ?{state} "
+        "ORDER BY timestamp DESC LIMIT ?",
+        [len(header)],
+        NEWEST,
+    )
+    return max((number(at) for at, start in rows if start != header), default=0.0)
+
+
+def first_words(reader: Reader, session_id: str) -> str:
+    """How the conversation begins; a handoff is nobody's words."""
+    rows = _by_state(
+        reader,
+        session_id,
+        "SELECT id, role FROM messages WHERE session_id = ?{state} ORDER BY timestamp LIMIT ?",
+        [],
+        EARLIEST,
+    )
+    for row_id in sorted(row_id for row_id, role in rows if role == "user")[:2]:
+        text = _said(reader, row_id)
+        if text and not compaction.is_handoff({"content": text}):
+            return " ".join(text.split())[:LONGEST]
+    return ""
+
+
+def _by_state(reader: Reader, session_id: str, sql: str, before: Sequence[Any], limit: int) -> list[tuple[Any, Any]]:
+    """Rows of one session by time, of each state apart."""
+    if "active" not in reader.columns.messages:
+        return reader.con.execute(sql.format(state=""), [*before, session_id, limit]).fetchall()
+    return [
+        row
+        for state in ("= 1", "= 0", "IS NULL")
+        for row in reader.con.execute(sql.format(state=f" AND active {state}"), [*before, session_id, limit]).fetchall()
+    ]
+
+
+def _said(reader: Reader, row_id: int) -> str:
+    """The beginning of what a row says in words; "" for a list of parts that is too long to be read here."""
+    start = reader.columns.dialect.start.format("content", READ)
+    stored = reader.con.execute(f"SELECT {start} FROM messages WHERE id = ?", [row_id]).fetchone()
+    content = decode_content(stored[0]) if stored else None
+    if isinstance(content, list):
+        texts = [part.get("text") for part in content if isinstance(part, dict)]
+        content = next((text for text in texts if isinstance(text, str)), None)
+    return content if isinstance(content, str) and not content.startswith(JSON_MARK) else ""

@@ -1,0 +1,42 @@
+"""A session's own facts that people change: its title, and whether it is in the archive. Each is one transaction."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from viewer.errors import NotFound, StoreError, StoreReadOnly
+
+from . import titles
+from .opening import Store, columns_of
+from .tally import Tally
+from .transaction import write
+
+
+def rename(store: Store, session_id: str, title: str) -> None:
+    """Give a session another title (at most 100 characters, unique in the store; "" for none). Raises StoreError."""
+    wanted = titles.cleaned(title) or None
+    try:
+        _set(store, session_id, "title", wanted, title_source="user" if wanted else None)
+    except StoreError as problem:
+        if "UNIQUE" in str(problem).upper():
+            raise StoreError(f"Another session of this store is already named {wanted!r}.") from problem
+        raise
+
+
+def set_archived(store: Store, session_id: str, archived: bool) -> None:
+    """Put a session into the archive or take it out: a flag of the owner's own; nothing is deleted."""
+    _set(store, session_id, "archived", int(archived))
+
+
+def _set(store: Store, session_id: str, column: str, value: Any, **beside: Any) -> None:
+    """Set one column, and `beside` it those that the store has."""
+    with write(store) as con:
+        columns = columns_of(store, con)
+        present, tally = columns.sessions, Tally(con, columns)
+        if column not in present:
+            raise StoreReadOnly(f"The sessions of store {store.name} have no “{column}”.")
+        values = {column: value} | {name: given for name, given in beside.items() if name in present}
+        assignments = ", ".join(f"{name} = ?" for name in values)
+        if con.execute(f"UPDATE sessions SET {assignments} WHERE id = ?", [*values.values(), session_id]).rowcount == 0:
+            raise NotFound(f"Store {store.name} has no session {session_id!r}.")
+        tally.check()

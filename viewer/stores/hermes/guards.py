@@ -1,0 +1,249 @@
+"""Compression lock and turn lease of a session: look, take, refresh, release. Somebody else's are never stolen.
+
+Semantics are the owner's own (`docs/hermes.md` section 3): both live 300 s and are refreshed every 60 s; a row is
+stale when it has expired, or when its holder names this machine's process namespace and a process that does not exist
+any more.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import secrets
+import threading
+import time
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from viewer.errors import SessionBusy, StoreError
+
+from .dialect import Connection
+from .opening import Reader, Store, open_store
+from .sessions import lease_key
+from .transaction import write
+
+TTL = 300.0  # seconds
+REFRESH_EVERY = 60.0  # seconds
+OUR_NAME = "palimpsest"
+
+_LOCK = ("compression_locks", "session_id")
+_LEASE = ("session_turn_leases", "conversation_id")
+_TURN = "is running a turn of this session"
+logger = logging.getLogger(__name__)
+
+_PID = re.compile(r"(?:^|:)pid=(\d+)(?::|$)")
+_NAMESPACE = re.compile(r"(?:^|:)pidns=(\d+)(?::|$)")
+_BOOT = re.compile(r"(?:^|:)boot=(\w+)(?::|$)")
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Who holds a lock or a lease, since when and until when (epoch seconds)."""
+
+    holder: str
+    since: float
+    expires: float
+
+    @property
+    def ours(self) -> bool:
+        return f":agent={OUR_NAME}:" in self.holder
+
+
+def new_holder() -> str:
+    """A holder name in the owner's form, for this process and thread, and the boot of this machine's kernel."""
+    namespace, boot = _own_namespace(), _own_boot()
+    stamp = f":pidns={namespace}:boot={boot}" if namespace and boot else f":pidns={namespace}" if namespace else ""
+    return f"pid={os.getpid()}{stamp}:tid={threading.get_ident()}:agent={OUR_NAME}:nonce={secrets.token_hex(4)}"
+
+
+def is_dead(holder: str) -> bool:
+    """Whether the process of this name of ours certainly is no more, wherever the name was read.
+
+    Two machines may number their process namespaces alike, so the boot must be this one too.
+    """
+    boot = _BOOT.search(holder)
+    return boot is not None and boot[1] == _own_boot() and _is_gone(holder)
+
+
+def lock_of(reader: Reader, session_id: str) -> Held | None:
+    """Who is compacting this session now, None when nobody."""
+    return _held(reader, _LOCK, session_id)
+
+
+def lease_of(reader: Reader, session_id: str) -> Held | None:
+    """Who is running a turn of this conversation now, None when nobody or when the store has no leases."""
+    return _held(reader, _LEASE, lease_key(reader, session_id)) if has_leases(reader) else None
+
+
+def has_leases(reader: Reader) -> bool:
+    """Whether this store tells when a turn is running; older schemas do not."""
+    return _LEASE[0] in reader.columns.tables
+
+
+def take_lock(store: Store, session_id: str, holder: str) -> None:
+    """Take the compression lock, or renew it when `holder` has it. Raises SessionBusy naming the other holder."""
+    with write(store) as con:
+        _take(con, _LOCK, session_id, holder, "is compacting this session")
+
+
+def take_lease(store: Store, session_id: str, holder: str) -> None:
+    """Take the turn lease, where the store has any. Raises SessionBusy naming who runs a turn."""
+    key = _lease_key(store, session_id)
+    if key is not None:
+        with write(store) as con:
+            _take(con, _LEASE, key, holder, _TURN)
+
+
+def refresh_lock(store: Store, session_id: str, holder: str) -> bool:
+    """Move our lock's expiry; False when `holder` does not hold it any more."""
+    with write(store) as con:
+        changed = con.execute(
+            "UPDATE compression_locks SET expires_at = ? WHERE session_id = ? AND holder = ?",
+            [time.time() + TTL, session_id, holder],
+        ).rowcount
+    return changed == 1
+
+
+def release_lock(store: Store, session_id: str, holder: str) -> None:
+    with write(store) as con:
+        con.execute("DELETE FROM compression_locks WHERE session_id = ? AND holder = ?", [session_id, holder])
+
+
+def release_lease(store: Store, session_id: str, holder: str) -> None:
+    key = _lease_key(store, session_id)
+    if key is not None:
+        with write(store) as con:
+            con.execute("DELETE FROM session_turn_leases WHERE conversation_id = ? AND holder = ?", [key, holder])
+
+
+def let_go(store: Store, session_id: str, holder: str) -> None:
+    """Release this holder's lease and lock after the work; what cannot be released now expires by itself.
+
+    Unlike a release, it never raises for the store: that must not hide what was done under the lock.
+    """
+    for release in (release_lease, release_lock):
+        try:
+            release(store, session_id, holder)
+        except StoreError as refused:
+            logger.warning("Hold on %s not released: %s", session_id, refused.message)
+
+
+def release_dead(store: Store) -> None:
+    """Release locks and leases that processes of ours left when they were killed. Raises StoreError."""
+    with open_store(store) as reader:
+        left = [
+            (table, holder)
+            for table, _ in (_LOCK, _LEASE)
+            if table in reader.columns.tables
+            for (holder,) in reader.con.execute(f"SELECT holder FROM {table}").fetchall()
+            if f":agent={OUR_NAME}:" in str(holder) and is_dead(str(holder))
+        ]
+    if left:
+        with write(store) as con:
+            for table, holder in left:
+                con.execute(f"DELETE FROM {table} WHERE holder = ?", [holder])
+
+
+def check_held(con: Connection, session_id: str, holder: str) -> None:
+    """Inside a transaction: raise SessionBusy unless `holder` has the unexpired compression lock."""
+    _check(con, _LOCK, session_id, holder)
+
+
+def check_leased(con: Connection, key: str, holder: str) -> None:
+    """Inside a transaction: raise SessionBusy unless `holder` has the unexpired turn lease of this conversation."""
+    _check(con, _LEASE, key, holder)
+
+
+def check_no_turn(reader: Reader, session_id: str) -> None:
+    """Inside a transaction: raise SessionBusy, naming the holder, while a turn of this conversation runs."""
+    if (held := lease_of(reader, session_id)) is not None:
+        raise _busy(held, _TURN)
+
+
+# -- one table or the other ------------------------------------------------------------------------------------------
+
+
+def _lease_key(store: Store, session_id: str) -> str | None:
+    with open_store(store) as reader:
+        return lease_key(reader, session_id) if has_leases(reader) else None
+
+
+def _held(reader: Reader, guard: tuple[str, str], key: str) -> Held | None:
+    table, column = guard
+    row = reader.con.execute(
+        f"SELECT holder, acquired_at, expires_at FROM {table} WHERE {column} = ?", [key]
+    ).fetchone()
+    if row is None:
+        return None
+    held = Held(str(row[0]), float(row[1]), float(row[2]))
+    return None if _stale(held) else held
+
+
+def _take(con: Connection, guard: tuple[str, str], key: str, holder: str, doing: str) -> None:
+    table, column = guard
+    now = time.time()
+    row = con.execute(f"SELECT holder, acquired_at, expires_at FROM {table} WHERE {column} = ?", [key]).fetchone()
+    if row is not None and row[0] != holder:
+        held = Held(str(row[0]), float(row[1]), float(row[2]))
+        if not _stale(held):
+            raise _busy(held, doing)
+        con.execute(f"DELETE FROM {table} WHERE {column} = ? AND holder = ?", [key, held.holder])
+    con.execute(
+        f"INSERT INTO {table} ({column}, holder, acquired_at, expires_at) VALUES (?, ?, ?, ?) "
+        f"ON CONFLICT ({column}) DO UPDATE SET expires_at = excluded.expires_at",
+        [key, holder, now, now + TTL],
+    )
+
+
+def _check(con: Connection, guard: tuple[str, str], key: str, holder: str) -> None:
+    table, column = guard
+    row = con.execute(f"SELECT holder, expires_at FROM {table} WHERE {column} = ?", [key]).fetchone()
+    if row is None or row[0] != holder or row[1] <= time.time():
+        raise SessionBusy("The hold on this session was lost before the write; nothing was written. Try again.")
+
+
+def _busy(held: Held, doing: str) -> SessionBusy:
+    since = time.strftime("%H:%M:%S", time.localtime(held.since))
+    return SessionBusy(f"{_who(held)} {doing} since {since}.")
+
+
+def _who(held: Held) -> str:
+    return "Palimpsest" if held.ours else f"Another process ({held.holder})"
+
+
+def _stale(held: Held) -> bool:
+    """Expired, or left by a dead process of our own pid namespace; any other holder waits out its time."""
+    return held.expires <= time.time() or _is_gone(held.holder)
+
+
+def _is_gone(holder: str) -> bool:
+    """Whether the name has this process namespace in it and a process that does not exist."""
+    pid, namespace = _PID.search(holder), _NAMESPACE.search(holder)
+    if pid is None or namespace is None or namespace[1] != _own_namespace():
+        return False
+    try:
+        os.kill(int(pid[1]), 0)
+    except ProcessLookupError:
+        return True
+    except (PermissionError, OverflowError):
+        return False
+    return False
+
+
+def _own_namespace() -> str:
+    """The inode of this process's pid namespace, "" where the system has none."""
+    try:
+        return str(os.stat("/proc/self/ns/pid").st_ino)
+    except OSError:
+        return ""
+
+
+@cache
+def _own_boot() -> str:
+    """The start of the id that this machine's kernel took when it booted, "" where it has none."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text()[:8]
+    except OSError:
+        return ""

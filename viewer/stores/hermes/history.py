@@ -1,0 +1,401 @@
+"""Boundaries, generations and once-only History of one session, from light rows alone: a pure function.
+
+Theory (`docs/hermes.md` section 2, proven on databases Hermes wrote). A compaction inserts one *block* of rows:
+copies of the head, perhaps of some messages inside the middle, the handoff, copies of the tail, and what the agent
+itself has to say there. From schema 31 on a copy has its message's name, and a row that others were merged into lists
+theirs: `uids`. Where there are no names, the times of the writes give them, and tell where a block ends: `naming`.
+
+A generation is the id range from one block's start to the next block's. Chaining copy -> origin gives each message its
+rows; it is shown once, where its first row stands. Rows at (0,0) are superseded when another row carries the message
+and taken back otherwise. A block that stands wholly at (0,0) was undone, unless it is told that it was taken back: then
+it is no boundary and its rows are nobody's copies.
+
+Blocks that were written through this site are `known`: their extent and copies are taken as they are, before any guess.
+"""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import reduce
+from itertools import pairwise, takewhile
+
+from viewer.stores.history_types import Boundary, Entry, History
+
+from . import uids
+from .alignment import LightRow, Pair, with_telling_times, without_image, words
+from .blocks import Block, first_kept, had_no_user, is_typed, shorter, slipped
+from .chains import Chains
+from .known import KnownBlock, Noted, Undone, borne_out
+from .naming import Named, named, own_name
+from .openers import ONE_WRITE, Stamp, one_a_write, openers
+
+
+def build(
+    rows: Sequence[LightRow], known: Iterable[KnownBlock] = (), undone: Mapping[int, Undone] | None = None
+) -> History:
+    """The History of `rows`: all rows of one session, or of a chain of split sessions, in id order.
+
+    Of the `known` blocks, those that the rows do not bear out any more are left aside. `undone` are handoffs of
+    blocks that are known to have been undone, whoever wrote them.
+    """
+    noted = borne_out(known, undone or {}, rows)
+    openings, carried = openers(rows, {*noted.ours, *noted.undone})
+    stamps = {row.id: (row.handoff_key, row.time) for row in rows if row.handoff}
+    moments = {row.id: row.time for row in rows}
+    told = named(with_telling_times(rows), moments, noted, {rows[index].id for index in openings})
+    rows = told.rows
+    reading = _Reading(stamps, carried, noted, {row.id: row for row in rows}, moments, told)
+    opening = one_a_write([rows[index] for index in openings], told.write_of, stamps, {*noted.ours, *noted.undone})
+    openings = [index for index in openings if rows[index].id in opening]
+    reading.pending.extend(rows[: openings[0]] if openings else rows)
+    for index, end in pairwise([*openings, len(rows)]):
+        following = rows[end] if end < len(rows) else None
+        reading.compaction(rows[index], rows[index + 1 : end], following)
+    reading.settle()
+    chains = reading.chains
+    block_of = {row_id: each.handoff_id for each in reading.boundaries for row_id in each.block_ids}
+    entries = [entry for rows in chains.rows.values() if (entry := _entry(rows, chains, block_of)) is not None]
+    message_of = {row_id: entry.id for entry in entries for row_id in entry.rows}
+    message_of |= {row_id: root for row_id in chains.others if (root := chains.root[row_id]) in message_of}
+    settled = bool(reading.generation) and not told.is_open
+    return History(_ordered(entries, reading.boundaries), tuple(reading.boundaries), message_of, settled)
+
+
+# -- blocks ----------------------------------------------------------------------------------------------------------
+
+
+class _Reading:
+    """Rows taken in from oldest to newest: each message's chain, the current generation, the boundaries so far."""
+
+    def __init__(
+        self,
+        stamps: Mapping[int, Stamp],
+        carried: set[Stamp],
+        noted: Noted,
+        rows: Mapping[int, LightRow],
+        moments: Mapping[int, float],
+        told: Named,
+    ) -> None:
+        self.stamps = stamps  # of handoff rows, with their times as stored
+        self.write_of, self.anew = told.write_of, told.anew  # rows without names of the owner's, by their times
+        self.carried = carried
+        self.noted, self.ours, self.undone = noted, noted.ours, noted.undone
+        self.rows = rows
+        self.names = uids.Names(rows, moments)
+        self.chains = Chains()
+        self.generation: list[LightRow] = []
+        self.opened_by = 0  # rows of the generation that its block has
+        self.pending: list[LightRow] = []  # rows since the last block, among them the next block's head copies
+        self.boundaries: list[Boundary] = []
+        self.unsure = False  # whether a block before the next boundary was perhaps taken back, not undone
+
+    def compaction(self, handoff: LightRow, after: Sequence[LightRow], following: LightRow | None) -> None:
+        """Take in a handoff and the rows up to the `following` one."""
+        ours = self.ours.get(handoff.id)
+        if left := self._left(handoff, after):
+            self._settle_but(left)
+            self.pending = [row for row in after if row.id > left[-1].id]
+            return
+        block = self._known(ours, handoff, after) if ours else self._found(handoff, after, following)
+        if not self._undone(handoff, block, newest=following is None):
+            self._stands(handoff, block)
+        self.pending.extend([row for row in after if row.id > block.rows[-1].id])
+
+    def _not_noted(self, after: Sequence[LightRow]) -> list[LightRow]:
+        """The rows behind a handoff up to the first of a block of which all rows are known."""
+        return list(takewhile(lambda row: row.id not in self.noted.in_blocks, after))
+
+    def _left(self, handoff: LightRow, after: Sequence[LightRow]) -> list[LightRow]:
+        """The rows of a block that is known to have been undone, or what is left of one where rows that its copies were
+        made from are deleted.
+        """
+        ours = self.ours.get(handoff.id)
+        block = self.undone.get(handoff.id, Undone()).block
+        noted = [row for row in (*self.pending, handoff, *after) if row.id in block]
+        if noted and not any(row.id in self.noted.in_context for row in noted):
+            return noted
+        if self.stamps[handoff.id] in self.carried or (ours is None and handoff.id in self.write_of):
+            return []
+        if ours is None:
+            return self.names.left(handoff, self.pending, after)
+        if not ours.undone or handoff.state != "out" or all(row_id in self.rows for row_id in ours.copies.values()):
+            return []
+        return [row for row in (*self.pending, handoff, *after) if row.id in {handoff.id, *ours.copies}]
+
+    def _found(self, handoff: LightRow, after: Sequence[LightRow], following: LightRow | None) -> Block:
+        """The block of a handoff, by the write that inserted it, or by the names that its rows have."""
+        found = [self._written(handoff, after), self._named(handoff, after, following)]
+        opening, behind = max(found, key=lambda each: len(each[0]) + len(each[1]))
+        self._settle_but(opening)
+        sources = self._sources()
+        others = self.generation if handoff.id not in self.write_of else ()
+        copied = {row.uid: row for row in others if row.handoff == "standalone" or row.of_compaction}
+
+        def pairs(rows: Iterable[LightRow]) -> Iterator[Pair]:
+            for row in rows:
+                for message in self.chains.said_by(row):
+                    yield from ((row, source) for source in sources.get(message) or self.chains.rows[message][-1:])
+                if row.uid in copied:
+                    yield row, copied[row.uid]
+
+        return Block([*opening, handoff, *behind], list(pairs(opening)), list(pairs([handoff, *behind])))
+
+    def _written(self, handoff: LightRow, after: Sequence[LightRow]) -> tuple[list[LightRow], list[LightRow]]:
+        """What stands before a handoff and behind it in the write that inserted it, where that is known."""
+        write = self.write_of.get(handoff.id, 0)
+        opening = [row for row in self.pending if self.write_of.get(row.id) == write]
+        return opening, list(takewhile(lambda row: self.write_of.get(row.id) == write, after))
+
+    def _named(
+        self, handoff: LightRow, after: Sequence[LightRow], following: LightRow | None
+    ) -> tuple[list[LightRow], list[LightRow]]:
+        """What stands before a handoff and behind it in its block, by names; nothing where no copy has the name of an
+        earlier row.
+        """
+        if handoff.uid in ("", own_name(handoff)):
+            return [], []
+        known = ChainMap(self.chains.named, self.names.left_behind(handoff), self.names.first)
+        carried, told = self.stamps[handoff.id] in self.carried, self._not_noted(after)
+        last = following is None or following.id in self.ours or bool(self.undone.get(following.id, Undone()).block)
+        pending = self.pending
+        if handoff.time and (write := self.write_of.get(handoff.id)):  # else it is not certain what was written with it
+            told = list(takewhile(lambda row: self.write_of.get(row.id, write) == write, told))
+            pending = [*takewhile(lambda row: self.write_of.get(row.id, write) == write, reversed(pending))][::-1]
+        opening = uids.head_of(pending, known, (), handoff, self.noted.taken_back)
+        behind, unseen = uids.Tail(handoff, told, known, opening).block(carried=carried, last=last)
+        opening = uids.head_of(pending, known, behind, handoff, self.noted.taken_back)
+        behind = [*behind, *unseen]
+        if not opening and not any(known.get(row.uid, row.id) < handoff.id for row in (handoff, *behind)):
+            return [], []
+        return [*uids.unseen_before(pending, known, opening, behind), *opening], behind
+
+    def context(self) -> list[LightRow]:
+        """The rows of the generation since it was last written anew without a summary."""
+        begun = [at for at, row in enumerate(self.generation) if row.id in self.anew]
+        return self.generation[begun[-1] :] if begun else self.generation
+
+    def _sources(self) -> dict[int, list[LightRow]]:
+        """For each message the rows of the generation that were in context when it ended, but for take-backs: all of
+        its block, and behind it the newest one where the agent wrote its transcript anew.
+        """
+        found: dict[int, list[LightRow]] = {}
+        for at, row in enumerate(self.context()):
+            for message in self.chains.of(row.id):
+                if at < self.opened_by:
+                    found.setdefault(message, []).append(row)
+                else:
+                    found[message] = [row]
+        return found
+
+    def _settle_but(self, opening: Iterable[LightRow]) -> None:
+        """Settle all pending rows but these, which open a block."""
+        ids = {row.id for row in opening}
+        self.pending = [row for row in self.pending if row.id not in ids]
+        self.settle()
+
+    def _known(self, ours: KnownBlock, handoff: LightRow, after: Sequence[LightRow]) -> Block:
+        """The block by the map of the run that wrote it; a row whose original is gone is a message of its own."""
+
+        def pairs(rows: Iterable[LightRow]) -> list[Pair]:
+            return [(row, self.rows[ours.copies[row.id]]) for row in rows if ours.copies.get(row.id) in self.rows]
+
+        head = pairs(self.pending)
+        self._settle_but([copy for copy, _ in head])
+        tail = pairs([handoff, *after])
+        last = tail[-1][0].id if tail else handoff.id
+        rows = [*(copy for copy, _ in head), handoff, *(row for row in after if row.id <= last)]
+        return Block(rows, head, tail)
+
+    def _undone(self, handoff: LightRow, block: Block, *, newest: bool) -> bool:
+        """Whether a block was undone: it stands wholly at (0,0), nobody carried its handoff on, and it was not just
+        taken back row by row, which brings nothing from before it into context.
+        """
+        if any(row.state != "out" or row.id in self.noted.in_context for row in block.rows):
+            return False
+        if handoff.id in self.ours:
+            return self.ours[handoff.id].undone
+        if handoff.id in self.undone:
+            return True
+        if self.stamps[handoff.id] in self.carried:
+            return False
+        if newest:
+            return any(row.state == "live" for row in self.generation)
+        # What an undo brings back is carried on, or summarised, by the next compaction.
+        ended = max(row.id for row in block.rows)
+        kept = [source for copy, source in block.tail if source.uid and not copy.restated]
+        later = [row for row in self.rows.values() if row.id > ended]
+        if not kept or handoff.id in self.write_of:
+            back, self.unsure = self._may_have_come_back(handoff, later)
+            return back
+        last = self.names.last_kept
+        gone = [row for row in kept if row.state == "out" and last.get(row.uid, 0) <= ended]
+        if gone and (len(gone) == len(kept) or min(gone, key=lambda row: row.id).role != "user"):
+            return False
+        if any(map(is_typed, self.generation)) and had_no_user(later):
+            return False
+        self.unsure = not any(row.state == "live" or last.get(row.uid, 0) > ended for row in kept)
+        return True
+
+    def _may_have_come_back(self, handoff: LightRow, later: Sequence[LightRow]) -> tuple[bool, bool]:
+        """Whether the generation may have been in context again, as an undo brings it back, given all later rows, and
+        whether that is not certain.
+
+        It was not if the head of the next compaction is what was said first since.
+        """
+        if self._head_stayed(handoff, later) or self._head_was_written_anew(later):
+            return False, False
+        undone = {self.write_of.get(row.id, 0) for row in later if row.handoff and self._is_known_as_undone(row)}
+        later = [row for row in later if self.write_of.get(row.id) not in undone]
+        said = list(takewhile(lambda row: not row.handoff, later))
+        if len(said) == len(later):  # what it summarised is in context, or was, and is deleted since
+            return not self.generation or any(row.state == "live" for row in self.generation), False
+        before = {uid for row in self.generation for uid in (row.uid, *row.absorbed) if uid}
+        if any(uid in before for row in later for uid in (row.uid, *row.absorbed)):
+            return True, False
+        write = self.write_of.get(later[len(said)].id)
+        head = [row for row in said if write is not None and self.write_of.get(row.id) == write]
+        began = next((row for row in said if row.state != "out"), None)
+        return not head or began is None or head[0].uid != began.uid, not head
+
+    def _head_stayed(self, handoff: LightRow, later: Sequence[LightRow]) -> bool:
+        """Whether the head of a block stayed in context when the rest was taken back: a later row has a moment of the
+        block's write. What was said at that moment, by chance, was appended.
+        """
+        moment = self.stamps[handoff.id][1]
+        stayed = [row for row in later if row.state != "out" or self.write_of.get(row.id) in self.anew]
+        stayed = [row for row in stayed if abs(row.time - moment) < ONE_WRITE]
+        if not stayed or handoff.id not in self.write_of:
+            return bool(stayed)
+        appended = {(row.role, row.time) for row in self.rows.values() if row.id not in self.write_of}
+        return any((row.role, row.time) not in appended for row in stayed)
+
+    def _head_was_written_anew(self, later: Sequence[LightRow]) -> bool:
+        """Whether the agent wrote its transcript anew since, without the last of the generation: an undo would have
+        brought that back, too. What it found in context is deleted, or said again; what it did not is still stored.
+        """
+        first = next((row for row in later if row.handoff or row.id in self.anew), None)
+        known = [row for row in self.context() if row.state == "under" and row.id in self.chains.root]
+        if first is None or first.id not in self.anew or not known:
+            return False
+        written = [row for row in later if self.write_of.get(row.id) == first.id]
+        return not any(known[-1].uid in (row.uid, *row.absorbed) for row in written)
+
+    def _is_known_as_undone(self, handoff: LightRow) -> bool:
+        ours = self.ours.get(handoff.id)
+        return ours.undone if ours else handoff.id in self.undone
+
+    def settle(self) -> None:
+        """Make the pending rows messages of the current generation."""
+        self.generation.extend(self.pending)
+        self._add(self.pending)
+        self.pending = []
+
+    def _stands(self, handoff: LightRow, block: Block) -> None:
+        copies, of = [*block.head, *block.tail], self.chains.of
+        if handoff.id not in self.write_of and any(source.uid == copy.uid != "" for copy, source in copies):
+            self._summarise(slipped([row for row in self.generation if row.id not in self.noted.taken_back], block))
+        before = self._before({source.id for _, source in copies})
+        kept = dict.fromkeys(message for _, source in copies for message in of(source.id))
+        away = dict.fromkeys(message for row in before for message in of(row.id) if message not in kept)
+        self.boundaries.append(
+            Boundary(
+                handoff_id=handoff.id,
+                time=self.stamps[handoff.id][1] if handoff.handoff == "standalone" else None,
+                block_ids=tuple(row.id for row in block.rows),
+                before_ids=tuple(row.id for row in before),
+                cut_id=first_kept(block, self.chains.root, sorted(away)),
+                copies=tuple((copy.id, source.id) for copy, source in copies),
+                summarised_ids=tuple(away),
+                kept_ids=tuple(kept),
+                shortened_ids=tuple(
+                    dict.fromkeys(
+                        message
+                        for copy, source in copies
+                        if not copy.restated and shorter(copy, source)
+                        for message in of(source.id)
+                    )
+                ),
+                run=self.ours[handoff.id].run if handoff.id in self.ours else None,
+                unsure=self.unsure and handoff.id not in self.ours,
+            )
+        )
+        self.unsure = False
+        sources: dict[int, list[LightRow]] = {}
+        for copy, source in copies:
+            if source.id in self.chains.root and copy.id not in self.chains.root and not copy.restated:
+                sources.setdefault(copy.id, []).append(source)
+        for row in block.rows:
+            if row.id in sources:
+                self.chains.join(row, *sources[row.id])
+        self._add(row for row in block.rows if row.id not in self.chains.root)
+        self.generation, self.opened_by = block.rows, len(block.rows)
+
+    def _summarise(self, rows: Iterable[LightRow]) -> None:
+        for row in rows:
+            under = replace(row, state="under")
+            self.generation[self.generation.index(row)] = under
+            self.chains.replace(row, under)
+
+    def _before(self, copied: set[int]) -> list[LightRow]:
+        """The rows that a compaction found in context, given those that it copied.
+
+        It takes every row out of context: one that is in it was not there before, or its copy is not told. Where the
+        agent had written its transcript anew without a compaction, only the newest row of a message was in it. What is
+        taken back of a summary with a message in one row is the message: the summary stands anew behind it.
+        """
+        sources = self._sources()
+        anew = {row.handoff_key for row in self.context() if row.handoff == "standalone" and row.state == "under"}
+        return [
+            row
+            for row in self.context()
+            if (row.state == "under" or (row.id in copied and row.handoff_key not in anew))
+            and (row.id not in self.chains.root or row in sources[self.chains.root[row.id]])
+        ]
+
+    def _add(self, rows: Iterable[LightRow]) -> None:
+        for row in rows:
+            self.chains.add(row)
+
+
+# -- messages --------------------------------------------------------------------------------------------------------
+
+
+def _entry(rows: list[LightRow], chains: Chains, block_of: Mapping[int, int]) -> Entry | None:
+    last = block_of.get(rows[-1].id, rows[-1].id)
+    latest = [row for row in reversed(rows) if block_of.get(row.id, row.id) == last]  # one block may have it twice
+    newest = next((row for row in reversed(rows) if row.state == "live"), latest[0])
+    newest = next((row for row in (newest, *latest) if row.state != "out"), newest)
+    if newest.state == "out":
+        return None
+    own = [row for row in rows if not (row.id in chains.others or row.restated or row.of_compaction)]
+    alone = [row for row in own if not row.absorbed]  # without merged words that stand nowhere else, too
+    full = reduce(_fuller, alone or own or rows)
+    return Entry(
+        id=rows[0].id,
+        rows=tuple(row.id for row in rows),
+        full_id=full.id,
+        newest_id=newest.id,
+        state=newest.state,
+        shortened=newest in alone and shorter(newest, full),
+    )
+
+
+def _fuller(row: LightRow, later: LightRow) -> LightRow:
+    """Which of two rows says more of their message. Copies lose text, but what marks the loss may be longer than it."""
+    goes_on = later.role == "tool" or later.text.startswith(row.text)
+    if without_image(later) is not later and words(row) == words(later):
+        return row
+    return later if goes_on and row.size < 0.9 * later.size else row
+
+
+def _ordered(entries: list[Entry], boundaries: Sequence[Boundary]) -> tuple[Entry | Boundary, ...]:
+    """Entries by first row; each boundary before its cut, or by its handoff's id where the tail kept nothing."""
+
+    def place(item: Entry | Boundary) -> tuple[int, int, int]:
+        if isinstance(item, Entry):
+            return (item.id, 1, 0)
+        return (item.handoff_id if item.cut_id is None else item.cut_id, 0, item.handoff_id)
+
+    return tuple(sorted([*entries, *boundaries], key=place))

@@ -1,0 +1,146 @@
+"""Light rows: what History needs of each row, read without its whole text but for the few that may hold a handoff."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import compaction
+from compaction import messages, protocol
+
+from . import uids
+from .alignment import ASKED_CHARACTERS, END_CHARACTERS, LightRow, text_limit
+from .codec import JSON_MARK, decode_calls, decode_content, encode_content, number, state_of
+from .columns import chunks, marks, selection
+from .opening import Reader
+from .sessions import chain
+
+START_OCTETS = 600  # of a row's content, enough to tell messages apart and to see whether a handoff may be in it
+ASKED_OCTETS = 4 * ASKED_CHARACTERS  # of a user's
+END_OCTETS = 4 * END_CHARACTERS
+
+
+def light_rows(reader: Reader, session_id: str) -> list[LightRow]:
+    """What History needs of every row of the session and the parts it continues; rows of ended parts are under."""
+    sessions = chain(reader, session_id)
+    return _read(reader, session_id, f"session_id IN ({marks(sessions)}) ORDER BY id", sessions)
+
+
+def rows_above(reader: Reader, session_id: str, sessions: Sequence[str], row_id: int, limit: int) -> list[LightRow]:
+    """The next rows above this id, of the session and the parts that it continues (`sessions`)."""
+    where = f"session_id IN ({marks(sessions)}) AND id > ? ORDER BY id LIMIT ?"
+    return _read(reader, session_id, where, [*sessions, row_id, limit])
+
+
+def rows_of(reader: Reader, session_id: str, ids: Sequence[int]) -> dict[int, LightRow]:
+    """These rows, by id; those that do not exist are absent."""
+    return {row.id: row for chunk in chunks(ids) for row in _read(reader, session_id, f"id IN ({marks(chunk)})", chunk)}
+
+
+def _read(reader: Reader, session_id: str, where: str, values: Sequence[Any]) -> list[LightRow]:
+    wanted = {
+        "id": "NULL", "session_id": "NULL", "role": "''", "timestamp": "0", "tool_call_id": "NULL",
+        "tool_calls": "NULL", "active": "1", "compacted": "0", "_compressed_summary": "0", "display_kind": "NULL",
+        "message_uid": "NULL", "absorbed_message_uids": "NULL",
+    }  # fmt: skip
+    spelled = reader.columns.dialect
+    octets = f"(CASE WHEN role = 'user' THEN {ASKED_OCTETS} ELSE {START_OCTETS} END)"
+    in_user_rows = f"CASE WHEN role = 'user' THEN {spelled.place.format('content')} ELSE 0 END"
+    rows = reader.con.execute(
+        f"SELECT {selection(reader.columns.messages, wanted)}, {spelled.start.format('content', octets)}, "
+        f"{spelled.trimmed.format('content')}, {spelled.place.format('content')}, {in_user_rows}, "
+        f"{spelled.end.format('content', END_OCTETS)} "
+        f"FROM messages WHERE {where}",
+        [protocol.MERGE_DELIMITER, protocol.TASK_LIST, *values],
+    ).fetchall()
+    contents = _contents(reader, [row[0] for row in rows if row[8] or row[14] or row[15] or _needs_decoding(row[12])])
+    return [_light_row(row, contents, session_id) for row in rows]
+
+
+def _needs_decoding(start: bytes | None) -> bool:
+    """Whether the start of a content does not tell its text: it may hold a handoff, or is a list of parts."""
+    return start is not None and (start.startswith(_JSON_MARK) or any(hint in start for hint in _HINTS))
+
+
+_JSON_MARK = JSON_MARK.encode()
+# Every handoff begins with one of these; the dash behind them is escaped in stored JSON.
+_MARKERS = (*protocol.HEADERS, protocol.PRIOR_HEADER, protocol.RESTATED_START)
+_HINTS = tuple({marker.split("—")[0].strip().encode() for marker in _MARKERS})
+_CALL_ID = re.compile(r'"(?:call_id|id)":\s*"([^"]*)"')
+
+
+def _light_row(row: tuple[Any, ...], contents: dict[int, Any], session_id: str) -> LightRow:
+    row_id, part, role, time, tool_call_id, calls, active, compacted, flagged, kind, uid, merged, start, size, *_ = row
+    state = state_of(active, compacted)
+    text, end, summary, restated = _folded(start), _folded(row[-1]), None, False
+    if row_id in contents:
+        summary, live, restated = parted(contents[row_id], bool(flagged))
+        text = end = " ".join(messages.text(live).split())
+        size = len((encode_content(live) or "").strip().encode())
+    calls_text = calls if isinstance(calls, str) else ""
+    own = text and not restated  # a request that is repeated behind a summary is said by another row
+    return LightRow(
+        id=row_id,
+        role=str(role or ""),
+        state="under" if state == "live" and part != session_id else state,
+        time=number(time),
+        tool_call_id=str(tool_call_id or ""),
+        calls=" ".join(_CALL_ID.findall(calls_text)),
+        text=text[: text_limit(str(role or ""))],
+        end=end[-END_CHARACTERS:],
+        size=(size or 0) + len(calls_text),
+        handoff="" if summary is None else "merged" if own or decode_calls(calls) else "standalone",
+        handoff_key=_key(summary),
+        uid=str(uid or ""),
+        named=uids.is_given(str(uid or "")),
+        absorbed=uids.absorbed(merged),
+        restated=restated,
+        scaffold=role == "user"
+        and (kind == "hidden" or restated or (kind != "steer" and text.startswith(protocol.SYNTHETIC_USER_STARTS))),
+        of_compaction=role == "user" and text.startswith(protocol.COMPACTION_STARTS),
+    )
+
+
+def handoff_key(content: Any) -> str:
+    """`LightRow.handoff_key` of a row with this content: the same for the same summary."""
+    return _key(parted(content, flagged=True)[0])
+
+
+def _key(summary: str | None) -> str:
+    return "" if summary is None else hashlib.blake2b(summary.encode("utf-8", "replace")).hexdigest()
+
+
+def parted(content: Any, flagged: bool) -> tuple[str | None, Any, bool]:
+    """The text of the handoff in a content, None when there is none; the content without it and without what the agent
+    added to it; and whether that is nothing but a request that was repeated.
+    """
+    parts = compaction.split(content, flagged=flagged)
+    summaries = [part.text for part in parts if part.kind == "summary"]
+    said = [part for part in parts if part.kind != "summary"]
+    own = [part for part in said if protocol.restated(part.text) is None]
+    if said and not own:
+        return "\n".join(summaries) if summaries else None, protocol.restated(said[-1].text), True
+    live = [_own_words(part) for part in own]
+    content = live[0] if len(live) == 1 else "\n\n".join(map(messages.text, live))
+    return "\n".join(summaries) if summaries else None, content, False
+
+
+def _own_words(part: compaction.Part) -> Any:
+    return protocol.without_task_list(part.content) if isinstance(part.content, str) else part.content
+
+
+def _folded(octets: bytes | None) -> str:
+    """A text, white space folded, of octets that may be cut within a character."""
+    return " ".join((octets or b"").decode("utf-8", "ignore").split())
+
+
+def _contents(reader: Reader, ids: Sequence[int]) -> dict[int, Any]:
+    return {
+        row[0]: decode_content(row[1])
+        for chunk in chunks(ids)
+        for row in reader.con.execute(
+            f"SELECT id, content FROM messages WHERE id IN ({marks(chunk)})", chunk
+        ).fetchall()
+    }

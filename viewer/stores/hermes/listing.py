@@ -1,0 +1,216 @@
+"""What lists of sessions need of a store, read in batches of bounded size and never by a scan of all sessions.
+
+A row of `sessions` may hold a system prompt of 10 kB before the columns a list shows: rows are read by keys alone.
+What is new is found by row ids: those of messages are never given twice, those of sessions may be (so that what was
+listed is compared with the store again by `Facts`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .codec import number
+from .columns import chunks, marks, selection
+from .dialect import SQLITE
+from .marks import NOTHING, Mark, read_marks
+from .opening import Reader
+from .sessions import BRANCHED, FORKS, read_config
+
+DELEGATED = "_delegate_from"
+UNASKABLE = "\ufffdrow "  # and the row's number: stands for an id by which no row can be asked for
+LONGEST_ID = 2_000  # octets; PostgreSQL, which may keep the catalog, takes 2,704 of a whole row in an index
+
+_WANTED = {
+    "id": "NULL", "source": "''", "model": "NULL", "title": "NULL", "parent_session_id": "NULL", "started_at": "0",
+    "ended_at": "NULL", "end_reason": "NULL", "archived": "0", "cwd": "NULL", "model_config": "NULL",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """One row of `sessions`. Times in epoch seconds; `row` is its rowid; `forked_from` the sessions that its own
+    configuration names as where it was forked from, which it therefore does not continue.
+    """
+
+    id: str
+    row: int
+    source: str
+    model: str
+    title: str
+    parent: str
+    started_at: float
+    ended_at: float | None
+    end_reason: str
+    archived: bool
+    cwd: str
+    branched_from: str
+    delegated: bool
+    forked_from: tuple[str, ...]
+    mark: Mark
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """The highest row ids of a store, and how many sessions it has."""
+
+    message: int
+    session: int
+    sessions: int
+
+
+def ends(reader: Reader) -> Ends:
+    """No row of `sessions` is read for it: an index holds their number."""
+    found = reader.con.execute("SELECT MAX(rowid), (SELECT COUNT(*) FROM sessions) FROM sessions").fetchone()
+    return Ends(newest_message(reader), found[0] or 0, found[1])
+
+
+def newest_message(reader: Reader) -> int:
+    """The highest id of a message, 0 without any."""
+    return int(reader.con.execute("SELECT COALESCE(MAX(id), 0) FROM messages").fetchone()[0])
+
+
+def anchor(reader: Reader, message_id: int) -> str | None:
+    """What tells this row from another of the same id; None where there is no such row."""
+    row = reader.con.execute("SELECT session_id, timestamp FROM messages WHERE id = ?", [message_id]).fetchone()
+    return None if row is None else f"{row[0]} {row[1]!r}"
+
+
+def given_ids(reader: Reader) -> int:
+    """The highest id that the store ever gave to a message."""
+    if reader.columns.dialect is SQLITE and "sqlite_sequence" not in reader.columns.tables:
+        return newest_message(reader)
+    row = reader.con.execute(reader.columns.dialect.given_id).fetchone()
+    return int(row[0]) if row and isinstance(row[0], int) else 0
+
+
+def sessions_with_news(reader: Reader, above: int, limit: int) -> tuple[list[str], int]:
+    """The sessions of the next `limit` messages with an id above this one, newest news first; and the last id read."""
+    rows = reader.con.execute(
+        "SELECT id, session_id FROM messages WHERE id > ? ORDER BY id LIMIT ?", [above, limit]
+    ).fetchall()
+    return _once(row[1] for row in reversed(rows)), rows[-1][0] if rows else above
+
+
+def active_lately(reader: Reader, limit: int) -> list[str]:
+    """The sessions of the newest `limit` messages, newest first."""
+    rows = reader.con.execute("SELECT session_id FROM messages ORDER BY id DESC LIMIT ?", [limit]).fetchall()
+    return _once(row[0] for row in rows)
+
+
+def _once(ids: Any) -> list[str]:
+    return [found for found in dict.fromkeys(ids) if isinstance(found, str)]
+
+
+def sessions_above(reader: Reader, row: int, limit: int) -> list[tuple[int, str]]:
+    """(rowid, id) of the next sessions above this rowid, upwards; a stand-in for an id that cannot be asked for."""
+    rows = reader.con.execute(
+        "SELECT rowid, id FROM sessions WHERE rowid > ? ORDER BY rowid LIMIT ?", [row, limit]
+    ).fetchall()
+    return [(at, f"{UNASKABLE}{at}" if why_unaskable(reader, at, found) else found) for at, found in rows]
+
+
+def sessions_down_from(reader: Reader, row: int, limit: int) -> list[tuple[int, str]]:
+    """(rowid, id) of the next sessions from this rowid on, downwards; stand-ins as in `sessions_above`."""
+    rows = reader.con.execute(
+        "SELECT rowid, id FROM sessions WHERE rowid <= ? ORDER BY rowid DESC LIMIT ?", [row, limit]
+    ).fetchall()
+    return [(at, f"{UNASKABLE}{at}" if why_unaskable(reader, at, found) else found) for at, found in rows]
+
+
+def is_askable(session_id: Any) -> bool:
+    """Whether stores and our own database, whichever it is, can be asked for this id."""
+    return isinstance(session_id, str) and len(session_id.encode()) <= LONGEST_ID and "\0" not in session_id
+
+
+def why_unaskable(reader: Reader, row: int, found: Any) -> str:
+    """Why the id of this row cannot be asked for, as a sentence; "" where it can."""
+    if not isinstance(found, str):
+        return f"Its id is {'missing' if found is None else 'no text'}."
+    if len(found.encode()) > LONGEST_ID:
+        return f"Its id is longer than {LONGEST_ID:,} octets."
+    if not is_askable(found) or is_stand_in(found):
+        return "Its id has a character in it that cannot be asked for."
+    if "\ufffd" not in found:
+        return ""
+    # Octets that are no UTF-8 are read as U+FFFD: then this is not the row's id.
+    same = reader.con.execute("SELECT rowid FROM sessions WHERE id = ?", [found]).fetchone()
+    return "" if same and same[0] == row else "Its id is no UTF-8."
+
+
+@dataclass(frozen=True, slots=True)
+class Unaskable:
+    """A row of `sessions` that nobody can ask for: what is known of it."""
+
+    row: int
+    shown: str
+    source: str
+    started_at: float
+    why: str
+
+
+def is_stand_in(session_id: str) -> bool:
+    """Whether it stands for an id that cannot be asked for."""
+    return re.fullmatch(rf"{UNASKABLE}-?\d{{1,19}}", session_id) is not None
+
+
+def read_unaskable(reader: Reader, ids: Sequence[str]) -> dict[str, Unaskable]:
+    """The rows that these stand-ins stand for, as far as they are there and still cannot be asked for."""
+    found: dict[str, Unaskable] = {}
+    for stand_in in ids:
+        row = int(stand_in.removeprefix(UNASKABLE))
+        sql = "SELECT id, source, started_at FROM sessions WHERE rowid = ?"
+        values = reader.con.execute(sql, [row]).fetchone()
+        if values and (why := why_unaskable(reader, row, values[0])):
+            shown = values[0].decode("utf-8", "replace") if isinstance(values[0], bytes) else str(values[0] or "")
+            found[stand_in] = Unaskable(row, shown, str(values[1] or ""), number(values[2]), why)
+    return found
+
+
+def read_facts(reader: Reader, ids: Sequence[str]) -> dict[str, Facts]:
+    """The sessions of these ids that there are."""
+    found: dict[str, Facts] = {}
+    columns = selection(reader.columns.sessions, _WANTED)
+    digests = read_marks(reader, ids)
+    for chunk in chunks(ids):
+        cursor = reader.con.execute(
+            f"SELECT rowid AS row, {columns} FROM sessions WHERE id IN ({marks(chunk)})", list(chunk)
+        )
+        names = [column[0] for column in cursor.description]
+        for values in cursor.fetchall():
+            row = dict(zip(names, values, strict=True))
+            found[row["id"]] = _facts(row, digests.get(row["id"], NOTHING))
+    return found
+
+
+def _facts(row: dict[str, Any], mark: Mark) -> Facts:
+    config = read_config(row["model_config"])
+    return Facts(
+        id=row["id"],
+        row=row["row"],
+        source=str(row["source"] or ""),
+        model=str(row["model"] or ""),
+        title=str(row["title"] or ""),
+        parent=str(row["parent_session_id"] or ""),
+        started_at=number(row["started_at"]),
+        ended_at=number(row["ended_at"]) if row["ended_at"] is not None else None,
+        end_reason=str(row["end_reason"] or ""),
+        archived=bool(row["archived"]),
+        cwd=str(row["cwd"] or ""),
+        branched_from=str(config.get(BRANCHED) or ""),
+        delegated=bool(config.get(DELEGATED)),
+        forked_from=tuple(str(config[fork]) for fork in FORKS if config.get(fork)),
+        mark=mark,
+    )
+
+
+def has_rows_under(reader: Reader, session_id: str) -> bool:
+    """Whether rows of this session were summarised away."""
+    if not {"active", "compacted"} <= set(reader.columns.messages):
+        return False
+    found = reader.con.execute(
+        "SELECT 1 FROM messages WHERE session_id = ? AND active = 0 AND compacted = 1 LIMIT 1", [session_id]
+    )
+    return found.fetchone() is not None

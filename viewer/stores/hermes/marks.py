@@ -1,0 +1,114 @@
+"""What tells whether rows of a session came, went, or changed their state, without reading a row.
+
+Hermes has an index over (session_id, active, timestamp) in every schema, and the row's id is in every index: counts and
+sums over it read no row at all, some milliseconds for 20,000 rows. Times are summed too: in a file that a backup was
+copied over, ids are given again, to other rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any
+
+from .codec import number, state_of
+from .columns import chunks, marks
+from .opening import Reader
+
+_MODULUS = 4_294_967_291  # the largest prime below 2^32
+AT_MOST = 500  # appended rows that are told from other changes
+_SPREAD = 2_654_435_761  # Knuth's multiplier: sums of ids alone are equal for too many sets of ids
+_SPREAD_OUT = f"(m.id * {_SPREAD} + {{}}) % {_MODULUS}"
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A session's own rows (not those of parts before it): how many, how many live, the newest id; `digest` differs
+    when another set of rows, by ids and times, is there or is live. It does not see texts that were changed in place.
+    """
+
+    rows: int
+    live: int
+    newest: int
+    digest: str
+
+
+NOTHING = Mark(0, 0, 0, "")
+
+
+def read_marks(reader: Reader, session_ids: Sequence[str]) -> dict[str, Mark]:
+    """The marks of these sessions; one without rows has none."""
+    active = "m.active" if "active" in reader.columns.messages else "1"
+    moment = reader.columns.dialect.whole.format("m.timestamp * 1000")
+    found: dict[str, list[tuple[Any, int, int, float]]] = {}
+    for chunk in chunks(session_ids):
+        rows = reader.con.execute(
+            f"SELECT m.session_id, {active} AS active, COUNT(*), MAX(m.id), "
+            f"CAST(SUM({_SPREAD_OUT.format(moment)}) AS DOUBLE PRECISION) "
+            f"FROM messages m WHERE m.session_id IN ({marks(chunk)}) GROUP BY m.session_id, 2",
+            chunk,
+        ).fetchall()
+        for session_id, *group in rows:
+            found.setdefault(session_id, []).append((group[0], group[1], group[2], group[3]))
+    return {session_id: _mark(groups) for session_id, groups in found.items()}
+
+
+def _mark(groups: list[tuple[Any, int, int, float]]) -> Mark:
+    return Mark(
+        rows=sum(count for _, count, _, _ in groups),
+        live=sum(count for active, count, _, _ in groups if state_of(active, 0) == "live"),
+        newest=max(newest for _, _, newest, _ in groups),
+        digest=" ".join(f"{active}:{count}:{total:.0f}" for active, count, _, total in sorted(groups, key=_by_flag)),
+    )
+
+
+def _by_flag(group: tuple[Any, int, int, float]) -> str:
+    """NULL, 0, 1: the order in which an index of SQLite's has them."""
+    return "" if group[0] is None else str(group[0])
+
+
+def appended(before: str, after: str, rows: Sequence[tuple[int, float]]) -> bool:
+    """Whether, by its digests, a session only got these live rows, (id, time), between the two."""
+    old, new = _groups(before), _groups(after)
+    live = [active for active in {*old, *new} if state_of(active, 0) == "live"]
+    others = [active for active in {*old, *new} if active not in live]
+    return all(old.get(active) == new.get(active) for active in others) and _sum(new, live) == tuple(
+        map(sum, zip(_sum(old, live), (len(rows), sum(map(_spread, rows))), strict=True))
+    )
+
+
+def rows_said(reader: Reader, session_id: str, before: str, after: str) -> int | None:
+    """How many live rows were appended to a session between the two digests; None if anything else changed, or more
+    than AT_MOST were.
+    """
+    more = counted_rows(after) - counted_rows(before)
+    if not 0 < more <= AT_MOST:
+        return None
+    active = " AND active = 1" if "active" in reader.columns.messages else ""
+    # By the index over session and state: down the table itself, rows of other sessions might stand between.
+    rows = reader.con.execute(
+        f"SELECT id, timestamp FROM messages WHERE session_id = ?{active} ORDER BY +id DESC LIMIT ?", [session_id, more]
+    ).fetchall()
+    return more if appended(before, after, [(row_id, number(time)) for row_id, time in rows]) else None
+
+
+def counted_rows(digest: str) -> int:
+    """The number of rows that a digest stands for."""
+    return sum(count for count, _ in _groups(digest).values())
+
+
+def _groups(digest: str) -> dict[Any, tuple[int, int]]:
+    parts = (group.split(":") for group in digest.split())
+    values = {"None": None, "0": 0}
+    return {values.get(active, active): (int(count), int(total)) for active, count, total in parts}
+
+
+def _sum(groups: dict[Any, tuple[int, int]], chosen: Sequence[Any]) -> tuple[int, int]:
+    found = [groups[active] for active in chosen if active in groups]
+    return sum(count for count, _ in found), sum(total for _, total in found)
+
+
+def _spread(row: tuple[int, float]) -> int:
+    row_id, time = row
+    return (row_id * _SPREAD + (int(time * 1000) if isfinite(time) else 0)) % _MODULUS

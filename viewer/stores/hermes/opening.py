@@ -1,0 +1,359 @@
+"""Which stores exist, how one is opened for reading, and what each can do.
+
+Nothing here writes. A store belongs to another program: it is opened read-only, for one request, and never as an
+ordinary file (`docs/hermes.md` section 2: closing a file handle would drop the locks of a connection in this
+process).
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from glob import glob
+from pathlib import Path
+from typing import Literal
+
+from django.conf import settings
+
+from viewer.errors import NotFound, StoreUnanswered, StoreUnavailable
+
+from . import postgres, sqlite
+from .columns import Columns, read_columns
+from .dialect import POSTGRES, Connection
+
+REMEMBERED = 3.0  # seconds that lists leave a store alone which did not answer in time, longer if it took long
+# Seconds until a write counts as done. A file system notes times in steps of some milliseconds: two writes in one step
+# look like one. And what is written to the log is seen by others only when it is safe on disk, which a slow disk may
+# take a second for: whoever looks in between reads what was before, in files that look as they will afterwards.
+SETTLED = 2.0
+REQUIRED = {
+    "messages": {"id", "session_id", "role", "content", "timestamp"},
+    "sessions": {"id", "source", "started_at"},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """One shared database of sessions. `ours`, the demo store alone: only there may whole sessions come and go."""
+
+    name: str
+    url: str
+    origin: Literal["configured", "found", "demo"]
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it is a file of SQLite's, and not a database of a PostgreSQL server."""
+        return self.url.startswith("sqlite:///")
+
+    @property
+    def path(self) -> Path:
+        """The file. Raises StoreUnavailable for a store that is none."""
+        if not self.is_file:
+            raise StoreUnavailable(f"Store {self.name} is no file.")
+        return Path(self.url.removeprefix("sqlite:///"))
+
+    @property
+    def place(self) -> str:
+        """Where it is, for people: the file, or the server and database without user and password."""
+        if self.is_file:
+            return str(self.path)
+        place, _, options = self.url.partition("://")[2].rpartition("@")[2].partition("?")
+        shown = [option for option in options.split("&") if option.startswith(("host=", "port=", "options="))]
+        return f"{place}?{'&'.join(shown)}" if shown else place
+
+    @property
+    def ours(self) -> bool:
+        return self.origin == "demo"
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """An open read-only connection to a store with the columns it has. Read lists, never keep a cursor open."""
+
+    store: Store
+    con: Connection
+    columns: Columns
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What a store can do here. `compact_reason` says in a sentence why it cannot compact, "" when it can."""
+
+    schema: int | None
+    sessions: int
+    size: int  # bytes of the database file, or of the tables on a server
+    compact_reason: str
+    search: bool
+    summary_flag: bool
+    turn_leases: bool
+
+    @property
+    def can_compact(self) -> bool:
+        return not self.compact_reason
+
+
+# -- which stores ----------------------------------------------------------------------------------------------------
+
+
+def all_stores() -> list[Store]:
+    """Every store: the configured ones, else those found under `HERMES_HOME`, and always the demo store last.
+
+    Looked up at every call, so that a store which appears later is found. A configured store is listed even when its
+    file is missing.
+    """
+    configured = [Store(name, url, "configured") for name, url in settings.STORES.items()]
+    demo = Store(_own_name("demo"), f"sqlite:///{settings.DEMO_STORE}", "demo")
+    return [*(configured or _found()), demo]
+
+
+def _own_name(name: str) -> str:
+    """A name nobody chose, with this machine's where several share the site's database: each has a store called so."""
+    return f"{name}.{settings.MACHINE}" if settings.MACHINE else name
+
+
+def _found() -> list[Store]:
+    home: Path = settings.HERMES_HOME
+    named = [("hermes", home / "state.db")]
+    profiles = [home / found for found in sorted(glob("profiles/*/state.db", root_dir=home))]
+    named += [(f"hermes-{path.parent.name}", path) for path in profiles]
+    return [Store(_own_name(name), f"sqlite:///{path}", "found") for name, path in named if os.path.isfile(path)]
+
+
+def get_store(name: str) -> Store:
+    """The store of this name. Raises NotFound."""
+    for store in all_stores():
+        if store.name == name:
+            return store
+    raise NotFound(f"There is no store named {name!r}.")
+
+
+def is_here(store: Store) -> bool:
+    """Whether this machine can reach the store at all: for SQLite, whether it has the file and may look at it."""
+    return not store.is_file or os.path.isfile(store.path)  # unlike Path.is_file, never raises
+
+
+def unread_homes() -> list[tuple[str, Path]]:
+    """Homes of other agents that exist on this machine and that Palimpsest cannot read yet: (agent, directory)."""
+    homes = [("Claude Code", ".claude/projects"), ("Codex", ".codex/sessions"), ("OpenClaw", ".openclaw/agents")]
+    return [(agent, path) for agent, place in homes if (path := Path.home() / place).is_dir()]
+
+
+# -- opening ---------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def open_store(store: Store, *, listed: bool = False) -> Iterator[Reader]:
+    """A read-only connection for one request. Raises StoreUnavailable, also when the file was replaced meanwhile.
+
+    For a list of several stores (`listed`) a locked one is hardly waited for.
+    """
+    if listed:
+        with for_list(store), _open(store, sqlite.LIST_SECONDS) as reader:
+            yield reader
+    else:
+        with _open(store, sqlite.BUSY_SECONDS) as reader:
+            yield reader
+
+
+@contextmanager
+def _open(store: Store, patience: float) -> Iterator[Reader]:
+    if not store.is_file:
+        with postgres.reading(store.name, store.url, patience) as session:
+            found = columns_of(store, session)
+            check_is_store(store, found)
+            yield Reader(store, session, found)
+        return
+    before = identity(store)
+    con = sqlite.connected(store.name, store.path, patience)
+    try:
+        columns = read_columns(con)
+        check_is_store(store, columns)
+        yield Reader(store, con, columns)
+        if identity(store) != before:
+            raise StoreUnavailable(
+                f"The file of store {store.name} was replaced while it was read. Load the page again."
+            )
+        if con.was_written:
+            raise StoreUnavailable(f"Store {store.name} was written while it was read. Load the page again.")
+    except sqlite3.Error as problem:
+        raise sqlite.unavailable(store.name, store.path, problem) from problem
+    finally:
+        con.close()
+
+
+# By address: until when lists do not ask a store again that kept one waiting, and what they say of it instead.
+_slow: dict[str, tuple[float, str]] = {}
+
+
+@contextmanager
+def for_list(store: Store) -> Iterator[None]:
+    """What a list asks of a store: one that did not answer in time is not asked again for some seconds. Raises
+    StoreUnavailable.
+    """
+    until, message = _slow.get(store.url, (0.0, ""))
+    if time.monotonic() < until:
+        raise StoreUnanswered(message)
+    began = time.monotonic()
+    try:
+        yield
+    except StoreUnanswered as refused:
+        waited = time.monotonic() - began
+        _slow[store.url] = (time.monotonic() + max(REMEMBERED, 4 * waited), refused.message)
+        raise
+    _slow.pop(store.url, None)
+
+
+def columns_of(store: Store, con: Connection) -> Columns:
+    """The columns that an open store has."""
+    return read_columns(con) if store.is_file else postgres.read_columns(con)
+
+
+def identity(store: Store) -> tuple[int, int]:
+    """Device and inode of the store's file; an open connection goes on reading a file that was replaced. On a server,
+    the numbers of its database. Raises StoreUnavailable.
+    """
+    if not store.is_file:
+        return postgres.identity(store.name, store.url)
+    try:
+        found = os.stat(store.path)
+    except OSError as problem:
+        raise StoreUnavailable(f"Store {store.name}: {store.path} cannot be read: {problem.strerror}.") from problem
+    if not stat.S_ISREG(found.st_mode):
+        raise StoreUnavailable(f"Store {store.name}: {store.path} is not a file.")
+    return found.st_dev, found.st_ino
+
+
+def signature(store: Store) -> str:
+    """A text that changes whenever the store's file or its write-ahead log is written: two equal ones mean that nothing
+    was written between. Read within SETTLED seconds of a write, it equals none. The files are not opened.
+
+    Raises StoreUnavailable.
+    """
+    if not store.is_file:
+        return postgres.signature(store.name, store.url)
+    device, inode = identity(store)
+    found = [sqlite.stamp(f"{store.path}{suffix}") for suffix in ("", "-wal")]
+    now = time.time_ns()
+    unsettled = now - max(changed for _, *times in found for changed in times) < SETTLED * 1e9
+    return f"{device} {inode} {found}" + (f" {now}" if unsettled else "")
+
+
+def check_is_store(store: Store, columns: Columns) -> None:
+    """Raise StoreUnavailable for a database without the columns that every session and message has."""
+    missing = [
+        f"{table}.{name}"
+        for table, names in REQUIRED.items()
+        for name in sorted(names - set(columns.messages if table == "messages" else columns.sessions))
+    ]
+    if missing:
+        raise StoreUnavailable(
+            f"Store {store.name}: {store.place} is a database, but not of agent sessions (no {', '.join(missing[:3])})."
+        )
+
+
+# -- what a store can do ---------------------------------------------------------------------------------------------
+
+
+def capabilities(reader: Reader) -> Capabilities:
+    """What this store can do: from its columns, tables, triggers and the file's rights, never its version."""
+    columns = reader.columns
+    return Capabilities(
+        schema=_schema(reader),
+        sessions=reader.con.execute("SELECT COUNT(*) FROM sessions").fetchone()[0],
+        size=_size(reader),
+        compact_reason=compact_reason(reader),
+        search="messages_fts" in columns.tables,
+        summary_flag="_compressed_summary" in columns.messages,
+        turn_leases="session_turn_leases" in columns.tables,
+    )
+
+
+def _size(reader: Reader) -> int:
+    return reader.store.path.stat().st_size if reader.store.is_file else postgres.size(reader.con)
+
+
+def compact_reason(reader: Reader) -> str:
+    """Why sessions of this store cannot be compacted in place, as one sentence; "" when they can."""
+    columns = reader.columns
+    if "compacted" not in columns.messages or "active" not in columns.messages:
+        return (
+            f"This store has schema {_schema(reader) or 'unknown'}, whose messages have no “compacted” column: "
+            "its agent can only split a session in two. Update the agent to compact in place, or split it as the agent "
+            "does: manage.py compact --mode split."
+        )
+    return _lock_reason(reader) or _write_reason(reader)
+
+
+def split_reason(reader: Reader) -> str:
+    """Why no session of this store can be compacted by splitting it, as one sentence; "" when one can."""
+    return branch_reason(reader) or _lock_reason(reader)
+
+
+def _lock_reason(reader: Reader) -> str:
+    present = set(reader.columns.sessions)
+    if "compression_locks" not in reader.columns.tables or not {"message_count", "end_reason"} <= present:
+        return "This store lacks the compression lock that its agent and this site would share."
+    return ""
+
+
+_UNTOLD = "The messages of this store have no “active” flag: what is in context cannot be told."
+
+
+def branch_reason(reader: Reader) -> str:
+    """Why no session can be branched off in this store, as one sentence; "" when one can."""
+    if "active" not in reader.columns.messages:
+        return _UNTOLD
+    if not {"parent_session_id", "model_config", "title", "message_count", "end_reason"} <= set(
+        reader.columns.sessions
+    ):
+        return "The sessions of this store have no place to say that one is a branch of another."
+    return _write_reason(reader)
+
+
+def create_reason(reader: Reader) -> str:
+    """Why no session can be created in this store, as one sentence; "" when one can."""
+    if "active" not in reader.columns.messages:
+        return _UNTOLD
+    return _write_reason(reader)
+
+
+def append_reason(reader: Reader) -> str:
+    """Why no message can be appended in this store, whatever it may be written by; "" when one can."""
+    if "end_reason" not in reader.columns.sessions:
+        return "The sessions of this store do not say whether a conversation goes on in another one (no “end_reason”)."
+    return _UNTOLD if "active" not in reader.columns.messages else ""
+
+
+def _write_reason(reader: Reader) -> str:
+    """Why no message can be written here, whatever for; "" when it can."""
+    columns = reader.columns
+    if columns.dialect is POSTGRES:
+        return postgres.write_reason(reader.con)
+    path = reader.store.path
+    if _has_unset_flags(reader):
+        return "Some messages of this store have no “active” flag yet: let its agent start once, which sets them."
+    if any("messages_fts_cjk" in name for name, _ in columns.triggers):
+        return "This store's search index needs the cjk_unicode61 tokenizer, which is not here; writing would fail."
+    if not os.access(path, os.W_OK) or not os.access(path.parent, os.W_OK):
+        return f"{path} cannot be written by this user."
+    return ""
+
+
+def _has_unset_flags(reader: Reader) -> bool:
+    """Builds that made `active` nullable left it NULL in old rows; the owner reads NULL as 1 after its next start."""
+    column = next(row for row in reader.con.execute("PRAGMA table_info(messages)").fetchall() if row[1] == "active")
+    if column[3]:  # NOT NULL
+        return False
+    return reader.con.execute("SELECT 1 FROM messages WHERE active IS NULL LIMIT 1").fetchone() is not None
+
+
+def _schema(reader: Reader) -> int | None:
+    if "schema_version" not in reader.columns.tables:
+        return None
+    row = reader.con.execute("SELECT MAX(version) FROM schema_version").fetchone()
+    return int(row[0]) if row and isinstance(row[0], int) else None

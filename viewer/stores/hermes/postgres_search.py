@@ -1,0 +1,56 @@
+"""What to ask of a PostgreSQL store's own indexes (`schema_postgres.py`) for a query.
+
+The functions that make the index make the questions too, in the database: both fold and cut words alike.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from viewer.stores.query import Query, Term, spellings
+
+INDEXED = 100_000  # characters of a message that are indexed, and
+CALLS_INDEXED = 20_000  # of its calls
+LETTERS = (f"left(content, {INDEXED})", f"left(tool_calls, {CALLS_INDEXED})")  # as the index of letters spells them
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """FROM and WHERE of a statement about rows called `rowid`, and by what to rank them, each with its values."""
+
+    sql: str
+    values: tuple[object, ...]
+    rank: str = ""
+    rank_values: tuple[object, ...] = ()
+
+
+def words(query: Query) -> Asked | None:
+    """The part of the query that the index of words serves, None for none. What is excluded is not sought in calls,
+    where "name" always is.
+    """
+    wanted = [term for term in query.wanted if term.words]
+    if not wanted:
+        return None
+    excluded = [term for term in query.excluded if term.words]
+    asked = " && ".join(["message_query(?, ?, '')"] * len(wanted) + ["!! message_query(?, ?, 'AB')"] * len(excluded))
+    values = tuple(value for term in (*wanted, *excluded) for value in (term.text, term.prefix))
+    # Lower is better; a long message is not the better one for its length.
+    return Asked(f"FROM messages_fts WHERE words @@ ({asked})", values, f"-ts_rank_cd(words, {asked}, 1)", values)
+
+
+def letters(query: Query) -> Asked | None:
+    """The literal terms that the index of letters, three in a row, serves; None for none. It knows no signs."""
+    found = [_spelled(term) for term in query.wanted if term.literal and term.has_letters]
+    if not found:
+        return None
+    where = " AND ".join(f"({' OR '.join(f'{place} ILIKE ?' for _ in each for place in LETTERS)})" for each in found)
+    values = tuple(f"%{text}%" for each in found for text in each for _ in LETTERS)
+    return Asked(f"FROM (SELECT id AS rowid, content, tool_calls FROM messages) AS m WHERE {where}", values)
+
+
+def _spelled(term: Term) -> list[str]:
+    """How a row may hold the term, for LIKE."""
+    return [
+        text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+        for text in [term.typed, *spellings(term)[1:]]
+    ]

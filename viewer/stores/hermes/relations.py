@@ -1,0 +1,43 @@
+"""The sessions that came of a session: branches, sub-agents' sessions, those that followed it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from .columns import marks, selection
+from .opening import Reader
+from .sessions import BRANCHED, DELEGATED, read_config
+
+CHILDREN = 1_000  # read at most; no session known has so many
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """A session that names another as its parent: a branch, a sub-agent's ("delegate"), or one that followed ("")."""
+
+    id: str
+    title: str
+    kind: Literal["branch", "delegate", ""]
+
+
+def children(reader: Reader, parts: Sequence[str]) -> list[Child]:
+    """The children of a conversation's parts, oldest first. Read by the owner's index over parents."""
+    if "parent_session_id" not in reader.columns.sessions:
+        return []
+    wanted = {"id": "NULL", "title": "NULL", "model_config": "NULL", "parent_session_id": "NULL"}
+    rows = reader.con.execute(
+        f"SELECT {selection(reader.columns.sessions, wanted)} FROM sessions "
+        f"WHERE parent_session_id IN ({marks(parts)}) ORDER BY started_at, id LIMIT ?",
+        [*parts, CHILDREN],
+    ).fetchall()
+    return [Child(str(row[0]), str(row[1] or ""), _kind(row[2], row[3])) for row in rows]
+
+
+def _kind(model_config: object, parent: object) -> Literal["branch", "delegate", ""]:
+    """A continuation inherits the whole configuration: only a mark that names the parent itself tells."""
+    config = read_config(model_config)
+    if config.get(BRANCHED) == parent:
+        return "branch"
+    return "delegate" if config.get(DELEGATED) == parent else ""

@@ -1,0 +1,333 @@
+"""Full-text search over a store's messages, through the indexes its owner keeps (`docs/hermes.md` section 8).
+
+Whatever serves the query best names *candidates* (`candidates.py`). Their words are read, and each is held against the
+query once more: an index does not know which words are the JSON around what was said. The newest row stands for a
+message that several rows carry.
+
+The work of one page is bounded, however many rows match: it stops at its limits, says so, and goes on from there on
+request. The cursor is a key: the row's id, with its rank where the order is by rank.
+
+Words are sought first, the last one as a beginning. Only where the whole store holds none is the text sought inside
+words too: by the index of letters, and where that has gaps through the newest messages themselves. So a cursor has a
+stage as well, which says how to go on.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from viewer.rendering.redaction import masked_name
+from viewer.stores.passages import OCTETS, Piece, Readable, passage, readable
+from viewer.stores.query import Query, fold, parse
+
+from .candidates import GAPS, INSIDE, Key, Note, SearchFilter, SearchOrder, candidates, narrowed, narrowing_of
+from .codec import State, number, state_of
+from .columns import chunks, marks, selection
+from .copies import call_ids, copies_of, older_of
+from .edges import first_words
+from .opening import Reader
+
+__all__ = ["Found", "Hit", "HitSession", "Key", "Note", "SearchFilter", "SearchOrder", "Stage", "parse", "search"]
+
+# As words with nothing found yet, as words, inside words, and that without an index.
+Stage = Literal["none", "words", "inside", "through"]
+
+TEXTS = 2_000  # rows whose words one page reads to fill itself
+SLICE = 50  # rows whose words are read at a time
+SECONDS = 0.5  # after which a page is given as it is
+ALIKE = 100  # characters in which a copy that was shortened equals its original
+
+_LIGHT = {
+    "id": "NULL", "session_id": "NULL", "role": "''", "timestamp": "0", "active": "1", "compacted": "0",
+    "_compressed_summary": "0", "tool_calls": "NULL", "tool_name": "NULL", "tool_call_id": "NULL",
+    "message_uid": "NULL",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class HitSession:
+    """The session of a hit; `split` says that a later part goes on with it, so that nothing of it is in context."""
+
+    id: str
+    title: str
+    source: str
+    split: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One message found, by the newest row that carries it. `kind` tells what a compaction wrote from what was said;
+    a standalone summary is a row of its own.
+    """
+
+    id: int
+    session: HitSession
+    kind: Literal["message", "summary"]
+    standalone: bool
+    role: str
+    time: float
+    state: State
+    passage: tuple[Piece, ...]
+    key: Key
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One page of hits. `next` is the key to go on behind, None at the end. `stopped` says that the page ended at its
+    limits and not because it was full; `looked` counts the rows that were looked at, `scanned` that no index was used.
+    `stage` is what goes on behind `next`.
+    """
+
+    hits: tuple[Hit, ...]
+    next: Key | None
+    stopped: bool
+    looked: int
+    scanned: bool
+    notes: tuple[Note, ...] = ()
+    stage: Stage = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A candidate with its words."""
+
+    light: dict[str, Any]
+    words: Readable
+
+    @property
+    def id(self) -> int:
+        return int(self.light["id"])
+
+    @property
+    def is_summary(self) -> bool:
+        """Whether it is nothing else; a merged row is the message's."""
+        return bool(self.words.summary) and not self.words.said
+
+
+def search(
+    reader: Reader,
+    query: Query,
+    wanted: SearchFilter,
+    limit: int,
+    after: Key | None = None,
+    *,
+    stage: Stage = "none",
+    masking: bool = False,
+) -> Found:
+    """At most `limit` hits behind the key `after` and the `stage` of an earlier page; with `masking`, without what
+    looks like a secret in what is shown of them.
+    """
+    if query.empty:
+        return Found((), None, stopped=False, looked=0, scanned=False)
+    sought = query.inside or query
+    if stage == "inside" or stage == "through":
+        return _inside(_page(reader, sought, _by(wanted, stage), limit, after, masking=masking), stage)
+    found = _page(reader, query, wanted, limit, after, masking=masking)
+    if stage == "words" or found.hits:
+        return replace(found, stage="words")
+    if found.next or not query.inside:
+        return found
+    return _first_inside(reader, sought, wanted, limit, found.notes, masking=masking)
+
+
+def _first_inside(
+    reader: Reader, query: Query, wanted: SearchFilter, limit: int, notes: tuple[Note, ...], *, masking: bool
+) -> Found:
+    """The first page of what stands inside words. Nothing found is said with the gaps of all indexes that were asked,
+    if not the messages themselves could be looked through in one step.
+    """
+    found = _inside(_page(reader, query, wanted, limit, None, masking=masking), "inside")
+    if found.hits or found.next or not set(GAPS) & set(found.notes):
+        return found if found.hits else replace(found, notes=tuple(dict.fromkeys(notes + found.notes)))
+    through = _inside(_page(reader, query, _by(wanted, "through"), limit, None, masking=masking), "through")
+    if through.hits or not through.next:
+        return through
+    return replace(found, notes=tuple(dict.fromkeys(notes + found.notes)))
+
+
+def _by(wanted: SearchFilter, stage: Stage) -> SearchFilter:
+    return replace(wanted, indexed=False) if stage == "through" else wanted
+
+
+def _page(reader: Reader, query: Query, wanted: SearchFilter, limit: int, after: Key | None, *, masking: bool) -> Found:
+    gathering = _Gathering(reader, query, wanted, limit, time.monotonic() + SECONDS)
+    gathering.gather(after)
+    return gathering.found(masking=masking)
+
+
+def _inside(found: Found, stage: Stage) -> Found:
+    notes = (INSIDE, *found.notes) if found.hits else found.notes
+    return replace(found, stage=stage, notes=notes)
+
+
+@dataclass(slots=True)
+class _Gathering:
+    """A page being filled: the rows that hold what is looked for, and how far it came."""
+
+    reader: Reader
+    query: Query
+    wanted: SearchFilter
+    limit: int
+    deadline: float
+    rows: list[tuple[Key, _Row]] = field(default_factory=list)
+    texts: int = 0
+    looked: int = 0
+    reached: Key | None = None  # everything before was looked at
+    stopped: bool = False
+    scanned: bool = False
+    notes: tuple[Note, ...] = ()
+
+    def gather(self, after: Key | None) -> None:
+        self.reached = after
+        for batch in candidates(self.reader, self.query, self.wanted, after):
+            self.looked, self.scanned, self.notes = batch.looked, batch.scanned, batch.notes
+            for start in range(0, len(batch.keys), SLICE):
+                if self._is_over():
+                    self.stopped = True
+                    return
+                self._take(batch.keys[start : start + SLICE])
+                if len(self.rows) > self.limit:
+                    return
+            self.reached, self.stopped = batch.reached, batch.stopped
+            if self.stopped and self._is_over():
+                return
+
+    def _is_over(self) -> bool:
+        return self.texts >= TEXTS or time.monotonic() > self.deadline
+
+    def _take(self, keys: Sequence[Key]) -> None:
+        rows = _read(self.reader, [row_id for _, row_id in keys])
+        self.texts += len(rows)
+        holding = [(key, rows[key[1]]) for key in keys if key[1] in rows and self._holds(rows[key[1]])]
+        again = self._said_again([row for _, row in holding])
+        self.rows += [(key, row) for key, row in holding if row.id not in again]
+        self.reached = keys[-1]
+
+    def _holds(self, row: _Row) -> bool:
+        return _holds(row, self.query, scanned=self.scanned)
+
+    def _said_again(self, rows: Sequence[_Row]) -> set[int]:
+        """Those of the rows whose message another one stands for, that is found as well: a newer one, and for a summary
+        the first one.
+        """
+        summaries = [row.light for row in rows if row.is_summary]
+        pairs = copies_of(self.reader, [row.light for row in rows if not row.is_summary])
+        pairs += older_of(self.reader, summaries)
+        narrowing = narrowing_of(self.reader, self.query, self.wanted)
+        passed = [
+            row_id
+            for chunk in chunks(sorted({other for _, other in pairs}))
+            for row_id in narrowed(self.reader, narrowing, chunk)
+        ]
+        read = _read(self.reader, passed)
+        others = {row_id: row for row_id, row in read.items() if _holds(row, self.query, scanned=True)}
+        by_id = {row.id: row for row in rows}
+        return {row_id for row_id, other in pairs if other in others and _alike(by_id[row_id], others[other])}
+
+    def found(self, *, masking: bool) -> Found:
+        shown = self.rows[: self.limit]
+        full = len(self.rows) > self.limit
+        sessions = _sessions(self.reader, [row.light["session_id"] for _, row in shown], masking=masking)
+        hits = shown
+        if masking:  # found by what they say, shown by what may be seen of it
+            masked = _read(self.reader, [row.id for _, row in shown], masking=True)
+            hits = [(key, masked[row.id]) for key, row in shown if row.id in masked]
+        return Found(
+            hits=tuple(_hit(key, row, sessions, self.query) for key, row in hits),
+            next=shown[-1][0] if full else self.reached if self.stopped else None,
+            stopped=self.stopped and not full,
+            looked=self.looked,
+            scanned=self.scanned,
+            notes=self.notes,
+        )
+
+
+# -- words -------------------------------------------------------------------------------------------------------------
+
+
+def _read(reader: Reader, ids: Sequence[int], *, masking: bool = False) -> dict[int, _Row]:
+    names = selection(reader.columns.messages, _LIGHT, "m.")
+    found: dict[int, _Row] = {}
+    for chunk in chunks(ids):
+        rows = reader.con.execute(
+            f"SELECT {names}, {reader.columns.dialect.start.format('m.content', OCTETS)} FROM messages m "
+            f"WHERE m.id IN ({marks(chunk)})",
+            chunk,
+        ).fetchall()
+        for row in rows:
+            light = dict(zip(_LIGHT, row, strict=False))
+            flagged = bool(light["_compressed_summary"])
+            words = readable(row[-1], light["tool_calls"], light["tool_name"], flagged=flagged, masking=masking)
+            found[row[0]] = _Row(light, words)
+    return found
+
+
+def _holds(row: _Row, query: Query, *, scanned: bool) -> bool:
+    """Whether a person would find it there. What only an index can tell is believed: the text may go on behind what was
+    read, and another alphabet may be folded another way there.
+    """
+    folded = fold(row.words.text)
+    if query.forbids(folded):
+        return False
+    if not query.lacks(folded):
+        return True
+    if row.words.cut or scanned:
+        return row.words.cut and not (scanned and query.has_words)
+    return query.has_words and query.lacks(fold(row.words.raw))  # else it stands in the JSON around the words
+
+
+def _hit(key: Key, row: _Row, sessions: dict[str, HitSession], query: Query) -> Hit:
+    light, words = row.light, row.words
+    session_id = str(light["session_id"] or "")
+    session = sessions.get(session_id) or HitSession(session_id, "", "", split=False)
+    # A merged row holds both: it is the message's where that is what was found.
+    said = bool(words.said) and (not words.summary or query.marks.search(fold(words.said)) is not None)
+    state = state_of(light["active"], light["compacted"])
+    return Hit(
+        id=row.id,
+        session=session,
+        kind="message" if said or not words.summary else "summary",
+        standalone=row.is_summary,
+        role=str(light["role"] or ""),
+        time=number(light["timestamp"]),
+        state="under" if session.split and state == "live" else state,
+        passage=passage(words.said if said else words.summary or words.said, query),
+        key=key,
+    )
+
+
+def _alike(row: _Row, copy: _Row) -> bool:
+    """Whether two rows of one moment are one message: named so by the owner, answering one call, making the same calls,
+    or of one text, which a copy may have less of.
+    """
+    if row.light["role"] != copy.light["role"]:
+        return False
+    for name in ("message_uid", "tool_call_id"):
+        if row.light[name] and row.light[name] == copy.light[name]:
+            return True
+    if row.light["tool_calls"] and call_ids(row.light["tool_calls"]) == call_ids(copy.light["tool_calls"]):
+        return True
+    return _start(row) == _start(copy)
+
+
+def _start(row: _Row) -> str:
+    text = row.words.said or row.words.summary
+    return " ".join(text[: 4 * ALIKE].split())[:ALIKE]
+
+
+# -- sessions ----------------------------------------------------------------------------------------------------------
+
+
+def _sessions(reader: Reader, ids: Iterable[Any], *, masking: bool) -> dict[str, HitSession]:
+    names = selection(reader.columns.sessions, {"id": "NULL", "title": "NULL", "source": "''", "end_reason": "NULL"})
+    found: dict[str, HitSession] = {}
+    for chunk in chunks(sorted({str(each) for each in ids})):
+        rows = reader.con.execute(f"SELECT {names} FROM sessions WHERE id IN ({marks(chunk)})", chunk).fetchall()
+        for session_id, title, source, reason in rows:
+            name = str(title or "") or first_words(reader, session_id)
+            name = masked_name(name) if masking else name
+            found[session_id] = HitSession(session_id, name, str(source or ""), split=reason == "compression")
+    return found

@@ -1,0 +1,166 @@
+"""One session of a store, and the chain of parts that an older agent splits one conversation into."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from viewer.errors import NotFound
+
+from .codec import number
+from .columns import selection
+from .edges import first_words, last_active
+from .opening import Reader
+
+CHAIN_LIMIT = 1000  # the owner's own cap on resuming along a chain
+# In a child's model_config, naming the parent: it continues nobody. A continuation inherits the whole model_config, so
+# a mark that names another session tells nothing (hermes_state_common._non_continuation_child_sql).
+BRANCHED, DELEGATED = "_branched_from", "_delegate_from"
+FORKS = (BRANCHED, DELEGATED, "_reset_from")
+
+NAME = 80  # characters of a name that nobody gave
+PART_NUMBER = re.compile(r" #\d+$")  # the owner's way of naming the part it splits off
+
+_WANTED = {
+    "id": "NULL", "source": "''", "model": "NULL", "title": "NULL", "parent_session_id": "NULL", "started_at": "0",
+    "ended_at": "NULL", "end_reason": "NULL", "archived": "0", "cwd": "NULL", "model_config": "NULL",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One row of `sessions`. Times in epoch seconds; `parts` counts the sessions of its chain up to this one;
+    `branched_from` is the id of the session whose context it began with, `delegated_from` of the one whose sub-agent
+    spoke in it, "" for none.
+    """
+
+    store: str
+    id: str
+    source: str
+    model: str
+    title: str
+    first_words: str
+    parent: str
+    started_at: float
+    last_active: float
+    ended_at: float | None
+    end_reason: str
+    archived: bool
+    cwd: str
+    parts: int
+    branched_from: str
+    delegated_from: str = ""
+
+    @property
+    def name(self) -> str:
+        """What people call it; of a conversation in parts, its name without the number of the newest part."""
+        title = PART_NUMBER.sub("", self.title) if self.parts > 1 else self.title
+        return title or self.first_words[:NAME] or self.id
+
+
+def get_session(reader: Reader, session_id: str) -> Session:
+    """The session of this id. Raises NotFound."""
+    cursor = reader.con.execute(
+        f"SELECT {selection(reader.columns.sessions, _WANTED)} FROM sessions WHERE id = ?", [session_id]
+    )
+    names, found = [column[0] for column in cursor.description], cursor.fetchone()
+    if found is None:
+        raise NotFound(f"Store {reader.store.name} has no session {session_id!r}.")
+    row = dict(zip(names, found, strict=True))
+    return _session(reader, row, last_active(reader, row["id"]) or number(row["started_at"]))
+
+
+def _session(reader: Reader, row: dict[str, Any], active: float) -> Session:
+    parts = chain(reader, row["id"]) if row["parent_session_id"] else [row["id"]]
+    config = read_config(row["model_config"])
+    return Session(
+        store=reader.store.name,
+        id=str(row["id"]),
+        source=str(row["source"] or ""),
+        model=str(row["model"] or ""),
+        title=str(row["title"] or ""),
+        first_words="" if row["title"] else first_words(reader, parts[0]),
+        parent=str(row["parent_session_id"] or ""),
+        started_at=number(row["started_at"]),
+        last_active=active,
+        ended_at=number(row["ended_at"]) if row["ended_at"] is not None else None,
+        end_reason=str(row["end_reason"] or ""),
+        archived=bool(row["archived"]),
+        cwd=str(row["cwd"] or ""),
+        parts=len(parts),
+        branched_from=str(config.get(BRANCHED) or ""),
+        delegated_from=str(config.get(DELEGATED) or ""),
+    )
+
+
+def system_prompt(reader: Reader, session_id: str) -> str:
+    """The session's system prompt, kept beside the rows: inline, or by hash in a table of its own; "" for none."""
+    columns = selection(reader.columns.sessions, {"system_prompt": "NULL", "system_prompt_hash": "NULL"})
+    row = reader.con.execute(f"SELECT {columns} FROM sessions WHERE id = ?", [session_id]).fetchone()
+    if row is None:
+        return ""
+    if row[1] and "system_prompts" in reader.columns.tables:
+        by_hash = reader.con.execute("SELECT prompt FROM system_prompts WHERE hash = ?", [row[1]]).fetchone()
+        if by_hash:
+            return str(by_hash[0])
+    return str(row[0] or "")
+
+
+# -- chains ----------------------------------------------------------------------------------------------------------
+
+
+def chain(reader: Reader, session_id: str) -> list[str]:
+    """Ids of the parts of one conversation up to this session, first part first."""
+    ids = [session_id]
+    while len(ids) < CHAIN_LIMIT:
+        parent = _continued_parent(reader, ids[-1])
+        if not parent or parent in ids:
+            break
+        ids.append(parent)
+    return ids[::-1]
+
+
+def tip(reader: Reader, session_id: str) -> str:
+    """The newest part of the conversation this session belongs to: the only one an agent goes on with."""
+    seen = [session_id]
+    if "parent_session_id" not in reader.columns.sessions:
+        return session_id
+    while len(seen) < CHAIN_LIMIT:
+        children = reader.con.execute(
+            "SELECT id FROM sessions WHERE parent_session_id = ? ORDER BY started_at DESC", [seen[-1]]
+        ).fetchall()
+        child = next((row[0] for row in children if _continued_parent(reader, row[0]) == seen[-1]), None)
+        if child is None or child in seen:
+            break
+        seen.append(child)
+    return seen[-1]
+
+
+def lease_key(reader: Reader, session_id: str) -> str:
+    """The id under which turns are leased: the first part of the conversation (`docs/hermes.md` section 3)."""
+    return chain(reader, session_id)[0]
+
+
+def read_config(model_config: Any) -> dict[str, Any]:
+    """A stored `model_config`; {} for one that cannot be read."""
+    try:
+        config = json.loads(model_config or "{}")
+    except (ValueError, TypeError, RecursionError):
+        return {}
+    return config if isinstance(config, dict) else {}
+
+
+def _continued_parent(reader: Reader, session_id: str) -> str:
+    wanted = {"parent_session_id": "NULL", "model_config": "''"}
+    row = reader.con.execute(
+        f"SELECT {selection(reader.columns.sessions, wanted)} FROM sessions WHERE id = ?", [session_id]
+    ).fetchone()
+    if row is None or not row[0] or row[0] in [read_config(row[1]).get(fork) for fork in FORKS]:
+        return ""
+    parent = reader.con.execute(
+        f"SELECT {selection(reader.columns.sessions, {'id': 'NULL', 'end_reason': 'NULL'})} FROM sessions WHERE id = ?",
+        [row[0]],
+    ).fetchone()
+    return str(parent[0]) if parent and parent[1] == "compression" else ""

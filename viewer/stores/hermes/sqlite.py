@@ -1,0 +1,165 @@
+"""A store in a file of SQLite's: read-only connections to it, and what its errors mean.
+
+Nothing here writes, but for what SQLite itself takes back of a process that was killed.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import quote
+
+from viewer.errors import StoreUnanswered, StoreUnavailable
+
+BUSY_SECONDS = 5.0  # the owner's own readers wait as long
+LIST_SECONDS = 0.2  # that a list of several stores waits for one of them
+OPEN_ATTEMPTS = 3  # a read-only open can meet a passing "disk I/O error" while the owner checkpoints
+HOT_SECONDS = 1.0  # that a journal has to stay as it is, with no writer beside it, to be one that was left behind
+HOT_PAUSE = 0.05  # between two looks at it
+
+Found = TypeVar("Found")
+Stamp = tuple[int, int, int]
+
+
+class Reading(sqlite3.Connection):
+    """A read-only connection. `immutable` is the state of a file that is read without the owner's locks, else None."""
+
+    name: str
+    path: Path
+    patience: float
+    immutable: tuple[Stamp, Stamp] | None = None
+
+    def execute(self, sql: str, values: Any = (), /) -> sqlite3.Cursor:
+        """As usual; raises StoreUnavailable where a journal is in the way."""
+        return _past_journal(self, lambda: sqlite3.Connection.execute(self, sql, values))
+
+    @property
+    def was_written(self) -> bool:
+        """Whether anybody wrote a file that is read without locks."""
+        return self.immutable is not None and self.immutable != _stamps(self.path)
+
+
+def connected(name: str, path: Path, patience: float) -> Reading:
+    """A connection that waits so many seconds where the file is locked. Raises StoreUnavailable."""
+    for attempt in range(OPEN_ATTEMPTS):
+        try:
+            return _opened(name, path, "mode=ro", patience)
+        except sqlite3.DatabaseError as problem:
+            if _has_no_place_for_sidecars(path, problem):
+                return _immutable(name, path, patience)
+            if attempt == OPEN_ATTEMPTS - 1 or "disk I/O" not in str(problem):
+                raise unavailable(name, path, problem) from problem
+            time.sleep(0.05)
+    raise AssertionError("unreachable")
+
+
+def unavailable(name: str, path: Path, problem: sqlite3.Error) -> StoreUnavailable:
+    """The SQLite error as a sentence that names the store."""
+    text = str(problem)
+    if "locked" in text or "busy" in text:
+        return StoreUnanswered(f"Store {name} is locked by another program just now. Try again in a moment.")
+    if "readonly" in text:
+        return StoreUnavailable(
+            f"A program was killed while it wrote to store {name}, and this user may not clean up after it. The "
+            "store can be read again once its agent has opened it."
+        )
+    if "not a database" in text or "malformed" in text:
+        return StoreUnavailable(f"Store {name}: {path} is not a readable SQLite database ({text}).")
+    return StoreUnavailable(f"Store {name}: SQLite reports: {text}.")
+
+
+def stamp(path: str) -> Stamp:
+    """Size and times of the last write and change in nanoseconds; zeros for no file, or an empty log such as a reader
+    leaves. The time of the last write alone may be set back: by whoever copies a backup with its times.
+    """
+    try:
+        found = os.stat(path)
+    except OSError:
+        return 0, 0, 0
+    return (found.st_size, found.st_mtime_ns, found.st_ctime_ns) if found.st_size else (0, 0, 0)
+
+
+def _stamps(path: Path) -> tuple[Stamp, Stamp]:
+    return stamp(str(path)), stamp(f"{path}-wal")
+
+
+def _opened(name: str, path: Path, mode: str, patience: float) -> Reading:
+    con = sqlite3.connect(_address(path, mode), uri=True, timeout=patience, isolation_level=None, factory=Reading)
+    con.name, con.path, con.patience = name, path, patience
+    # A row with broken text must not hide the others.
+    con.text_factory = lambda octets: octets.decode("utf-8", "replace")
+    try:
+        con.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()
+    except (sqlite3.Error, StoreUnavailable):
+        con.close()
+        raise
+    return con
+
+
+def _immutable(name: str, path: Path, patience: float) -> Reading:
+    before = _stamps(path)
+    try:
+        con = _opened(name, path, "immutable=1", patience)
+    except sqlite3.Error as problem:
+        raise unavailable(name, path, problem) from problem
+    con.immutable = before
+    return con
+
+
+def _address(path: Path, mode: str) -> str:
+    return f"file:{quote(str(path))}?{mode}"
+
+
+def _has_no_place_for_sidecars(path: Path, problem: sqlite3.Error) -> bool:
+    """A WAL database where nothing can be written, or whose disk is full, opens only as immutable; nobody writes it
+    then either, and `Reading.was_written` tells.
+    """
+    unwritable = "unable to open" in str(problem) and not os.access(path.parent, os.W_OK)
+    full = problem.sqlite_errorname.startswith(("SQLITE_IOERR_SHM", "SQLITE_FULL"))
+    return (unwritable or full) and not stamp(f"{path}-wal")[0]
+
+
+# -- journals ----------------------------------------------------------------------------------------------------------
+
+
+def _past_journal(con: Reading, ask: Callable[[], Found]) -> Found:
+    """What a statement gives once no journal is in its way (journal mode "delete").
+
+    A process that was killed leaves one that must be taken back first, which a read-only connection cannot, and nobody
+    can beside readers. One that its writer removes while SQLite looks at it seems to be left behind, too, but not twice
+    in one state: `hasHotJournal` in SQLite's pager.c takes a journal that is gone meanwhile for a hot one.
+    """
+    until = time.monotonic() + min(HOT_SECONDS, con.patience)
+    seen: set[Stamp] = set()
+    while True:
+        try:
+            return ask()
+        except sqlite3.OperationalError as problem:
+            if not problem.sqlite_errorname.startswith("SQLITE_READONLY_"):  # without "_": an attempt to write
+                raise
+            seen.add(stamp(f"{con.path}-journal"))
+            may_not = not _rolled_back(con.path)
+            if time.monotonic() > until:
+                if may_not and len(seen) == 1:
+                    raise
+                raise StoreUnanswered(
+                    f"Store {con.name} is being written by another program just now. Try again in a moment."
+                ) from problem
+        time.sleep(HOT_PAUSE)
+
+
+def _rolled_back(path: Path) -> bool:
+    """Have SQLite take back what a process had half written that was killed: whoever opens the file next has to. False
+    if this user may not; where somebody is in the way, it was not done either.
+    """
+    try:
+        with closing(sqlite3.connect(_address(path, "mode=rw"), uri=True, timeout=HOT_PAUSE)) as con:
+            con.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()
+    except sqlite3.Error as problem:
+        return not problem.sqlite_errorname.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM"))
+    return True

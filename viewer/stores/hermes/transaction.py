@@ -1,0 +1,120 @@
+"""One write transaction on a shared database: opened read-write, retried with the owner's patience, closed at once.
+
+No pragma is changed but `foreign_keys`; the journal mode, the WAL and the file stay the owner's (`docs/hermes.md`
+section 2).
+"""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from urllib.parse import quote
+
+from viewer.errors import StoreReadOnly, StoreUnavailable
+
+from . import postgres_transaction, sqlite
+from .dialect import Connection
+from .opening import Store, check_is_store, columns_of, identity
+
+PATIENCE = 20.0  # seconds to wait for another writer: the owner's own for routine writes
+COMMIT_PATIENCE = 5.0  # seconds to wait for readers in journal mode "delete"; nobody else can write meanwhile
+EAGER = 2.0  # seconds of short naps before longer ones
+
+
+@contextmanager
+def write(store: Store, seen: tuple[int, int] | None = None) -> Iterator[Connection]:
+    """A connection inside BEGIN IMMEDIATE, committed at the end and rolled back on any exception.
+
+    On a server, inside a transaction that alone writes. What is no store for readers is none for writers.
+
+    `seen` is the identity of the file that the work was planned on. Raises StoreUnavailable (locked beyond patience,
+    damaged, replaced, disk full) or StoreReadOnly; nothing was written then.
+    """
+    before = identity(store)
+    if seen is not None and before != seen:
+        raise StoreUnavailable(
+            f"The file of store {store.name} was replaced since the plan was made; nothing was written."
+        )
+    if not store.is_file:
+        with postgres_transaction.write(store.name, store.url) as session:
+            check_is_store(store, columns_of(store, session))
+            yield session
+        return
+    con, patience = _open(store), PATIENCE
+    try:
+        _patiently(con, "BEGIN IMMEDIATE", patience)
+        try:
+            check_is_store(store, columns_of(store, con))
+            yield con
+            if identity(store) != before:
+                raise StoreUnavailable(f"The file of store {store.name} was replaced meanwhile; nothing was written.")
+            patience = COMMIT_PATIENCE
+            _patiently(con, "COMMIT", patience)
+        except BaseException:
+            if con.in_transaction:
+                with suppress(sqlite3.Error):  # on a failing disk; what failed first is what is told
+                    con.execute("ROLLBACK")
+            raise
+    except sqlite3.Error as problem:
+        raise _refusal(store, problem, patience) from problem
+    finally:
+        con.close()
+
+
+def _open(store: Store) -> sqlite3.Connection:
+    try:
+        con = sqlite3.connect(f"file:{quote(str(store.path))}?mode=rw", uri=True, timeout=1.0, isolation_level=None)
+        con.execute("PRAGMA foreign_keys = ON")
+    except sqlite3.Error as problem:
+        raise _refusal(store, problem, 0) from problem
+    if sys.version_info >= (3, 12):  # the last one to close must not unlink the WAL the owner watches
+        con.setconfig(sqlite3.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, True)
+    return con
+
+
+def _patiently(con: sqlite3.Connection, statement: str, patience: float) -> None:
+    started = time.monotonic()
+    while True:
+        try:
+            con.execute(statement)
+            return
+        except sqlite3.OperationalError as problem:
+            waited = time.monotonic() - started
+            if _kind(problem) not in _LOCKED or waited > patience:
+                raise
+            time.sleep(random.uniform(0.02, 0.15) if waited < EAGER else random.uniform(0.25, 1.0))
+
+
+_LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+def _kind(problem: sqlite3.Error) -> int:
+    """SQLite's primary result code; 0 for an error of the Python module itself."""
+    return getattr(problem, "sqlite_errorcode", 0) & 0xFF
+
+
+def _refusal(store: Store, problem: sqlite3.Error, patience: float) -> StoreUnavailable | StoreReadOnly:
+    if "no such tokenizer" in str(problem):
+        return StoreReadOnly(
+            f"The search index of store {store.name} needs a tokenizer that is not here; nothing was written."
+        )
+    kind, nothing = _kind(problem), "nothing was written"
+    if kind in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
+        return StoreReadOnly(
+            f"Store {store.name} cannot be written by this user: {store.path} or its directory is read-only; {nothing}."
+        )
+    if kind == sqlite3.SQLITE_FULL:
+        return StoreUnavailable(f"The disk of store {store.name} is full; {nothing}. Make room and try again.")
+    if kind == sqlite3.SQLITE_IOERR:
+        return StoreUnavailable(f"The disk of store {store.name} failed or has no room left ({problem}); {nothing}.")
+    if kind in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+        return StoreUnavailable(f"{sqlite.unavailable(store.name, store.path, problem).message} Nothing was written.")
+    if kind in _LOCKED:
+        return StoreUnavailable(
+            f"Store {store.name} stayed locked by another program for {patience:.0f} s; {nothing}. Try again."
+        )
+    return sqlite.unavailable(store.name, store.path, problem)

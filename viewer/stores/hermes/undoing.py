@@ -1,0 +1,317 @@
+"""What taking back a compaction would do, and why it cannot be done. Reads only; the write itself is `writing.undo`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import takewhile
+
+from compaction import messages as engine
+from compaction import pairs, protocol
+from viewer.errors import NotFound
+from viewer.stores.history_types import History
+from viewer.stores.transcript import Outline
+
+from .alignment import STEP
+from .codec import decode_content, number
+from .columns import Columns, selection
+from .dialect import Connection, Dialect
+from .known import Undone
+from .opening import Reader
+
+
+@dataclass(frozen=True, slots=True)
+class Undoing:
+    """A compaction to take back: its block, and each row that was live before it with its copy in the block (None:
+    summarised). `unmapped` says that the map is History's and that it found no copy in the block at all; `more` are
+    further copies of a row, which is in context while one of them is; `found` says that History found the block, nobody
+    recorded it, and `unsure` that the rows do not tell what was in context before it.
+    """
+
+    session_id: str
+    handoff_id: int
+    block_ids: tuple[int, ...]
+    originals: dict[int, int | None]
+    unmapped: bool = False
+    more: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    found: bool = False
+    unsure: bool = False
+
+    def known(self, outlook: Outlook) -> Undone:
+        """What is to be noted of it once it was undone as this outlook says."""
+        return Undone(self.block_ids, sorted({*self.originals, *outlook.taken_back} - set(outlook.restored)))
+
+    def copies_of(self, row_id: int) -> tuple[int, ...]:
+        """The copies of a row that was live before, none where it was summarised."""
+        copy = self.originals[row_id]
+        return (*self.more.get(row_id, ()), *(() if copy is None else (copy,)))
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What an undo would do, in row ids: `restored` come back, `hidden` go, `later` were written since and stay;
+    `taken_back` were written since, too, and are in context no more.
+
+    `refusal` says in a sentence why it cannot be done, "" when it can.
+    """
+
+    restored: tuple[int, ...]
+    hidden: tuple[int, ...]
+    later: tuple[int, ...]
+    taken_back: tuple[int, ...]
+    refusal: str = ""
+
+
+SPLIT = (
+    "The conversation was split into two sessions here: there is nothing in place to take back. The older one is "
+    "whole; branch from here to go on from it."
+)
+
+UNTOLD = "It cannot be told which messages this compaction kept: undoing might show some twice."
+UNSURE = (
+    "It cannot be told what was in context before this compaction: an earlier one was undone elsewhere, or taken back."
+)
+_BEHIND = 200  # rows behind a block that are looked at
+
+
+INHERITED = (
+    "This session began with the summary: the messages that it stands for are not in there, and nothing can be "
+    "brought back."
+)
+
+
+def undoing_from_history(session_id: str, history: History | Outline, handoff_id: int) -> Undoing:
+    """The map of a compaction that left none, such as the agent's own, from its boundary. Raises NotFound."""
+    for boundary in history.boundaries:
+        if boundary.handoff_id == handoff_id:
+            sources: dict[int, int | None] = {source: copy for copy, source in boundary.copies}
+            originals = {row_id: sources.get(row_id) for row_id in boundary.before_ids}
+            more: dict[int, tuple[int, ...]] = {}
+            for copy, source in boundary.copies:
+                if sources[source] != copy:
+                    more[source] = (*more.get(source, ()), copy)
+            found = boundary.run is None
+            return Undoing(
+                session_id, handoff_id, boundary.block_ids, originals, not boundary.copies, more, found, boundary.unsure
+            )
+    raise NotFound(f"Message {handoff_id} is not the handoff of a compaction of this session.")
+
+
+def check_undo(reader: Reader, undoing: Undoing) -> Outlook:
+    """What taking back this compaction would do now, or why it cannot be done."""
+    return outlook_of(reader.con, reader.columns, undoing)
+
+
+def outlook_of(con: Connection, columns: Columns, undoing: Undoing) -> Outlook:
+    """`check_undo` on an open connection, so that the write can look once more inside its transaction."""
+    block = _states(con, columns.dialect, undoing.session_id, undoing.block_ids)
+    originals = _states(con, columns.dialect, undoing.session_id, list(undoing.originals))
+    hidden = tuple(row_id for row_id in undoing.block_ids if block.get(row_id) == (1, 0))
+    restored = tuple(
+        row_id
+        for row_id, copy in sorted(undoing.originals.items())
+        if row_id in originals and (copy is None or any(block.get(at) == (1, 0) for at in undoing.copies_of(row_id)))
+    )
+    later = _behind(con, undoing, "session_id = ? AND active = 1")
+    by_id = columns.dialect.unsought.format("session_id")  # an index by session would walk all that is superseded
+    taken_back = _behind(con, undoing, f"{by_id} = ? AND active = 0 AND compacted = 0")
+    outlook = Outlook(restored, hidden, later, taken_back)
+    refusal = _refusal(con, columns.dialect, undoing, block, originals) or _inexact(con, columns, undoing, outlook)
+    return replace(outlook, refusal=refusal)
+
+
+def _behind(con: Connection, undoing: Undoing, where: str) -> tuple[int, ...]:
+    """The rows behind the block of which this condition on the session holds."""
+    sql = f"SELECT id FROM messages WHERE {where} AND id > ? ORDER BY id"
+    return tuple(row[0] for row in con.execute(sql, [undoing.session_id, max(undoing.block_ids)]).fetchall())
+
+
+def _inexact(con: Connection, columns: Columns, undoing: Undoing, outlook: Outlook) -> str:
+    """Why what would come back is not what was in context before with what was said since; "" when it is."""
+    kept = {copy for row_id in undoing.originals for copy in undoing.copies_of(row_id)}
+    loose = [row_id for row_id in outlook.hidden if row_id not in kept and row_id != undoing.handoff_id]
+    said = [row for row in _messages(con, columns, undoing.session_id, loose, "content") if not _is_the_agents(row)]
+    if said:
+        return f"It would take {_counted(len(said))} out of context that came with or after the summary."
+    down = sorted(set(undoing.originals) - set(outlook.restored))
+    if undoing.found and any(map(protocol.is_handoff, _messages(con, columns, undoing.session_id, down, "content"))):
+        return UNTOLD  # whether a summary was taken back with what stood behind it, nobody said
+    after = _messages(con, columns, undoing.session_id, [*outlook.restored, *outlook.later], "message_uid")
+    if undoing.found and _are_named_twice(after, set(outlook.restored)):
+        return UNTOLD
+    ends = pairs.loose_ends(after)
+    if not (ends.calls or ends.results):
+        return ""
+    # A session may always have had calls without results; but none may miss one that is stored.
+    first, last = min(undoing.originals), max(undoing.block_ids)
+    where = f"{columns.dialect.unsought.format('session_id')} = ? AND id BETWEEN ? AND ?"
+    found = con.execute(f"SELECT id FROM messages WHERE {where}", [undoing.session_id, first, last]).fetchall()
+    left = {row[0] for row in found} - {row["id"] for row in after} - set(undoing.block_ids)
+    others = _messages(con, columns, undoing.session_id, sorted(left))
+    called = {id_ for row in others for call in engine.calls(row) for id_ in call.ids}
+    answered = {id_ for row in others for id_ in engine.answers(row)}
+    missing = sum(not called.isdisjoint(engine.answers(after[at])) for at in ends.results)
+    missing += sum(
+        not answered.isdisjoint(engine.calls(after[at])[position].ids)
+        for at, positions in ends.calls.items()
+        for position in positions
+    )
+    return f"{_counted(missing)} would come back without the call or the result it belongs to." if missing else ""
+
+
+def _are_named_twice(after: Sequence[engine.Message], restored: set[int]) -> bool:
+    """Whether a message would be in context twice, by its name: come back, and be there."""
+    named = [(row["message_uid"], row["id"] in restored) for row in after if row["message_uid"]]
+    return not {name for name, back in named if back}.isdisjoint(name for name, back in named if not back)
+
+
+def _counted(count: int) -> str:
+    return "1 message" if count == 1 else f"{count:,} messages"
+
+
+def _is_the_agents(row: engine.Message) -> bool:
+    content = row.get("content")
+    typed = protocol.without_marker(content) if isinstance(content, str) else content
+    return (
+        protocol.is_handoff(row)
+        or (row["role"] == "user" and not engine.is_typed({**row, "content": typed}))
+        or (protocol.restated(engine.said(row.get("content"))) is not None)
+    )
+
+
+def _messages(
+    con: Connection, columns: Columns, session_id: str, ids: Sequence[int], *more: str
+) -> list[engine.Message]:
+    """These rows of the session in order of their ids: what is needed to pair calls and results, and `more` columns."""
+    wanted = {
+        "id": "NULL", "role": "''", "tool_calls": "NULL", "tool_call_id": "NULL", "display_kind": "NULL",
+        "_compressed_summary": "0", **dict.fromkeys(more, "NULL"),
+    }  # fmt: skip
+    sql = (
+        f"SELECT {selection(columns.messages, wanted)} FROM messages "
+        f"WHERE {columns.dialect.unsought.format('session_id')} = ? AND id IN {columns.dialect.ids} ORDER BY id"
+    )
+    found = con.execute(sql, [session_id, json.dumps(list(ids))]).fetchall() if ids else []
+    rows = [dict(zip(wanted, row, strict=True)) for row in found]
+    return [{**row, "content": decode_content(row["content"])} if "content" in row else row for row in rows]
+
+
+def _refusal(
+    con: Connection,
+    dialect: Dialect,
+    undoing: Undoing,
+    block: dict[int, tuple[int, int]],
+    originals: dict[int, tuple[int, int]],
+) -> str:
+    if gone := len(undoing.originals) - len(originals):
+        if _exist_elsewhere(con, dialect, undoing):
+            return SPLIT
+        return f"{gone} of the messages from before this compaction no longer exist: the agent rewrote its transcript."
+    if len(block) < len(undoing.block_ids):
+        return "The agent rewrote its transcript after this compaction; what it inserted no longer exists."
+    state = block[undoing.handoff_id]
+    if state == (0, 1) or (state != (1, 0) and con.execute(_CARRIED, [undoing.handoff_id]).fetchone()):
+        return "A later compaction stands on top of this one. Undo the later one first."
+    if state != (1, 0):
+        return "This compaction is not in effect any more."
+    block_end = max(undoing.block_ids)
+    if con.execute(
+        _rewritten(dialect), [json.dumps(list(undoing.block_ids)), undoing.session_id, block_end]
+    ).fetchone():
+        return "The agent wrote its transcript anew after this compaction; undoing it would show messages twice."
+    if not undoing.originals:
+        return INHERITED
+    if undoing.unmapped and con.execute(_OLDER, [undoing.handoff_id, undoing.session_id, block_end]).fetchone():
+        return UNTOLD
+    if undoing.unsure:
+        return UNSURE
+    if undoing.found and (_written_with_it(con, dialect, undoing) or _begins_inside_a_write(con, dialect, undoing)):
+        return UNTOLD
+    if undoing.found and (1, 0) in originals.values():  # a compaction takes all that it found out of context
+        return UNTOLD
+    return ""
+
+
+def _written_with_it(con: Connection, dialect: Dialect, undoing: Undoing) -> bool:
+    """Whether a live row that is not in the block was written by the compaction, as its time says.
+
+    A copy keeps its time. The owner inserts a block in one loop, and a row without a time gets the moment of the write,
+    each a microsecond after the one before (`_insert_message_rows` in hermes_state.py of 0.18 to 0.22).
+    """
+    before = con.execute(
+        f"SELECT role, timestamp FROM messages WHERE id IN {dialect.ids}", [json.dumps(list(undoing.originals))]
+    ).fetchall()
+    behind = con.execute(
+        "SELECT n.id, n.active, n.role, n.timestamp, h.timestamp FROM messages h JOIN messages n "
+        "ON n.session_id = h.session_id AND n.id > h.id WHERE h.id = ? ORDER BY n.id LIMIT ?",
+        [undoing.handoff_id, len(undoing.block_ids) + _BEHIND],
+    ).fetchall()
+    times = {(role, number(time)) for role, time in before}
+    handoff = [number(row[4]) for row in behind[:1]]
+    newest = max([0.0, *(time for _, time in times), *handoff])  # a merged handoff has the time of a message
+    written = takewhile(lambda each: number(each[1][3]) - newest < STEP * (each[0] + 1), enumerate(behind, 1))
+    return any(
+        active and row_id not in undoing.block_ids and (number(time) >= newest or (role, number(time)) in times)
+        for _, (row_id, active, role, time, _) in written
+    )
+
+
+def _begins_inside_a_write(con: Connection, dialect: Dialect, undoing: Undoing) -> bool:
+    """Whether the row before the block, or before the first original, was written with it, as its time says: then it is
+    a copy of a start that was not told.
+    """
+    where = f"{dialect.unsought.format('session_id')} = ? AND id <= ?"
+    for first in (min(undoing.block_ids), min(undoing.originals)):
+        rows = con.execute(
+            f"SELECT timestamp FROM messages WHERE {where} ORDER BY id DESC LIMIT 2", [undoing.session_id, first]
+        ).fetchall()
+        if len(rows) == 2 and 0 < number(rows[0][0]) - number(rows[1][0]) < STEP:
+            return True
+    return False
+
+
+def _exist_elsewhere(con: Connection, dialect: Dialect, undoing: Undoing) -> bool:
+    return bool(
+        con.execute(
+            f"SELECT 1 FROM messages WHERE session_id <> ? AND id IN {dialect.ids} LIMIT 1",
+            [undoing.session_id, json.dumps(list(undoing.originals))],
+        ).fetchone()
+    )
+
+
+def _rewritten(dialect: Dialect) -> str:
+    """A live row behind the block that says what a row of the block said: the agent rewrote its transcript, it did not
+    go on. SQLite must not walk all rows of the session instead of those that count.
+    """
+    alike = [dialect.same.format(f"n.{name}", f"b.{name}") for name in ("content", "tool_calls", "tool_call_id")]
+    return (
+        f"SELECT 1 FROM messages b {dialect.join} messages n ON n.role = b.role AND n.timestamp = b.timestamp "
+        f"AND {' AND '.join(alike)} WHERE b.id IN {dialect.ids} AND {dialect.unsought.format('b.active')} = 0 "
+        "AND n.session_id = ? AND n.id > ? AND n.active = 1 LIMIT 1"
+    )
+
+
+# A later row that says what the handoff says: a compaction that kept the handoff as it is.
+_CARRIED = (
+    "SELECT 1 FROM messages h JOIN messages n ON n.session_id = h.session_id AND n.id > h.id AND n.content = h.content "
+    "WHERE h.id = ? LIMIT 1"
+)
+
+
+# A live row behind the block that is older than the handoff: a copy that was not recognised.
+_OLDER = (
+    "SELECT 1 FROM messages h JOIN messages n ON n.session_id = h.session_id AND n.timestamp < h.timestamp "
+    "WHERE h.id = ? AND n.session_id = ? AND n.id > ? AND n.active = 1 LIMIT 1"
+)
+
+
+def _states(con: Connection, dialect: Dialect, session_id: str, ids: Sequence[int]) -> dict[int, tuple[int, int]]:
+    return {
+        row[0]: (row[1], row[2])
+        for row in con.execute(
+            "SELECT id, active, compacted FROM messages "
+            f"WHERE {dialect.unsought.format('session_id')} = ? AND id IN {dialect.ids}",
+            [session_id, json.dumps(list(ids))],
+        ).fetchall()
+    }

@@ -1,0 +1,220 @@
+"""Making outlines: from a History, from an outline and the rows appended since, from the octets one was kept as."""
+
+from __future__ import annotations
+
+import json
+import sys
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
+from typing import Any
+from zlib import crc32
+
+from compaction import messages as engine
+
+from .hermes.alignment import LightRow
+from .hermes.codec import BOOKKEEPING_ROLES
+from .history_types import Boundary, Entry, History
+from .transcript import ANSWER, AWAY, LIVE, NONE, OUT, PROMPT, RESULT, SENT, UNDER, Cut, Outline, Several
+
+VERSION = 12  # of the octets and of how History is read from rows; others are not read
+_HEAD = b"palimpsest outline"
+_STATES = {"live": LIVE, "under": UNDER, "out": OUT}
+
+
+def pack(history: History, rows: Sequence[LightRow]) -> Outline:
+    """What `history.build` says of these rows, as an outline with nothing counted."""
+    number = {row.id: at for at, row in enumerate(rows)}
+    entries = history.entries
+    place_of = {entry.id: place for place, entry in enumerate(entries)}
+    places = array("i", [NONE]) * len(rows)
+    for row_id, message in history.message_of.items():
+        places[number[row_id]] = place_of[message]
+    ids = array("q", [row.id for row in rows])
+    return Outline(
+        ids=ids,
+        flags=bytes(map(_row_flags, rows)),
+        sizes=array("i", [min(row.size, 2**31 - 1) for row in rows]),
+        places=places,
+        tokens=array("i", [NONE]) * len(rows),
+        first=array("i", [number[entry.id] for entry in entries]),
+        kinds=bytes(_kind(entry, rows[number[entry.full_id]]) for entry in entries),
+        several=_several(entries, number),
+        cuts=_cuts(history, ids, number, {row.id for row in rows if row.role in BOOKKEEPING_ROLES}),
+        settled=history.settled,
+        newest_time=max((row.time for row in rows), default=0.0),
+    )
+
+
+def extended(outline: Outline, rows: Sequence[LightRow]) -> Outline | None:
+    """The outline with rows that were appended; None where they might be more than new messages."""
+    if not outline.settled or not all(map(_is_said, rows)):
+        return None
+    if not rows or min(row.time for row in rows) <= outline.newest_time or rows[0].id <= outline.ids[-1]:
+        return None
+    numbers = range(len(outline.ids), len(outline.ids) + len(rows))
+    places = range(outline.messages, outline.messages + len(rows))
+    ids = outline.ids + array("q", [row.id for row in rows])
+    kinds = bytes(_kind(None, row) for row in rows)
+    return replace(
+        outline,
+        ids=ids,
+        flags=outline.flags + bytes(map(_row_flags, rows)),
+        sizes=outline.sizes + array("i", [min(row.size, 2**31 - 1) for row in rows]),
+        places=outline.places + array("i", places),
+        tokens=outline.tokens + array("i", [NONE]) * len(rows),
+        first=outline.first + array("i", numbers),
+        kinds=outline.kinds + kinds,
+        cuts=tuple(replace(cut, ids=ids) for cut in outline.cuts),
+        newest_time=max(row.time for row in rows),
+    )
+
+
+def with_counts_of(outline: Outline, before: Outline) -> Outline:
+    """The outline with what was counted of an earlier one, for rows whose text has the size it had."""
+    known = dict(zip(before.ids, zip(before.sizes, before.tokens, strict=True), strict=True))
+    unknown = (NONE, NONE)
+    found = (known.get(row_id, unknown) for row_id in outline.ids)
+    tokens = [count if size == now else NONE for (size, count), now in zip(found, outline.sizes, strict=True)]
+    return replace(outline, tokens=array("i", tokens))
+
+
+def _is_said(row: LightRow) -> bool:
+    return row.state == "live" and not (row.handoff or row.restated or row.absorbed or row.of_compaction)
+
+
+def _row_flags(row: LightRow) -> int:
+    sent = row.state == "live" and row.role not in BOOKKEEPING_ROLES
+    return _STATES[row.state] | (SENT if sent else 0) | (ANSWER if row.role in engine.RESULT_ROLES else 0)
+
+
+def _kind(entry: Entry | None, full: LightRow) -> int:
+    """The flags of an entry: `full` is its row with the fullest text. None: an entry of one live row."""
+    prompt = full.role == "user" and not full.scaffold and bool(full.text)
+    away = entry is not None and entry.state == "under"
+    return (AWAY if away else 0) | (RESULT if full.role in engine.RESULT_ROLES else 0) | (PROMPT if prompt else 0)
+
+
+def _several(entries: Sequence[Entry], number: Mapping[int, int]) -> Several:
+    found = [(place, entry) for place, entry in enumerate(entries) if len(entry.rows) > 1]
+    starts = array("i", [0])
+    for _, entry in found:
+        starts.append(starts[-1] + len(entry.rows))
+    return Several(
+        places=array("i", [place for place, _ in found]),
+        full=array("i", [number[entry.full_id] for _, entry in found]),
+        newest=array("i", [number[entry.newest_id] for _, entry in found]),
+        shortened=bytes(entry.shortened for _, entry in found),
+        starts=starts,
+        rows=array("i", [number[row_id] for _, entry in found for row_id in entry.rows]),
+    )
+
+
+def _cuts(history: History, ids: array[int], number: Mapping[int, int], records: set[int]) -> tuple[Cut, ...]:
+    place, places = 0, dict[int, int]()
+    for item in history.items:
+        if isinstance(item, Boundary):
+            places[item.handoff_id] = place
+        else:
+            place += 1
+
+    def numbers(of: Iterable[int]) -> array[int]:
+        return array("i", map(number.__getitem__, of))
+
+    return tuple(
+        Cut(
+            handoff_id=boundary.handoff_id,
+            time=boundary.time,
+            cut_id=boundary.cut_id,
+            run=boundary.run,
+            place=places[boundary.handoff_id],
+            records_before=len(records.intersection(boundary.before_ids)),
+            records_after=len(records.intersection(boundary.block_ids)),
+            unsure=boundary.unsure,
+            ids=ids,
+            block=numbers(boundary.block_ids),
+            before=numbers(boundary.before_ids),
+            pairs=numbers(chain.from_iterable(boundary.copies)),
+            gone=numbers(boundary.summarised_ids),
+            stayed=numbers(boundary.kept_ids),
+            cropped=numbers(boundary.shortened_ids),
+        )
+        for boundary in history.boundaries
+    )
+
+
+# -- octets ------------------------------------------------------------------------------------------------------------
+
+_LISTS = ("block", "before", "pairs", "gone", "stayed", "cropped")
+
+
+def to_bytes(outline: Outline) -> bytes:
+    """What `from_bytes` reads again, on a machine of this kind."""
+    more = outline.several
+    parts: list[array[int] | bytes] = [
+        outline.ids, outline.flags, outline.sizes, outline.places, outline.tokens, outline.first, outline.kinds,
+        more.places, more.full, more.newest, more.shortened, more.starts, more.rows,
+    ]  # fmt: skip
+    parts += [getattr(cut, name) for cut in outline.cuts for name in _LISTS]
+    octets = [part if isinstance(part, bytes) else part.tobytes() for part in parts]
+    said = {
+        "order": sys.byteorder,
+        "lengths": [len(part) for part in octets],
+        "cuts": [
+            [
+                *(cut.handoff_id, cut.time, cut.cut_id, cut.run, cut.place),
+                *(cut.records_before, cut.records_after, cut.unsure),
+            ]
+            for cut in outline.cuts
+        ],
+        "settled": outline.settled,
+        "newest_time": outline.newest_time,
+    }
+    header = json.dumps(said).encode()
+    body = b"".join([len(header).to_bytes(4, "big"), header, *octets])
+    return b"".join([_HEAD, bytes([VERSION]), crc32(body).to_bytes(4, "big"), body])
+
+
+def from_bytes(octets: bytes | memoryview) -> Outline | None:
+    """The outline that was kept so; None for what was kept by another version or kind of machine, or is damaged."""
+    start = len(_HEAD) + 5
+    body = memoryview(octets)[start:]
+    sound = bytes(octets[: len(_HEAD) + 1]) == _HEAD + bytes([VERSION])
+    if not sound or crc32(body).to_bytes(4, "big") != bytes(octets[start - 4 : start]):
+        return None
+    stop = 4 + int.from_bytes(body[:4], "big")
+    said = json.loads(bytes(body[4:stop]))
+    if said["order"] != sys.byteorder:
+        return None
+    parts: list[memoryview] = []
+    for length in said["lengths"]:
+        parts.append(body[stop : stop + length])
+        stop += length
+    return _outline(said, parts)
+
+
+def _outline(said: dict[str, Any], parts: Sequence[memoryview]) -> Outline:
+    def numbers(at: int, kind: str = "i") -> array[int]:
+        found: array[int] = array(kind)
+        found.frombytes(parts[at])
+        return found
+
+    ids = numbers(0, "q")
+    cuts = [
+        Cut(*facts, ids, *(numbers(at) for at in range(start, start + len(_LISTS))))  # type: ignore[call-arg]
+        for facts, start in zip(said["cuts"], range(13, len(parts), len(_LISTS)), strict=True)
+    ]
+    return Outline(
+        ids=ids,
+        flags=bytes(parts[1]),
+        sizes=numbers(2),
+        places=numbers(3),
+        tokens=numbers(4),
+        first=numbers(5),
+        kinds=bytes(parts[6]),
+        several=Several(numbers(7), numbers(8), numbers(9), bytes(parts[10]), numbers(11), numbers(12)),
+        cuts=tuple(cuts),
+        settled=said["settled"],
+        newest_time=said["newest_time"],
+    )

@@ -1,0 +1,135 @@
+"""What a person can read in a row, and the piece of it that is shown for what somebody looks for.
+
+Marks are data, not text: a passage is a row of pieces, and no content can pretend to be one.
+"""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from dataclasses import dataclass
+from typing import Any
+
+import compaction
+from compaction import messages, secrets
+
+from .hermes.codec import JSON_MARK, decode_calls, decode_content
+from .query import Query, fold
+
+OCTETS = 400_000  # of a row's content that are looked through for marks
+BEFORE, LENGTH = 60, 260  # characters: how far before the first match a passage begins, and how long it is
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    text: str
+    marked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Readable:
+    """A row's words: `said` is what its role says, calls included, `summary` what a compaction wrote into it; `cut`
+    says that there is more than was read, `raw` is the row as it is stored.
+    """
+
+    said: str
+    summary: str
+    raw: str
+    cut: bool
+
+    @property
+    def text(self) -> str:
+        return f"{self.said}\n{self.summary}" if self.said and self.summary else self.said or self.summary
+
+
+def readable(
+    content: bytes | None, tool_calls: Any, tool_name: Any, *, flagged: bool, masking: bool = False
+) -> Readable:
+    """The words of a row, of whose content the first OCTETS are given.
+
+    With `masking`, without what looks like a secret. It is looked for in what is stored, not in what is read of that:
+    there a name still stands beside its value.
+    """
+    stored = (content or b"").decode("utf-8", "ignore")
+    decoded, called = decode_content(stored), decode_calls(tool_calls)
+    if isinstance(decoded, str) and decoded.startswith(JSON_MARK):  # cut, or broken
+        decoded = decoded[len(JSON_MARK) :]
+    if masking:
+        decoded, called, tool_name = secrets.mask_value([decoded, called, tool_name])
+    parts = compaction.split(decoded, flagged=flagged)
+    summary = "\n".join(part.text for part in parts if part.kind == "summary")
+    live = [messages.text(part.content) for part in parts if part.kind != "summary"]
+    said = [*live, *_calls(decoded, called), str(tool_name or "")]
+    return Readable(
+        said=_composed("\n".join(text for text in said if text)),
+        summary=_composed(summary),
+        raw=_composed(f"{stored}\n{tool_calls or ''}"),
+        cut=content is not None and len(content) >= OCTETS,
+    )
+
+
+def _composed(text: str) -> str:
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
+
+
+def _calls(content: Any, tool_calls: list[dict[str, Any]]) -> list[str]:
+    found = messages.calls({"content": content, "tool_calls": tool_calls})
+    return [f"{call.name} {_arguments(call.arguments)}" for call in found]
+
+
+def _arguments(text: str) -> str:
+    """The arguments of a call without JSON's quotes and escapes, each by its name."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    if not isinstance(value, dict):
+        return text
+    return "\n".join(f"{name}: {each if isinstance(each, str) else _json(each)}" for name, each in value.items())
+
+
+def _json(value: Any) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except (ValueError, RecursionError):
+        return ""
+
+
+# -- passages ----------------------------------------------------------------------------------------------------------
+
+
+def passage(text: str, query: Query) -> tuple[Piece, ...]:
+    """The stretch of `text` (composed) around the first thing found, with what was found marked; its start for none."""
+    folded = fold(text)
+    first = query.marks.search(folded)
+    start = _word_start(text, max(0, first.start() - BEFORE)) if first else 0
+    stop = _word_end(text, min(len(text), max(start + LENGTH, first.end() if first else 0)))
+    pieces = [Piece("… ")] if start else []
+    at = start
+    for match in query.marks.finditer(folded, start, stop):
+        if match.end() > match.start() >= at:
+            pieces += [Piece(text[at : match.start()]), Piece(text[match.start() : match.end()], True)]
+            at = match.end()
+    pieces += [Piece(text[at:stop]), Piece(" …" if stop < len(text) else "")]
+    return tuple(Piece(_spaced(piece.text), piece.marked) for piece in pieces if piece.text)
+
+
+def _word_start(text: str, at: int) -> int:
+    """The next beginning of a word at or behind a place, if one is near: no passage begins within a word."""
+    if not at or text[at - 1].isspace():
+        return at
+    near = next((place for place in range(at, min(at + 20, len(text))) if text[place].isspace()), None)
+    return at if near is None else near + 1
+
+
+def _word_end(text: str, at: int) -> int:
+    """The end of the word that a place is in, if it is near."""
+    near = (place for place in range(at, min(at + 20, len(text))) if text[place].isspace())
+    return next(near, at if at + 20 < len(text) else len(text))
+
+
+def _spaced(text: str) -> str:
+    """White space as single spaces, those at either end kept."""
+    inner = " ".join(text.split())
+    lead, trail = text[:1].isspace(), text[-1:].isspace()
+    return f"{' ' if lead else ''}{inner}{' ' if trail and inner else ''}"

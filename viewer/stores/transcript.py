@@ -1,0 +1,401 @@
+"""A session's once-only History as arrays of numbers: what pages read of it, without a loop over its rows.
+
+`history.build` stays the truth; an outline says the same (`packing.pack`) in some 25 octets a row, so that the History
+of a long session is loaded, and a window of it opened, at the cost of copying memory. A row is named by its *number*,
+its place among all rows of the session in id order; an entry (a message) by its *place* in History.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from hashlib import blake2b
+from itertools import compress
+
+from viewer.errors import NotFound
+
+from .history_types import Boundary, Entry
+
+NONE = -1  # no entry; tokens that are not counted
+
+# Flags of a row.
+LIVE, UNDER, OUT = 0, 1, 2  # its state, in the two lowest bits
+_STATE = 3
+SENT = 4  # a model is sent it: live, and no record that the agent keeps for itself
+ANSWER = 8  # a tool's result
+# Flags of an entry.
+AWAY, RESULT, PROMPT = 1, 2, 4  # summarised away; a tool's result; something a person asked
+
+
+def _mask(flag: int, wanted: int) -> bytes:
+    """A table for `bytes.translate`: 1 for flags of which these bits are as wanted."""
+    return bytes(int(value & flag == wanted) for value in range(256))
+
+
+_IS_LIVE, _IS_SENT = _mask(_STATE, LIVE), _mask(SENT, SENT)
+_IN_CONTEXT, _IS_PROMPT = _mask(AWAY, 0), _mask(PROMPT, PROMPT)
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A boundary of an outline, with the names of `history_types.Boundary`; lists of ids are made when they are read.
+
+    `place` is that of the entry directly before which it stands. `records_before` and `records_after` are rows that the
+    agent keeps for itself, which count as no messages; the summary counts as one. The arrays hold numbers of rows;
+    `pairs` holds each copy followed by the row it was copied from.
+    """
+
+    handoff_id: int
+    time: float | None
+    cut_id: int | None
+    run: int | None
+    place: int
+    records_before: int
+    records_after: int
+    unsure: bool
+    ids: array[int]
+    block: array[int]
+    before: array[int]
+    pairs: array[int]
+    gone: array[int]
+    stayed: array[int]
+    cropped: array[int]
+
+    @property
+    def inherited(self) -> bool:
+        """Whether the session began with this handoff, as a branch may."""
+        return not self.before
+
+    @property
+    def messages_before(self) -> int:
+        return len(self.before) - self.records_before
+
+    @property
+    def messages_after(self) -> int:
+        return len(self.block) - self.records_after
+
+    @property
+    def summarised(self) -> int:
+        return len(self.gone)
+
+    @property
+    def kept(self) -> int:
+        return len(self.stayed)
+
+    @property
+    def shortened(self) -> int:
+        return len(self.cropped)
+
+    @property
+    def block_ids(self) -> tuple[int, ...]:
+        return self._ids(self.block)
+
+    @property
+    def before_ids(self) -> tuple[int, ...]:
+        return self._ids(self.before)
+
+    @property
+    def copies(self) -> tuple[tuple[int, int], ...]:
+        return tuple(zip(self._ids(self.pairs[::2]), self._ids(self.pairs[1::2]), strict=True))
+
+    @property
+    def summarised_ids(self) -> tuple[int, ...]:
+        return self._ids(self.gone)
+
+    @property
+    def kept_ids(self) -> tuple[int, ...]:
+        return self._ids(self.stayed)
+
+    @property
+    def shortened_ids(self) -> tuple[int, ...]:
+        return self._ids(self.cropped)
+
+    def _ids(self, numbers: array[int]) -> tuple[int, ...]:
+        return tuple(map(self.ids.__getitem__, numbers))
+
+
+Item = Entry | Boundary | Cut
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A stretch of History: `items` in order; `earlier` and `later` count the entries on either side of it."""
+
+    items: tuple[Entry | Cut, ...]
+    earlier: int
+    later: int
+
+    @property
+    def first(self) -> int | None:
+        return next((item.id for item in self.items if isinstance(item, Entry)), None)
+
+    @property
+    def last(self) -> int | None:
+        return next((item.id for item in reversed(self.items) if isinstance(item, Entry)), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """Tokens of some rows; `about` where not all of them are counted."""
+
+    tokens: int
+    about: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Several:
+    """The entries that not one row alone tells, by place in ascending order: `starts` says where each one's numbers
+    of rows begin in `rows`; `full` and `newest` are numbers of rows, `shortened` 0 or 1.
+    """
+
+    places: array[int]
+    full: array[int]
+    newest: array[int]
+    shortened: bytes
+    starts: array[int]
+    rows: array[int]
+
+
+@dataclass(frozen=True)
+class Outline:
+    """The History of one session and the parts it continues.
+
+    Of every row: its `ids`, `flags`, octets of text in `sizes`, the place of its message in `places`, `tokens`. Of
+    every entry: the number of its first row in `first`, its `kinds`. `settled` says that rows which are appended with
+    times after `newest_time` can only be messages of their own, so that the outline may be extended by them.
+    """
+
+    ids: array[int]
+    flags: bytes
+    sizes: array[int]
+    places: array[int]
+    tokens: array[int]
+    first: array[int]
+    kinds: bytes
+    several: Several
+    cuts: tuple[Cut, ...]
+    settled: bool
+    newest_time: float
+
+    # -- totals ------------------------------------------------------------------------------------------------------
+
+    @property
+    def messages(self) -> int:
+        return len(self.first)
+
+    @cached_property
+    def in_context(self) -> int:
+        """Messages that are in context."""
+        return self.kinds.translate(_IN_CONTEXT).count(1)
+
+    @property
+    def boundaries(self) -> tuple[Cut, ...]:
+        return self.cuts
+
+    @property
+    def compactions(self) -> tuple[Cut, ...]:
+        """The boundaries of what was compacted in this session."""
+        return tuple(cut for cut in self.cuts if not cut.inherited)
+
+    @cached_property
+    def live(self) -> array[int]:
+        """Numbers of the rows that a model is sent."""
+        return array("i", compress(range(len(self.ids)), self.flags.translate(_IS_SENT)))
+
+    @cached_property
+    def live_ids(self) -> array[int]:
+        """Ids of the rows that a model is sent: the live ones but those that the agent keeps for itself."""
+        return array("q", compress(self.ids, self.flags.translate(_IS_SENT)))
+
+    @cached_property
+    def records(self) -> int:
+        """Live rows that the agent keeps for itself."""
+        return self.flags.translate(_IS_LIVE).count(1) - len(self.live)
+
+    # -- tokens ------------------------------------------------------------------------------------------------------
+
+    @property
+    def tokens_live(self) -> int | None:
+        """Tokens a model would be sent for the messages; None until every one of them is counted."""
+        return None if self.context.about else self.context.tokens
+
+    @cached_property
+    def context(self) -> Weight:
+        """Tokens a model would be sent for the messages."""
+        return self.weight(self.live)
+
+    def weight(self, numbers: Sequence[int]) -> Weight:
+        """Tokens of these rows, those that are not counted by their size."""
+        found = list(map(self.tokens.__getitem__, numbers))
+        missing = found.count(NONE)
+        if not missing:
+            return Weight(sum(found), about=False)
+        octets = sum(compress(map(self.sizes.__getitem__, numbers), map(NONE.__eq__, found)))
+        return Weight(sum(found) + missing + round(octets * self._tokens_an_octet) + 4 * missing, about=True)
+
+    def estimates(self, numbers: Sequence[int]) -> list[int]:
+        """Tokens of each of these rows, where they are not counted by their size."""
+        found = list(map(self.tokens.__getitem__, numbers))
+        if NONE not in found:
+            return found
+        share = self._tokens_an_octet
+        return [
+            round(size * share) + 4 if tokens == NONE else tokens
+            for tokens, size in zip(found, map(self.sizes.__getitem__, numbers), strict=True)
+        ]
+
+    @cached_property
+    def _tokens_an_octet(self) -> float:
+        """As in the rows that are counted; a quarter where hardly any is."""
+        known = list(compress(self.sizes, map(NONE.__ne__, self.tokens)))
+        octets, tokens = sum(known), sum(self.tokens) + self.tokens.count(NONE)
+        return tokens / octets if len(known) > 20 and octets else 0.25
+
+    def tokens_of(self, row_id: int) -> int | None:
+        """Tokens of a row; None while they are not counted, and for a row that is not here."""
+        number = self.number(row_id)
+        return None if number is None or self.tokens[number] == NONE else self.tokens[number]
+
+    def uncounted(self, *, context_alone: bool = False) -> array[int]:
+        """Ids of the rows that are not counted: first those in context, then the others, the newest first."""
+        missing = bytes(map(NONE.__eq__, self.tokens))
+        sent = self.flags.translate(_IS_SENT)
+        live = compress(self.ids, map(int.__and__, missing, sent))
+        rest = () if context_alone else compress(self.ids, map(int.__gt__, missing, sent))
+        return array("q", [*reversed(list(live)), *reversed(list(rest))])
+
+    def counted(self, found: Mapping[int, int]) -> Outline:
+        """The outline with the tokens of these rows, by id."""
+        tokens = self.tokens[:]
+        for row_id, count in found.items():
+            number = self.number(row_id)
+            if number is not None:
+                tokens[number] = count
+        return replace(self, tokens=tokens)
+
+    def uncounted_again(self) -> Outline:
+        """The outline with nothing counted: for a model that counts otherwise."""
+        return replace(self, tokens=array("i", [NONE]) * len(self.ids))
+
+    # -- rows and messages -------------------------------------------------------------------------------------------
+
+    def number(self, row_id: int) -> int | None:
+        """The number of a row, None where the session has no such row."""
+        at = bisect_left(self.ids, row_id)
+        return at if at < len(self.ids) and self.ids[at] == row_id else None
+
+    def place_of(self, row_id: int) -> int | None:
+        """The place of the message that a row carries; None for a row that History does not show."""
+        number = self.number(row_id)
+        return None if number is None or self.places[number] == NONE else self.places[number]
+
+    def message_of(self, row_id: int) -> int | None:
+        """The id of the message that a row carries."""
+        place = self.place_of(row_id)
+        return None if place is None else self.ids[self.first[place]]
+
+    def entry(self, place: int) -> Entry:
+        """The message at this place."""
+        number = self.first[place]
+        state, at = "under" if self.kinds[place] & AWAY else "live", bisect_left(self.several.places, place)
+        row_id = self.ids[number]
+        if at == len(self.several.places) or self.several.places[at] != place:
+            return Entry(row_id, (row_id,), row_id, row_id, state, False)  # type: ignore[arg-type]
+        more = self.several
+        rows = more.rows[more.starts[at] : more.starts[at + 1]]
+        return Entry(
+            id=row_id,
+            rows=tuple(self.ids[each] for each in rows),
+            full_id=self.ids[more.full[at]],
+            newest_id=self.ids[more.newest[at]],
+            state=state,  # type: ignore[arg-type]
+            shortened=bool(more.shortened[at]),
+        )
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """All messages: for what is not asked for with every page."""
+        return tuple(map(self.entry, range(self.messages)))
+
+    def is_result(self, place: int) -> bool:
+        """Whether the message at this place is a tool's result."""
+        return bool(self.kinds[place] & RESULT)
+
+    def answers(self, number: int) -> bool:
+        """Whether the row of this number is a tool's result."""
+        return bool(self.flags[number] & ANSWER)
+
+    @cached_property
+    def prompts(self) -> array[int]:
+        """The places of what people asked."""
+        return array("i", compress(range(self.messages), self.kinds.translate(_IS_PROMPT)))
+
+    def cut_at(self, handoff_id: int) -> Cut | None:
+        """The boundary of this handoff."""
+        return next((cut for cut in self.cuts if cut.handoff_id == handoff_id), None)
+
+    # -- windows -----------------------------------------------------------------------------------------------------
+
+    def window(
+        self, *, around: int | None = None, before: int | None = None, after: int | None = None, limit: int = 60
+    ) -> Window:
+        """At most `limit` entries with the boundaries directly before them.
+
+        `around` is any row id: its message stands in the middle. `before` and `after` are message ids at the edge of
+        another window. With none of them, the newest entries. Raises NotFound for an id that History does not show.
+        """
+        start, stop = self.range(around=around, before=before, after=after, limit=limit)
+        return self.stretch(start, stop)
+
+    def range(
+        self, *, around: int | None = None, before: int | None = None, after: int | None = None, limit: int = 60
+    ) -> tuple[int, int]:
+        """The places of `window`: from the first on, up to before the second."""
+        total = self.messages
+        if around is not None:
+            start = max(0, min(self._shown_place(around) - limit // 2, total - limit))
+            return start, min(start + limit, total)
+        if after is not None:
+            start = self._shown_place(after) + 1
+            return start, min(start + limit, total)
+        stop = total if before is None else self._shown_place(before)
+        return max(0, stop - limit), stop
+
+    def stretch(self, start: int, stop: int) -> Window:
+        """The entries of these places with the boundaries between and directly before them; those behind the newest
+        entry come with it.
+        """
+        items: list[Entry | Cut] = []
+        last = stop if stop < self.messages else self.messages + 1
+        cuts = sorted((cut for cut in self.cuts if start <= cut.place < last), key=_order)
+        for place in range(start, stop):
+            items += [cut for cut in cuts if cut.place == place]
+            items.append(self.entry(place))
+        items += [cut for cut in cuts if cut.place >= stop]
+        return Window(tuple(items), earlier=start, later=self.messages - stop)
+
+    def _shown_place(self, row_id: int) -> int:
+        place = self.place_of(row_id)
+        if place is None:
+            raise NotFound(f"Message {row_id} is not part of this session's History.")
+        return place
+
+    # -- changes -----------------------------------------------------------------------------------------------------
+
+    def digest(self, entries: int) -> str:
+        """What tells whether the first so many entries, and all boundaries, are what they were."""
+        said = blake2b(digest_size=12)
+        rows = self.first[entries - 1] + 1 if entries else 0
+        for part in (self.ids[:rows], self.first[:entries], self.several.rows, self.several.newest):
+            said.update(part.tobytes() + b".")
+        said.update(self.kinds[:entries])
+        said.update(repr([(cut.handoff_id, cut.place, cut.run, len(cut.block)) for cut in self.cuts]).encode())
+        return said.hexdigest()
+
+
+def _order(cut: Cut) -> tuple[int, int]:
+    """As `history.build` orders boundaries that stand at one place."""
+    return (cut.handoff_id if cut.cut_id is None else cut.cut_id, cut.handoff_id)
