@@ -30,6 +30,7 @@ from tests import (
     bench_sessions,
     bench_write,
 )
+from viewer.stores.message import for_model
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared"
@@ -109,7 +110,7 @@ def _filled(sessions: int = 2_000, mean: int = 100, big: int = 20_000) -> Path:
 def _measure(name: str) -> None:
     from viewer.stores.hermes import sessions
     from viewer.stores.hermes.marks import read_marks
-    from viewer.stores.hermes.opening import get_store, open_store
+    from viewer.stores.registry import get_store, open_store
 
     store = get_store(name)
     with open_store(store) as reader:
@@ -157,7 +158,7 @@ def _pages(name: str, session_id: str) -> None:
 
 def _reading(store: Any, session_id: str) -> None:
     from viewer.stores.hermes import reading
-    from viewer.stores.hermes.opening import open_store
+    from viewer.stores.registry import open_store
 
     def history() -> None:
         with open_store(store) as reader:
@@ -170,11 +171,11 @@ def _engine(store: Any, session: Any) -> None:
     import compaction
     from viewer.stores import counting
     from viewer.stores.hermes import reading
-    from viewer.stores.hermes.codec import message_of
-    from viewer.stores.hermes.opening import open_store
+    from viewer.stores.message import message_of
+    from viewer.stores.registry import open_store
 
     with open_store(store) as reader:
-        messages = [message_of(row) for row in reading.for_model(reading.live_context(reader, session.id))]
+        messages = [message_of(row) for row in for_model(reading.live_context(reader, session.id))]
     count = counting.counter_for(session.model)
     policy = compaction.Policy(context_window=counting.context_window(session.model))
     made: list[Any] = []

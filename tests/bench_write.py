@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
+from viewer import holders
+
 REPEATS = 3
 SIZES = [(200, 0), (2_000, 0), (20_000, 0), (200, 20_000)]  # live rows, rows under boundaries
 KEPT = 100  # rows, about what a plan keeps of a large session
@@ -56,11 +58,12 @@ def print_line(what: str, path: Path, session_id: str, kept: int) -> None:
 
 
 def measure(path: Path, session_id: str, kept: int) -> Measured:
+    from viewer.stores.base import Store
     from viewer.stores.hermes import guards, lock_time, writing
-    from viewer.stores.hermes.opening import Store, open_store
     from viewer.stores.hermes.undoing import Undoing
+    from viewer.stores.registry import open_store
 
-    store, holder = Store("measured", f"sqlite:///{path}", "configured"), guards.new_holder()
+    store, holder = Store("measured", f"sqlite:///{path}", "configured"), holders.new_holder()
     with open_store(store) as reader:
         planned = writing.snapshot(reader, session_id)
         ids = [row[0] for row in planned.rows]

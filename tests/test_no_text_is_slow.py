@@ -35,8 +35,8 @@ from viewer.errors import StoreError
 from viewer.pages.addresses import Place
 from viewer.runs.summarizers.base import Listener
 from viewer.runs.summarizers.connections import Connection
+from viewer.stores.base import Store
 from viewer.stores.hermes import dialect
-from viewer.stores.hermes.opening import Store
 from viewer.stores.query import Query, parse
 from viewer.stores.transcript import Cut, Outline
 

@@ -11,7 +11,7 @@ from django.test import Client
 from tests.api.tool import Tool, session_path
 from tests.runs.desk import Desk
 from viewer import access
-from viewer.stores.hermes import opening
+from viewer.stores.registry import all_stores
 
 pytestmark = pytest.mark.django_db
 
@@ -99,7 +99,7 @@ def test_a_file_that_is_no_database(desk: Desk, tool: Tool) -> None:
     assert (status, code(answer)) == (503, "store_unavailable")
     listed = {store["name"]: store for store in tool.get("/stores")["items"]}
     assert listed["hermes"]["error"]["code"] == "store_unavailable" and not listed["hermes"]["can_compact"]
-    assert set(listed) == {store.name for store in opening.all_stores()}
+    assert set(listed) == {store.name for store in all_stores()}
 
 
 def test_the_documents_need_nothing_from_elsewhere(db: None) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 from viewer.catalog.lines import Listed, SessionFilter, page_of_lines
 from viewer.catalog.models import Line
 from viewer.stores.hermes import opening
-from viewer.stores.hermes.opening import all_stores
+from viewer.stores.registry import all_stores
 
 EVERYTHING = 10_000
 

@@ -23,8 +23,9 @@ from tests.store.agent_sql import Agent
 from tests.store.listed import tips
 from viewer.catalog import keeping, lines, numbers, recording, working
 from viewer.catalog.models import Kind, Line, StoreState
+from viewer.stores.base import Store
 from viewer.stores.hermes import schema
-from viewer.stores.hermes.opening import Reader, Store, get_store, open_store
+from viewer.stores.registry import Reader, get_store, open_store
 
 pytestmark = pytest.mark.django_db
 

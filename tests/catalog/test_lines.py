@@ -18,7 +18,7 @@ from tests.pages.conftest import PRESENT, Book
 from viewer.catalog import keeping, lines, working
 from viewer.catalog.lines import Order, SessionFilter, page_of_lines, sort_key
 from viewer.catalog.models import Kind, Line, StoreState
-from viewer.stores.hermes.opening import get_store
+from viewer.stores.registry import get_store
 
 pytestmark = [
     pytest.mark.django_db,

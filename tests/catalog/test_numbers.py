@@ -13,8 +13,8 @@ from tests.pages.conftest import Book
 from viewer.catalog import histories, numbers, working
 from viewer.catalog.models import Line, PackedHistory
 from viewer.stores.demo import ensure_demo
-from viewer.stores.hermes.opening import get_store, open_store
 from viewer.stores.hermes.sessions import get_session
+from viewer.stores.registry import get_store, open_store
 
 pytestmark = pytest.mark.django_db
 

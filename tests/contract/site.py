@@ -13,7 +13,7 @@ from django.test import Client
 
 from tests.api.tool import Tool
 from viewer.stores.hermes.marks import read_marks
-from viewer.stores.hermes.opening import get_store, open_store
+from viewer.stores.registry import get_store, open_store
 
 LIMIT = 500  # messages in an answer, at most
 

@@ -14,21 +14,24 @@ from typing import Any
 
 import django
 
+from viewer import holders
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "viewer.settings")
 django.setup()
 
 import compaction  # noqa: E402  # Django is set up by the line above
 from viewer.errors import StoreError  # noqa: E402
 from viewer.runs import planning, steps  # noqa: E402
+from viewer.stores.base import Store  # noqa: E402
 from viewer.stores.hermes import guards, writing  # noqa: E402
-from viewer.stores.hermes.codec import message_of  # noqa: E402
-from viewer.stores.hermes.opening import Store, open_store  # noqa: E402
+from viewer.stores.message import message_of  # noqa: E402
+from viewer.stores.registry import open_store  # noqa: E402
 
 SUMMARY = "## Goal\nFinish."
 
 
 def main(name: str, url: str, session_id: str, moment: str) -> None:
-    store, holder = Store(name, url, "configured"), guards.new_holder()
+    store, holder = Store(name, url, "configured"), holders.new_holder()
     guards.take_lock(store, session_id, holder)
     guards.take_lease(store, session_id, holder)
     with open_store(store) as reader:

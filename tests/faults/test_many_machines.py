@@ -11,7 +11,7 @@ from tests.faults.conftest import Ground
 from tests.faults.ledger import live
 from tests.faults.site import until
 from tests.faults.test_killed_worker import begin_turn, end_turn, holder_of, reach
-from viewer.stores.hermes.opening import all_stores
+from viewer.stores.registry import all_stores
 
 POSTGRES = pytest.mark.parametrize("own_database", ["postgres"], indirect=True)  # which machines can share
 

@@ -9,12 +9,14 @@ from pathlib import Path
 import compaction
 from compaction import mask
 from tests.store.leases import turn_lease
+from viewer import holders
 from viewer.runs import planning, steps
+from viewer.stores.base import Store
 from viewer.stores.hermes import guards, reading, writing
-from viewer.stores.hermes.codec import message_of
-from viewer.stores.hermes.opening import Store, open_store
 from viewer.stores.hermes.undoing import Outlook, Undoing
 from viewer.stores.history_types import History
+from viewer.stores.message import message_of
+from viewer.stores.registry import open_store
 
 SUMMARY = "## Goal\nFinish every step, says the marmalade note.\n\n## Completed Actions\n1. RAN the earlier steps."
 RULES = "## Session Startup\nRead SOUL.md.\n\n## Red Lines\nNever touch the apricot ledger."
@@ -53,7 +55,7 @@ def plan(
     database: Path, session_id: str, mode: str = "in_place", strategy: str = "summary", window: int = 0
 ) -> Planned:
     """Take the lock and plan, for a model with this context window. Raises SessionBusy when somebody else has it."""
-    store, holder = store_of(database), guards.new_holder()
+    store, holder = store_of(database), holders.new_holder()
     guards.take_lock(store, session_id, holder)
     with open_store(store) as reader:
         basis = planning.read_basis(reader, session_id, mode)
@@ -105,7 +107,7 @@ def compact_at(database: Path, session_id: str, now: float, strategy: str, windo
 
 def undo(store: Store, undoing: Undoing) -> Outlook:
     """Take a compaction back under lock and lease."""
-    holder = guards.new_holder()
+    holder = holders.new_holder()
     guards.take_lock(store, undoing.session_id, holder)
     try:
         with turn_lease(store, undoing.session_id) as lease:

@@ -19,11 +19,12 @@ import compaction
 from compaction import messages as engine
 from viewer.errors import StoreError
 from viewer.stores.hermes import light, reading
-from viewer.stores.hermes.codec import decode_content, message_of
+from viewer.stores.hermes.codec import decode_content
 from viewer.stores.hermes.known import KnownBlock, Undone
-from viewer.stores.hermes.opening import open_store
 from viewer.stores.hermes.undoing import Undoing, check_undo, undoing_from_history
 from viewer.stores.history_types import History
+from viewer.stores.message import HistoryMessage, message_of, summary_of
+from viewer.stores.registry import open_store
 
 from . import ours
 from .author import Author
@@ -227,7 +228,7 @@ class Story:
             return [Fault("no boundary", "the agent compacted and History does not say so")]
         with open_store(ours.store_of(self.path)) as reader:
             rows = reading.read_rows(reader, newest)
-        telling = [row_id for row_id in newest if mark in reading.summary_of(rows[row_id])]
+        telling = [row_id for row_id in newest if mark in summary_of(rows[row_id])]
         made.handoff_id = [*newest, *telling][-1]
         if telling or not any(mark in row.text for row in live):  # the model failed, or its summary was refused
             return []
@@ -409,7 +410,7 @@ class Story:
         history = self.history()
         with open_store(ours.store_of(self.path)) as reader:
             shown = reading.history_messages(reader, history.items)
-        messages = [each for each in shown if isinstance(each, reading.HistoryMessage)]
+        messages = [each for each in shown if isinstance(each, HistoryMessage)]
         rows = list(map(_shown_row, messages))
         faults = history_faults(rows, self.rows(), self.ledger)
         for each, places in zip(messages, carried(rows, self.ledger), strict=True):
@@ -418,7 +419,7 @@ class Story:
         return faults
 
 
-def _is_typed(shown: reading.HistoryMessage) -> bool:
+def _is_typed(shown: HistoryMessage) -> bool:
     """As a page tells it, of a row's own words."""
     kind = "" if shown.row.flagged else str(shown.row.extra.get("display_kind") or "")
     return engine.is_typed(
@@ -426,7 +427,7 @@ def _is_typed(shown: reading.HistoryMessage) -> bool:
     )
 
 
-def _shown_row(shown: reading.HistoryMessage) -> Row:
+def _shown_row(shown: HistoryMessage) -> Row:
     row = shown.row
     told = {"id": row.id, "role": row.role, "content": shown.content, "timestamp": row.timestamp, **row.extra}
     return row_of(told | {"tool_calls": row.tool_calls, "tool_call_id": row.tool_call_id})

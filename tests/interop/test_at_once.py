@@ -22,8 +22,8 @@ from viewer.runs.models import Run
 from viewer.runs.planning import Options
 from viewer.stores.hermes import agent_config, guards
 from viewer.stores.hermes.appending import append
-from viewer.stores.hermes.opening import get_store
 from viewer.stores.hermes.undoing import undoing_from_history
+from viewer.stores.registry import get_store
 
 from . import ours
 from .conversations import write_session

@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 
 from compaction import protocol
+from viewer.stores.base import Store
 from viewer.stores.hermes import reading
-from viewer.stores.hermes.opening import Store, open_store
 from viewer.stores.history_types import History
+from viewer.stores.message import HistoryMessage
+from viewer.stores.registry import open_store
 
 from . import ours
 from .conversations import FILLING, Said, words, write_session
@@ -28,7 +30,7 @@ def read(hermes: Hermes, database: Path, session_id: str) -> tuple[History, list
         shown = reading.history_messages(reader, history.entries)
     in_context = [entry.newest_id for entry in history.entries if entry.state == "live"]
     assert in_context == live_messages(hermes, session_id)
-    messages = [item for item in shown if isinstance(item, reading.HistoryMessage)]
+    messages = [item for item in shown if isinstance(item, HistoryMessage)]
     return history, [words(message.row.role, message.content, message.row.tool_calls) for message in messages]
 
 

@@ -10,7 +10,8 @@ import pytest
 
 from viewer.stores.hermes import light, reading
 from viewer.stores.hermes.known import KnownBlock
-from viewer.stores.hermes.opening import open_store
+from viewer.stores.message import HistoryMessage
+from viewer.stores.registry import open_store
 
 from . import ours
 from .conversations import write_session
@@ -24,7 +25,7 @@ def shown(database: Path, session_id: str, known: list[KnownBlock]) -> list[str]
     with open_store(ours.store_of(database)) as reader:
         history = reading.read_history(reader, session_id, known)
         found = reading.history_messages(reader, history.items)
-    rows = [each for each in found if isinstance(each, reading.HistoryMessage) and each.row.role == "tool"]
+    rows = [each for each in found if isinstance(each, HistoryMessage) and each.row.role == "tool"]
     return [str(each.content) for each in rows]
 
 

@@ -102,8 +102,8 @@ def demo(demo_original: Path, tmp_path: Path, settings: Settings) -> Callable[[s
 def counted(db: None) -> Callable[[str, str], None]:
     """A function that counts all tokens of a session (its store's name and its id), as a worker does."""
     from viewer.catalog import histories
-    from viewer.stores.hermes.opening import get_store, open_store
     from viewer.stores.hermes.sessions import get_session
+    from viewer.stores.registry import get_store, open_store
 
     def count(store: str, session_id: str) -> None:
         with open_store(get_store(store)) as reader:

@@ -15,8 +15,8 @@ from viewer.catalog import histories
 from viewer.runs import life
 from viewer.runs.losses import losses
 from viewer.runs.planning import Options
-from viewer.stores.hermes.opening import open_store
 from viewer.stores.hermes.sessions import get_session
+from viewer.stores.registry import open_store
 
 FRAGMENT = {"HX-Request": "true"}
 FIRST, SECOND = 1948, 2341  # handoffs of the agent's own compactions
@@ -87,7 +87,7 @@ def test_what_is_looked_for_in_the_rows_is_what_the_run_noted(open_desk: Callabl
         outline = histories.outline(reader, get_session(reader, desk.session_id))
         cut = outline.cut_at(run.handoff_id or 0)
         assert cut is not None
-        found = losses(reader, outline, replace(cut, run=None))
+        found = losses(reader, desk.session_id, outline, replace(cut, run=None))
     assert found["anchors"] == run.report["anchors"]
     noted = {(each["kind"], each["text"]) for each in run.report["lost"]}
     assert noted <= {(each["kind"], each["text"]) for each in found["lost"]}

@@ -12,7 +12,7 @@ from django.test import Client
 from tests.pages.conftest import Book
 from tests.pages.html import read
 from viewer.rendering import blocks, calls, formats, markdown, outcomes, texts
-from viewer.stores.hermes.codec import StoredMessage
+from viewer.stores.message import StoredMessage
 
 PIXEL = "data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7"
 

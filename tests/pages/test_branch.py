@@ -16,7 +16,7 @@ from viewer.catalog.lines import SessionFilter, page_of_lines
 from viewer.runs import branching, life
 from viewer.runs.ours import history_of
 from viewer.runs.planning import Options
-from viewer.stores.hermes.opening import get_store, open_store
+from viewer.stores.registry import get_store, open_store
 
 FRAGMENT = {"HX-Request": "true"}
 

@@ -12,7 +12,7 @@ from tests.runs.desk import Desk
 from viewer.runs import life
 from viewer.runs.models import Run
 from viewer.runs.planning import Options
-from viewer.stores.hermes.opening import get_store
+from viewer.stores.registry import get_store
 
 UNLOAD = "!dispatchEvent(new Event('beforeunload', { cancelable: true }))"  # whether leaving asks first
 

@@ -21,7 +21,8 @@ from viewer.runs import life, planning
 from viewer.runs.models import Run
 from viewer.runs.summarizers import connections, sending
 from viewer.stores.hermes import reading
-from viewer.stores.hermes.opening import get_store, open_store
+from viewer.stores.message import for_model
+from viewer.stores.registry import get_store, open_store
 
 FRAGMENT = {"HX-Request": "true"}
 
@@ -282,7 +283,7 @@ def test_a_compaction_is_counted_alike_wherever_it_is_told(
     undo = read(signed_in.get(receipt_undo(page), headers=FRAGMENT)).one("form").text
     assert f"{run.messages_after} → {run.messages_before} messages" in undo
     with open_store(get_store("hermes")) as reader:
-        assert len(reading.for_model(reading.live_context(reader, desk.session_id))) == run.messages_after
+        assert len(for_model(reading.live_context(reader, desk.session_id))) == run.messages_after
     if strategy == "mask":
         shortened = re.search(r"(\d+) shortened", receipt)
         assert shortened and f"{shortened[1]} messages shortened" in boundary.one("h2").text

@@ -14,7 +14,7 @@ from django.test import Client
 from tests.pages.conftest import Book
 from viewer.pages.addresses import Place
 from viewer.rendering import cache, lru
-from viewer.stores.hermes.codec import StoredMessage
+from viewer.stores.message import StoredMessage
 
 PLACE = Place("own", "s")
 ROW = StoredMessage(1, "s", "user", "# a\n\n```python\nprint(1)\n```\n" + "x" * 600, "live", 0.0)

@@ -20,7 +20,7 @@ from viewer.pages.compact.rules import shown_rules
 from viewer.runs import life
 from viewer.runs.models import Run
 from viewer.runs.planning import Options
-from viewer.stores.hermes.opening import get_store
+from viewer.stores.registry import get_store
 
 FRAGMENT = {"HX-Request": "true"}
 STARTUP = "## Session Startup\n\n- Read `WORKFLOW.md`.\n    - indented, and\t\ttabbed"

@@ -21,7 +21,7 @@ from viewer.pages.search import hits
 from viewer.pages.search import views as search
 from viewer.pages.session import find
 from viewer.stores.hermes import candidates, schema
-from viewer.stores.hermes.search import Stage
+from viewer.stores.searching import Stage
 
 FRAGMENT = {"HX-Request": "true"}
 SUMMARY = (

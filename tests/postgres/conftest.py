@@ -11,7 +11,7 @@ import pytest
 from pytest_django import Settings
 
 from tests.postgres import stores
-from viewer.stores.hermes.opening import Store
+from viewer.stores.base import Store
 
 
 @dataclass(frozen=True)

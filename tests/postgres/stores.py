@@ -12,8 +12,8 @@ from typing import Any
 
 import psycopg
 
+from viewer.stores.base import Store
 from viewer.stores.hermes import schema_postgres
-from viewer.stores.hermes.opening import Store
 
 TABLES = ("system_prompts", "sessions", "messages", "compression_locks", "session_turn_leases")
 ODD = "odd"  # a session of texts that PostgreSQL, JSON or an index takes another way

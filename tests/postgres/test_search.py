@@ -6,10 +6,12 @@ import pytest
 
 from tests.postgres import stores
 from tests.postgres.conftest import Pair
+from viewer.stores.base import Store
 from viewer.stores.hermes import search
-from viewer.stores.hermes.candidates import INSIDE, LONG_CUT, NO_INDEX, NOT_RANKED, SHORT, SearchFilter
-from viewer.stores.hermes.opening import Store, open_store
-from viewer.stores.hermes.search import Found, parse
+from viewer.stores.hermes.candidates import INSIDE, LONG_CUT, NO_INDEX, NOT_RANKED, SHORT
+from viewer.stores.query import parse
+from viewer.stores.registry import open_store
+from viewer.stores.searching import Found, Key, SearchFilter
 
 QUERIES = [
     "refund", "the", "refund reservation", '"the flight"', "reserv*", "the -refund", "get_reservation", "R01186",
@@ -24,7 +26,7 @@ ANYWHERE, BEST = SearchFilter(), SearchFilter(order="best")
 
 
 def found(
-    store: Store, query: str, wanted: SearchFilter = ANYWHERE, limit: int = 25, after: search.Key | None = None
+    store: Store, query: str, wanted: SearchFilter = ANYWHERE, limit: int = 25, after: Key | None = None
 ) -> Found:
     with open_store(store) as reader:
         return search.search(reader, parse(query), wanted, limit, after)

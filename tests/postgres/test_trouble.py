@@ -20,10 +20,12 @@ from tests.pages.html import read
 from tests.postgres import stores
 from tests.postgres.conftest import Pair
 from viewer.errors import NotFound, StoreUnavailable
+from viewer.stores.base import Store
 from viewer.stores.hermes import postgres as reader_of_postgres
 from viewer.stores.hermes import reading
-from viewer.stores.hermes.opening import Store, identity, open_store, signature
+from viewer.stores.hermes.opening import identity, signature
 from viewer.stores.hermes.sessions import get_session
+from viewer.stores.registry import open_store
 
 
 def refusal(url: str) -> str:

@@ -18,6 +18,7 @@ from pytest_django import Settings
 from tests.postgres import stores
 from tests.store.leases import turn_lease
 from tests.store.test_writing import HANDOFF
+from viewer import holders
 from viewer.errors import (
     CompactionConflict,
     SessionBusy,
@@ -27,6 +28,7 @@ from viewer.errors import (
     TitleTaken,
     WriteDisturbed,
 )
+from viewer.stores.base import Store
 from viewer.stores.demo import practice
 from viewer.stores.hermes import (
     appending,
@@ -43,8 +45,9 @@ from viewer.stores.hermes import (
     writing,
 )
 from viewer.stores.hermes.dialect import Connection
-from viewer.stores.hermes.opening import Store, compact_reason, open_store
+from viewer.stores.hermes.opening import compact_reason
 from viewer.stores.hermes.transaction import write
+from viewer.stores.registry import open_store
 
 COLUMNS = (
     "id, session_id, role, content, tool_calls, tool_call_id, tool_name, active, compacted, _compressed_summary, "
@@ -86,7 +89,7 @@ def all_rows(store: Store) -> list[Any]:
 
 
 def held(store: Store, work: Callable[..., Any]) -> Any:
-    holder = guards.new_holder()
+    holder = holders.new_holder()
     guards.take_lock(store, "s", holder)
     try:
         with turn_lease(store, "s") as lease:
@@ -185,7 +188,7 @@ def test_a_lock_of_another_program_is_respected(twins: tuple[Store, Store]) -> N
     store = twins[1]
     stores.owner(store, "INSERT INTO compression_locks VALUES ('s', 'pid=1:agent=other', 1, 1e12)")
     with pytest.raises(SessionBusy, match="agent=other"):
-        guards.take_lock(store, "s", guards.new_holder())
+        guards.take_lock(store, "s", holders.new_holder())
 
 
 def test_who_writes_is_waited_for_and_then_refused(twins: tuple[Store, Store], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pytest_django import Settings
 
-from viewer.stores.hermes.opening import Store, get_store
+from viewer.stores.base import Store
+from viewer.stores.registry import get_store
 
 if TYPE_CHECKING:
     from viewer.runs.models import Run

@@ -15,14 +15,15 @@ from django_tasks_db.models import DBTaskResult
 from pytest_django import Settings
 
 from tests.runs.desk import QUEUED, Desk, until
+from viewer import holders
 from viewer.errors import SessionBusy
 from viewer.runs import job, life, recovery
 from viewer.runs.hold import Hold, claim
 from viewer.runs.models import Audit, Run
 from viewer.runs.planning import Options
 from viewer.stores.hermes import guards
-from viewer.stores.hermes.opening import get_store
 from viewer.stores.hermes.transaction import write
+from viewer.stores.registry import get_store
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
 GONE = "pid=999999999:pidns=1:tid=1:agent=palimpsest:nonce=deadbeef"
@@ -223,7 +224,7 @@ def test_an_undo_that_was_not_noted_is_noted(desk: Desk, done: bool) -> None:
 
 def test_a_worker_that_is_certainly_dead_is_not_waited_for(desk: Desk) -> None:
     run = queued(desk)
-    ours = guards.new_holder()
+    ours = holders.new_holder()
     for holder, lost in [
         (ours, False),
         (re.sub(r"pid=\d+", "pid=4194305", ours), True),
@@ -240,9 +241,9 @@ def test_tasks_of_dead_workers_are_ended_and_what_they_had_not_claimed_is_taken_
     settings.TASKS = QUEUED
     run = life.start(desk.store, desk.session_id, Options(), apply=True)
     [task] = DBTaskResult.objects.all()
-    task.claim(guards.new_holder())
+    task.claim(holders.new_holder())
     assert recovery.sweep() == []
-    task.claim(re.sub(r"pid=\d+", "pid=4194305", guards.new_holder()))
+    task.claim(re.sub(r"pid=\d+", "pid=4194305", holders.new_holder()))
     assert recovery.sweep() == [run]
     assert recovery.sweep() == []
     states = DBTaskResult.objects.order_by("enqueued_at").values_list("status", flat=True)
@@ -307,9 +308,9 @@ def test_a_run_that_changed_since_it_was_read_is_left_alone(meanwhile: str, desk
 
 
 def test_locks_of_our_dead_are_removed_and_no_others(desk: Desk) -> None:
-    dead = re.sub(r"pid=\d+", "pid=4194305", guards.new_holder())
+    dead = re.sub(r"pid=\d+", "pid=4194305", holders.new_holder())
     agents = dead.replace("agent=palimpsest", "agent=hermes")
-    for number, holder in enumerate([dead, agents, GONE, guards.new_holder()]):
+    for number, holder in enumerate([dead, agents, GONE, holders.new_holder()]):
         for table in ("compression_locks", "session_turn_leases"):
             desk.rows(f"INSERT INTO {table} VALUES (?, ?, unixepoch(), unixepoch() + 300)", f"s{number}", holder)
     recovery.tidy()

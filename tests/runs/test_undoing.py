@@ -19,8 +19,9 @@ from viewer.runs.undoing import UndoOutlook
 from viewer.stores import counting
 from viewer.stores.hermes import lock_time, reading
 from viewer.stores.hermes.known import Undone
-from viewer.stores.hermes.opening import open_store
 from viewer.stores.hermes.sessions import get_session
+from viewer.stores.message import for_model
+from viewer.stores.registry import open_store
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
 
@@ -28,7 +29,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("
 def context(desk: Desk) -> tuple[int, int]:
     """Messages and tokens in context now."""
     with open_store(desk.store) as reader:
-        rows = reading.for_model(reading.live_context(reader, desk.session_id))
+        rows = for_model(reading.live_context(reader, desk.session_id))
         count = counting.counter_for(get_session(reader, desk.session_id).model)
     return len(rows), sum(counting.row_tokens(row, count) for row in rows)
 

@@ -16,7 +16,7 @@ from tests.runs.desk import QUEUED, Desk
 from viewer.runs import job, life, queues, recovery
 from viewer.runs.models import Run
 from viewer.runs.planning import Options
-from viewer.stores.hermes.opening import all_stores
+from viewer.stores.registry import all_stores
 from viewer.up.prepare import CannotStart, check_stores
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]

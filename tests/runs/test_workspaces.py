@@ -18,8 +18,7 @@ from pytest_django import Settings
 from compaction import protocol
 from viewer.runs.models import StoreRules
 from viewer.runs.workspaces import Rules, existing, rules_of, rules_with, zone_of
-from viewer.stores.hermes.opening import Store
-from viewer.stores.hermes.sessions import Session
+from viewer.stores.base import Session, Store
 
 STARTUP = "## Session Startup\n\nRead `WORKFLOW.md` and `memory/YYYY-MM-DD.md` first."
 STYLE = "## Style\n\nShort."

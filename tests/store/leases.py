@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from viewer.stores.hermes.guards import new_holder, release_lease, take_lease
-from viewer.stores.hermes.opening import Store
+from viewer.holders import new_holder
+from viewer.stores.base import Store
+from viewer.stores.hermes.guards import release_lease, take_lease
 
 
 @contextmanager

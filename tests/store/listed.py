@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from viewer.stores.hermes import sessions
-from viewer.stores.hermes.opening import Reader
+from viewer.stores.registry import Reader
 
 
 def tips(reader: Reader) -> list[str]:

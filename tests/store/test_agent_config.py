@@ -8,8 +8,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from viewer.stores.base import Store
 from viewer.stores.hermes import agent_config
-from viewer.stores.hermes.opening import Store
 
 from .test_reading import store_at
 

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from viewer.errors import NotFound, NotOurs, SessionBusy, SessionEnded, StoreReadOnly, StoreUnavailable, TitleTaken
+from viewer.stores.base import Store
 from viewer.stores.hermes import creating, deleting, reading, schema, sessions
-from viewer.stores.hermes.opening import Store
 
 from .test_reading import WEEK_30_TIP, add_row, add_session, reader_of, store_at
 

@@ -17,12 +17,14 @@ import compaction
 from compaction import protocol
 from tests.work import calls
 from viewer.errors import NotFound, StoreUnavailable
+from viewer.stores.base import Store
 from viewer.stores.demo import ensure_demo
 from viewer.stores.demo.practice import copy_session
 from viewer.stores.hermes import codec, reading
 from viewer.stores.hermes.columns import read_columns
-from viewer.stores.hermes.opening import Reader, Store
 from viewer.stores.hermes.sessions import get_session
+from viewer.stores.message import StoredMessage, message_of
+from viewer.stores.registry import Reader
 
 NOW = 1_795_300_000.0
 ODD = "Odd rows: what no reader expects"
@@ -50,7 +52,7 @@ def session_id(demo: sqlite3.Connection, title: str) -> str:
     return str(found)
 
 
-def rows(demo: sqlite3.Connection, where: str, *values: Any) -> list[codec.StoredMessage]:
+def rows(demo: sqlite3.Connection, where: str, *values: Any) -> list[StoredMessage]:
     cursor = demo.execute(f"SELECT * FROM messages WHERE {where} ORDER BY id", values)
     names = [column[0] for column in cursor.description]
     return [codec.decode_row(dict(zip(names, row, strict=True))) for row in cursor.fetchall()]
@@ -190,7 +192,7 @@ def test_nothing_happened_in_the_future(demo: sqlite3.Connection) -> None:
 def test_one_session_is_far_above_its_threshold(demo: sqlite3.Connection) -> None:
     live = rows(demo, "session_id = ? AND active = 1", session_id(demo, "Stocktaking, ten warehouses"))
     count = compaction.counter_for("gpt-4o")
-    tokens = sum(compaction.message_tokens(codec.message_of(row), count) for row in live)
+    tokens = sum(compaction.message_tokens(message_of(row), count) for row in live)
     assert 0.75 * 128_000 < tokens < 128_000  # Hermes' highest threshold for its window, and the window
 
 
@@ -229,11 +231,11 @@ def test_every_layout_of_a_handoff_is_there(
     assert summary.text and protocol.END_MARKER not in summary.text
 
 
-def is_handoff(row: codec.StoredMessage) -> bool:
-    return compaction.is_handoff(codec.message_of(row))
+def is_handoff(row: StoredMessage) -> bool:
+    return compaction.is_handoff(message_of(row))
 
 
-def live_handoff(demo: sqlite3.Connection, title: str) -> codec.StoredMessage:
+def live_handoff(demo: sqlite3.Connection, title: str) -> StoredMessage:
     live = rows(demo, "session_id = ? AND active = 1", session_id(demo, title))
     (handoff,) = filter(is_handoff, live)
     return handoff

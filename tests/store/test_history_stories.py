@@ -14,12 +14,15 @@ import pytest
 
 from tests.interop.recorded import ledger_of, load, restore
 from tests.interop.told import Row, history_faults, row_of, undo_faults
+from viewer import holders
+from viewer.stores.base import Store
 from viewer.stores.hermes import guards, reading, writing
 from viewer.stores.hermes.codec import decode_content
 from viewer.stores.hermes.known import KnownBlock, Undone
-from viewer.stores.hermes.opening import Store, open_store
 from viewer.stores.hermes.undoing import check_undo, undoing_from_history
 from viewer.stores.history_types import History
+from viewer.stores.message import HistoryMessage
+from viewer.stores.registry import open_store
 
 from .leases import turn_lease
 
@@ -65,7 +68,7 @@ def history_of(store: Store, story: dict[str, Any]) -> tuple[History, list[Row]]
         undone.pop(story["undone_last"], None)  # the file is the one before
         history = reading.read_history(reader, SESSION, known, undone)
         shown = reading.history_messages(reader, history.items)
-    messages = [each for each in shown if isinstance(each, reading.HistoryMessage)]
+    messages = [each for each in shown if isinstance(each, HistoryMessage)]
     return history, [
         row_of({
             "id": each.row.id, "role": each.row.role, "content": each.content, "tool_calls": each.row.tool_calls,
@@ -98,7 +101,7 @@ def test_undo_puts_back_what_was_live(story: dict[str, Any], store: Store, tmp_p
     if refusal:
         assert "message_uid" not in story["columns"]["messages"]
         return
-    holder = guards.new_holder()
+    holder = holders.new_holder()
     guards.take_lock(store, SESSION, holder)
     with turn_lease(store, SESSION) as lease:
         writing.undo(store, undoing, lock_holder=holder, lease_holder=lease)

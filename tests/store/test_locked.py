@@ -20,8 +20,9 @@ from tests.faults import agent
 from tests.pages.html import read
 from viewer.access import new_token
 from viewer.errors import StoreUnanswered, StoreUnavailable
+from viewer.stores.base import Store
 from viewer.stores.hermes import opening, schema, sqlite
-from viewer.stores.hermes.opening import Store, open_store
+from viewer.stores.registry import open_store
 
 LISTS = ("/", "/?q=needle", "/search?q=needle", "/compactions", "/stores", "/api/v1/stores")
 

@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 
 from viewer.errors import StoreUnavailable
+from viewer.stores.base import Store
 from viewer.stores.hermes import opening, schema
-from viewer.stores.hermes.opening import Store, open_store, signature
+from viewer.stores.hermes.opening import signature
+from viewer.stores.registry import open_store
 
 SETTLED = opening.SETTLED  # the tests wait less
 

@@ -12,11 +12,14 @@ import pytest
 
 from viewer.errors import NotFound, StoreUnavailable
 from viewer.stores import packing
+from viewer.stores.base import Store
 from viewer.stores.hermes import opening, reading, schema, sessions
 from viewer.stores.hermes.codec import JSON_MARK
 from viewer.stores.hermes.light import light_rows
 from viewer.stores.hermes.marks import read_marks
 from viewer.stores.history_types import Entry, History
+from viewer.stores.message import Handoff, HistoryMessage
+from viewer.stores.registry import Reader, open_store
 from viewer.stores.transcript import Item, Outline
 
 from .listed import tips
@@ -27,13 +30,13 @@ CARRIER_92, CARRIER_98 = "20260806_083000_00005c", "20260806_070640_000062"
 Copies = Callable[[int], Path]
 
 
-def store_at(path: Path) -> opening.Store:
-    return opening.Store("test", f"sqlite:///{path}", "configured")
+def store_at(path: Path) -> Store:
+    return Store("test", f"sqlite:///{path}", "configured")
 
 
 @contextmanager
-def reader_of(path: Path) -> Iterator[opening.Reader]:
-    with opening.open_store(store_at(path)) as reader:
+def reader_of(path: Path) -> Iterator[Reader]:
+    with open_store(store_at(path)) as reader:
         yield reader
 
 
@@ -130,8 +133,8 @@ def test_a_merged_carrier_is_shown_as_a_handoff_and_as_its_message(
         history = reading.read_history(reader, session_id)
         place = history.items.index(history.boundaries[0])
         handoff, message = reading.history_messages(reader, history.items[place : place + 2])
-    assert isinstance(handoff, reading.Handoff)
-    assert isinstance(message, reading.HistoryMessage)
+    assert isinstance(handoff, Handoff)
+    assert isinstance(message, HistoryMessage)
     assert handoff.row.id == handoff.boundary.handoff_id != message.row.id
     assert "##" in handoff.summary
     assert "REFERENCE ONLY" in handoff.directive
@@ -146,7 +149,7 @@ def test_no_handoff_text_is_part_of_any_message(hermes_copy: Copies, version: in
         for session_id in tips(reader):
             history = reading.read_history(reader, session_id)
             for shown in reading.history_messages(reader, history.entries):
-                assert isinstance(shown, reading.HistoryMessage)
+                assert isinstance(shown, HistoryMessage)
                 assert "[CONTEXT COMPACTION" not in str(shown.content)
                 assert "END OF CONTEXT SUMMARY" not in str(shown.content)
 
@@ -337,9 +340,9 @@ def test_a_missing_file_and_a_file_that_is_no_store_are_named(tmp_path: Path) ->
 
 
 def test_a_store_that_is_no_file_is_refused_without_its_password() -> None:
-    store = opening.Store("far", "postgres://ana:secret@127.0.0.1:1/hermes?sslpassword=secret", "configured")
+    store = Store("far", "postgres://ana:secret@127.0.0.1:1/hermes?sslpassword=secret", "configured")
     assert store.place == "127.0.0.1:1/hermes"
-    with pytest.raises(StoreUnavailable, match="cannot be reached") as refused, opening.open_store(store):
+    with pytest.raises(StoreUnavailable, match="cannot be reached") as refused, open_store(store):
         pass
     assert "secret" not in str(refused.value)
 

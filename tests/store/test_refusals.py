@@ -17,6 +17,7 @@ import pytest
 
 from viewer.errors import StoreError, StoreReadOnly, StoreUnavailable
 from viewer.runs import planning
+from viewer.stores.base import Store
 from viewer.stores.hermes import editing, guards, opening, transaction, writing
 from viewer.stores.hermes.appending import append
 
@@ -31,7 +32,7 @@ AS_ROOT = os.geteuid() == 0
 MESSAGE = [{"role": "user", "content": "x"}]
 
 
-def attempts(store: opening.Store, snapshot: writing.Snapshot) -> Iterator[Callable[[], object]]:
+def attempts(store: Store, snapshot: writing.Snapshot) -> Iterator[Callable[[], object]]:
     """Every kind of write."""
     yield lambda: append(store, snapshot.session_id, MESSAGE, now=40.0)
     yield lambda: guards.take_lock(store, snapshot.session_id, "somebody")

@@ -16,17 +16,19 @@ from hypothesis import strategies as st
 
 from compaction import protocol
 from viewer.errors import StoreUnavailable
-from viewer.stores.hermes import candidates, opening, reading, schema, search, sqlite
-from viewer.stores.hermes.search import Found, Hit, Key, SearchFilter, Stage
+from viewer.stores.base import Store
+from viewer.stores.hermes import candidates, reading, schema, search, sqlite
 from viewer.stores.hermes.sessions import tip
 from viewer.stores.query import fold, parse, trigram_expression, word_expression
+from viewer.stores.registry import Reader, open_store
+from viewer.stores.searching import Found, Hit, Key, SearchFilter, Stage
 
 Copies = Callable[[int], Path]
 
 
 @contextmanager
-def reader_of(path: Path) -> Iterator[opening.Reader]:
-    with opening.open_store(opening.Store("test", f"sqlite:///{path}", "configured")) as reader:
+def reader_of(path: Path) -> Iterator[Reader]:
+    with open_store(Store("test", f"sqlite:///{path}", "configured")) as reader:
         yield reader
 
 
@@ -620,7 +622,7 @@ def test_only_rows_that_are_shown_are_read_whole(empty: Path, monkeypatch: pytes
     read: list[int] = []
     plain_read = search._read
 
-    def counted(reader: opening.Reader, wanted: Sequence[int]) -> Any:
+    def counted(reader: Reader, wanted: Sequence[int]) -> Any:
         read.extend(wanted)
         return plain_read(reader, wanted)
 

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from viewer.stores.base import Store
 from viewer.stores.hermes import schema
 from viewer.stores.hermes.marks import NOTHING, Mark, appended, counted_rows, read_marks, rows_said
-from viewer.stores.hermes.opening import Store, open_store
+from viewer.stores.registry import open_store
 
 
 @pytest.fixture

@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 
+from viewer import holders
 from viewer.errors import CompactionConflict, SessionBusy, StoreError, StoreReadOnly
 from viewer.stores.hermes import branching, guards, schema, sessions, writing
-from viewer.stores.hermes.opening import Reader
-from viewer.stores.hermes.reading import HistoryMessage, history_messages, read_history
+from viewer.stores.hermes.reading import history_messages, read_history
+from viewer.stores.message import HistoryMessage
+from viewer.stores.registry import Reader
 
 from .agent_sql import Agent
 from .leases import turn_lease
@@ -49,7 +51,7 @@ def small(tmp_path: Path) -> Path:
 
 
 def split(path: Path, snapshot: writing.Snapshot, steps: list[writing.Step], lease: bool = True) -> writing.Commit:
-    store, holder = store_at(path), guards.new_holder()
+    store, holder = store_at(path), holders.new_holder()
     guards.take_lock(store, snapshot.session_id, holder)
     try:
         if not lease:

@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 
+from viewer import holders
 from viewer.errors import CompactionConflict, NotUndoable, SessionBusy, StoreError, StoreReadOnly, StoreUnavailable
+from viewer.stores.base import Store
 from viewer.stores.hermes import (
     editing,
     guards,
     lock_time,
-    opening,
     reading,
     schema,
     sessions,
@@ -64,7 +65,7 @@ def steps_for(snapshot: writing.Snapshot, head: int = 2, tail: int = 30) -> list
 def committed(
     path: Path, snapshot: writing.Snapshot, steps: list[writing.Step], now: float | None = None
 ) -> writing.Commit:
-    store, holder = store_at(path), guards.new_holder()
+    store, holder = store_at(path), holders.new_holder()
     guards.take_lock(store, snapshot.session_id, holder)
     try:
         with turn_lease(store, snapshot.session_id) as lease:
@@ -76,7 +77,7 @@ def committed(
 
 
 def undone(path: Path, what: undoing.Undoing) -> undoing.Outlook:
-    store, holder = store_at(path), guards.new_holder()
+    store, holder = store_at(path), holders.new_holder()
     guards.take_lock(store, what.session_id, holder)
     try:
         with turn_lease(store, what.session_id) as lease:
@@ -249,7 +250,7 @@ def test_a_session_that_the_agent_split_meanwhile_is_a_conflict(small: Path) -> 
 
 @pytest.mark.parametrize("missing", ["compression_locks", "session_turn_leases"])
 def test_no_write_without_lock_and_lease(small: Path, missing: str) -> None:
-    store, snapshot, holder = store_at(small), planned(small, "s1"), guards.new_holder()
+    store, snapshot, holder = store_at(small), planned(small, "s1"), holders.new_holder()
     guards.take_lock(store, "s1", holder)
     guards.take_lease(store, "s1", holder)
     query(small, f"DELETE FROM {missing}")
@@ -283,7 +284,7 @@ def test_a_store_locked_beyond_patience_says_so(small: Path, monkeypatch: pytest
     with closing(sqlite3.connect(small, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(StoreUnavailable, match="stayed locked"):
-            guards.take_lock(store_at(small), "s1", guards.new_holder())
+            guards.take_lock(store_at(small), "s1", holders.new_holder())
 
 
 def test_an_old_schema_is_refused(hermes_copy: Callable[[int], Path]) -> None:
@@ -437,7 +438,7 @@ def test_somebody_elses_lock_is_named_and_never_taken(small: Path) -> None:
     now = time.time()
     query(small, "INSERT INTO compression_locks VALUES ('s1', 'pid=1:agent=hermes', ?, ?)", now, now + 60)
     with pytest.raises(SessionBusy, match="pid=1:agent=hermes"):
-        guards.take_lock(store, "s1", guards.new_holder())
+        guards.take_lock(store, "s1", holders.new_holder())
     assert query(small, "SELECT holder FROM compression_locks") == [("pid=1:agent=hermes",)]
     with reader_of(small) as reader:
         held = guards.lock_of(reader, "s1")
@@ -446,12 +447,12 @@ def test_somebody_elses_lock_is_named_and_never_taken(small: Path) -> None:
 
 def test_a_stale_lock_is_replaced(small: Path) -> None:
     store = store_at(small)
-    namespace = guards._own_namespace()
+    namespace = holders.own_namespace()
     now = time.time()
     for stale, expires in [("pid=1:agent=old", now - 1), (f"pid=4194304:pidns={namespace}:x", now + 60)]:
         query(small, "DELETE FROM compression_locks")
         query(small, "INSERT INTO compression_locks VALUES ('s1', ?, 1, ?)", stale, expires)
-        holder = guards.new_holder()
+        holder = holders.new_holder()
         guards.take_lock(store, "s1", holder)
         assert query(small, "SELECT holder FROM compression_locks") == [(holder,)]
 
@@ -459,11 +460,11 @@ def test_a_stale_lock_is_replaced(small: Path) -> None:
 def test_a_foreign_namespace_waits_out_its_time(small: Path) -> None:
     query(small, "INSERT INTO compression_locks VALUES ('s1', 'pid=4194304:pidns=1:x', 1, ?)", time.time() + 60)
     with pytest.raises(SessionBusy):
-        guards.take_lock(store_at(small), "s1", guards.new_holder())
+        guards.take_lock(store_at(small), "s1", holders.new_holder())
 
 
 def test_only_the_holder_refreshes_and_releases(small: Path) -> None:
-    store, holder = store_at(small), guards.new_holder()
+    store, holder = store_at(small), holders.new_holder()
     guards.take_lock(store, "s1", holder)
     guards.release_lock(store, "s1", "somebody else")
     assert not guards.refresh_lock(store, "s1", "somebody else")
@@ -494,7 +495,7 @@ def test_a_store_without_leases_needs_none(hermes_copy: Callable[[int], Path]) -
 
 def test_rename_and_archive(small: Path) -> None:
     add_session(small, "s2", title="taken")
-    store: opening.Store = store_at(small)
+    store: Store = store_at(small)
     editing.rename(store, "s1", "  a\x00 new\n\u202ename ")
     editing.set_archived(store, "s1", True)
     with reader_of(small) as reader:

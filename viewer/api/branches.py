@@ -7,9 +7,8 @@ from ninja import Router
 from ninja.responses import Status
 
 from viewer.runs import branching
-from viewer.runs.pickup import resume_command
-from viewer.stores.hermes.opening import Store, get_store, open_store
-from viewer.stores.hermes.sessions import get_session
+from viewer.stores.base import Store
+from viewer.stores.registry import agent_of, get_store, open_store
 
 from . import shapes
 from .answers import answers
@@ -34,5 +33,5 @@ def branch(request: HttpRequest, store: str, session_id: str, body: BranchIn | N
 def branch_out(store: Store, session_id: str) -> BranchOut:
     """A new session with the command by which the agent goes on with it."""
     with open_store(store) as reader:
-        session = shapes.session(reader, get_session(reader, session_id))
-    return BranchOut(**session.dict(), resume=resume_command(session_id))
+        session = shapes.session(reader, reader.session(session_id))
+    return BranchOut(**session.dict(), resume=agent_of(store).resume_command(session_id))

@@ -11,9 +11,9 @@ from compaction.tokens import message_tokens
 from viewer.catalog import histories
 from viewer.runs import aftermath, events
 from viewer.stores import counting
-from viewer.stores.hermes import reading
-from viewer.stores.hermes.opening import Store, get_store, open_store
-from viewer.stores.hermes.sessions import get_session, system_prompt
+from viewer.stores.base import Store
+from viewer.stores.message import for_model
+from viewer.stores.registry import get_store, open_store
 
 from . import messages
 from .answers import answers
@@ -59,10 +59,10 @@ def told_context(request: HttpRequest, store: str, session_id: str) -> ContextOu
 
 def _context(store: Store, session_id: str, *, deliver: bool) -> ContextOut:
     with open_store(store) as reader:
-        session = get_session(reader, session_id)
+        session = reader.session(session_id)
         aftermath.look(reader, session, histories.outline(reader, session))
-        rows = reading.for_model(reading.live_context(reader, session_id))
-        prompt = system_prompt(reader, session_id)
+        rows = for_model(reader.live(session_id))
+        prompt = reader.system_prompt(session_id)
     count = counting.counter_for(session.model)
     sent, tokens = [messages.openai(row) for row in rows], sum(counting.row_tokens(row, count) for row in rows)
     found = events.pending(store, session_id)

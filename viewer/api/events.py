@@ -11,8 +11,8 @@ from ninja import Router, Schema
 from viewer.catalog import histories
 from viewer.runs import aftermath, events
 from viewer.runs.models import Audit, Event
-from viewer.stores.hermes.opening import Store, get_store, open_store
-from viewer.stores.hermes.sessions import get_session
+from viewer.stores.base import Store
+from viewer.stores.registry import get_store, open_store
 
 from . import cursors
 from .answers import answers
@@ -126,7 +126,7 @@ def audits(request: HttpRequest, store: str, session_id: str) -> AuditsOut:
 
 def _look(store: Store, session_id: str) -> list[Audit]:
     with open_store(store) as reader:
-        session = get_session(reader, session_id)
+        session = reader.session(session_id)
         return aftermath.look(reader, session, histories.outline(reader, session))
 
 

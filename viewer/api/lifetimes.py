@@ -8,9 +8,7 @@ from django.http import HttpRequest
 from ninja.responses import Status
 
 from viewer.catalog import keeping, removing
-from viewer.stores.hermes import creating
-from viewer.stores.hermes.opening import get_store, open_store
-from viewer.stores.hermes.sessions import get_session
+from viewer.stores.registry import get_store, open_store, writer_of
 
 from . import shapes
 from .answers import answers
@@ -25,8 +23,7 @@ __all__ = ["router"]
 def create(request: HttpRequest, store: str, body: CreateIn | None = None) -> Status[SessionOut]:
     """A session of its own, empty or with first messages, in one write; the agent can go on with it."""
     found, asked = get_store(store), body or CreateIn()
-    session_id = creating.create(
-        found,
+    session_id = writer_of(found).create(
         now=time.time(),
         title=asked.title,
         source=asked.source,
@@ -36,7 +33,7 @@ def create(request: HttpRequest, store: str, body: CreateIn | None = None) -> St
     )
     keeping.bring(found, [session_id])
     with open_store(found) as reader:
-        return Status(201, shapes.session(reader, get_session(reader, session_id)))
+        return Status(201, shapes.session(reader, reader.session(session_id)))
 
 
 @router.delete(SESSION, auth=WRITE, response=answers(DeletedOut), summary="Delete a session of the demo store")

@@ -8,7 +8,8 @@ from viewer.catalog import lines
 from viewer.catalog.lines import Listed, Order, SessionFilter
 from viewer.catalog.models import Line
 from viewer.errors import StoreUnavailable
-from viewer.stores.hermes.opening import Store, compact_reason, open_store
+from viewer.stores.base import Store
+from viewer.stores.registry import open_store
 
 from . import cursors, shapes
 from .schemas import SessionOut, SessionsOut, moment
@@ -24,7 +25,7 @@ def page(store: Store, wanted: SessionFilter, limit: int, cursor: str) -> Sessio
     if problem := listed.shelves[0].problem:
         raise StoreUnavailable(problem)
     with open_store(store, listed=True) as reader:
-        reason = compact_reason(reader)
+        reason = reader.compact_reason()
     items, broken = lines_of(
         listed.lines, lambda line: _session(line, store.name, reason), lambda line: (line.session_id, store.name)
     )

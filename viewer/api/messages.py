@@ -10,11 +10,9 @@ from typing import Any, Literal
 import compaction
 from viewer.catalog import histories
 from viewer.errors import NotFound
-from viewer.stores.hermes import reading
-from viewer.stores.hermes.codec import StoredMessage, message_of
-from viewer.stores.hermes.opening import Reader
-from viewer.stores.hermes.reading import Handoff, HistoryMessage
-from viewer.stores.hermes.sessions import Session
+from viewer.stores.base import Session
+from viewer.stores.message import Handoff, HistoryMessage, StoredMessage, live_content, message_of
+from viewer.stores.registry import Reader
 from viewer.stores.transcript import Outline
 
 from . import cursors
@@ -29,9 +27,9 @@ def page(reader: Reader, session: Session, view: View, around: int | None, limit
     after: int | None = cursors.read(cursor, f"messages of {view}", int)[0] if cursor else None
     outline = histories.outline(reader, session)
     if view == "history":
-        items, last = _history_page(reader, outline, around, after, limit)
+        items, last = _history_page(reader, session.id, outline, around, after, limit)
     else:
-        items, last = _row_page(reader, outline, view, around, after, limit)
+        items, last = _row_page(reader, session.id, outline, view, around, after, limit)
     return MessagesOut(items=items, next=None if last is None else cursors.written(f"messages of {view}", last))
 
 
@@ -45,10 +43,10 @@ def openai(row: StoredMessage) -> dict[str, Any]:
 
 
 def _history_page(
-    reader: Reader, outline: Outline, around: int | None, after: int | None, limit: int
+    reader: Reader, session_id: str, outline: Outline, around: int | None, after: int | None, limit: int
 ) -> tuple[list[MessageOut], int | None]:
     window = outline.window(limit=limit, **_edge(outline, around, after))
-    shown = reading.history_messages(reader, window.items)
+    shown = reader.shown(session_id, window.items)
     return [_of_history(item) for item in shown], window.last if window.later else None
 
 
@@ -73,12 +71,12 @@ def _of_history(item: HistoryMessage | Handoff) -> MessageOut:
 
 
 def _row_page(
-    reader: Reader, outline: Outline, view: View, around: int | None, after: int | None, limit: int
+    reader: Reader, session_id: str, outline: Outline, view: View, around: int | None, after: int | None, limit: int
 ) -> tuple[list[MessageOut], int | None]:
     ids = outline.live_ids if view == "live" else outline.ids
     start = _start(ids, around, after, limit)
     wanted = ids[start : start + limit]
-    rows = reading.read_rows(reader, wanted)
+    rows = reader.messages(session_id, wanted)
     shown = [rows[row_id] for row_id in wanted if row_id in rows]
     items = [item for row in shown for item in (_of_live(row) if view == "live" else [_raw(row)])]
     return items, wanted[-1] if start + limit < len(ids) else None
@@ -102,7 +100,7 @@ def _of_live(row: StoredMessage) -> Iterator[MessageOut]:
     if summaries:
         yield _handoff(row, "\n\n".join(summaries), [row.id])
     if not summaries or len(summaries) < len(parts) or row.tool_calls:
-        yield _message(row, reading.live_content(row), [row.id])
+        yield _message(row, live_content(row), [row.id])
 
 
 def _raw(row: StoredMessage) -> MessageOut:

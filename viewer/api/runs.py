@@ -10,7 +10,7 @@ from viewer.broken import lines_of
 from viewer.runs import life
 from viewer.runs.errors import WrongStatus
 from viewer.runs.planning import Options
-from viewer.stores.hermes.opening import get_store
+from viewer.stores.registry import get_store
 
 from . import cursors, shapes
 from .answers import answers

@@ -12,11 +12,10 @@ from ninja import Router, Schema
 
 from viewer.addresses import session_address
 from viewer.broken import lines_of
-from viewer.stores.hermes.opening import get_store, open_store
-from viewer.stores.hermes.search import Hit, Key, SearchFilter, Stage, search
-from viewer.stores.hermes.sessions import chain, get_session
 from viewer.stores.passages import Piece
 from viewer.stores.query import parse
+from viewer.stores.registry import get_store, open_store
+from viewer.stores.searching import Hit, Key, SearchFilter, Stage
 
 from . import cursors, shapes
 from .answers import answers
@@ -95,17 +94,17 @@ def find(
     after, stage = _place(cursors.read(cursor, kind, float, int, str)) if cursor else (None, FIRST)
     with open_store(get_store(store)) as reader:
         if session:
-            get_session(reader, session)
+            reader.session(session)
         wanted = SearchFilter(
             role=role,
-            sessions=tuple(chain(reader, session)) if session else (),
+            sessions=tuple(reader.parts(session)) if session else (),
             source=source,
             since=_seconds(since),
             until=_seconds(until),
             order=order,
             indexed=indexed,
         )
-        found = search(reader, parse(q), wanted, limit, after, stage=stage)
+        found = reader.search(parse(q), wanted, limit, after, stage=stage)
     items, broken = lines_of(found.hits, partial(_hit, store), lambda hit: (hit.id, store))
     return HitsOut(
         items=list(items),

@@ -15,9 +15,7 @@ from viewer.catalog.lines import Order, SessionFilter
 from viewer.runs import aftermath, life, planning
 from viewer.runs.losses import losses
 from viewer.runs.planning import Options
-from viewer.stores.hermes import appending, editing
-from viewer.stores.hermes.opening import get_store, open_store
-from viewer.stores.hermes.sessions import get_session
+from viewer.stores.registry import get_store, open_store, writer_of
 
 from . import listed, messages, shapes
 from .answers import answers
@@ -67,7 +65,7 @@ def sessions(
 def session(request: HttpRequest, store: str, session_id: str) -> SessionOut:
     """The session and the numbers of its context."""
     with open_store(get_store(store)) as reader:
-        return shapes.session(reader, get_session(reader, session_id))
+        return shapes.session(reader, reader.session(session_id))
 
 
 @router.patch(SESSION, auth=WRITE, response=answers(SessionOut), summary="Rename or archive")
@@ -75,12 +73,12 @@ def change(request: HttpRequest, store: str, session_id: str, body: SessionIn) -
     """Give a title, or put the session into the archive or take it out; nothing is deleted."""
     found = get_store(store)
     if body.title is not None:
-        editing.rename(found, session_id, body.title)
+        writer_of(found).rename(session_id, body.title)
     if body.archived is not None:
-        editing.set_archived(found, session_id, body.archived)
+        writer_of(found).set_archived(session_id, body.archived)
     keeping.bring(found, [session_id])
     with open_store(found) as reader:
-        return shapes.session(reader, get_session(reader, session_id))
+        return shapes.session(reader, reader.session(session_id))
 
 
 @router.get(f"{SESSION}/messages", auth=READ, response=answers(MessagesOut), summary="Messages")
@@ -98,14 +96,14 @@ def session_messages(
     `history`: each message once, handoffs at their boundaries; `live`: what the model sees; `raw`: all rows.
     """
     with open_store(get_store(store)) as reader:
-        return messages.page(reader, get_session(reader, session_id), view, around, limit, cursor)
+        return messages.page(reader, reader.session(session_id), view, around, limit, cursor)
 
 
 @router.post(f"{SESSION}/messages", auth=WRITE, response=answers(AppendedOut, 201), summary="Append messages")
 def append_messages(request: HttpRequest, store: str, session_id: str, body: AppendIn) -> Status[AppendedOut]:
     """Behind what the model sees, in one write; refused while a turn runs. The agent reads them with its next turn."""
     new = [message.model_dump(exclude_none=True) for message in body.messages]
-    return Status(201, AppendedOut(ids=appending.append(get_store(store), session_id, new, now=time.time())))
+    return Status(201, AppendedOut(ids=writer_of(get_store(store)).append(session_id, new, now=time.time())))
 
 
 @router.get(f"{SESSION}/compactions", auth=READ, response=answers(CompactionsOut), summary="Compactions of a session")
@@ -113,7 +111,7 @@ def compactions(request: HttpRequest, store: str, session_id: str) -> Compaction
     """Every compaction that stands, ours or the agent's, oldest first."""
     with open_store(get_store(store)) as reader:
         found = histories.compactions(reader, session_id)
-        session = get_session(reader, session_id)
+        session = reader.session(session_id)
         audits = aftermath.look(reader, session, histories.outline(reader, session)) if found else []
     judged = {audit.handoff_id: audit.status for audit in audits}
     items, broken = lines_of(
@@ -133,11 +131,11 @@ def compactions(request: HttpRequest, store: str, session_id: str) -> Compaction
 def compaction_details(request: HttpRequest, store: str, session_id: str, handoff_id: int) -> LossesOut:
     """Of the agent's compactions, too: there it is looked for in the rows, which takes longer the more there are."""
     with open_store(get_store(store)) as reader:
-        outline = histories.outline(reader, get_session(reader, session_id))
+        outline = histories.outline(reader, reader.session(session_id))
         cut = outline.cut_at(handoff_id)
         if cut is None:
             raise life.not_there(store, session_id, handoff_id)
-        return LossesOut(**losses(reader, outline, cut))
+        return LossesOut(**losses(reader, session_id, outline, cut))
 
 
 @router.post(f"{SESSION}/plan", auth=READ[:1], response=answers(PlanOut), summary="A dry run")

@@ -11,15 +11,15 @@ from compaction.rules import rules_in
 from viewer.addresses import session_address
 from viewer.broken import Broken
 from viewer.catalog import histories
+from viewer.holders import Held
 from viewer.runs import life, planning
 from viewer.runs.losses import counted, stakes
 from viewer.runs.models import Run
 from viewer.runs.past import CompactionView
 from viewer.runs.planning import Draft
 from viewer.stores import counting
-from viewer.stores.hermes.guards import Held
-from viewer.stores.hermes.opening import Reader
-from viewer.stores.hermes.sessions import Session
+from viewer.stores.base import Session
+from viewer.stores.registry import Reader
 
 from .losses import DetailsOut, StakesOut
 from .schemas import (

@@ -8,7 +8,8 @@ from ninja import Router
 
 from viewer.broken import lines_of
 from viewer.errors import StoreError
-from viewer.stores.hermes.opening import Store, all_stores, capabilities, open_store
+from viewer.stores.base import Store
+from viewer.stores.registry import all_stores, open_store
 
 from . import shapes
 from .answers import answers
@@ -37,7 +38,7 @@ def stores(request: HttpRequest) -> StoresOut:
 def _store(store: Store) -> StoreOut:
     try:
         with open_store(store, listed=True) as reader:
-            able = capabilities(reader)
+            able = reader.capabilities()
     except StoreError as problem:
         error = ErrorOut(code=problem.code, message=problem.message)
         return StoreOut(name=store.name, origin=store.origin, error=error)

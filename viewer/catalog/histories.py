@@ -33,10 +33,10 @@ from viewer.runs.ours import known_blocks, undone_here
 from viewer.runs.past import CompactionView, Numbers
 from viewer.runs.undoing import refusal_of_rows
 from viewer.stores import counting, packing
-from viewer.stores.hermes import history, light, reading
+from viewer.stores.base import Session, Store
+from viewer.stores.hermes import history, light
 from viewer.stores.hermes.marks import NOTHING, appended, counted_rows, read_marks
-from viewer.stores.hermes.opening import Reader, Store, identity, signature
-from viewer.stores.hermes.sessions import Session, chain, get_session
+from viewer.stores.registry import Reader, identity, signature
 from viewer.stores.transcript import Outline
 
 from .models import PackedHistory
@@ -126,7 +126,7 @@ def compactions(reader: Reader, session_id: str) -> list[CompactionView]:
     """Every compaction of the session that stands, oldest first, its tokens counted however long that takes. Raises
     NotFound.
     """
-    session = get_session(reader, session_id)
+    session = reader.session(session_id)
     cuts = [cut for cut in outline(reader, session).compactions if cut.run is None]  # of ours the run has counted
     ids = {row_id for cut in cuts for row_id in (*cut.before_ids, *cut.block_ids)}
     return past.compactions(reader, session_id, count_all(reader, session, sorted(ids)))
@@ -162,7 +162,7 @@ def count_some(reader: Reader, session: Session, seconds: float, *, context_alon
     found: dict[int, int] = {}
     while done < len(missing) and (not done or time.monotonic() < until):
         ids = _portion(held.outline, missing[done : done + AT_ONCE], AT_ONCE_OCTETS)
-        found |= _counts(reader, session.model, ids)
+        found |= _counts(reader, session, ids)
         done += len(ids)
     if found or held.kept < len(held.outline.ids):
         _keep(reader.store, session.id, replace(held, outline=held.outline.counted(found)))
@@ -175,7 +175,7 @@ def count_few(reader: Reader, session: Session, ids: Sequence[int]) -> Outline:
     few = list(islice((row_id for row_id in ids if held.outline.tokens_of(row_id) is None), FEW + 1))
     if not few or len(few) > FEW or _octets(held.outline, few) > FEW_OCTETS:
         return held.outline
-    held = replace(held, outline=held.outline.counted(_counts(reader, session.model, few)))
+    held = replace(held, outline=held.outline.counted(_counts(reader, session, few)))
     _keep(reader.store, session.id, held)
     return held.outline
 
@@ -187,7 +187,7 @@ def count_all(reader: Reader, session: Session, ids: Sequence[int]) -> Outline:
     found: dict[int, int] = {}
     while len(found) < len(missing):
         part = _portion(held.outline, missing[len(found) : len(found) + AT_ONCE], AT_ONCE_OCTETS)
-        found |= dict.fromkeys(part, 0) | _counts(reader, session.model, part)
+        found |= dict.fromkeys(part, 0) | _counts(reader, session, part)
     if found:
         held = replace(held, outline=held.outline.counted(found))
         _keep(reader.store, session.id, held)
@@ -208,9 +208,9 @@ def _octets(found: Outline, ids: Sequence[int]) -> int:
     return sum(found.sizes[number] for row_id in ids if (number := found.number(row_id)) is not None)
 
 
-def _counts(reader: Reader, model: str, ids: Sequence[int]) -> dict[int, int]:
-    count = counting.counter_for(model)
-    rows = reading.read_rows(reader, ids)
+def _counts(reader: Reader, session: Session, ids: Sequence[int]) -> dict[int, int]:
+    count = counting.counter_for(session.model)
+    rows = reader.messages(session.id, ids)
     return {row_id: counting.row_tokens(row, count) for row_id, row in rows.items()}
 
 
@@ -270,7 +270,7 @@ def _extended(reader: Reader, session: Session, held: Held, mark: Mark) -> Outli
 
 def _mark(reader: Reader, session_id: str) -> tuple[Mark, int]:
     """The mark of what the store holds now, and the newest row of it."""
-    parts = chain(reader, session_id)
+    parts = reader.parts(session_id)
     found = read_marks(reader, parts)
     digests = tuple((part, found.get(part, NOTHING).digest) for part in parts)
     newest = max(mark.newest for mark in (*found.values(), NOTHING))

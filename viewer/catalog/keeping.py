@@ -19,9 +19,10 @@ from django.utils import timezone
 from viewer import own_database
 from viewer.errors import StoreError, StoreUnanswered, StoreUnavailable
 from viewer.own_database import OwnDatabaseUnavailable
+from viewer.stores.base import Store
 from viewer.stores.hermes import listing
 from viewer.stores.hermes.columns import chunks
-from viewer.stores.hermes.opening import Reader, Store, for_list, identity, open_store, signature
+from viewer.stores.registry import Reader, for_list, identity, open_store, signature
 
 from . import recording
 from .models import Line, StoreState

@@ -15,8 +15,7 @@ from typing import Any, Literal
 
 from django.db import connection
 
-from viewer.stores.hermes.opening import Store
-from viewer.stores.hermes.sessions import PART_NUMBER
+from viewer.stores.base import PART_NUMBER, Store
 
 from . import keeping, recording
 from .keeping import Shelf

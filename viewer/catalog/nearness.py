@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from viewer.stores.hermes import agent_config
-from viewer.stores.hermes.opening import Store
+from viewer.stores.base import Store
+from viewer.stores.registry import agent_of
 
 from .models import Line
 
@@ -13,7 +13,7 @@ USUAL = 0.75  # of the window, where the agent was told not to compact by itself
 
 def threshold(store: Store, line: Line) -> int:
     """The tokens in context at which this session should be compacted."""
-    found = agent_config.threshold(store, line.model, line.window)
+    found = agent_of(store).threshold(line.model, line.window)
     return int(line.window * USUAL) if found is None else found
 
 

@@ -9,10 +9,8 @@ import compaction
 from viewer.errors import NotFound
 from viewer.runs import aftermath
 from viewer.stores import counting
-from viewer.stores.hermes import reading
-from viewer.stores.hermes.codec import message_of
-from viewer.stores.hermes.opening import Reader
-from viewer.stores.hermes.sessions import get_session
+from viewer.stores.message import for_model, message_of
+from viewer.stores.registry import Reader
 
 from . import histories, recording
 from .models import Line, StoreState
@@ -62,7 +60,7 @@ def _count(reader: Reader, line: Line, seconds: float) -> bool:
     if not line.under and not line.continues and line.live <= SHORT and _count_short(reader, line):
         return True
     try:
-        session = get_session(reader, line.session_id)
+        session = reader.session(line.session_id)
         done = histories.count_some(reader, session, seconds)
         outline = histories.outline(reader, session)
         if outline.compactions:
@@ -77,10 +75,10 @@ def _count(reader: Reader, line: Line, seconds: float) -> bool:
 
 def _count_short(reader: Reader, line: Line) -> bool:
     """Whether each row is a message of its own, so that History need not be known to count them."""
-    rows = reading.raw_rows(reader, line.session_id, before=None, limit=SHORT + 1)
+    rows = reader.raw(line.session_id, before=None, limit=SHORT + 1)
     if len(rows) > SHORT or any(row.state != "live" or compaction.is_handoff(message_of(row)) for row in rows):
         return False
-    sent, count = reading.for_model(rows), counting.counter_for(line.model)
+    sent, count = for_model(rows), counting.counter_for(line.model)
     line.messages = line.in_context = len(rows)
     line.live, line.compactions = len(sent), 0
     line.tokens = sum(counting.row_tokens(row, count) for row in sent)

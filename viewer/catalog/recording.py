@@ -14,13 +14,14 @@ from django.db.models import F
 
 from viewer import own_database
 from viewer.stores import counting
+from viewer.stores.base import Store
 from viewer.stores.hermes import edges, listing
 from viewer.stores.hermes.codec import scrubbed
 from viewer.stores.hermes.columns import chunks
 from viewer.stores.hermes.listing import Facts, Unaskable
 from viewer.stores.hermes.marks import rows_said
-from viewer.stores.hermes.opening import Reader, Store
 from viewer.stores.hermes.sessions import CHAIN_LIMIT
+from viewer.stores.registry import Reader
 
 from . import nearness
 from .models import Kind, Line, StoreState

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from viewer.errors import SessionBusy
 from viewer.runs.models import OPEN_STATUSES, Run
-from viewer.stores.hermes import deleting
-from viewer.stores.hermes.opening import Store, open_store
-from viewer.stores.hermes.sessions import chain, get_session
+from viewer.stores.base import Store
+from viewer.stores.registry import open_store, writer_of
 
 from . import histories, keeping
 from .models import PackedHistory
@@ -19,7 +18,7 @@ def remove(store: Store, session_id: str) -> list[str]:
     """
     if store.ours:
         _check_no_run(store, session_id)
-    gone = deleting.delete(store, session_id)
+    gone = writer_of(store).delete(session_id)
     Run.objects.filter(store=store.name, session_id__in=gone).delete()
     PackedHistory.objects.filter(store=store.name, session_id__in=gone).delete()
     histories.forget()
@@ -29,7 +28,7 @@ def remove(store: Store, session_id: str) -> list[str]:
 
 def _check_no_run(store: Store, session_id: str) -> None:
     with open_store(store) as reader:
-        parts = chain(reader, get_session(reader, session_id).id)
+        parts = reader.parts(reader.session(session_id).id)
     run = Run.objects.filter(store=store.name, session_id__in=parts, status__in=OPEN_STATUSES).first()
     if run is not None:
         raise SessionBusy(f"Run {run.pk} is compacting this session: cancel it first. Nothing was deleted.")

@@ -11,9 +11,11 @@ from django.db import Error, connection
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from viewer import holders
 from viewer.errors import StoreError
-from viewer.stores.hermes import guards, listing
-from viewer.stores.hermes.opening import Reader, Store, all_stores, is_here, open_store, signature
+from viewer.stores.base import Store
+from viewer.stores.hermes import listing
+from viewer.stores.registry import Reader, all_stores, is_here, open_store, signature
 
 from . import keeping, numbers, recording
 from .models import Line, StoreState
@@ -47,7 +49,7 @@ def watch(every: float = LOOK_SECONDS) -> threading.Event:
 
 
 def _watch(every: float, ended: threading.Event) -> None:
-    me = guards.new_holder()
+    me = holders.new_holder()
     while not ended.is_set():
         left = Left.NOTHING
         try:
@@ -63,7 +65,7 @@ def _watch(every: float, ended: threading.Event) -> None:
 
 def keep_up() -> None:
     """Bring everything up to date that is here and nobody else's just now."""
-    me = guards.new_holder()
+    me = holders.new_holder()
     while look(me):
         pass
 

@@ -16,11 +16,9 @@ from compaction import rules, secrets
 from compaction.secrets import Mask
 from viewer.catalog import histories
 from viewer.errors import StoreError, StoreUnavailable
-from viewer.stores.hermes import reading
-from viewer.stores.hermes.codec import StoredMessage
-from viewer.stores.hermes.opening import Reader, Store, get_store, identity, open_store
-from viewer.stores.hermes.sessions import Session, get_session, system_prompt
-from viewer.stores.history_types import Boundary, Entry
+from viewer.stores.base import Session, Store
+from viewer.stores.message import HistoryMessage, StoredMessage, live_content
+from viewer.stores.registry import Reader, get_store, identity, open_store
 from viewer.stores.transcript import Cut, Outline
 
 View = Literal["history", "live", "raw"]
@@ -118,13 +116,13 @@ class Outcome:
 def plan(store: str, session_id: str, view: View) -> Plan:
     """What there is to export. Raises NotFound or StoreUnavailable."""
     with open_store(get_store(store)) as reader:
-        session = get_session(reader, session_id)
+        session = reader.session(session_id)
         return Plan(
             store=reader.store,
             session=session,
             view=view,
             outline=histories.outline(reader, session),
-            system_prompt=system_prompt(reader, session_id) if view == "live" else "",
+            system_prompt=reader.system_prompt(session_id) if view == "live" else "",
             file=identity(reader.store),
         )
 
@@ -169,23 +167,20 @@ def _sizes(outline: Outline, view: View) -> list[int]:
 
 def _of_history(planned: Plan, reader: Reader, start: int, stop: int, outcome: Outcome) -> Iterator[Piece]:
     items = planned.outline.stretch(start, stop).items
-    rows = reading.read_rows(reader, [item.full_id if isinstance(item, Entry) else item.handoff_id for item in items])
-    for item in items:
-        row = rows.get(item.full_id if isinstance(item, Entry) else item.handoff_id)
-        if row is None:
-            outcome.missing += 1
-        elif isinstance(item, Entry):
-            said = _message(row, reading.own_words(row), item.rows)
-            yield replace(said, id=item.id, state=item.state, shortened=item.shortened)
+    shown = reader.shown(planned.session.id, items)
+    outcome.missing += len(items) - len(shown)
+    for item in shown:
+        if isinstance(item, HistoryMessage):
+            said = _message(item.row, item.content, item.entry.rows)
+            yield replace(said, id=item.entry.id, state=item.entry.state, shortened=item.entry.shortened)
         else:
-            found = reading.handoff_of(cast(Boundary, item), row)
-            yield replace(_handoff(row, found.summary, found.directive), cut=item)
+            yield replace(_handoff(item.row, item.summary, item.directive), cut=cast(Cut, item.boundary))
 
 
 def _of_rows(planned: Plan, reader: Reader, start: int, stop: int, outcome: Outcome) -> Iterator[Piece]:
     live = planned.view == "live"
     ids = (planned.outline.live_ids if live else planned.outline.ids)[start:stop]
-    rows = reading.read_rows(reader, ids)
+    rows = reader.messages(planned.session.id, ids)
     outcome.missing += len(ids) - len(rows)
     for row_id in ids:
         if row_id in rows:
@@ -200,7 +195,7 @@ def _of_live(row: StoredMessage) -> Iterator[Piece]:
         directive = "\n\n".join(part.directive for part in found if part.directive)
         yield replace(_handoff(row, "\n\n".join(part.text for part in found), directive), state="live")
     if not found or len(found) < len(parts) or row.tool_calls:
-        yield replace(_message(row, reading.live_content(row), (row.id,)), state="live")
+        yield replace(_message(row, live_content(row), (row.id,)), state="live")
 
 
 def _raw(row: StoredMessage) -> Piece:

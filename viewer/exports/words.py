@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from compaction import messages as engine
-from viewer.stores.hermes.codec import BOOKKEEPING_ROLES
+from viewer.stores.message import BOOKKEEPING_ROLES
 from viewer.texts import line
 
 from .facts import clock

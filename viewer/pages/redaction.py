@@ -9,7 +9,7 @@ from django.views.decorators.http import require_POST
 
 from compaction.secrets import mask
 from viewer.rendering.redaction import masked, masked_item, masked_name, masked_session, masked_text
-from viewer.stores.hermes.sessions import Session
+from viewer.stores.base import Session
 
 __all__ = [
     "COOKIE", "masked", "masked_item", "masked_session", "masked_text", "masks", "name", "session_for", "switch",

@@ -15,7 +15,7 @@ from django.utils.safestring import SafeString
 
 from compaction import messages as engine
 from viewer.pages.addresses import Place
-from viewer.stores.hermes.codec import StoredMessage
+from viewer.stores.message import StoredMessage
 
 from . import blocks, diffs, highlight, lru, outcomes, tools
 from .texts import as_text, json_value

@@ -13,7 +13,7 @@ from typing import ClassVar
 from django.utils.safestring import SafeString
 
 from compaction import messages as engine
-from viewer.stores.hermes.codec import StoredMessage
+from viewer.stores.message import StoredMessage
 
 from . import cache, formats, tools
 from .outcomes import Outcome

@@ -6,12 +6,11 @@ from dataclasses import replace
 
 from compaction import secrets
 from compaction.secrets import Mask
+from viewer.stores.base import Session
 from viewer.stores.hermes.alignment import LightRow
-from viewer.stores.hermes.codec import StoredMessage
 from viewer.stores.hermes.edges import LONGEST
 from viewer.stores.hermes.light import START_OCTETS
-from viewer.stores.hermes.reading import Handoff, HistoryMessage
-from viewer.stores.hermes.sessions import Session
+from viewer.stores.message import Handoff, HistoryMessage, StoredMessage
 
 
 def masked(row: StoredMessage, put: Mask | None = None) -> StoredMessage:

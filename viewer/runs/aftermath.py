@@ -32,10 +32,9 @@ from compaction.rules import Finding, Requirement, Turn, audit, dated, turns
 from viewer import own_database
 from viewer.errors import StoreError
 from viewer.own_database import OwnDatabaseUnavailable
-from viewer.stores.hermes import reading
-from viewer.stores.hermes.codec import StoredMessage, message_of
-from viewer.stores.hermes.opening import Reader, get_store
-from viewer.stores.hermes.sessions import Session, chain
+from viewer.stores.base import Session
+from viewer.stores.message import StoredMessage, message_of
+from viewer.stores.registry import Reader, get_store
 from viewer.stores.transcript import Cut, Outline
 
 from . import events
@@ -133,7 +132,7 @@ def look(reader: Reader, session: Session, outline: Outline, *, arm: bool = Fals
 
     With `arm` its newest compaction gets one if it has none. Raises StoreUnavailable.
     """
-    parts = chain(reader, session.id) if session.parts > 1 else [session.id]
+    parts = reader.parts(session.id) if session.parts > 1 else [session.id]
     audits = list(Audit.objects.filter(store=session.store, session_id__in=parts).order_by("-handoff_id"))
     newest = max(outline.compactions, key=lambda cut: cut.handoff_id, default=None)
     if arm and newest is not None and all(each.handoff_id != newest.handoff_id for each in audits):
@@ -193,7 +192,7 @@ def _judge(reader: Reader, session: Session, each: Audit, outline: Outline) -> N
     ids = outline.live_ids[bisect_right(outline.live_ids, each.after) :].tolist()
     if not ids or ids[-1] <= each.seen_to or not _may_be_complete(reader, each, outline, ids):
         return
-    rows = list(_rows(reader, outline, ids[:MOST_ROWS]))
+    rows = list(_rows(reader, session.id, outline, ids[:MOST_ROWS]))
     said = list(map(message_of, rows))
     if len(ids) > MOST_ROWS:  # a turn that is longer is judged by its beginning, or it would be read again for ever
         said.append({"role": "user", "content": "What came after is not read."})
@@ -224,11 +223,11 @@ def _may_be_complete(reader: Reader, each: Audit, outline: Outline, ids: Sequenc
     asked = sum(1 for _ in takewhile(lambda place: outline.entry(place).id > each.after, reversed(outline.prompts)))
     if asked != each.turns + 1:
         return asked > each.turns
-    last = reading.read_rows(reader, ids[-1:]).get(ids[-1])
+    last = reader.messages(each.session_id, ids[-1:]).get(ids[-1])
     return last is not None and m.is_readable_reply(message_of(last)) and not last.tool_calls
 
 
-def _rows(reader: Reader, outline: Outline, ids: Sequence[int]) -> Iterator[StoredMessage]:
+def _rows(reader: Reader, session_id: str, outline: Outline, ids: Sequence[int]) -> Iterator[StoredMessage]:
     """The rows in order, a bounded part of their text at a time."""
     part: list[int] = []
     octets = 0
@@ -236,7 +235,7 @@ def _rows(reader: Reader, outline: Outline, ids: Sequence[int]) -> Iterator[Stor
         number = outline.number(row_id)
         octets += outline.sizes[number] if number is not None else 0
         if part and (not row_id or len(part) >= AT_ONCE or octets > AT_ONCE_OCTETS):
-            found = reading.read_rows(reader, part)
+            found = reader.messages(session_id, part)
             yield from (_cut(found[each]) for each in part if each in found)
             part, octets = [], 0
         part.append(row_id)

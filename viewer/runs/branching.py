@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from compaction import pairs
 from viewer.errors import NotBranchable, SessionEnded, StoreError, StoreReadOnly
 from viewer.stores import counting
-from viewer.stores.hermes import branching, lock_time, reading
-from viewer.stores.hermes.codec import StoredMessage, message_of
-from viewer.stores.hermes.opening import Reader, Store, branch_reason, open_store
-from viewer.stores.hermes.sessions import get_session, tip
+from viewer.stores.base import Store
+from viewer.stores.message import StoredMessage, for_model, message_of
+from viewer.stores.registry import Reader, open_store, writer_of
 
 from .ours import history_of
 from .planning import slow_sentence
@@ -38,15 +37,15 @@ def outlook(store: Store, session_id: str, before: int | None) -> BranchOutlook:
     Raises NotFound, StoreUnavailable.
     """
     with open_store(store) as reader:
-        model = get_session(reader, session_id).model
+        model = reader.session(session_id).model
         try:
             taken, left_out = _rows(reader, session_id, before)
         except (NotBranchable, SessionEnded, StoreReadOnly) as refused:
             return BranchOutlook(refused.message, 0, 0, "")
     count = counting.counter_for(model)
-    rows = reading.for_model(taken)
+    rows = for_model(taken)
     tokens = sum(counting.row_tokens(row, count) for row in rows)
-    slow = slow_sentence(lock_time.of_copies(sum(map(_size, rows))))
+    slow = slow_sentence(reader.copy_seconds(sum(row.size for row in rows)))
     warnings = filter(None, (_left_out_sentence(left_out), slow, threshold_warning(store, model, tokens)))
     return BranchOutlook("", len(rows), tokens, " ".join(warnings))
 
@@ -58,11 +57,6 @@ def _left_out_sentence(rows: int) -> str:
     return f"A tool call still waits for its result: the {newest} left out."
 
 
-def _size(row: StoredMessage) -> int:
-    """Characters of content and calls: near enough to octets for an estimate."""
-    return len(str(row.content or "")) + len(str(row.tool_calls or ""))
-
-
 def branch(store: Store, session_id: str, before: int | None) -> str:
     """Make the branch; the id of the new session.
 
@@ -70,7 +64,7 @@ def branch(store: Store, session_id: str, before: int | None) -> str:
     """
     with open_store(store) as reader:
         rows, _ = _rows(reader, session_id, before)
-    return branching.branch(store, session_id, [row.id for row in rows], now=time.time())
+    return writer_of(store).branch(session_id, [row.id for row in rows], now=time.time())
 
 
 def _rows(reader: Reader, session_id: str, before: int | None) -> tuple[Sequence[StoredMessage], int]:
@@ -78,7 +72,7 @@ def _rows(reader: Reader, session_id: str, before: int | None) -> tuple[Sequence
     if (refused := _refusal(reader, session_id)) is not None:
         raise refused
     if before is None:
-        rows: Sequence[StoredMessage] = reading.live_context(reader, session_id)
+        rows: Sequence[StoredMessage] = reader.live(session_id)
     else:
         rows = _rows_before(reader, session_id, before)
     taken = settled(rows)
@@ -95,10 +89,10 @@ def settled(rows: Sequence[StoredMessage]) -> Sequence[StoredMessage]:
 
 
 def _refusal(reader: Reader, session_id: str) -> StoreError | None:
-    session = get_session(reader, session_id)
-    if reason := branch_reason(reader):
+    session = reader.session(session_id)
+    if reason := reader.branch_reason():
         return StoreReadOnly(reason)
-    if session.end_reason == "compression" and (newest := tip(reader, session_id)) != session_id:
+    if session.end_reason == "compression" and (newest := reader.newest_part(session_id)) != session_id:
         # An agent of schema 16 takes whatever begins after such an end for the continuation.
         return SessionEnded(f"This conversation went on in {newest}: branch from there, at any of its compactions.")
     return None
@@ -107,7 +101,7 @@ def _refusal(reader: Reader, session_id: str) -> StoreError | None:
 def _rows_before(reader: Reader, session_id: str, handoff_id: int) -> Sequence[StoredMessage]:
     """The rows that were in context before this compaction, in order, those taken back or superseded since included."""
     found = undoing_of(reader, session_id, handoff_id, history_of(reader, session_id))
-    rows = reading.read_rows(reader, sorted(found.originals))
+    rows = reader.messages(session_id, sorted(found.originals))
     if missing := len(found.originals) - len(rows):
         raise NotBranchable(
             f"{missing} of the messages from before this compaction no longer exist: the agent rewrote its transcript."

@@ -8,7 +8,7 @@ import compaction
 from compaction import mask
 from viewer.errors import CompactionConflict
 from viewer.stores.hermes import writing
-from viewer.stores.hermes.opening import Reader
+from viewer.stores.registry import Reader
 
 from . import planning, steps
 from .errors import BadSummary, NothingToEdit
@@ -69,7 +69,7 @@ def _survival(basis: Basis, found: compaction.Survival) -> dict[str, Any]:
 def check_holds(reader: Reader, run: Run) -> None:
     """Raise CompactionConflict when a planned row was changed or taken back since; rows that came later are none."""
     planned = snapshot(run)
-    now = writing.snapshot(reader, run.session_id)
+    now = reader.basis(run.session_id)
     kept = tuple(row for row in now.rows if row[0] <= planned.watermark)
     if now.file != planned.file:
         raise CompactionConflict("The store's file was replaced since this summary was made. Plan again.")

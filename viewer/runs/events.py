@@ -13,7 +13,8 @@ from django.utils import timezone
 
 from compaction import rules
 from viewer.errors import NotFound
-from viewer.stores.hermes.opening import Store, get_store
+from viewer.stores.base import Store
+from viewer.stores.registry import get_store
 
 from .models import Audit, Event
 from .plain import plain

@@ -19,9 +19,10 @@ from django.db import Error, InterfaceError, OperationalError, connection
 from django.db.models import F
 from django.db.models.functions import Now
 
+from viewer import holders
 from viewer.errors import StoreError
-from viewer.stores.hermes import guards
-from viewer.stores.hermes.opening import Store, get_store
+from viewer.stores.base import Store
+from viewer.stores.registry import get_store, writer_of
 
 from .models import OPEN_STATUSES, Run
 from .plain import plain
@@ -39,7 +40,7 @@ class Lost(Exception):
 
 def claim(run_id: int) -> Run | None:
     """Make this worker the one that has the run; None when it waits for none (done, cancelled, taken)."""
-    holder = guards.new_holder()
+    holder = holders.new_holder()
     claimed = Run.objects.filter(pk=run_id, holder="", status__in=UNCLAIMED).update(
         holder=holder, heartbeat_at=Now(), attempts=F("attempts") + 1
     )
@@ -66,7 +67,7 @@ class Hold:
     def __enter__(self) -> Hold:
         self._thread.start()  # before the lock, which may be long in coming
         try:
-            guards.take_lock(self.store, self.run.session_id, self.holder)
+            writer_of(self.store).take_lock(self.run.session_id, self.holder)
         except BaseException:
             self._stop()
             raise
@@ -76,7 +77,7 @@ class Hold:
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stop()
-        guards.let_go(self.store, self.run.session_id, self.holder)
+        writer_of(self.store).let_go(self.run.session_id, self.holder)
 
     def _stop(self) -> None:
         self._ended.set()
@@ -116,8 +117,8 @@ class Hold:
                     alive = _ours(self.run.pk, self.holder).update(heartbeat_at=Now())
                     if not alive:
                         return
-                    if time.monotonic() - refreshed >= guards.REFRESH_EVERY - BEAT_SECONDS:
-                        guards.refresh_lock(self.store, self.run.session_id, self.holder)
+                    if time.monotonic() - refreshed >= writer_of(self.store).refresh_seconds - BEAT_SECONDS:
+                        writer_of(self.store).refresh_lock(self.run.session_id, self.holder)
                         refreshed = time.monotonic()
                 except (Error, StoreError) as problem:  # a beat missed is no harm; the commit checks the lock itself
                     logger.warning("Heartbeat of %s: %s", self.run, problem)

@@ -19,8 +19,7 @@ from django_tasks import task
 
 import compaction
 from viewer.errors import SessionBusy, StoreError
-from viewer.stores.hermes import branching, guards, writing
-from viewer.stores.hermes.opening import open_store
+from viewer.stores.registry import open_store, writer_of
 
 from . import aftermath, candidate, outcomes, planning
 from .errors import BadSummary
@@ -113,10 +112,11 @@ def _commit(hold: Hold) -> None:
     planned, steps = candidate.snapshot(run), candidate.planned_steps(run)
     _wait_for_turn(hold)
     hold.tell(status="applying", progress={"sentence": "Writing."})  # from here on it cannot be cancelled
-    write = branching.split if run.mode == "split" else writing.commit
-    done = write(hold.store, planned, steps, lock_holder=hold.holder, lease_holder=hold.holder, now=time.time())
+    writer = writer_of(hold.store)
+    write = writer.split if run.mode == "split" else writer.commit
+    done = write(planned, steps, holder=hold.holder, now=time.time())
     with suppress(StoreError):  # tried again at the end; the agent's next turn need not wait for our notes
-        guards.release_lease(hold.store, run.session_id, hold.holder)
+        writer_of(hold.store).release_lease(run.session_id, hold.holder)
     hold.tell(**outcomes.applied(done, timezone.now()))
     aftermath.arm_run(run)
 
@@ -129,7 +129,7 @@ def _wait_for_turn(hold: Hold) -> None:
     until = time.time() + settings.WAIT_SECONDS
     while True:
         with open_store(hold.store) as reader:  # looking does not take the write lock from the agent, trying would
-            lease = guards.lease_of(reader, hold.run.session_id)
+            lease = reader.lease_of(hold.run.session_id)
         if lease is None and _took_lease(hold):
             return
         sentence = planning.busy_sentence(lease, "running a turn") if lease else "A turn has just begun."
@@ -145,7 +145,7 @@ def _wait_for_turn(hold: Hold) -> None:
 
 def _took_lease(hold: Hold) -> bool:
     try:
-        guards.take_lease(hold.store, hold.run.session_id, hold.holder)
+        writer_of(hold.store).take_lease(hold.run.session_id, hold.holder)
     except SessionBusy:
         return False
     return True

@@ -8,7 +8,7 @@ from django.db.models.functions import Now
 from django_tasks import TaskResultStatus
 from django_tasks_db.models import DBTaskResult
 
-from viewer.stores.hermes import guards
+from viewer import holders
 
 from . import job
 from .hold import Lost
@@ -26,7 +26,7 @@ def end_tasks(older_than: float) -> bool:
     """
     found = False
     for task in DBTaskResult.objects.running():
-        dead = bool(task.worker_ids) and guards.is_dead(task.worker_ids[-1])
+        dead = bool(task.worker_ids) and holders.is_dead(task.worker_ids[-1])
         found |= dead
         if dead or _is_of_nobody(task):
             same = DBTaskResult.objects.running().filter(pk=task.pk)

@@ -13,8 +13,8 @@ from django.utils import timezone
 
 import compaction
 from viewer.errors import CompactionConflict, NotFound, SessionBusy
-from viewer.stores.hermes import guards
-from viewer.stores.hermes.opening import Store, get_store, open_store
+from viewer.stores.base import Store
+from viewer.stores.registry import get_store, open_store, writer_of
 
 from . import candidate, job, outcomes, planning
 from .errors import AlreadyOpen, NothingToDo, WrongStatus
@@ -182,7 +182,7 @@ def cancel(run: Run) -> Run:
     cancelled = _change(run, CANCELLABLE, **outcomes.closed("cancelled", "Cancelled; nothing was written."))
     if holder:  # its worker would release the lock too, but only when the summariser has answered
         with suppress(NotFound):  # a store that is not configured any more
-            guards.let_go(get_store(run.store), run.session_id, holder)
+            writer_of(get_store(run.store)).let_go(run.session_id, holder)
     return cancelled
 
 

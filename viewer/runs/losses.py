@@ -10,9 +10,8 @@ import compaction
 from compaction import Anchor, Survival
 from compaction import survival as engine
 from compaction.survival import survival_of
-from viewer.stores.hermes import reading
-from viewer.stores.hermes.codec import StoredMessage, message_of
-from viewer.stores.hermes.opening import Reader
+from viewer.stores.message import StoredMessage, message_of
+from viewer.stores.registry import Reader
 from viewer.stores.transcript import Cut, Outline
 
 from .models import Run
@@ -58,7 +57,7 @@ def noted(found: Survival, name: Callable[[int], int | None], most: int | None =
     }
 
 
-def losses(reader: Reader, outline: Outline, cut: Cut) -> dict[str, Any]:
+def losses(reader: Reader, session_id: str, outline: Outline, cut: Cut) -> dict[str, Any]:
     """What became of the details of what a compaction took out of the context, as `noted`.
 
     Of our own compactions it was noted when the summary was made; of the agent's it is looked for in the rows, which
@@ -68,7 +67,7 @@ def losses(reader: Reader, outline: Outline, cut: Cut) -> dict[str, Any]:
         known: dict[str, Any] | None = Run.objects.filter(pk=cut.run).values_list("report", flat=True).first()
         if known and "statements" in known and _names_all(known):
             return known
-    rows = reading.read_rows(reader, [*cut.before_ids, *cut.block_ids])
+    rows = reader.messages(session_id, [*cut.before_ids, *cut.block_ids])
     before = [rows[row_id] for row_id in cut.before_ids if row_id in rows]
     gone = set(_gone(outline, cut))
     which = {at for at, row in enumerate(before) if row.id in gone}

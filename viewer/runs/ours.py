@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from viewer.stores.hermes import light, reading
 from viewer.stores.hermes.known import KnownBlock, Undone
-from viewer.stores.hermes.opening import Reader
-from viewer.stores.hermes.sessions import chain
 from viewer.stores.history_types import History
+from viewer.stores.registry import Reader
 
 from . import steps
 from .models import Run, TakenBack
@@ -15,7 +14,7 @@ from .models import Run, TakenBack
 def known_blocks(reader: Reader, session_id: str) -> list[KnownBlock]:
     """The blocks our runs wrote into this session and the parts it continues, oldest first, undone ones included."""
     written = Run.objects.filter(
-        store=reader.store.name, session_id__in=chain(reader, session_id), status__in=("applied", "undone")
+        store=reader.store.name, session_id__in=reader.parts(session_id), status__in=("applied", "undone")
     ).order_by("pk")
     found = written.values_list("pk", "handoff_id", "copies", "status", "plan__steps")  # not the snapshot
     return [
@@ -33,7 +32,7 @@ def known_blocks(reader: Reader, session_id: str) -> list[KnownBlock]:
 
 def undone_here(reader: Reader, session_id: str) -> dict[int, Undone]:
     """What is known of compactions that were undone here, in this session and the parts it continues, by handoff."""
-    noted = TakenBack.objects.filter(store=reader.store.name, session_id__in=chain(reader, session_id))
+    noted = TakenBack.objects.filter(store=reader.store.name, session_id__in=reader.parts(session_id))
     found = noted.values_list("handoff_id", "block_ids", "taken_back_ids")
     return {handoff_id: Undone(block, taken_back) for handoff_id, block, taken_back in found}
 

@@ -9,11 +9,9 @@ from django.utils import timezone
 
 import compaction
 from viewer.errors import CompactionConflict, StoreError
-from viewer.stores.hermes import reading
-from viewer.stores.hermes.opening import get_store, open_store
-from viewer.stores.hermes.sessions import tip
 from viewer.stores.hermes.writing import Commit
 from viewer.stores.history_types import Boundary
+from viewer.stores.registry import get_store, open_store
 
 from . import candidate
 from .errors import BadSummary
@@ -61,7 +59,7 @@ def is_undone(run: Run) -> bool:
     Raises StoreError when the store cannot be read.
     """
     with open_store(get_store(run.store)) as reader:
-        rows = reading.read_rows(reader, [row[0] for row in candidate.snapshot(run).rows] + [run.handoff_id or 0])
+        rows = reader.messages(run.session_id, [row[0] for row in candidate.snapshot(run).rows] + [run.handoff_id or 0])
     handoff = rows.pop(run.handoff_id or 0, None)
     return handoff is not None and handoff.state == "out" and any(row.state == "live" for row in rows.values())
 
@@ -109,11 +107,11 @@ def find_commit(run: Run) -> tuple[Commit, datetime] | None:
     planned, steps = candidate.snapshot(run), candidate.planned_steps(run)
     place, content = handoff_place(steps)
     with open_store(get_store(run.store)) as reader:
-        newest = tip(reader, run.session_id) if run.mode == "split" else run.session_id
+        newest = reader.newest_part(run.session_id) if run.mode == "split" else run.session_id
         newer = [
             boundary for boundary in history_of(reader, newest).boundaries if boundary.handoff_id > planned.watermark
         ]
-        rows = reading.read_rows(reader, [boundary.handoff_id for boundary in newer])
+        rows = reader.messages(newest, [boundary.handoff_id for boundary in newer])
     for boundary in newer:
         row = rows.get(boundary.handoff_id)
         if row is not None and row.content == content:

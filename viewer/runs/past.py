@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 
-from viewer.stores.hermes import reading
-from viewer.stores.hermes.opening import Reader
+from viewer.stores.message import Handoff
+from viewer.stores.registry import Reader
 from viewer.stores.transcript import Cut, Outline, Weight
 
 from .models import Run
@@ -93,8 +93,8 @@ def compactions(reader: Reader, session_id: str, history: Outline) -> list[Compa
         return []
     summaries = {
         item.boundary.handoff_id: item.summary
-        for item in reading.history_messages(reader, history.compactions)
-        if isinstance(item, reading.Handoff)
+        for item in reader.shown(session_id, history.compactions)
+        if isinstance(item, Handoff)
     }
     newest = max(boundary.handoff_id for boundary in history.compactions)
     undoable = not refusal_to_undo(reader, session_id, newest, history)

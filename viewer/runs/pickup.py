@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass
 
-from viewer.stores.hermes import reading
-from viewer.stores.hermes.codec import StoredMessage
-from viewer.stores.hermes.opening import Reader
-from viewer.stores.hermes.sessions import Session, get_session
+from viewer.stores.base import Session
+from viewer.stores.message import StoredMessage
+from viewer.stores.registry import Agent, Reader, agent_of
 
 from .models import Run
-
-HELD_IN_MEMORY = frozenset(
-    {"cli", "tui", "desktop", "acp", "local"}
-)  # sources whose open process keeps the context to itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,30 +19,25 @@ class PickUp:
     sentence: str
 
 
-def resume_command(session_id: str) -> str:
-    """What to type into a terminal to have the agent go on with this session."""
-    return f"hermes --resume {shlex.quote(session_id)}"
-
-
-def before_run(session: Session) -> str:
+def before_run(agent: Agent, session: Session) -> str:
     """When the agent would notice a compaction of this session, as a sentence."""
-    if session.source.lower() in HELD_IN_MEMORY:
+    if agent.holds_in_memory(session):
         return (
             "If the session is open in a terminal, the agent goes on with what it has in memory until it is resumed: "
-            f"{resume_command(session.id)}"
+            f"{agent.resume_command(session.id)}"
         )
     return "The agent reads the new context with its next message."
 
 
 def pick_up(run: Run, reader: Reader) -> PickUp:
     """Whether anything was written to the session since this applied run's commit, and what that means."""
-    session = get_session(reader, run.new_session_id or run.session_id)
+    agent, session = agent_of(reader.store), reader.session(run.new_session_id or run.session_id)
     after = max(run.block_ids, default=0)
     first = _first_of_others(reader, run, session.id, after)
     if first is None:
-        return PickUp(None, f"Waiting for the agent. {before_run(session)}")
-    if session.source.lower() in HELD_IN_MEMORY:
-        return PickUp(first.timestamp, f"The session went on. {before_run(session)}")
+        return PickUp(None, f"Waiting for the agent. {before_run(agent, session)}")
+    if agent.holds_in_memory(session):
+        return PickUp(first.timestamp, f"The session went on. {before_run(agent, session)}")
     return PickUp(first.timestamp, "The session has gone on since the compaction.")
 
 
@@ -58,7 +47,7 @@ def _first_of_others(reader: Reader, run: Run, session_id: str, after: int) -> S
         store=run.store, session_id__in=(run.session_id, session_id), status__in=("applied", "undone")
     )
     ours = {row_id for block in runs.values_list("block_ids", flat=True) for row_id in block}
-    row = reading.next_row(reader, session_id, after)
+    row = reader.next_message(session_id, after)
     while row is not None and row.id in ours:
-        row = reading.next_row(reader, session_id, row.id)
+        row = reader.next_message(session_id, row.id)
     return row

@@ -11,13 +11,13 @@ from django.utils import timezone
 import compaction
 from compaction import mask, tokens
 from viewer.errors import SessionBusy, SessionEnded, StoreReadOnly
+from viewer.holders import Held
 from viewer.stores import counting
-from viewer.stores.hermes import guards, lock_time, reading, writing
+from viewer.stores.base import Session, Store
+from viewer.stores.hermes import writing
 from viewer.stores.hermes.branching import ended_reason
-from viewer.stores.hermes.codec import StoredMessage, message_of
-from viewer.stores.hermes.guards import Held
-from viewer.stores.hermes.opening import Reader, Store, compact_reason, open_store, split_reason
-from viewer.stores.hermes.sessions import Session, get_session, tip
+from viewer.stores.message import StoredMessage, for_model, message_of
+from viewer.stores.registry import Reader, agent_of, open_store
 
 from .errors import UnknownChoice
 from .pickup import before_run
@@ -113,7 +113,7 @@ def draft_of(reader: Reader, session_id: str, options: Options) -> Draft:
     """`draft` of a store that is open."""
     check_options(options)
     basis = read_basis(reader, session_id, options.mode)
-    lock, lease = guards.lock_of(reader, session_id), guards.lease_of(reader, session_id)
+    lock, lease = reader.lock_of(session_id), reader.lease_of(session_id)
     rules = rules_of(reader.store, basis.session)
     plan = plan_of(basis, options, rules.text)
     written = (*plan.head, *plan.tail, *(plan.middle if isinstance(plan, mask.MaskPlan) else ()))
@@ -130,9 +130,9 @@ def draft_of(reader: Reader, session_id: str, options: Options) -> Draft:
         estimate=tokens.encoding_for(basis.session.model)[1],
         lock=lock,
         lease=lease,
-        sees_turns=guards.has_leases(reader),
-        lock_seconds=lock_time.of_commit(reader.columns, basis.snapshot.octets, basis.ids(written)),
-        pick_up=before_run(basis.session),
+        sees_turns=reader.sees_turns(),
+        lock_seconds=reader.commit_seconds(basis.snapshot.octets, basis.ids(written)),
+        pick_up=before_run(agent_of(reader.store), basis.session),
         tokens_before=plan.tokens_before,
         tokens_after_estimate=plan.tokens_after_estimate,
         made_on=basis.snapshot,
@@ -161,11 +161,11 @@ def check_options(options: Options) -> None:
 
 def refusal(reader: Reader, session_id: str, mode: str = "in_place") -> StoreReadOnly | SessionEnded | None:
     """Why this session can never be compacted here, as the exception to raise; None when it can. Raises NotFound."""
-    session = get_session(reader, session_id)
-    if reason := split_reason(reader) if mode == "split" else compact_reason(reader):
+    session = reader.session(session_id)
+    if reason := reader.split_reason() if mode == "split" else reader.compact_reason():
         return StoreReadOnly(reason)
     if session.end_reason == "compression":
-        newest = tip(reader, session_id)
+        newest = reader.newest_part(session_id)
         return SessionEnded(
             f"An older compaction ended this session and the conversation went on in {newest}: compact that one."
             if newest != session_id
@@ -180,13 +180,13 @@ def read_basis(reader: Reader, session_id: str, mode: str = "in_place") -> Basis
     """Rows and snapshot of one moment, although the agent may be writing. Raises the `refusal`, or SessionBusy."""
     if (problem := refusal(reader, session_id, mode)) is not None:
         raise problem
-    session = get_session(reader, session_id)
+    session = reader.session(session_id)
     for _ in range(READINGS):
         # The snapshot first: a row changed between the two readings then differs from it at the commit.
-        snapshot = writing.snapshot(reader, session_id)
-        rows = [row for row in reading.live_context(reader, session_id) if row.id <= snapshot.watermark]
+        snapshot = reader.basis(session_id)
+        rows = [row for row in reader.live(session_id) if row.id <= snapshot.watermark]
         if [row.id for row in rows] == [row[0] for row in snapshot.rows]:
-            return Basis(session, rows, reading.for_model(rows), snapshot, counting.context_window(session.model))
+            return Basis(session, rows, for_model(rows), snapshot, counting.context_window(session.model))
     raise SessionBusy("The session is being rewritten just now. Try again in a moment.")
 
 

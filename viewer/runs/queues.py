@@ -6,7 +6,7 @@ import hashlib
 
 from django_tasks import DEFAULT_TASK_QUEUE_NAME
 
-from viewer.stores.hermes.opening import all_stores, is_here
+from viewer.stores.registry import all_stores, is_here
 
 LONGEST = 32  # characters, the column of django-tasks-db
 

@@ -22,10 +22,10 @@ from django.db.models.functions import Now
 from django_tasks import TaskResultStatus, default_task_backend
 from django_tasks.exceptions import TaskResultDoesNotExist
 
+from viewer import holders
 from viewer.errors import NotFound, StoreError
-from viewer.stores.hermes import guards
 from viewer.stores.hermes.known import Undone
-from viewer.stores.hermes.opening import all_stores, get_store, identity
+from viewer.stores.registry import all_stores, get_store, identity, writer_of
 
 from . import aftermath, job, leftovers, outcomes, taken_back, workers
 from .models import OPEN_STATUSES, Run
@@ -97,7 +97,7 @@ def sweep(older_than: float = STALE_SECONDS) -> list[Run]:
     unknown = Run.objects.filter(status="failed", error_code=UNKNOWN, store__in=here)
     changed += [run for run in unknown if _tried(_look_up, run)]
     undoing = _light(older_than).filter(status="applied", store__in=here).exclude(holder="")
-    died = (run for run in undoing if run.silent or guards.is_dead(run.holder))
+    died = (run for run in undoing if run.silent or holders.is_dead(run.holder))
     changed += [run for run in died if _tried(_note_undone, run)]
     return changed
 
@@ -108,7 +108,7 @@ def tidy() -> None:
     for store in all_stores():
         if store.name in here:
             try:
-                guards.release_dead(store)
+                writer_of(store).release_dead()
             except StoreError as problem:
                 logger.debug("No look for locks: %s", problem.message)
     leftovers.forget_tasks()
@@ -119,8 +119,8 @@ def recover(run: Run) -> bool:
     try:
         if run.holder:
             store = get_store(run.store)
-            guards.release_lock(store, run.session_id, run.holder)
-            guards.release_lease(store, run.session_id, run.holder)
+            writer_of(store).release_lock(run.session_id, run.holder)
+            writer_of(store).release_lease(run.session_id, run.holder)
         if run.status == "applying" and outcomes.finish_if_committed(run):
             logger.warning("Run %s was written although its worker died.", run.pk)
             run.refresh_from_db()
@@ -153,7 +153,7 @@ def _light(older_than: float) -> QuerySet[Aged]:
 def _is_lost(run: Aged) -> bool:
     """Whether no worker has the run or will have it. One that only waits for a free worker of this store is kept."""
     if run.holder:
-        return run.silent or guards.is_dead(run.holder)
+        return run.silent or holders.is_dead(run.holder)
     status = _task_status(run)
     if status == TaskResultStatus.READY:
         if run.silent:
@@ -213,8 +213,8 @@ def _look_up(run: Run) -> bool:
     """Whether a run of unknown outcome was written, once that can be told."""
     try:
         store = get_store(run.store)
-        guards.release_lock(store, run.session_id, run.holder)
-        guards.release_lease(store, run.session_id, run.holder)
+        writer_of(store).release_lock(run.session_id, run.holder)
+        writer_of(store).release_lease(run.session_id, run.holder)
         found = outcomes.find_commit(run)
     except StoreError:
         return False
@@ -227,8 +227,8 @@ def _note_undone(run: Run) -> bool:
     """End what an undo left that died between the store and our row: it was done, or it was not."""
     try:
         store = get_store(run.store)
-        guards.release_lock(store, run.session_id, run.holder)
-        guards.release_lease(store, run.session_id, run.holder)
+        writer_of(store).release_lock(run.session_id, run.holder)
+        writer_of(store).release_lease(run.session_id, run.holder)
         undone = outcomes.is_undone(run)
     except StoreError:
         return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from compaction import protocol
-from viewer.stores.hermes.opening import Store
+from viewer.stores.base import Store
 
 from .context_files import Refused
 from .models import StoreRules

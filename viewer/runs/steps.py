@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 import compaction
 from compaction.apply import Edit
-from viewer.stores.hermes.codec import BOOKKEEPING_ROLES
 from viewer.stores.hermes.writing import Clone, CloneChanged, New, Snapshot, Step
+from viewer.stores.message import BOOKKEEPING_ROLES
 
 from .planning import Basis
 

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from django.db import models
 from django.db.models.functions import Now
 
+from viewer import holders
 from viewer.errors import NotUndoable, StoreError
 from viewer.stores import counting
-from viewer.stores.hermes import agent_config, guards, lock_time, reading, writing
-from viewer.stores.hermes.codec import StoredMessage, encode_content
-from viewer.stores.hermes.columns import Columns
-from viewer.stores.hermes.opening import Reader, Store, get_store, open_store
-from viewer.stores.hermes.sessions import get_session
+from viewer.stores.base import Store
 from viewer.stores.hermes.undoing import SPLIT, Undoing, check_undo, undoing_from_history
 from viewer.stores.history_types import History
+from viewer.stores.message import StoredMessage, for_model
+from viewer.stores.registry import Reader, agent_of, get_store, open_store, writer_of
 from viewer.stores.transcript import Outline
 
 from . import aftermath, candidate, outcomes, planning, taken_back
@@ -45,17 +43,17 @@ class UndoOutlook:
 def outlook(store: Store, session_id: str, handoff_id: int) -> UndoOutlook:
     """What undoing this compaction would do now. Raises NotFound, StoreUnavailable."""
     with open_store(store) as reader:
-        model = get_session(reader, session_id).model
+        model = reader.session(session_id).model
         history = history_of(reader, session_id)
         found = check_undo(reader, undoing_of(reader, session_id, handoff_id, history))
         refusal = refusal_to_undo(reader, session_id, handoff_id, history)
-        before = reading.live_context(reader, session_id)
-        returning = reading.read_rows(reader, found.restored)
-        columns = reader.columns
+        before = reader.live(session_id)
+        returning = reader.messages(session_id, found.restored)
+        slow = _slow(reader, [*before, *returning.values()])
     hidden = set(found.hidden)
     after = [*returning.values(), *(row for row in before if row.id not in hidden)]
     count = counting.counter_for(model)
-    now, then = (reading.for_model(rows) for rows in (before, after))
+    now, then = (for_model(rows) for rows in (before, after))
     tokens_then = sum(counting.row_tokens(row, count) for row in then)
     return UndoOutlook(
         refusal=refusal,
@@ -64,16 +62,14 @@ def outlook(store: Store, session_id: str, handoff_id: int) -> UndoOutlook:
         context_tokens_before=sum(counting.row_tokens(row, count) for row in now),
         context_tokens_after=tokens_then,
         later_messages=len(found.later),
-        warning=" ".join(
-            filter(None, [threshold_warning(store, model, tokens_then), _slow(columns, [*before, *after])])
-        ),
+        warning=" ".join(filter(None, [threshold_warning(store, model, tokens_then), slow])),
     )
 
 
-def _slow(columns: Columns, rows: Iterable[StoredMessage]) -> str:
+def _slow(reader: Reader, rows: Iterable[StoredMessage]) -> str:
     """What to say where changing the flags of these rows holds the write lock for long."""
-    sizes = {row.id: len(encode_content(row.content) or "") + len(json.dumps(row.tool_calls)) for row in rows}
-    return planning.slow_sentence(lock_time.of_commit(columns, sizes, ()))
+    sizes = {row.id: row.size for row in rows}
+    return planning.slow_sentence(reader.commit_seconds(sizes, ()))
 
 
 def undo(store: Store, session_id: str, handoff_id: int) -> None:
@@ -88,12 +84,12 @@ def undo(store: Store, session_id: str, handoff_id: int) -> None:
         undoing = undoing_of(reader, session_id, handoff_id, history)
         if refusal := check_undo(reader, undoing).refusal:
             raise NotUndoable(refusal)
-    holder, ours = guards.new_holder(), _applied(store, session_id, handoff_id)
-    guards.take_lock(store, session_id, holder)
+    holder, ours = holders.new_holder(), _applied(store, session_id, handoff_id)
+    writer_of(store).take_lock(session_id, holder)
     try:
-        guards.take_lease(store, session_id, holder)
+        writer_of(store).take_lease(session_id, holder)
         ours.update(holder=holder, heartbeat_at=Now())  # by which recovery finds an undo that died before it was noted
-        outlook = writing.undo(store, undoing, lock_holder=holder, lease_holder=holder)
+        outlook = writer_of(store).undo(undoing, holder=holder)
         ours.update(**outcomes.undone())
         taken_back.note(store.name, session_id, handoff_id, undoing.known(outlook), _cut_id(history, handoff_id))
         aftermath.taken_back(store.name, session_id, handoff_id)
@@ -101,7 +97,7 @@ def undo(store: Store, session_id: str, handoff_id: int) -> None:
         ours.filter(holder=holder).update(holder="")
         raise
     finally:
-        guards.let_go(store, session_id, holder)
+        writer_of(store).let_go(session_id, holder)
 
 
 def _cut_id(history: History, handoff_id: int) -> int | None:
@@ -159,7 +155,7 @@ def undoing_of(reader: Reader, session_id: str, handoff_id: int, history: Histor
 
 def wrote_handoff(reader: Reader, run: Run) -> bool:
     """Whether the row of this run's handoff is still ours: in a restored file another row may have its id."""
-    row = reading.read_rows(reader, [run.handoff_id or 0]).get(run.handoff_id or 0)
+    row = reader.messages(run.session_id, [run.handoff_id or 0]).get(run.handoff_id or 0)
     return row is not None and row.content == handoff_place(candidate.planned_steps(run))[1]
 
 
@@ -176,7 +172,7 @@ def _applied(store: Store, session_id: str, handoff_id: int) -> models.QuerySet[
 def threshold_warning(store: Store, model: str, tokens: int) -> str:
     """What to expect of a context of so many tokens, as a sentence; "" while the agent would leave it as it is."""
     window = counting.context_window(model)
-    threshold = agent_config.threshold(store, model, window)
+    threshold = agent_of(store).threshold(model, window)
     if threshold is None or tokens < threshold:
         return ""
     return (

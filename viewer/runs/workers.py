@@ -8,7 +8,7 @@ from datetime import timedelta
 from django.db import Error
 from django.db.models.functions import Now
 
-from viewer.stores.hermes import guards
+from viewer import holders
 
 from .models import Worker
 
@@ -31,4 +31,4 @@ def leave(name: str) -> None:
 def alive() -> int:
     """How many workers signed lately, on all machines that share our database, but those of this machine that died."""
     lately = Worker.objects.filter(seen_at__gte=Now() - timedelta(seconds=MISSED * SIGN_SECONDS))
-    return sum(not guards.is_dead(name) for name in lately.values_list("name", flat=True))
+    return sum(not holders.is_dead(name) for name in lately.values_list("name", flat=True))

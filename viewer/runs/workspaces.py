@@ -21,9 +21,8 @@ from django.utils import timezone
 
 from compaction import paths, protocol, rules
 from viewer import texts
-from viewer.stores.hermes import agent_config
-from viewer.stores.hermes.opening import Store, all_stores
-from viewer.stores.hermes.sessions import Session
+from viewer.stores.base import Session, Store
+from viewer.stores.registry import agent_of, all_stores
 
 from .context_files import SHOWN, ContextFile, Refused, is_inside, read_context_file
 from .models import StoreRules
@@ -94,7 +93,7 @@ def existing(workspace: str, named: Sequence[str], day: date) -> list[str]:
 
 def zone_of(store: Store) -> tzinfo:
     """The zone in which the agent that owns this store tells the date; the site's own where it names none."""
-    return agent_config.zone(store) or timezone.get_current_timezone()
+    return agent_of(store).zone() or timezone.get_current_timezone()
 
 
 # -- which workspace ---------------------------------------------------------------------------------------------------

@@ -9,8 +9,7 @@ import genai_prices.data
 
 import compaction
 from compaction import tokens
-
-from .hermes.codec import StoredMessage, message_of
+from viewer.stores.message import StoredMessage, message_of
 
 REMEMBERED = 200_000  # texts; about 30 MB of hashes and numbers
 SHORT = 64  # characters; counting a shorter text costs less than hashing it

@@ -12,9 +12,9 @@ from typing import Any
 from zlib import crc32
 
 from compaction import messages as engine
+from viewer.stores.message import BOOKKEEPING_ROLES
 
 from .hermes.alignment import LightRow
-from .hermes.codec import BOOKKEEPING_ROLES
 from .history_types import Boundary, Entry, History
 from .transcript import ANSWER, AWAY, LIVE, NONE, OUT, PROMPT, RESULT, SENT, UNDER, Cut, Outline, Several
 

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from viewer.errors import StoreError
-from viewer.stores.hermes.opening import Store, all_stores, capabilities, open_store, unread_homes
+from viewer.stores.base import Store
+from viewer.stores.registry import all_stores, open_store, unread_homes
 
 
 def lines() -> Iterator[str]:
@@ -19,7 +20,7 @@ def lines() -> Iterator[str]:
 def _state(store: Store) -> str:
     try:
         with open_store(store) as reader:
-            able = capabilities(reader)
+            able = reader.capabilities()
     except StoreError as problem:
         return f"not open: {problem.message}"
     sessions = f"{able.sessions:,} session{'' if able.sessions == 1 else 's'}"

@@ -11,7 +11,7 @@ from django.core.management import call_command
 from django.db import OperationalError
 
 from viewer.stores.demo import ensure_demo
-from viewer.stores.hermes.opening import all_stores, is_here
+from viewer.stores.registry import all_stores, is_here
 
 BACKLOG = 1024  # connections that wait while the server is started again
 NOT_SERVED = ["redoc*", "htm*-4*"]  # django-ninja's other API page, and the htmx that is still a beta

@@ -10,7 +10,7 @@ from viewer.api.branches import branch_out
 from viewer.api.schemas import ErrorOut, ProblemOut
 from viewer.errors import StoreError
 from viewer.runs import branching
-from viewer.stores.hermes.opening import get_store
+from viewer.stores.registry import get_store
 
 
 class Command(BaseCommand):

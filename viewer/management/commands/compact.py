@@ -16,11 +16,11 @@ from viewer.errors import StoreError
 from viewer.runs import job, life, outcomes, planning
 from viewer.runs.errors import WrongStatus
 from viewer.runs.models import Run
-from viewer.runs.pickup import resume_command
 from viewer.runs.planning import MODES, STRATEGIES, Draft, Options
 from viewer.runs.summarizers import KINDS, OFFLINE
 from viewer.runs.workspaces import Rules
-from viewer.stores.hermes.opening import Store, get_store
+from viewer.stores.base import Store
+from viewer.stores.registry import agent_of, get_store
 
 
 class Command(BaseCommand):
@@ -94,7 +94,7 @@ class Command(BaseCommand):
         elif run.status == "applied":
             after = f"Take it back with: manage.py undo {run.pk}"
             if part := run.new_session_id:
-                after = f"It goes on in session {part}: {resume_command(part)}"
+                after = f"It goes on in session {part}: {agent_of(get_store(run.store)).resume_command(part)}"
             self.stdout.write(
                 f"Compacted: {run.messages_before:,} -> {run.messages_after:,} messages, "
                 f"{run.tokens_before:,} -> {run.tokens_after:,} tokens. {after}"

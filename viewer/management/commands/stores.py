@@ -6,7 +6,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from viewer.errors import StoreError
 from viewer.stores.hermes import schema, schema_postgres
-from viewer.stores.hermes.opening import get_store
+from viewer.stores.registry import get_store
 from viewer.up import listing
 
 

@@ -14,10 +14,10 @@ from django_tasks_db.management.commands.db_worker import Worker
 from django_tasks_db.models import DBTaskResult
 from django_tasks_db.utils import exclusive_transaction
 
+from viewer import holders
 from viewer.catalog import working
 from viewer.runs import recovery, workers
 from viewer.runs.queues import queues_here
-from viewer.stores.hermes import guards
 from viewer.up.leash import hold
 
 POLL_SECONDS = 0.5
@@ -99,7 +99,7 @@ class Command(BaseCommand):
             backend_name="default",
             startup_delay=False,
             max_tasks=None,
-            worker_id=guards.new_holder(),
+            worker_id=holders.new_holder(),
             excluded_queue_names=[],
         )
         worker.configure_signals()

@@ -16,8 +16,7 @@ from viewer.pages.redaction import session_for
 from viewer.rendering import formats
 from viewer.rendering.texts import line
 from viewer.runs import branching
-from viewer.stores.hermes.opening import get_store, open_store
-from viewer.stores.hermes.sessions import get_session
+from viewer.stores.registry import get_store, open_store
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +49,7 @@ def branch(request: HttpRequest, store: str, session_id: str, handoff_id: int | 
 def _page(request: HttpRequest, place: Place, before: int | None) -> BranchPage:
     found = get_store(place.store)
     with open_store(found) as reader:
-        name = session_for(request, get_session(reader, place.session)).name
+        name = session_for(request, reader.session(place.session)).name
     outlook = branching.outlook(found, place.session, before)
     return BranchPage(
         name=line(name, 120),

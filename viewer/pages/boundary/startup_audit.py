@@ -20,7 +20,7 @@ from viewer.rendering.texts import clean, line, visible
 from viewer.runs import events
 from viewer.runs.models import Audit, Event
 from viewer.runs.reading_habits import asks_for_events
-from viewer.stores.hermes.opening import get_store, open_store
+from viewer.stores.registry import get_store, open_store
 
 from .audits import Standing, audit_of, audited, shown_name, standing_of, unread
 from .views import find

@@ -19,8 +19,8 @@ from viewer.pages.session.loading import Opened, opened
 from viewer.rendering import blocks, diffs, formats
 from viewer.rendering.texts import line
 from viewer.runs.losses import losses
-from viewer.stores.hermes import reading
-from viewer.stores.hermes.opening import Reader, get_store, open_store
+from viewer.stores.message import summary_of
+from viewer.stores.registry import Reader, get_store, open_store
 
 from .views import earlier_cut, find, start_of
 
@@ -77,7 +77,7 @@ def details(request: HttpRequest, store: str, session_id: str, handoff_id: int) 
     """All lists, or with `list` and `from` more of one."""
     with open_store(get_store(store)) as reader:
         found = opened(reader, session_id, masking=masks(request))
-        noted = losses(reader, found.outline, find(found, handoff_id))
+        noted = losses(reader, found.session.id, found.outline, find(found, handoff_id))
     which, start = request.GET.get("list", ""), start_of(request)
     lists = tuple(each for each in _lists(noted, found.place, handoff_id, start) if not which or each.name == which)
     if which in LISTS and lists and is_fragment(request):
@@ -120,7 +120,9 @@ def update(request: HttpRequest, store: str, session_id: str, handoff_id: int) -
         earlier = earlier_cut(found.outline, find(found, handoff_id))
         if earlier is None:
             raise NotFound("This is the first summary of the session: there is none before it that it could change.")
-        old, new = (text_for(request, _summary(reader, row_id)) for row_id in (earlier.handoff_id, handoff_id))
+        old, new = (
+            text_for(request, _summary(reader, found.session.id, row_id)) for row_id in (earlier.handoff_id, handoff_id)
+        )
     data = UpdatePage(
         **_top(found, handoff_id),
         heading="Changes to the summary",
@@ -138,7 +140,7 @@ def _top(found: Opened, handoff_id: int) -> dict[str, str]:
     return {"name": line(found.session.name, 120), "back": found.place.boundary(handoff_id)}
 
 
-def _summary(reader: Reader, handoff_id: int) -> str:
+def _summary(reader: Reader, session_id: str, handoff_id: int) -> str:
     """Without the rules it carries along: those are the file's words, and no summary changes them."""
-    row = reading.read_rows(reader, [handoff_id]).get(handoff_id)
-    return without_rules(reading.summary_of(row)) if row is not None else ""
+    row = reader.messages(session_id, [handoff_id]).get(handoff_id)
+    return without_rules(summary_of(row)) if row is not None else ""

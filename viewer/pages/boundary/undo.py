@@ -18,8 +18,7 @@ from viewer.rendering import formats
 from viewer.rendering.texts import line
 from viewer.runs import life
 from viewer.runs.undoing import UndoOutlook
-from viewer.stores.hermes.opening import get_store, open_store
-from viewer.stores.hermes.sessions import get_session
+from viewer.stores.registry import get_store, open_store
 
 from .views import find
 
@@ -62,7 +61,7 @@ def undo(request: HttpRequest, store: str, session_id: str, handoff_id: int) -> 
 
 def _page(request: HttpRequest, place: Place, handoff_id: int, outlook: UndoOutlook) -> UndoPage:
     with open_store(get_store(place.store)) as reader:
-        name = session_for(request, get_session(reader, place.session)).name
+        name = session_for(request, reader.session(place.session)).name
     return UndoPage(
         name=line(name, 120),
         address=place.listed(handoff_id, "undo"),

@@ -25,8 +25,8 @@ from viewer.rendering.texts import clean, line
 from viewer.runs import life, past
 from viewer.runs.losses import counted
 from viewer.stores.hermes import light
-from viewer.stores.hermes.opening import get_store, open_store
-from viewer.stores.hermes.reading import Handoff
+from viewer.stores.message import Handoff
+from viewer.stores.registry import get_store, open_store
 from viewer.stores.transcript import Cut, Outline, Weight
 
 from .audits import Standing, standing_of

@@ -21,7 +21,7 @@ from viewer.runs.models import Run
 from viewer.runs.planning import STRATEGIES
 from viewer.runs.summarizers import KINDS, OFFLINE
 from viewer.stores import counting
-from viewer.stores.hermes.opening import get_store, open_store
+from viewer.stores.registry import get_store, open_store
 
 from .report import Report, report_of
 from .rules import ShownRules, rules_of_run

@@ -15,8 +15,7 @@ from viewer.pages.redaction import masks, session_for
 from viewer.rendering.texts import clean, line
 from viewer.runs import life
 from viewer.runs.models import Run
-from viewer.stores.hermes.opening import get_store, open_store
-from viewer.stores.hermes.sessions import get_session
+from viewer.stores.registry import get_store, open_store
 
 from .card import RunCard, mark_of, run_card, ticks
 
@@ -70,7 +69,7 @@ def _session_name(request: HttpRequest, run: Run) -> str:
     """The name of a run's session, its id while the store cannot be read."""
     try:
         with open_store(get_store(run.store)) as reader:
-            return line(session_for(request, get_session(reader, run.session_id)).name, 120)
+            return line(session_for(request, reader.session(run.session_id)).name, 120)
     except StoreError:
         return line(run.session_id, 120)
 

@@ -29,8 +29,8 @@ from viewer.runs.planning import STRATEGIES, Draft, Options
 from viewer.runs.summarizers import KINDS, OFFLINE, summarizers
 from viewer.runs.summarizers.connections import connection
 from viewer.runs.summarizers.sending import Sending, sending
-from viewer.stores.hermes.opening import Reader, Store, get_store, open_store
-from viewer.stores.hermes.sessions import Session, get_session
+from viewer.stores.base import Session, Store
+from viewer.stores.registry import Reader, get_store, open_store
 
 from .card import RunCard, matters, run_card
 from .rules import ShownRules, found_rules
@@ -363,7 +363,7 @@ def plan(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
     said = request.POST if request.method == "POST" else request.GET
     found = get_store(store)
     with open_store(found) as reader:
-        session = session_for(request, get_session(reader, session_id))
+        session = session_for(request, reader.session(session_id))
         data = panel(reader, session, options_from(said, found), masking=masks(request))
     data = replace(data, confirming="confirm" in said)
     return page(request, "session/_plan.html" if is_fragment(request) else "session/plan.html", data)

@@ -27,8 +27,8 @@ from viewer.runs.losses import lost_of
 from viewer.runs.models import Run
 from viewer.runs.past import Numbers
 from viewer.runs.reading_habits import Habit, habits
-from viewer.stores.hermes.opening import Reader, Store, all_stores, open_store
-from viewer.stores.hermes.sessions import get_session
+from viewer.stores.base import Store
+from viewer.stores.registry import Reader, all_stores, open_store
 
 from .reclaimed import Chart, drawn
 
@@ -160,7 +160,7 @@ def _boundaries(
     request: HttpRequest, reader: Reader, session_id: str, runs_here: histories.AllRuns
 ) -> list[BoundaryLine]:
     try:
-        session = get_session(reader, session_id)
+        session = reader.session(session_id)
     except NotFound:  # deleted since it was listed
         return []
     place = Place(reader.store.name, session.id)
@@ -221,7 +221,7 @@ def _names(request: HttpRequest, reader: Reader, store: Store, runs: list[Run]) 
     names = {}
     for session_id in {run.session_id for run in runs if run.store == store.name}:
         try:
-            session = session_for(request, get_session(reader, session_id))
+            session = session_for(request, reader.session(session_id))
             names[store.name, session_id] = line(session.name, 80)
         except StoreError:
             continue

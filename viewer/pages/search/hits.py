@@ -14,8 +14,8 @@ from viewer.pages.addresses import Place
 from viewer.pages.session.messages import who
 from viewer.rendering import formats
 from viewer.rendering.texts import clean, line
-from viewer.stores.hermes.search import Found, Hit, Key, Stage
 from viewer.stores.passages import Piece
+from viewer.stores.searching import Found, Hit, Key, Stage
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,11 +25,11 @@ from viewer.pages.filters import Group, Link
 from viewer.pages.http import is_fragment, page, shows_refusals
 from viewer.rendering import formats
 from viewer.rendering.texts import line
+from viewer.stores.base import Store
 from viewer.stores.hermes.candidates import GAPS
-from viewer.stores.hermes.opening import Store, all_stores, open_store
-from viewer.stores.hermes.search import Found, SearchFilter, search
-from viewer.stores.hermes.sessions import chain
 from viewer.stores.query import LONGEST, Query, parse
+from viewer.stores.registry import all_stores, open_store
+from viewer.stores.searching import Found, SearchFilter
 
 from . import hits
 from .hits import Positions, ShownHit
@@ -199,7 +199,7 @@ def _searched(store: Store, query: Query, asked: Asked, places: Positions, maske
         with open_store(store, listed=True) as reader:
             wanted = SearchFilter(
                 role=asked.role,
-                sessions=tuple(chain(reader, asked.session_id)) if asked.session else (),
+                sessions=tuple(reader.parts(asked.session_id)) if asked.session else (),
                 source=asked.source,
                 since=day(asked.since),
                 until=day(asked.until, end=True),
@@ -207,7 +207,7 @@ def _searched(store: Store, query: Query, asked: Asked, places: Positions, maske
                 indexed=not asked.scan,
             )
             after, stage = places.after(store.name), places.stage(store.name)
-            return Searched(store, search(reader, query, wanted, PAGE, after, stage=stage, masking=masked))
+            return Searched(store, reader.search(query, wanted, PAGE, after, stage=stage, masking=masked))
     except StoreError as problem:
         return Searched(store, None, problem.message)
 

@@ -11,9 +11,8 @@ from viewer.pages.addresses import Place
 from viewer.pages.http import shows_refusals
 from viewer.pages.redaction import masked, masks
 from viewer.rendering import cache, calls, highlight
-from viewer.stores.hermes import reading
-from viewer.stores.hermes.codec import StoredMessage
-from viewer.stores.hermes.opening import get_store, open_store
+from viewer.stores.message import StoredMessage, live_content
+from viewer.stores.registry import get_store, open_store
 
 from .rows import row_of
 
@@ -24,7 +23,7 @@ def colours(request: HttpRequest, store: str, session_id: str, row_id: int) -> H
     with open_store(get_store(store)) as reader:
         row = row_of(reader, session_id, row_id)
     row = masked(row) if masks(request) else row
-    shown = _shown(replace(row, content=reading.live_content(row)), Place(store, session_id), request)
+    shown = _shown(replace(row, content=live_content(row)), Place(store, session_id), request)
     response = HttpResponse(shown.html.encode("utf-8", "replace"))
     response["Cache-Control"] = "no-store"
     return response

@@ -17,10 +17,8 @@ from viewer.pages.http import is_fragment, page, shows_refusals
 from viewer.pages.redaction import masked, masks, text_for
 from viewer.rendering import blocks, formats
 from viewer.stores import counting
-from viewer.stores.hermes import reading
-from viewer.stores.hermes.codec import StoredMessage
-from viewer.stores.hermes.opening import get_store, open_store
-from viewer.stores.hermes.sessions import system_prompt
+from viewer.stores.message import StoredMessage, live_content
+from viewer.stores.registry import get_store, open_store
 from viewer.stores.transcript import Outline
 
 from .header import Header, header
@@ -72,8 +70,8 @@ def context(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
         ids, place = found.outline.live_ids, found.place
         start = _start(request, found.outline)
         stop = _stop(found.outline, start)
-        read = reading.read_rows(reader, ids[start:stop])
-        prompt = "" if start else text_for(request, system_prompt(reader, session_id))
+        read = reader.messages(session_id, ids[start:stop])
+        prompt = "" if start else text_for(request, reader.system_prompt(session_id))
         top = header(found, "context")
     rows = [masked(read[row_id]) if found.masking else read[row_id] for row_id in ids[start:stop] if row_id in read]
     count = counting.counter_for(found.session.model)
@@ -118,7 +116,7 @@ def _parts(rows: Sequence[StoredMessage], told: Reading) -> Iterator[Message | S
     for row in rows:
         parts = compaction.split(row.content, flagged=row.flagged)
         summaries = [part for part in parts if part.kind == "summary"]
-        own = Said(row.id, replace(row, content=reading.live_content(row)), "live")
+        own = Said(row.id, replace(row, content=live_content(row)), "live")
         speaks = bool(row.tool_calls) or any(part.kind != "summary" for part in parts)
         if summaries:
             first = parts[0].kind == "prior"

@@ -14,8 +14,7 @@ from viewer.pages.addresses import Place
 from viewer.pages.http import page, shows_refusals
 from viewer.pages.redaction import session_for
 from viewer.rendering.texts import line
-from viewer.stores.hermes.opening import get_store, open_store
-from viewer.stores.hermes.sessions import get_session
+from viewer.stores.registry import get_store, open_store
 
 FORMATS: tuple[tuple[Format, str, str], ...] = (
     ("md", "Markdown", "to read and to edit"),
@@ -46,7 +45,7 @@ def export(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
     wanted = request.GET.get("format", "")
     if wanted not in CONTENT_TYPES:
         with open_store(get_store(store)) as reader:
-            name = line(session_for(request, get_session(reader, session_id)).name, 120)
+            name = line(session_for(request, reader.session(session_id)).name, 120)
         return page(request, "session/export.html", ExportPage(name, Place(store, session_id), FORMATS, VIEWS))
     view = request.GET.get("view", "")
     view = view if view in [value for value, _, _ in VIEWS] else "history"

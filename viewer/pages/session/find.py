@@ -17,10 +17,9 @@ from viewer.pages.search import hits
 from viewer.pages.search.hits import ShownHit
 from viewer.rendering import formats
 from viewer.rendering.texts import line
-from viewer.stores.hermes.opening import Reader, get_store, open_store
-from viewer.stores.hermes.search import Found, Key, SearchFilter, search
-from viewer.stores.hermes.sessions import chain, get_session
 from viewer.stores.query import LONGEST, parse
+from viewer.stores.registry import Reader, get_store, open_store
+from viewer.stores.searching import Found, Key, SearchFilter
 
 MOST = 200
 
@@ -54,7 +53,7 @@ def find(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
     q = " ".join(request.GET.get("q", "")[:LONGEST].replace("\x00", " ").split())
     place = Place(store, session_id)
     with open_store(get_store(store)) as reader:
-        name = redaction.session_for(request, get_session(reader, session_id)).name
+        name = redaction.session_for(request, reader.session(session_id)).name
         after = hits.positions(request.GET.get("after", "")).after(store)
         results = _results(reader, place, q, after, redaction.masks(request)) if q else None
     found = Find(place.view("find"), q, line(name, 120), place.href, results)
@@ -65,10 +64,10 @@ def _results(reader: Reader, place: Place, q: str, after: Key | None, masked: bo
     """The newest by words, from the whole session, and those that hold the text itself, from the newest messages or
     from those before `after`.
     """
-    parts = tuple(chain(reader, place.session))
-    words = search(reader, parse(q), SearchFilter(sessions=parts), MOST, masking=masked)
+    parts = tuple(reader.parts(place.session))
+    words = reader.search(parse(q), SearchFilter(sessions=parts), MOST, masking=masked)
     wanted = SearchFilter(sessions=parts, indexed=False)
-    inside = search(reader, parse(q, whole=True), wanted, MOST, after, masking=masked)
+    inside = reader.search(parse(q, whole=True), wanted, MOST, after, masking=masked)
     known = {hit.id for hit in words.hits}
     found = {hit.id: hit for hit in inside.hits if hit.id not in known}
     found |= {hit.id: hit for hit in words.hits if after is None}

@@ -14,10 +14,8 @@ from viewer.pages.addresses import Place
 from viewer.pages.redaction import masked_session, name
 from viewer.rendering import formats
 from viewer.rendering.texts import line
-from viewer.runs.pickup import resume_command
-from viewer.stores.hermes.dialect import POSTGRES
-from viewer.stores.hermes.relations import Child, children
-from viewer.stores.hermes.sessions import Session, chain, get_session
+from viewer.stores.base import Child, Session
+from viewer.stores.registry import agent_of
 from viewer.stores.transcript import NONE, Outline
 
 from .loading import Opened
@@ -67,7 +65,7 @@ class Header:
 
 def header(found: Opened, view: str = "") -> Header:
     """The header's data, with token counts as exact as they are known."""
-    session = found.session
+    session, agent = found.session, agent_of(found.reader.store)
     branch_of, branch_href = _origin(found, session.branched_from)
     return Header(
         name=line(session.name, 200),
@@ -81,8 +79,8 @@ def header(found: Opened, view: str = "") -> Header:
         ours=found.reader.store.ours,
         branch_of=branch_of,
         branch_href=branch_href,
-        resume=resume_command(session.id),
-        resumable=not found.reader.store.ours and found.reader.columns.dialect is not POSTGRES,
+        resume=agent.resume_command(session.id),
+        resumable=not found.reader.store.ours and agent.is_known,
         kin=tuple(_kin(found)),
     )
 
@@ -92,7 +90,7 @@ def _origin(found: Opened, session_id: str) -> tuple[str, str]:
     if not session_id:
         return "", ""
     try:
-        origin = get_session(found.reader, session_id)
+        origin = found.reader.session(session_id)
     except NotFound:
         return session_id, ""
     origin = masked_session(origin) if found.masking else origin
@@ -143,14 +141,14 @@ def in_context(outline: Outline) -> str:
 def _kin(found: Opened) -> Iterator[Kin]:
     """Where the session came from, and what came of it."""
     session, store = found.session, found.reader.store.name
-    parts = chain(found.reader, session.id) if session.parts > 1 else [session.id]
+    parts = found.reader.parts(session.id) if session.parts > 1 else [session.id]
     if session.parent and session.parent != session.branched_from and len(parts) == 1:
         origin = _origin(found, session.parent)
         yield Kin("Sub-agent session of" if session.delegated_from == session.parent else "Follows", (origin,))
     if len(parts) > 1:
         numbered = [(f"part {at}", Place(store, part).view("rows")) for at, part in enumerate(parts, 1)]
         yield Kin("Raw rows of its parts", tuple(numbered[:KIN]), max(0, len(numbered) - KIN))
-    born = [child for child in children(found.reader, parts) if child.id not in parts]
+    born = [child for child in found.reader.children(parts) if child.id not in parts]
     for kind, label in (("branch", "Branches"), ("delegate", "Sub-agent sessions"), ("", "Followed by")):
         yield from _listed(label, [child for child in born if child.kind == kind], store, found.masking)
 

@@ -13,8 +13,7 @@ from viewer.pages.addresses import Place
 from viewer.pages.boundary.audits import Card, audited, card
 from viewer.pages.http import page, shows_refusals
 from viewer.pages.redaction import masks
-from viewer.stores.hermes.opening import get_store, open_store
-from viewer.stores.hermes.sessions import tip
+from viewer.stores.registry import get_store, open_store
 from viewer.stores.transcript import Outline
 
 from .contents import Item, new_items
@@ -58,7 +57,7 @@ def live(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
     if unwritten is not None and unwritten.messages == look.seen and look.holds(unwritten):
         return HttpResponse(status=204)
     with open_store(found_store) as reader:
-        newest = tip(reader, session_id)
+        newest = reader.newest_part(session_id)
         if newest != session_id:
             return HttpResponseClientRedirect(Place(store, newest).href)
         found = opened(reader, session_id, masking=masks(request))

@@ -10,8 +10,8 @@ from viewer.pages.addresses import Place
 from viewer.pages.redaction import masked_session
 from viewer.runs.models import Audit
 from viewer.stores import counting
-from viewer.stores.hermes.opening import Reader, get_store, open_store
-from viewer.stores.hermes.sessions import Session, get_session
+from viewer.stores.base import Session
+from viewer.stores.registry import Reader, get_store, open_store
 from viewer.stores.transcript import Outline
 
 
@@ -37,7 +37,7 @@ class Opened:
 
 def opened(reader: Reader, session_id: str, *, masking: bool = False) -> Opened:
     """The session; a short one with its tokens counted. Raises NotFound, StoreUnavailable."""
-    session = get_session(reader, session_id)
+    session = reader.session(session_id)
     outline = histories.outline(reader, session)
     if outline.context.about:
         outline = histories.count_few(reader, session, outline.live_ids)
@@ -57,6 +57,6 @@ def now_without_boundary(place: Place, cut_id: int | None) -> str:
     """The same of a session that is not read just now; the session where it cannot be."""
     try:
         with open_store(get_store(place.store)) as reader:
-            return without_boundary(histories.outline(reader, get_session(reader, place.session)), place, cut_id)
+            return without_boundary(histories.outline(reader, reader.session(place.session)), place, cut_id)
     except StoreError:
         return place.view()

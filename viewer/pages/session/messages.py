@@ -16,8 +16,7 @@ from viewer.pages.addresses import Place
 from viewer.rendering import cache, calls, formats, tools
 from viewer.rendering.texts import line
 from viewer.stores.counting import row_tokens
-from viewer.stores.hermes.codec import BOOKKEEPING_ROLES, StoredMessage, message_of
-from viewer.stores.hermes.reading import HistoryMessage
+from viewer.stores.message import BOOKKEEPING_ROLES, HistoryMessage, StoredMessage, message_of
 
 NAMES = {"user": "User", "assistant": "Assistant", "system": "System", "developer": "System", "tool": "Tool"}
 

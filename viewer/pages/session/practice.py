@@ -12,14 +12,13 @@ from django.views.decorators.http import require_POST
 from viewer.pages.addresses import Place
 from viewer.pages.http import shows_refusals
 from viewer.stores.demo.practice import copy_session
-from viewer.stores.hermes.opening import all_stores, get_store, open_store
-from viewer.stores.hermes.sessions import get_session
+from viewer.stores.registry import all_stores, get_store, open_store
 
 
 @require_POST
 @shows_refusals
 def practise(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
     with open_store(get_store(store)) as reader:
-        get_session(reader, session_id)
+        reader.session(session_id)
         copy_id = copy_session(reader, session_id, settings.DEMO_STORE, now=time.time())
     return redirect(Place(all_stores()[-1].name, copy_id).href)

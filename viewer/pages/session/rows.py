@@ -18,10 +18,8 @@ from viewer.pages.http import is_fragment, page, shows_refusals
 from viewer.pages.redaction import masked, masks, session_for, text_for
 from viewer.rendering import blocks, formats
 from viewer.rendering.texts import as_text, clean, json_value, line, pretty
-from viewer.stores.hermes import reading
-from viewer.stores.hermes.codec import StoredMessage
-from viewer.stores.hermes.opening import Reader, get_store, open_store
-from viewer.stores.hermes.sessions import chain, get_session, system_prompt
+from viewer.stores.message import StoredMessage, live_content
+from viewer.stores.registry import Reader, get_store, open_store
 
 from .header import Header, header
 from .loading import opened
@@ -69,7 +67,7 @@ def rows(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
     before = int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
     with open_store(get_store(store)) as reader:
         found = opened(reader, session_id, masking=masks(request))
-        stored = reading.raw_rows(reader, session_id, before=before, limit=WINDOW + 1)
+        stored = reader.raw(session_id, before=before, limit=WINDOW + 1)
         top = header(found, "rows")
     kept = [masked(row) if found.masking else row for row in stored[-WINDOW:]]
     data = RowsPage(
@@ -150,7 +148,7 @@ def whole(request: HttpRequest, store: str, session_id: str, row_id: int) -> Htt
     part = request.GET.get("part", "content")
     place = Place(store, session_id)
     with open_store(get_store(store)) as reader:
-        session = session_for(request, get_session(reader, session_id))
+        session = session_for(request, reader.session(session_id))
         row = row_of(reader, session_id, row_id)
     row = masked(row) if masks(request) else row
     if "image" in request.GET:
@@ -169,7 +167,7 @@ def _part(row: StoredMessage, part: str) -> str:
         return _calls(row.tool_calls)
     if part == "reasoning":
         return row.reasoning
-    content = reading.live_content(row) if part == "said" else row.content
+    content = live_content(row) if part == "said" else row.content
     return engine.text(content) if part == "said" and not isinstance(content, dict) else _content(content)
 
 
@@ -217,8 +215,8 @@ def prompt(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
     """The session's system prompt, uncut."""
     place = Place(store, session_id)
     with open_store(get_store(store)) as reader:
-        name = session_for(request, get_session(reader, session_id)).name
-        text = text_for(request, system_prompt(reader, session_id))
+        name = session_for(request, reader.session(session_id)).name
+        text = text_for(request, reader.system_prompt(session_id))
     return _whole(request, name, "System prompt", place.view("context"), f"{place.view('context/prompt')}?", text)
 
 
@@ -240,8 +238,8 @@ def _whole(request: HttpRequest, name: str, title: str, back: str, address: str,
 
 def row_of(reader: Reader, session_id: str, row_id: int) -> StoredMessage:
     """A row of this session or of the parts that it continues. Raises NotFound."""
-    found = reading.read_rows(reader, [row_id]).get(row_id)
-    if found is None or found.session_id not in chain(reader, session_id):
+    found = reader.messages(session_id, [row_id]).get(row_id)
+    if found is None or found.session_id not in reader.parts(session_id):
         raise NotFound(f"This session has no message {row_id}.")
     return found
 

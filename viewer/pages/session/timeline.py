@@ -13,8 +13,7 @@ from viewer.catalog import histories
 from viewer.pages.http import is_fragment, page, shows_refusals
 from viewer.pages.redaction import masks
 from viewer.rendering import formats
-from viewer.stores.hermes import agent_config
-from viewer.stores.hermes.opening import get_store, open_store
+from viewer.stores.registry import agent_of, get_store, open_store
 from viewer.stores.transcript import NONE, Outline
 
 from .header import Header, header
@@ -67,7 +66,7 @@ def timeline(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
         if NONE in found.outline.tokens:
             histories.count_some(reader, found.session, COUNTING_SECONDS)
             found = opened(reader, session_id, masking=masks(request))
-        limit = agent_config.threshold(reader.store, found.session.model, found.window)
+        limit = agent_of(reader.store).threshold(found.session.model, found.window)
         data = drawn(rises(found.outline), limit, about=NONE in found.outline.tokens)
         if is_fragment(request):
             return page(request, "session/_timeline.html", data)

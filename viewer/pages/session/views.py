@@ -16,8 +16,7 @@ from viewer.pages.http import is_fragment, page, shows_refusals
 from viewer.pages.redaction import masks
 from viewer.runs import life
 from viewer.runs.errors import AlreadyUndone
-from viewer.stores.hermes.opening import get_store, open_store
-from viewer.stores.hermes.sessions import tip
+from viewer.stores.registry import get_store, open_store
 from viewer.stores.transcript import Outline, Window
 
 from .contents import Contents, contents
@@ -54,7 +53,7 @@ class Wanted:
 def session(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
     wanted, masking = _wanted(request), masks(request)
     with open_store(get_store(store)) as reader:
-        newest = tip(reader, session_id)
+        newest = reader.newest_part(session_id)
         if newest != session_id:
             return redirect(_elsewhere(Place(store, newest), wanted))
         found = audited(opened(reader, session_id, masking=masking))

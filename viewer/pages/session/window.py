@@ -10,9 +10,7 @@ from viewer.pages.boundary.views import ShownBoundary, shown_boundary
 from viewer.pages.redaction import masked_item
 from viewer.rendering import formats
 from viewer.stores import counting
-from viewer.stores.hermes import reading
-from viewer.stores.hermes.codec import StoredMessage
-from viewer.stores.hermes.reading import Handoff, HistoryMessage
+from viewer.stores.message import Handoff, HistoryMessage, StoredMessage
 from viewer.stores.transcript import Outline, Window
 
 from .loading import Opened
@@ -65,7 +63,7 @@ def whole_groups(outline: Outline, start: int, stop: int) -> Window:
 def read_stretch(found: Opened, window: Window, marked: int | None, *, masking: bool) -> Stretch:
     """The rows of a window as messages and boundaries."""
     place, outline = found.place, found.outline
-    items = reading.history_messages(found.reader, window.items)
+    items = found.reader.shown(found.session.id, window.items)
     if masking:
         items = [masked_item(item) for item in items]
     newest = outline.entry(outline.messages - 1).id if outline.messages else None

@@ -16,8 +16,7 @@ from viewer.pages.http import is_fragment, page, shows_refusals
 from viewer.pages.redaction import masks
 from viewer.rendering import formats
 from viewer.rendering.texts import line
-from viewer.stores.hermes import editing
-from viewer.stores.hermes.opening import get_store
+from viewer.stores.registry import get_store, writer_of
 
 from .lines import named
 
@@ -105,7 +104,7 @@ def _of_store(
     reasons: dict[str, list[str]] = {}
     for session_id in ids:
         try:
-            editing.set_archived(store, session_id, archived)
+            writer_of(store).set_archived(session_id, archived)
             changed.append(session_id)
         except StoreError as problem:
             reasons.setdefault(problem.message, []).append(names.get(session_id) or line(session_id, 80))

@@ -15,9 +15,8 @@ from viewer.pages.addresses import Place
 from viewer.pages.http import is_fragment, page, refused, shows_refusals
 from viewer.pages.redaction import session_for
 from viewer.rendering.texts import line
-from viewer.stores.hermes import editing, titles
-from viewer.stores.hermes.opening import get_store, open_store
-from viewer.stores.hermes.sessions import Session, get_session
+from viewer.stores.base import Session
+from viewer.stores.registry import get_store, open_store, writer_of
 
 _MARK = re.compile(r"l\d{1,19}")
 
@@ -51,7 +50,7 @@ def rename(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
         return _answer(request, template, _data(request, place, found, mark, found.title))
     typed = request.POST.get("title", "")
     try:
-        editing.rename(get_store(store), session_id, typed)
+        writer_of(get_store(store)).rename(session_id, typed)
     except StoreError as problem:
         if not is_fragment(request):
             return refused(request, problem, typed)
@@ -64,7 +63,7 @@ def rename(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
 
 def _session(place: Place) -> Session:
     with open_store(get_store(place.store)) as reader:
-        return get_session(reader, place.session)
+        return reader.session(place.session)
 
 
 def _data(
@@ -79,7 +78,9 @@ def _data(
 ) -> RenamePage:
     """The field holds the title as it is, masked or not: it is what is edited."""
     name = line(session_for(request, found).name, 200)
-    return RenamePage(place, place.view("rename"), name, line(typed, 400), titles.LONGEST, mark, problem, renamed)
+    longest = writer_of(get_store(place.store)).longest_title
+    longest = writer_of(get_store(place.store)).longest_title
+    return RenamePage(place, place.view("rename"), name, line(typed, 400), longest, mark, problem, renamed)
 
 
 def _answer(request: HttpRequest, template: str, data: RenamePage) -> HttpResponse:

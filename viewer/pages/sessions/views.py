@@ -21,7 +21,8 @@ from viewer.pages.http import is_fragment, page, shows_refusals
 from viewer.pages.redaction import masks
 from viewer.rendering import formats
 from viewer.rendering.texts import line
-from viewer.stores.hermes.opening import Store, all_stores
+from viewer.stores.base import Store
+from viewer.stores.registry import all_stores
 
 from .lines import SessionLine, shown_lines
 

@@ -21,7 +21,8 @@ from viewer.runs.rule_settings import (
     wrong_workspace,
 )
 from viewer.runs.workspaces import kept_rules
-from viewer.stores.hermes.opening import Store, all_stores
+from viewer.stores.base import Store
+from viewer.stores.registry import all_stores
 
 TYPED = 10_000  # characters of a field that are looked at
 

@@ -27,7 +27,7 @@ from viewer.runs.summarizers.connections import KINDS, Connection, Kind
 from viewer.runs.summarizers.trying import Tried, try_out
 from viewer.runs.workspaces import kept_rules
 from viewer.server_url import is_server_url
-from viewer.stores.hermes.opening import get_store
+from viewer.stores.registry import get_store
 
 from . import rules
 from .rules import RuleForms, StoreForm

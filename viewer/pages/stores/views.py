@@ -13,7 +13,8 @@ from viewer.pages.http import page
 from viewer.pages.sessions.views import why_open
 from viewer.rendering import formats
 from viewer.runs import workers
-from viewer.stores.hermes.opening import Capabilities, Store, all_stores, capabilities, open_store, unread_homes
+from viewer.stores.base import Capabilities, Store
+from viewer.stores.registry import all_stores, open_store, unread_homes
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ def stores(request: HttpRequest) -> HttpResponse:
 def _shown(store: Store) -> ShownStore:
     try:
         with open_store(store, listed=True) as reader:
-            found = capabilities(reader)
+            found = reader.capabilities()
     except StoreError as problem:
         return ShownStore(store.name, store.place, why_open(store), store.ours, problem=problem.message)
     return ShownStore(

@@ -12,11 +12,12 @@ from typing import Any
 from urllib.parse import quote
 
 from viewer.errors import NotFound, StoreUnavailable
+from viewer.stores.base import PART_NUMBER
 from viewer.stores.demo.script import Row, insert, store_prompt
 from viewer.stores.hermes.columns import read_columns
 from viewer.stores.hermes.dialect import Connection
 from viewer.stores.hermes.opening import Reader
-from viewer.stores.hermes.sessions import PART_NUMBER, chain, system_prompt
+from viewer.stores.hermes.sessions import chain, system_prompt
 
 TITLE_CHARACTERS = 95  # Hermes accepts 100; the newer parts of a conversation have " #2" behind it
 BUSY_SECONDS = 5.0

@@ -18,7 +18,7 @@ from zoneinfo import ZoneInfo
 
 import yaml
 
-from .opening import Store
+from viewer.stores.base import Store
 
 LARGEST = 200_000  # octets of a file that is read
 USUAL = 0.50  # of the window

@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from viewer.errors import NotFound, SessionEnded, StoreReadOnly
+from viewer.stores.base import Store
 
 from . import guards
 from .codec import number
 from .columns import Columns
 from .dialect import Connection
-from .opening import Reader, Store, append_reason, columns_of
+from .opening import Reader, append_reason, columns_of
 from .tally import Tally
 from .transaction import write
 from .writing import insert_message

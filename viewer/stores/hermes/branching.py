@@ -18,11 +18,12 @@ from datetime import datetime
 from typing import Any
 
 from viewer.errors import CompactionConflict, NotBranchable, NotFound, StoreReadOnly
+from viewer.stores.base import Store
 
 from . import titles
 from .columns import Columns, quoted, selection
 from .dialect import Connection
-from .opening import Reader, Store, branch_reason, columns_of, split_reason
+from .opening import Reader, branch_reason, columns_of, split_reason
 from .sessions import BRANCHED, FORKS, get_session, read_config
 from .tally import Tally
 from .transaction import write

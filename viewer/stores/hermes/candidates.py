@@ -9,9 +9,10 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 from viewer.stores.query import Query, spellings, trigram_expression, word_expression
+from viewer.stores.searching import Key, Note, SearchFilter
 
 from . import postgres_search
 from .columns import CHUNK, marks
@@ -23,33 +24,8 @@ RANKED = 5_000  # newest matches among which the best are sought
 SCANNED = 5_000  # rows that one page looks through without an index
 FIRST = 60  # rows of the first batch, which most often fills a page
 
-SearchOrder = Literal["newest", "best"]
-Key = tuple[float, int]  # the rank, lower is better and 0.0 for newest first, and the row's id
 _HIGHEST = 2**63 - 1
 _INDEX_IS_BROKEN = {sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT}
-
-
-@dataclass(frozen=True, slots=True)
-class SearchFilter:
-    """What a search is narrowed to, where not empty. Times in epoch seconds, `until` excluded. `indexed` false looks
-    through the rows themselves, whatever indexes there are.
-    """
-
-    role: str = ""
-    sessions: tuple[str, ...] = ()
-    source: str = ""
-    since: float | None = None
-    until: float | None = None
-    order: SearchOrder = "newest"
-    indexed: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Note:
-    """Something a reader of the results should know: a stable code and a sentence."""
-
-    code: str
-    message: str
 
 
 @dataclass(frozen=True, slots=True)

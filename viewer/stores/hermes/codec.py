@@ -7,38 +7,11 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
-import compaction
-from compaction import messages
+from viewer.stores.message import State, StoredMessage
 
 JSON_MARK = "\x00json:"  # content that is a list or an object is stored as this mark and its JSON
-BOOKKEEPING_ROLES = frozenset({"session_meta"})  # rows an agent keeps for itself; no model is sent them
-
-State = Literal["live", "under", "out"]
-
-
-@dataclass(frozen=True, slots=True)
-class StoredMessage:
-    """One row, decoded. `content` is text, a list of parts, an object or None; `tool_calls` is in OpenAI shape;
-    `timestamp` in epoch seconds; `flagged` is the owner's own mark for a compaction summary; `extra` holds every other
-    column that is not NULL.
-    """
-
-    id: int
-    session_id: str
-    role: str
-    content: Any
-    state: State
-    timestamp: float
-    tool_calls: list[dict[str, Any]] = field(default_factory=list)
-    tool_call_id: str = ""
-    tool_name: str = ""
-    reasoning: str = ""
-    finish_reason: str = ""
-    flagged: bool = False
-    extra: dict[str, Any] = field(default_factory=dict)
 
 
 def decode_content(stored: Any) -> Any:
@@ -123,23 +96,3 @@ def decode_row(row: dict[str, Any]) -> StoredMessage:
 def number(value: Any) -> float:
     """A stored number, 0.0 for what is none: SQLite columns hold any type, PostgreSQL's also "not a number"."""
     return float(value) if isinstance(value, (int, float)) and value == value else 0.0
-
-
-def message_of(row: StoredMessage) -> compaction.Message:
-    """The message a model would be sent for this row, in OpenAI chat shape, with the owner's summary flag."""
-    message: compaction.Message = {"role": row.role, "content": row.content}
-    if row.tool_calls:
-        message["tool_calls"] = row.tool_calls
-    if row.tool_call_id:
-        message["tool_call_id"] = row.tool_call_id
-    if row.tool_name:
-        message["tool_name"] = row.tool_name
-    if row.role == "assistant":
-        message |= {name: row.extra[name] for name in messages.REPLAYED if row.extra.get(name)}
-        if row.reasoning:
-            message["reasoning"] = row.reasoning
-    if row.flagged:
-        message["_compressed_summary"] = True
-    if row.extra.get("display_kind"):
-        message["display_kind"] = row.extra["display_kind"]
-    return message

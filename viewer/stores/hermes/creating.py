@@ -8,13 +8,14 @@ from datetime import datetime
 from typing import Any
 
 from viewer.errors import StoreReadOnly, TitleTaken
+from viewer.stores.base import Store
 
 from . import titles
 from .appending import insert
 from .codec import scrubbed
 from .columns import quoted
 from .dialect import Connection
-from .opening import Reader, Store, columns_of, create_reason
+from .opening import Reader, columns_of, create_reason
 from .tally import Tally
 from .transaction import write
 

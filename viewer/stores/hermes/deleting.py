@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from viewer.errors import NotFound, NotOurs, SessionBusy, SessionEnded
+from viewer.stores.base import Store
 
 from . import guards
 from .columns import marks
-from .opening import Reader, Store, columns_of
+from .opening import Reader, columns_of
 from .sessions import chain, tip
 from .transaction import write
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from viewer.errors import NotFound, StoreError, StoreReadOnly
+from viewer.stores.base import Store
 
 from . import titles
-from .opening import Store, columns_of
+from .opening import columns_of
 from .tally import Tally
 from .transaction import write
 

@@ -8,63 +8,24 @@ any more.
 from __future__ import annotations
 
 import logging
-import os
-import re
-import secrets
-import threading
 import time
-from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 
 from viewer.errors import SessionBusy, StoreError
+from viewer.holders import OUR_NAME, Held, is_dead, is_gone
+from viewer.stores.base import Store
 
 from .dialect import Connection
-from .opening import Reader, Store, open_store
+from .opening import Reader, open_store
 from .sessions import lease_key
 from .transaction import write
 
 TTL = 300.0  # seconds
 REFRESH_EVERY = 60.0  # seconds
-OUR_NAME = "palimpsest"
 
 _LOCK = ("compression_locks", "session_id")
 _LEASE = ("session_turn_leases", "conversation_id")
 _TURN = "is running a turn of this session"
 logger = logging.getLogger(__name__)
-
-_PID = re.compile(r"(?:^|:)pid=(\d+)(?::|$)")
-_NAMESPACE = re.compile(r"(?:^|:)pidns=(\d+)(?::|$)")
-_BOOT = re.compile(r"(?:^|:)boot=(\w+)(?::|$)")
-
-
-@dataclass(frozen=True, slots=True)
-class Held:
-    """Who holds a lock or a lease, since when and until when (epoch seconds)."""
-
-    holder: str
-    since: float
-    expires: float
-
-    @property
-    def ours(self) -> bool:
-        return f":agent={OUR_NAME}:" in self.holder
-
-
-def new_holder() -> str:
-    """A holder name in the owner's form, for this process and thread, and the boot of this machine's kernel."""
-    namespace, boot = _own_namespace(), _own_boot()
-    stamp = f":pidns={namespace}:boot={boot}" if namespace and boot else f":pidns={namespace}" if namespace else ""
-    return f"pid={os.getpid()}{stamp}:tid={threading.get_ident()}:agent={OUR_NAME}:nonce={secrets.token_hex(4)}"
-
-
-def is_dead(holder: str) -> bool:
-    """Whether the process of this name of ours certainly is no more, wherever the name was read.
-
-    Two machines may number their process namespaces alike, so the boot must be this one too.
-    """
-    boot = _BOOT.search(holder)
-    return boot is not None and boot[1] == _own_boot() and _is_gone(holder)
 
 
 def lock_of(reader: Reader, session_id: str) -> Held | None:
@@ -215,35 +176,4 @@ def _who(held: Held) -> str:
 
 def _stale(held: Held) -> bool:
     """Expired, or left by a dead process of our own pid namespace; any other holder waits out its time."""
-    return held.expires <= time.time() or _is_gone(held.holder)
-
-
-def _is_gone(holder: str) -> bool:
-    """Whether the name has this process namespace in it and a process that does not exist."""
-    pid, namespace = _PID.search(holder), _NAMESPACE.search(holder)
-    if pid is None or namespace is None or namespace[1] != _own_namespace():
-        return False
-    try:
-        os.kill(int(pid[1]), 0)
-    except ProcessLookupError:
-        return True
-    except (PermissionError, OverflowError):
-        return False
-    return False
-
-
-def _own_namespace() -> str:
-    """The inode of this process's pid namespace, "" where the system has none."""
-    try:
-        return str(os.stat("/proc/self/ns/pid").st_ino)
-    except OSError:
-        return ""
-
-
-@cache
-def _own_boot() -> str:
-    """The start of the id that this machine's kernel took when it booted, "" where it has none."""
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text()[:8]
-    except OSError:
-        return ""
+    return held.expires <= time.time() or is_gone(held.holder)

@@ -14,13 +14,9 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from glob import glob
-from pathlib import Path
-from typing import Literal
 
-from django.conf import settings
-
-from viewer.errors import NotFound, StoreUnanswered, StoreUnavailable
+from viewer.errors import StoreUnanswered, StoreUnavailable
+from viewer.stores.base import Capabilities, Store
 
 from . import postgres, sqlite
 from .columns import Columns, read_columns
@@ -38,40 +34,6 @@ REQUIRED = {
 
 
 @dataclass(frozen=True, slots=True)
-class Store:
-    """One shared database of sessions. `ours`, the demo store alone: only there may whole sessions come and go."""
-
-    name: str
-    url: str
-    origin: Literal["configured", "found", "demo"]
-
-    @property
-    def is_file(self) -> bool:
-        """Whether it is a file of SQLite's, and not a database of a PostgreSQL server."""
-        return self.url.startswith("sqlite:///")
-
-    @property
-    def path(self) -> Path:
-        """The file. Raises StoreUnavailable for a store that is none."""
-        if not self.is_file:
-            raise StoreUnavailable(f"Store {self.name} is no file.")
-        return Path(self.url.removeprefix("sqlite:///"))
-
-    @property
-    def place(self) -> str:
-        """Where it is, for people: the file, or the server and database without user and password."""
-        if self.is_file:
-            return str(self.path)
-        place, _, options = self.url.partition("://")[2].rpartition("@")[2].partition("?")
-        shown = [option for option in options.split("&") if option.startswith(("host=", "port=", "options="))]
-        return f"{place}?{'&'.join(shown)}" if shown else place
-
-    @property
-    def ours(self) -> bool:
-        return self.origin == "demo"
-
-
-@dataclass(frozen=True, slots=True)
 class Reader:
     """An open read-only connection to a store with the columns it has. Read lists, never keep a cursor open."""
 
@@ -80,67 +42,7 @@ class Reader:
     columns: Columns
 
 
-@dataclass(frozen=True, slots=True)
-class Capabilities:
-    """What a store can do here. `compact_reason` says in a sentence why it cannot compact, "" when it can."""
-
-    schema: int | None
-    sessions: int
-    size: int  # bytes of the database file, or of the tables on a server
-    compact_reason: str
-    search: bool
-    summary_flag: bool
-    turn_leases: bool
-
-    @property
-    def can_compact(self) -> bool:
-        return not self.compact_reason
-
-
 # -- which stores ----------------------------------------------------------------------------------------------------
-
-
-def all_stores() -> list[Store]:
-    """Every store: the configured ones, else those found under `HERMES_HOME`, and always the demo store last.
-
-    Looked up at every call, so that a store which appears later is found. A configured store is listed even when its
-    file is missing.
-    """
-    configured = [Store(name, url, "configured") for name, url in settings.STORES.items()]
-    demo = Store(_own_name("demo"), f"sqlite:///{settings.DEMO_STORE}", "demo")
-    return [*(configured or _found()), demo]
-
-
-def _own_name(name: str) -> str:
-    """A name nobody chose, with this machine's where several share the site's database: each has a store called so."""
-    return f"{name}.{settings.MACHINE}" if settings.MACHINE else name
-
-
-def _found() -> list[Store]:
-    home: Path = settings.HERMES_HOME
-    named = [("hermes", home / "state.db")]
-    profiles = [home / found for found in sorted(glob("profiles/*/state.db", root_dir=home))]
-    named += [(f"hermes-{path.parent.name}", path) for path in profiles]
-    return [Store(_own_name(name), f"sqlite:///{path}", "found") for name, path in named if os.path.isfile(path)]
-
-
-def get_store(name: str) -> Store:
-    """The store of this name. Raises NotFound."""
-    for store in all_stores():
-        if store.name == name:
-            return store
-    raise NotFound(f"There is no store named {name!r}.")
-
-
-def is_here(store: Store) -> bool:
-    """Whether this machine can reach the store at all: for SQLite, whether it has the file and may look at it."""
-    return not store.is_file or os.path.isfile(store.path)  # unlike Path.is_file, never raises
-
-
-def unread_homes() -> list[tuple[str, Path]]:
-    """Homes of other agents that exist on this machine and that Palimpsest cannot read yet: (agent, directory)."""
-    homes = [("Claude Code", ".claude/projects"), ("Codex", ".codex/sessions"), ("OpenClaw", ".openclaw/agents")]
-    return [(agent, path) for agent, place in homes if (path := Path.home() / place).is_dir()]
 
 
 # -- opening ---------------------------------------------------------------------------------------------------------

@@ -3,40 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import compaction
 from compaction import protocol
 from viewer.stores.history_types import Boundary, Entry, History
+from viewer.stores.message import Handoff, HistoryMessage, StoredMessage, summary_of
 from viewer.stores.transcript import Cut, Item
 
 from . import history as histories
 from . import light
-from .codec import BOOKKEEPING_ROLES, StoredMessage, decode_row
+from .codec import decode_row
 from .columns import chunks, marks
 from .known import KnownBlock, Undone
 from .opening import Reader
-
-
-@dataclass(frozen=True, slots=True)
-class HistoryMessage:
-    """A message as History shows it: `row` has its fullest text, `content` is the live part of that."""
-
-    entry: Entry
-    row: StoredMessage
-    content: Any
-
-
-@dataclass(frozen=True, slots=True)
-class Handoff:
-    """A boundary with its handoff row: `summary` the body, `directive` the instructions to the model around it."""
-
-    boundary: Boundary | Cut
-    row: StoredMessage
-    summary: str
-    directive: str
-
 
 # -- history ---------------------------------------------------------------------------------------------------------
 
@@ -61,25 +41,10 @@ def history_messages(reader: Reader, items: Iterable[Item]) -> list[HistoryMessa
     return shown
 
 
-def live_content(row: StoredMessage) -> Any:
-    """The row's content without any summary merged into it, in its own shape."""
-    parts = compaction.split(row.content, flagged=row.flagged)
-    if all(part.kind == "live" for part in parts):
-        return row.content
-    live = [part.content for part in parts if part.kind != "summary"]
-    return live[0] if len(live) == 1 else "\n\n".join(part.text for part in parts if part.kind != "summary")
-
-
 def own_words(row: StoredMessage) -> Any:
     """What was said in the row: its live content without what an agent's compaction added to it."""
     said = light.parted(row.content, row.flagged)[1]
     return protocol.without_marker(said) if isinstance(said, str) else said
-
-
-def summary_of(row: StoredMessage) -> str:
-    """The body of the compaction summary in a row, "" where there is none."""
-    parts = compaction.split(row.content, flagged=row.flagged)
-    return "\n\n".join(part.text for part in parts if part.kind == "summary")
 
 
 def handoff_of(boundary: Boundary | Cut, row: StoredMessage) -> Handoff:
@@ -123,11 +88,6 @@ def next_row(reader: Reader, session_id: str, after: int) -> StoredMessage | Non
     """The first row of the session above this id, None when there is none."""
     rows = _decoded(reader, "session_id = ? AND id > ? ORDER BY id LIMIT 1", [session_id, after])
     return rows[0] if rows else None
-
-
-def for_model(rows: Iterable[StoredMessage]) -> list[StoredMessage]:
-    """Live rows without those an agent keeps for itself."""
-    return [row for row in rows if row.role not in BOOKKEEPING_ROLES]
 
 
 def _decoded(reader: Reader, where: str, values: Sequence[Any]) -> list[StoredMessage]:

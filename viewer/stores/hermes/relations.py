@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from viewer.stores.base import Child
 
 from .columns import marks, selection
 from .opening import Reader
 from .sessions import BRANCHED, DELEGATED, read_config
 
 CHILDREN = 1_000  # read at most; no session known has so many
-
-
-@dataclass(frozen=True, slots=True)
-class Child:
-    """A session that names another as its parent: a branch, a sub-agent's ("delegate"), or one that followed ("")."""
-
-    id: str
-    title: str
-    kind: Literal["branch", "delegate", ""]
 
 
 def children(reader: Reader, parts: Sequence[str]) -> list[Child]:

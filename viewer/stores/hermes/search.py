@@ -17,23 +17,19 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
 from viewer.rendering.redaction import masked_name
-from viewer.stores.passages import OCTETS, Piece, Readable, passage, readable
-from viewer.stores.query import Query, fold, parse
+from viewer.stores.passages import OCTETS, Readable, passage, readable
+from viewer.stores.query import Query, fold
+from viewer.stores.searching import Found, Hit, HitSession, Key, Note, SearchFilter, Stage
 
-from .candidates import GAPS, INSIDE, Key, Note, SearchFilter, SearchOrder, candidates, narrowed, narrowing_of
-from .codec import State, number, state_of
+from .candidates import GAPS, INSIDE, candidates, narrowed, narrowing_of
+from .codec import number, state_of
 from .columns import chunks, marks, selection
 from .copies import call_ids, copies_of, older_of
 from .edges import first_words
 from .opening import Reader
-
-__all__ = ["Found", "Hit", "HitSession", "Key", "Note", "SearchFilter", "SearchOrder", "Stage", "parse", "search"]
-
-# As words with nothing found yet, as words, inside words, and that without an index.
-Stage = Literal["none", "words", "inside", "through"]
 
 TEXTS = 2_000  # rows whose words one page reads to fill itself
 SLICE = 50  # rows whose words are read at a time
@@ -45,49 +41,6 @@ _LIGHT = {
     "_compressed_summary": "0", "tool_calls": "NULL", "tool_name": "NULL", "tool_call_id": "NULL",
     "message_uid": "NULL",
 }  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class HitSession:
-    """The session of a hit; `split` says that a later part goes on with it, so that nothing of it is in context."""
-
-    id: str
-    title: str
-    source: str
-    split: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """One message found, by the newest row that carries it. `kind` tells what a compaction wrote from what was said;
-    a standalone summary is a row of its own.
-    """
-
-    id: int
-    session: HitSession
-    kind: Literal["message", "summary"]
-    standalone: bool
-    role: str
-    time: float
-    state: State
-    passage: tuple[Piece, ...]
-    key: Key
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """One page of hits. `next` is the key to go on behind, None at the end. `stopped` says that the page ended at its
-    limits and not because it was full; `looked` counts the rows that were looked at, `scanned` that no index was used.
-    `stage` is what goes on behind `next`.
-    """
-
-    hits: tuple[Hit, ...]
-    next: Key | None
-    stopped: bool
-    looked: int
-    scanned: bool
-    notes: tuple[Note, ...] = ()
-    stage: Stage = "none"
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import re
-from dataclasses import dataclass
 from typing import Any
 
 from viewer.errors import NotFound
+from viewer.stores.base import Session
 
 from .codec import number
 from .columns import selection
@@ -20,44 +19,11 @@ CHAIN_LIMIT = 1000  # the owner's own cap on resuming along a chain
 BRANCHED, DELEGATED = "_branched_from", "_delegate_from"
 FORKS = (BRANCHED, DELEGATED, "_reset_from")
 
-NAME = 80  # characters of a name that nobody gave
-PART_NUMBER = re.compile(r" #\d+$")  # the owner's way of naming the part it splits off
 
 _WANTED = {
     "id": "NULL", "source": "''", "model": "NULL", "title": "NULL", "parent_session_id": "NULL", "started_at": "0",
     "ended_at": "NULL", "end_reason": "NULL", "archived": "0", "cwd": "NULL", "model_config": "NULL",
 }  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Session:
-    """One row of `sessions`. Times in epoch seconds; `parts` counts the sessions of its chain up to this one;
-    `branched_from` is the id of the session whose context it began with, `delegated_from` of the one whose sub-agent
-    spoke in it, "" for none.
-    """
-
-    store: str
-    id: str
-    source: str
-    model: str
-    title: str
-    first_words: str
-    parent: str
-    started_at: float
-    last_active: float
-    ended_at: float | None
-    end_reason: str
-    archived: bool
-    cwd: str
-    parts: int
-    branched_from: str
-    delegated_from: str = ""
-
-    @property
-    def name(self) -> str:
-        """What people call it; of a conversation in parts, its name without the number of the newest part."""
-        title = PART_NUMBER.sub("", self.title) if self.parts > 1 else self.title
-        return title or self.first_words[:NAME] or self.id
 
 
 def get_session(reader: Reader, session_id: str) -> Session:

@@ -15,10 +15,11 @@ from contextlib import contextmanager, suppress
 from urllib.parse import quote
 
 from viewer.errors import StoreReadOnly, StoreUnavailable
+from viewer.stores.base import Store
 
 from . import postgres_transaction, sqlite
 from .dialect import Connection
-from .opening import Store, check_is_store, columns_of, identity
+from .opening import check_is_store, columns_of, identity
 
 PATIENCE = 20.0  # seconds to wait for another writer: the owner's own for routine writes
 COMMIT_PATIENCE = 5.0  # seconds to wait for readers in journal mode "delete"; nobody else can write meanwhile

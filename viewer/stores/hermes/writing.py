@@ -19,12 +19,13 @@ from typing import Any, Literal
 
 import compaction
 from viewer.errors import CompactionConflict, NotFound, NotUndoable, StoreReadOnly, WriteDisturbed
+from viewer.stores.base import Store
 
 from . import guards
 from .codec import decode_calls, encode_content, scrubbed
 from .columns import Columns, quoted
 from .dialect import Connection, Rows
-from .opening import Reader, Store, columns_of, identity
+from .opening import Reader, columns_of, identity
 from .sessions import lease_key
 from .tally import Tally
 from .transaction import write

@@ -1,0 +1,82 @@
+"""Names of processes that hold a lock, a lease, a run or a task, and whether such a process is dead.
+
+The form is the one that Hermes Agent gives its own holders (`docs/hermes.md` section 3).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import threading
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+OUR_NAME = "palimpsest"
+
+_PID = re.compile(r"(?:^|:)pid=(\d+)(?::|$)")
+
+_NAMESPACE = re.compile(r"(?:^|:)pidns=(\d+)(?::|$)")
+
+_BOOT = re.compile(r"(?:^|:)boot=(\w+)(?::|$)")
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Who holds a lock or a lease, since when and until when (epoch seconds)."""
+
+    holder: str
+    since: float
+    expires: float
+
+    @property
+    def ours(self) -> bool:
+        return f":agent={OUR_NAME}:" in self.holder
+
+
+def new_holder() -> str:
+    """A holder name in the owner's form, for this process and thread, and the boot of this machine's kernel."""
+    namespace, boot = own_namespace(), own_boot()
+    stamp = f":pidns={namespace}:boot={boot}" if namespace and boot else f":pidns={namespace}" if namespace else ""
+    return f"pid={os.getpid()}{stamp}:tid={threading.get_ident()}:agent={OUR_NAME}:nonce={secrets.token_hex(4)}"
+
+
+def is_dead(holder: str) -> bool:
+    """Whether the process of this name of ours certainly is no more, wherever the name was read.
+
+    Two machines may number their process namespaces alike, so the boot must be this one too.
+    """
+    boot = _BOOT.search(holder)
+    return boot is not None and boot[1] == own_boot() and is_gone(holder)
+
+
+def is_gone(holder: str) -> bool:
+    """Whether the name has this process namespace in it and a process that does not exist."""
+    pid, namespace = _PID.search(holder), _NAMESPACE.search(holder)
+    if pid is None or namespace is None or namespace[1] != own_namespace():
+        return False
+    try:
+        os.kill(int(pid[1]), 0)
+    except ProcessLookupError:
+        return True
+    except (PermissionError, OverflowError):
+        return False
+    return False
+
+
+def own_namespace() -> str:
+    """The inode of this process's pid namespace, "" where the system has none."""
+    try:
+        return str(os.stat("/proc/self/ns/pid").st_ino)
+    except OSError:
+        return ""
+
+
+@cache
+def own_boot() -> str:
+    """The start of the id that this machine's kernel took when it booted, "" where it has none."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text()[:8]
+    except OSError:
+        return ""

@@ -1,0 +1,106 @@
+"""The plain values that stores of every kind return: a store, what it can do, its sessions."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from viewer.errors import StoreUnavailable
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """One shared database of sessions. `ours`, the demo store alone: only there may whole sessions come and go."""
+
+    name: str
+    url: str
+    origin: Literal["configured", "found", "demo"]
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it is a file of SQLite's, and not a database of a PostgreSQL server."""
+        return self.url.startswith("sqlite:///")
+
+    @property
+    def path(self) -> Path:
+        """The file. Raises StoreUnavailable for a store that is none."""
+        if not self.is_file:
+            raise StoreUnavailable(f"Store {self.name} is no file.")
+        return Path(self.url.removeprefix("sqlite:///"))
+
+    @property
+    def place(self) -> str:
+        """Where it is, for people: the file, or the server and database without user and password."""
+        if self.is_file:
+            return str(self.path)
+        place, _, options = self.url.partition("://")[2].rpartition("@")[2].partition("?")
+        shown = [option for option in options.split("&") if option.startswith(("host=", "port=", "options="))]
+        return f"{place}?{'&'.join(shown)}" if shown else place
+
+    @property
+    def ours(self) -> bool:
+        return self.origin == "demo"
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What a store can do here. `compact_reason` says in a sentence why it cannot compact, "" when it can."""
+
+    schema: int | None
+    sessions: int
+    size: int  # bytes of the database file, or of the tables on a server
+    compact_reason: str
+    search: bool
+    summary_flag: bool
+    turn_leases: bool
+
+    @property
+    def can_compact(self) -> bool:
+        return not self.compact_reason
+
+
+NAME = 80  # characters of a name that nobody gave
+
+PART_NUMBER = re.compile(r" #\d+$")  # the owner's way of naming the part it splits off
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One row of `sessions`. Times in epoch seconds; `parts` counts the sessions of its chain up to this one;
+    `branched_from` is the id of the session whose context it began with, `delegated_from` of the one whose sub-agent
+    spoke in it, "" for none.
+    """
+
+    store: str
+    id: str
+    source: str
+    model: str
+    title: str
+    first_words: str
+    parent: str
+    started_at: float
+    last_active: float
+    ended_at: float | None
+    end_reason: str
+    archived: bool
+    cwd: str
+    parts: int
+    branched_from: str
+    delegated_from: str = ""
+
+    @property
+    def name(self) -> str:
+        """What people call it; of a conversation in parts, its name without the number of the newest part."""
+        title = PART_NUMBER.sub("", self.title) if self.parts > 1 else self.title
+        return title or self.first_words[:NAME] or self.id
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """A session that names another as its parent: a branch, a sub-agent's ("delegate"), or one that followed ("")."""
+
+    id: str
+    title: str
+    kind: Literal["branch", "delegate", ""]

@@ -1,0 +1,103 @@
+"""A stored message as every kind of store returns it, and what it says to a model or a reader."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import compaction
+from compaction import messages
+
+from .history_types import Boundary, Entry
+from .transcript import Cut
+
+BOOKKEEPING_ROLES = frozenset({"session_meta"})  # rows an agent keeps for itself; no model is sent them
+
+State = Literal["live", "under", "out"]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredMessage:
+    """One row, decoded. `content` is text, a list of parts, an object or None; `tool_calls` is in OpenAI shape;
+    `timestamp` in epoch seconds; `flagged` is the owner's own mark for a compaction summary; `extra` holds every other
+    column that is not NULL.
+    """
+
+    id: int
+    session_id: str
+    role: str
+    content: Any
+    state: State
+    timestamp: float
+    tool_calls: list[dict[str, Any]] = field(default_factory=list)
+    tool_call_id: str = ""
+    tool_name: str = ""
+    reasoning: str = ""
+    finish_reason: str = ""
+    flagged: bool = False
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        """Characters of content and calls: near enough to bytes for an estimate."""
+        return len(str(self.content or "")) + len(str(self.tool_calls or ""))
+
+
+def message_of(row: StoredMessage) -> compaction.Message:
+    """The message a model would be sent for this row, in OpenAI chat shape, with the owner's summary flag."""
+    message: compaction.Message = {"role": row.role, "content": row.content}
+    if row.tool_calls:
+        message["tool_calls"] = row.tool_calls
+    if row.tool_call_id:
+        message["tool_call_id"] = row.tool_call_id
+    if row.tool_name:
+        message["tool_name"] = row.tool_name
+    if row.role == "assistant":
+        message |= {name: row.extra[name] for name in messages.REPLAYED if row.extra.get(name)}
+        if row.reasoning:
+            message["reasoning"] = row.reasoning
+    if row.flagged:
+        message["_compressed_summary"] = True
+    if row.extra.get("display_kind"):
+        message["display_kind"] = row.extra["display_kind"]
+    return message
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryMessage:
+    """A message as History shows it: `row` has its fullest text, `content` is the live part of that."""
+
+    entry: Entry
+    row: StoredMessage
+    content: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Handoff:
+    """A boundary with its handoff row: `summary` the body, `directive` the instructions to the model around it."""
+
+    boundary: Boundary | Cut
+    row: StoredMessage
+    summary: str
+    directive: str
+
+
+def live_content(row: StoredMessage) -> Any:
+    """The row's content without any summary merged into it, in its own shape."""
+    parts = compaction.split(row.content, flagged=row.flagged)
+    if all(part.kind == "live" for part in parts):
+        return row.content
+    live = [part.content for part in parts if part.kind != "summary"]
+    return live[0] if len(live) == 1 else "\n\n".join(part.text for part in parts if part.kind != "summary")
+
+
+def summary_of(row: StoredMessage) -> str:
+    """The body of the compaction summary in a row, "" where there is none."""
+    parts = compaction.split(row.content, flagged=row.flagged)
+    return "\n\n".join(part.text for part in parts if part.kind == "summary")
+
+
+def for_model(rows: Iterable[StoredMessage]) -> list[StoredMessage]:
+    """Live rows without those an agent keeps for itself."""
+    return [row for row in rows if row.role not in BOOKKEEPING_ROLES]

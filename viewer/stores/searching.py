@@ -1,0 +1,83 @@
+"""What a search over a store's messages is narrowed to, and what it returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from .message import State
+from .passages import Piece
+
+SearchOrder = Literal["newest", "best"]
+
+Key = tuple[float, int]  # the rank, lower is better and 0.0 for newest first, and the row's id
+
+
+@dataclass(frozen=True, slots=True)
+class SearchFilter:
+    """What a search is narrowed to, where not empty. Times in epoch seconds, `until` excluded. `indexed` false looks
+    through the rows themselves, whatever indexes there are.
+    """
+
+    role: str = ""
+    sessions: tuple[str, ...] = ()
+    source: str = ""
+    since: float | None = None
+    until: float | None = None
+    order: SearchOrder = "newest"
+    indexed: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something a reader of the results should know: a stable code and a sentence."""
+
+    code: str
+    message: str
+
+
+# As words with nothing found yet, as words, inside words, and that without an index.
+Stage = Literal["none", "words", "inside", "through"]
+
+
+@dataclass(frozen=True, slots=True)
+class HitSession:
+    """The session of a hit; `split` says that a later part goes on with it, so that nothing of it is in context."""
+
+    id: str
+    title: str
+    source: str
+    split: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One message found, by the newest row that carries it. `kind` tells what a compaction wrote from what was said;
+    a standalone summary is a row of its own.
+    """
+
+    id: int
+    session: HitSession
+    kind: Literal["message", "summary"]
+    standalone: bool
+    role: str
+    time: float
+    state: State
+    passage: tuple[Piece, ...]
+    key: Key
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One page of hits. `next` is the key to go on behind, None at the end. `stopped` says that the page ended at its
+    limits and not because it was full; `looked` counts the rows that were looked at, `scanned` that no index was used.
+    `stage` is what goes on behind `next`.
+    """
+
+    hits: tuple[Hit, ...]
+    next: Key | None
+    stopped: bool
+    looked: int
+    scanned: bool
+    notes: tuple[Note, ...] = ()
+    stage: Stage = "none"
