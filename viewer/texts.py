@@ -28,6 +28,11 @@ def clean(text: str) -> str:
     return visible(text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
+def scrubbed(text: str) -> str:
+    """The text with lone surrogates, which no database takes, replaced by U+FFFD."""
+    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
+
+
 def visible(text: str) -> str:
     """The text with each character that no page can show, or that would reorder a page, as a picture or a name."""
     if not text.isascii():

@@ -21,7 +21,7 @@ from urllib.request import HTTPCookieProcessor, OpenerDirector, build_opener
 from tests.interop.hermes import Hermes, HermesError
 from tests.interop.story import Compacted, Step, Story
 from tests.interop.told import Fault, Row, broken_pairs, carried, history_faults, row_of, undo_faults
-from viewer.stores.hermes.known import KnownBlock, Undone
+from viewer.stores.recorded import KnownBlock, Undone
 
 from .site import NOT_REACHED, PATIENCE, Site, until
 

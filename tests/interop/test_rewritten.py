@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from viewer.stores.hermes import light, reading
-from viewer.stores.hermes.known import KnownBlock
 from viewer.stores.message import HistoryMessage
+from viewer.stores.recorded import KnownBlock
 from viewer.stores.registry import open_store
 
 from . import ours

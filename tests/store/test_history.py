@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from viewer.stores.hermes.alignment import LightRow, State, related
 from viewer.stores.hermes.history import build
-from viewer.stores.hermes.known import Undone
 from viewer.stores.hermes.undoing import undoing_from_history
 from viewer.stores.history_types import Boundary, Entry, History
+from viewer.stores.recorded import Undone
 
 
 class Agent:

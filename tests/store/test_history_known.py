@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from tests.store.test_history import Agent
 from viewer.stores.hermes.alignment import LightRow
 from viewer.stores.hermes.history import build
-from viewer.stores.hermes.known import KnownBlock
 from viewer.stores.history_types import History
+from viewer.stores.recorded import KnownBlock
 
 
 class Site(Agent):

@@ -18,9 +18,9 @@ from tests.store.test_history import texts
 from viewer.stores.hermes import light, undoing
 from viewer.stores.hermes.alignment import LightRow, State
 from viewer.stores.hermes.history import build
-from viewer.stores.hermes.known import Undone
 from viewer.stores.history_types import History
 from viewer.stores.packing import extended, pack
+from viewer.stores.recorded import Undone
 
 RESTATED = "[STILL IN PROGRESS — this is the active request.]\n"
 

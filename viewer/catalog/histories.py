@@ -29,13 +29,11 @@ from viewer import own_database
 from viewer.own_database import OwnDatabaseUnavailable
 from viewer.runs import past, planning
 from viewer.runs.models import Run
-from viewer.runs.ours import known_blocks, undone_here
+from viewer.runs.ours import recorded
 from viewer.runs.past import CompactionView, Numbers
 from viewer.runs.undoing import refusal_of_rows
 from viewer.stores import counting, packing
-from viewer.stores.base import Session, Store
-from viewer.stores.hermes import history, light
-from viewer.stores.hermes.marks import NOTHING, appended, counted_rows, read_marks
+from viewer.stores.base import ChangeToken, Session, Store
 from viewer.stores.registry import Reader, identity, signature
 from viewer.stores.transcript import Outline
 
@@ -43,7 +41,6 @@ from .models import PackedHistory
 
 log = logging.getLogger(__name__)
 
-EXTENDED = 500  # appended rows up to which an outline is extended
 UNKEPT = 64  # appended rows up to which an extended outline is not written down: the next one extends it again
 HELD_ROWS = 1_000_000  # of all outlines in this process, about 40 MB
 REFUSALS = 1_000  # sentences remembered, and sessions whose compactions' numbers are
@@ -234,47 +231,31 @@ def _current(reader: Reader, session: Session, runs: AllRuns | None = None) -> H
 
 def _renewed(reader: Reader, session: Session, held: Held | None, encoding: str, seen: str) -> Held:
     """What is held, if its mark holds; else extended or made anew, and written down unless that is soon done again."""
-    mark, newest = _mark(reader, session.id)
+    mark, token = _mark(reader, session.id)
     if held is not None and held.mark == mark:
         return held
-    longer = _extended(reader, session, held, mark) if held is not None else None
+    longer = _extended(reader, session, held, mark, token) if held is not None else None
     if held is not None and longer is not None:
         held = replace(held, outline=longer, mark=mark, signature=seen)
         return _keep(reader.store, session.id, held) if len(longer.ids) - held.kept > UNKEPT else held
-    made = _made(reader, session.id, newest)
+    made = reader.index(session.id, recorded(reader, session.id), token)
     if held is not None and held.mark.file == mark.file and held.encoding == encoding:
         made = packing.with_counts_of(made, held.outline)
     return _keep(reader.store, session.id, Held(made, mark, seen, encoding, 0))
 
 
-def _made(reader: Reader, session_id: str, newest: int) -> Outline:
-    """From all rows up to those that the mark knows."""
-    rows = [row for row in light.light_rows(reader, session_id) if row.id <= newest]
-    known, undone = known_blocks(reader, session_id), undone_here(reader, session_id)
-    return packing.pack(history.build(rows, known, undone), rows)
-
-
-def _extended(reader: Reader, session: Session, held: Held, mark: Mark) -> Outline | None:
-    """By the rows that were appended, None if anything else has changed or might have."""
-    digests = held.mark.parts[-1][1], mark.parts[-1][1]
-    if replace(held.mark, parts=(*held.mark.parts[:-1], mark.parts[-1])) != mark:
+def _extended(reader: Reader, session: Session, held: Held, mark: Mark, token: ChangeToken) -> Outline | None:
+    """By the messages that were appended, None if anything else has changed or might have."""
+    if replace(held.mark, parts=mark.parts) != mark:
         return None
-    more, last = counted_rows(digests[1]) - counted_rows(digests[0]), max(held.outline.ids[-1:], default=0)
-    if not 0 < more <= EXTENDED:
-        return None
-    rows = light.rows_above(reader, session.id, mark.sessions, last, more)
-    if not appended(*digests, [(row.id, row.time) for row in rows]):
-        return None
-    return packing.extended(held.outline, rows)
+    return reader.extended(session.id, held.outline, ChangeToken(held.mark.parts, 0), token)
 
 
-def _mark(reader: Reader, session_id: str) -> tuple[Mark, int]:
-    """The mark of what the store holds now, and the newest row of it."""
-    parts = reader.parts(session_id)
-    found = read_marks(reader, parts)
-    digests = tuple((part, found.get(part, NOTHING).digest) for part in parts)
-    newest = max(mark.newest for mark in (*found.values(), NOTHING))
-    return Mark(_file(reader.store), digests, _runs(reader.store, parts)), newest
+def _mark(reader: Reader, session_id: str) -> tuple[Mark, ChangeToken]:
+    """The mark of what the store holds now."""
+    token = reader.change_token(session_id)
+    runs = _runs(reader.store, [part for part, _ in token.parts])
+    return Mark(_file(reader.store), token.parts, runs), token
 
 
 def _file(store: Store) -> str:

@@ -17,11 +17,10 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from viewer import own_database
+from viewer.batches import chunks
 from viewer.errors import StoreError, StoreUnanswered, StoreUnavailable
 from viewer.own_database import OwnDatabaseUnavailable
 from viewer.stores.base import Store
-from viewer.stores.hermes import listing
-from viewer.stores.hermes.columns import chunks
 from viewer.stores.registry import Reader, for_list, identity, open_store, signature
 
 from . import recording
@@ -105,9 +104,9 @@ def _nobody_reads(state: StoreState) -> bool:
 
 def is_written_anew(reader: Reader, state: StoreState) -> bool:
     """Whether the file holds another database than the one that was read, under the same inode."""
-    found = listing.anchor(reader, state.newest_message) if state.newest_message else ""
+    found = reader.listing.fingerprint(state.newest_message) if state.newest_message else ""
     if found is None:  # deleted with its session; the ids that were given stay given
-        return listing.given_ids(reader) < state.newest_message
+        return reader.listing.given_messages() < state.newest_message
     return found != state.anchor
 
 
@@ -130,7 +129,7 @@ def catch_up(reader: Reader, state: StoreState, now: str, *, news: int, more: in
     if room > 0:
         found |= dict.fromkeys(_not_listed(reader, state, changes, room))
     newest = changes.get("newest_message", state.newest_message)
-    changes["anchor"] = (listing.anchor(reader, newest) or state.anchor) if newest else ""
+    changes["anchor"] = (reader.listing.fingerprint(newest) or state.anchor) if newest else ""
     changes["signature"] = "" if changes.pop("left", False) else now
     made = recording.prepared(reader, state, list(found))
     return recording.commit(reader.store, state, made, changes)
@@ -138,19 +137,19 @@ def catch_up(reader: Reader, state: StoreState, now: str, *, news: int, more: in
 
 def _begin(reader: Reader, changes: dict[str, Any], now: str, news: int, more: int) -> list[str]:
     """The first look at a file: the sessions that something was said in lately. All others are not listed yet."""
-    ends = listing.ends(reader)
+    ends = reader.listing.ends()
     changes |= {"newest_message": ends.message, "newest_session": ends.session}
     changes |= {"unread_below": ends.session, "unlisted": ends.sessions, "check_of": now}
-    return listing.active_lately(reader, news)[: more // 2]
+    return reader.listing.active_lately(news)[: more // 2]
 
 
 def _new(reader: Reader, state: StoreState, changes: dict[str, Any], news: int, more: int) -> list[str]:
-    ids, newest = listing.sessions_with_news(reader, state.newest_message, news + 1)
-    rows = listing.sessions_above(reader, state.newest_session, more)
+    ids, newest = reader.listing.sessions_with_news(state.newest_message, news + 1)
+    rows = reader.listing.sessions_above(state.newest_session, more)
     changes["newest_message"] = newest
     if rows:
         changes["newest_session"] = rows[-1][0]
-    changes["left"] = len(rows) == more or listing.newest_message(reader) > newest
+    changes["left"] = len(rows) == more or reader.listing.newest_message() > newest
     return [*ids, *(session_id for _, session_id in rows)]
 
 
@@ -159,7 +158,7 @@ def _not_listed(reader: Reader, state: StoreState, changes: dict[str, Any], limi
     below, left = changes.get("unread_below", state.unread_below), changes.get("unlisted", state.unlisted)
     if not below:
         return []
-    rows = listing.sessions_down_from(reader, below, limit)
+    rows = reader.listing.sessions_down_from(below, limit)
     done = len(rows) < limit
     changes["unread_below"] = 0 if done else rows[-1][0] - 1
     changes["unlisted"] = 0 if done else max(left - len(rows), 1)

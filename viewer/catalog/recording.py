@@ -13,15 +13,12 @@ from typing import Any
 from django.db.models import F
 
 from viewer import own_database
+from viewer.batches import chunks
 from viewer.stores import counting
-from viewer.stores.base import Store
-from viewer.stores.hermes import edges, listing
-from viewer.stores.hermes.codec import scrubbed
-from viewer.stores.hermes.columns import chunks
-from viewer.stores.hermes.listing import Facts, Unaskable
-from viewer.stores.hermes.marks import rows_said
-from viewer.stores.hermes.sessions import CHAIN_LIMIT
+from viewer.stores.base import CHAIN_LIMIT, Store
+from viewer.stores.listing import Facts, Unaskable, is_askable, is_stand_in
 from viewer.stores.registry import Reader
+from viewer.texts import scrubbed
 
 from . import nearness
 from .models import Kind, Line, StoreState
@@ -48,11 +45,11 @@ class Prepared:
 
 def prepared(reader: Reader, state: StoreState, ids: Sequence[str]) -> Prepared:
     """What has to be written so that these sessions' lines say what the store says."""
-    ids = [session_id for session_id in ids if listing.is_askable(session_id)]
+    ids = [session_id for session_id in ids if is_askable(session_id)]
     made = Prepared(state.edition)
     known = lines_of(state, ids)
-    facts = listing.read_facts(reader, ids)
-    unaskable = listing.read_unaskable(reader, [session_id for session_id in ids if listing.is_stand_in(session_id)])
+    facts = reader.listing.facts(ids)
+    unaskable = reader.listing.unaskable([session_id for session_id in ids if is_stand_in(session_id)])
     for session_id in ids:
         if session_id in unaskable:
             line = known.get(session_id) or Line(state=state, session_id=session_id, row=0)
@@ -109,16 +106,16 @@ def _note(reader: Reader, line: Line, facts: Facts) -> bool:
 
 def _note_rows(reader: Reader, line: Line, facts: Facts) -> None:
     mark = facts.mark
-    said = None if line.messages is None else rows_said(reader, facts.id, line.mark, mark.digest)
+    said = None if line.messages is None else reader.listing.appended(facts.id, line.mark, mark.digest)
     if line.messages is None or said is None:
         _uncount(line)
         line.live = line.in_context = mark.live
     else:  # each is a message of its own, as far as can be told before they are counted
         line.live, line.in_context, line.messages = line.live + said, line.in_context + said, line.messages + said
     line.mark, line.due = mark.digest, True
-    line.under = mark.rows > mark.live and listing.has_rows_under(reader, facts.id)
-    line.last_active = edges.last_active(reader, facts.id) or facts.started_at
-    line.own_words = _kept(edges.first_words(reader, facts.id))
+    line.under = mark.rows > mark.live and reader.listing.has_archived(facts.id)
+    line.last_active = reader.listing.last_active(facts.id) or facts.started_at
+    line.own_words = _kept(reader.listing.first_words(facts.id))
     if not line.continues:
         line.first_words = line.own_words
     if not mark.rows:
@@ -138,7 +135,7 @@ def _set_words(line: Line) -> None:
 
 def _kept_id(session_id: str) -> str:
     """An id as it is, or nothing: a part of it is another one."""
-    return session_id if listing.is_askable(session_id) else ""
+    return session_id if is_askable(session_id) else ""
 
 
 def _kept(text: str) -> str:

@@ -14,7 +14,6 @@ from django.db.models.functions import Now
 from viewer import holders
 from viewer.errors import StoreError
 from viewer.stores.base import Store
-from viewer.stores.hermes import listing
 from viewer.stores.registry import Reader, all_stores, is_here, open_store, signature
 
 from . import keeping, numbers, recording
@@ -142,7 +141,7 @@ def compare_some(reader: Reader, state: StoreState, now: str) -> bool:
     """
     begins = not state.check_of
     top = state.newest_session if begins else state.check_at
-    rows = listing.sessions_down_from(reader, top, COMPARED)
+    rows = reader.listing.sessions_down_from(top, COMPARED)
     done = len(rows) < COMPARED
     low = 0 if done else rows[-1][0]
     ids = dict.fromkeys(session_id for _, session_id in rows)

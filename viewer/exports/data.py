@@ -11,8 +11,8 @@ import json
 from datetime import datetime
 from typing import Any
 
-from viewer.stores.hermes.codec import scrubbed
 from viewer.stores.transcript import Cut
+from viewer.texts import scrubbed
 
 from .facts import Facts, moment
 from .source import Outcome, Piece, Plan

@@ -6,11 +6,8 @@ from dataclasses import replace
 
 from compaction import secrets
 from compaction.secrets import Mask
-from viewer.stores.base import Session
-from viewer.stores.hermes.alignment import LightRow
-from viewer.stores.hermes.edges import LONGEST
-from viewer.stores.hermes.light import START_OCTETS
-from viewer.stores.message import Handoff, HistoryMessage, StoredMessage
+from viewer.stores.base import LONGEST_FIRST_WORDS, Session
+from viewer.stores.message import Handoff, HistoryMessage, Preview, StoredMessage
 
 
 def masked(row: StoredMessage, put: Mask | None = None) -> StoredMessage:
@@ -53,9 +50,9 @@ def masked_session(session: Session, put: Mask | None = None) -> Session:
 
 def masked_name(text: str, put: Mask | None = None) -> str:
     """A title or first words: of those, no more is kept than a name needs."""
-    return secrets.mask_start(text, put) if len(text) >= LONGEST else secrets.mask(text, put)
+    return secrets.mask_start(text, put) if len(text) >= LONGEST_FIRST_WORDS else secrets.mask(text, put)
 
 
-def masked_text(row: LightRow) -> str:
-    """The text of a light row, of which only the start is read."""
-    return secrets.mask_start(row.text) if row.size > START_OCTETS else masked_name(row.text)
+def masked_text(message: Preview) -> str:
+    """The text of a preview."""
+    return secrets.mask_start(message.text) if message.is_cut else masked_name(message.text)

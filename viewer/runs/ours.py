@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from viewer.stores.hermes import light, reading
-from viewer.stores.hermes.known import KnownBlock, Undone
+from viewer.stores.hermes import reading
 from viewer.stores.history_types import History
+from viewer.stores.recorded import KnownBlock, Recorded, Undone
 from viewer.stores.registry import Reader
 
 from . import steps
@@ -21,7 +21,7 @@ def known_blocks(reader: Reader, session_id: str) -> list[KnownBlock]:
         KnownBlock(
             run=run,
             handoff_id=handoff_id,
-            handoff_key=light.handoff_key(steps.handoff_place(steps.from_json(made))[1]),
+            handoff_key=reader.handoff_key(steps.handoff_place(steps.from_json(made))[1]),
             copies={copy: int(original) for original, copy in copies.items()},
             undone=status == "undone",
         )
@@ -35,6 +35,11 @@ def undone_here(reader: Reader, session_id: str) -> dict[int, Undone]:
     noted = TakenBack.objects.filter(store=reader.store.name, session_id__in=reader.parts(session_id))
     found = noted.values_list("handoff_id", "block_ids", "taken_back_ids")
     return {handoff_id: Undone(block, taken_back) for handoff_id, block, taken_back in found}
+
+
+def recorded(reader: Reader, session_id: str) -> Recorded:
+    """All that is known here of the compactions of a session and the parts it continues."""
+    return Recorded(known_blocks(reader, session_id), undone_here(reader, session_id))
 
 
 def history_of(reader: Reader, session_id: str) -> History:

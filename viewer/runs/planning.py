@@ -15,7 +15,6 @@ from viewer.holders import Held
 from viewer.stores import counting
 from viewer.stores.base import Session, Store
 from viewer.stores.hermes import writing
-from viewer.stores.hermes.branching import ended_reason
 from viewer.stores.message import StoredMessage, for_model, message_of
 from viewer.stores.registry import Reader, agent_of, open_store
 
@@ -171,7 +170,7 @@ def refusal(reader: Reader, session_id: str, mode: str = "in_place") -> StoreRea
             if newest != session_id
             else "An older compaction ended this session; the agent does not go on with it."
         )
-    if mode == "split" and (reason := ended_reason(reader, session_id)):
+    if mode == "split" and (reason := reader.ended_reason(session_id)):
         return SessionEnded(reason)
     return None
 

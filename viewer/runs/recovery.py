@@ -24,7 +24,7 @@ from django_tasks.exceptions import TaskResultDoesNotExist
 
 from viewer import holders
 from viewer.errors import NotFound, StoreError
-from viewer.stores.hermes.known import Undone
+from viewer.stores.recorded import Undone
 from viewer.stores.registry import all_stores, get_store, identity, writer_of
 
 from . import aftermath, job, leftovers, outcomes, taken_back, workers

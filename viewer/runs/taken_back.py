@@ -7,7 +7,7 @@ from datetime import datetime
 from django.utils import timezone
 
 from viewer.errors import NotFound, StoreError
-from viewer.stores.hermes.known import Undone
+from viewer.stores.recorded import Undone
 
 from .errors import AlreadyUndone
 from .models import Run, TakenBack

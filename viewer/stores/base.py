@@ -61,6 +61,8 @@ class Capabilities:
         return not self.compact_reason
 
 
+CHAIN_LIMIT = 1000  # parts of one conversation that are followed: Hermes' own cap on resuming
+LONGEST_FIRST_WORDS = 300  # characters of a first request that are kept
 NAME = 80  # characters of a name that nobody gave
 
 PART_NUMBER = re.compile(r" #\d+$")  # the owner's way of naming the part it splits off
@@ -95,6 +97,16 @@ class Session:
         """What people call it; of a conversation in parts, its name without the number of the newest part."""
         title = PART_NUMBER.sub("", self.title) if self.parts > 1 else self.title
         return title or self.first_words[:NAME] or self.id
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeToken:
+    """What a session's messages were at one moment: for the session and each part of the conversation before it, its id
+    and a text that differs when any of its messages came, went or changed its state; and the newest message.
+    """
+
+    parts: tuple[tuple[str, str], ...]
+    newest: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,6 +65,17 @@ def message_of(row: StoredMessage) -> compaction.Message:
 
 
 @dataclass(frozen=True, slots=True)
+class Preview:
+    """The beginning of what a message says: `text` has its white space folded, `is_cut` where there is more."""
+
+    id: int
+    role: str
+    text: str
+    is_cut: bool
+    has_calls: bool
+
+
+@dataclass(frozen=True, slots=True)
 class HistoryMessage:
     """A message as History shows it: `row` has its fullest text, `content` is the live part of that."""
 

@@ -13,7 +13,7 @@ from django.conf import settings
 from viewer.errors import NotFound
 
 from .base import Store
-from .hermes import opening
+from .hermes import opening, schema, schema_postgres
 from .hermes.agent import HermesAgent as Agent
 from .hermes.reader import HermesReader as Reader
 from .hermes.writer import HermesWriter as Writer
@@ -108,3 +108,16 @@ def signature(store: Store) -> str:
 def for_list(store: Store) -> AbstractContextManager[None]:
     """What a list asks of a store: one that did not answer is not asked again for seconds. Raises StoreUnavailable."""
     return opening.for_list(store)
+
+
+def make_empty(store: Store) -> str:
+    """Make an empty store where there is none, as a program of one's own may use it; what was made, as a sentence.
+
+    Raises StoreError or OSError.
+    """
+    if store.is_file:
+        schema.create(store.path)
+        return f"Made {store.place}."
+    letters = schema_postgres.create(store.name, store.url)
+    without = "" if letters else " Without pg_trgm, scripts without spaces are searched one message after the other."
+    return f"Made the tables in {store.place}.{without}"

@@ -34,6 +34,7 @@ class Note:
 
     code: str
     message: str
+    is_gap: bool = False  # it says what cannot be found
 
 
 # As words with nothing found yet, as words, inside words, and that without an index.

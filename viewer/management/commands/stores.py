@@ -5,8 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from viewer.errors import StoreError
-from viewer.stores.hermes import schema, schema_postgres
-from viewer.stores.registry import get_store
+from viewer.stores.registry import get_store, make_empty
 from viewer.up import listing
 
 
@@ -34,11 +33,6 @@ def _create(name: str) -> str:
     """Make the store of this name; what was made, as a sentence."""
     try:
         store = get_store(name)
-        if store.is_file:
-            schema.create(store.path)
-            return f"Made {store.place}."
-        letters = schema_postgres.create(store.name, store.url)
+        return make_empty(store)
     except (StoreError, OSError) as problem:
         raise CommandError(str(problem)) from None
-    without = "" if letters else " Without pg_trgm, scripts without spaces are searched one message after the other."
-    return f"Made the tables in {store.place}.{without}"

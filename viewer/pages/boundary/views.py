@@ -24,7 +24,6 @@ from viewer.rendering import formats, markdown
 from viewer.rendering.texts import clean, line
 from viewer.runs import life, past
 from viewer.runs.losses import counted
-from viewer.stores.hermes import light
 from viewer.stores.message import Handoff
 from viewer.stores.registry import get_store, open_store
 from viewer.stores.transcript import Cut, Outline, Weight
@@ -266,11 +265,11 @@ def find(found: Opened, handoff_id: int) -> Cut:
 
 
 def _listed(found: Opened, ids: Sequence[int], cut: Cut) -> Iterable[Listed]:
-    rows = light.rows_of(found.reader, found.session.id, ids)
+    rows = found.reader.previews(found.session.id, ids)
     shortened = set(cut.shortened_ids)
     for message_id in ids:
         row = rows.get(message_id)
         if row is not None:
             text = line(masked_text(row) if found.masking else row.text, FIRST_WORDS)
-            words = text or ("calls a tool" if row.calls else "no text")
+            words = text or ("calls a tool" if row.has_calls else "no text")
             yield Listed(message_id, found.place.message(message_id), who(row.role), words, message_id in shortened)

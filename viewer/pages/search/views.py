@@ -26,7 +26,6 @@ from viewer.pages.http import is_fragment, page, shows_refusals
 from viewer.rendering import formats
 from viewer.rendering.texts import line
 from viewer.stores.base import Store
-from viewer.stores.hermes.candidates import GAPS
 from viewer.stores.query import LONGEST, Query, parse
 from viewer.stores.registry import all_stores, open_store
 from viewer.stores.searching import Found, SearchFilter
@@ -271,7 +270,7 @@ def _notes(found: Sequence[tuple[str, Found]], *, gaps: bool) -> Iterator[str]:
     said: dict[str, list[str]] = {}
     for name, each in found:
         for note in each.notes:
-            if (note in GAPS) == gaps:
+            if note.is_gap == gaps:
                 said.setdefault(note.message, []).append(name)
     for message, names in said.items():
         yield f"{', '.join(names)}: {message}" if len(names) < len(found) else message

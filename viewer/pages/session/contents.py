@@ -10,7 +10,6 @@ from viewer.pages.addresses import Place
 from viewer.pages.redaction import masked_text
 from viewer.rendering import formats
 from viewer.rendering.texts import prose
-from viewer.stores.hermes import light
 from viewer.stores.transcript import Cut, Window
 
 from .loading import Opened
@@ -70,7 +69,7 @@ def _link(found: Opened, place: int) -> str:
 
 def _prompts(found: Opened, places: Sequence[int], window: tuple[int, int], masking: bool) -> list[Item]:
     entries = [found.outline.entry(place) for place in places]
-    rows = light.rows_of(found.reader, found.session.id, [entry.full_id for entry in entries])
+    rows = found.reader.previews(found.session.id, [entry.full_id for entry in entries])
     items = []
     for place, entry in zip(places, entries, strict=True):
         here = window[0] <= place < window[1]

@@ -11,11 +11,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from viewer.batches import CHUNK
 from viewer.stores.query import Query, spellings, trigram_expression, word_expression
 from viewer.stores.searching import Key, Note, SearchFilter
 
 from . import postgres_search
-from .columns import CHUNK, marks
+from .columns import marks
 from .dialect import POSTGRES
 from .opening import Reader
 
@@ -56,13 +57,18 @@ SHORT = Note(
 NOT_RANKED = Note("not_ranked", "No index ranks these: the newest come first.")
 RANKED_FEW = Note("ranked_newest", f"The best among the newest {RANKED:,} that match.")
 WITHOUT_TOOLS = Note(
-    "tools_not_indexed", "The index of letters leaves out calls and results of tools, and messages of several parts."
+    "tools_not_indexed",
+    "The index of letters leaves out calls and results of tools, and messages of several parts.",
+    is_gap=True,
 )
-WITHOUT_AGENTS = Note("agents_not_indexed", "The index of letters leaves out sessions of cron jobs and sub-agents.")
-WITHOUT_PARTS = Note("parts_not_indexed", "The index of letters leaves out messages of several parts.")
-TOOLS_CUT = Note("tools_cut", "Of a tool's result the index holds the first 8,192 characters.")
-LONG_CUT = Note("long_cut", "Of a message the index holds the first 100,000 characters, of a tool's result 8,192.")
-GAPS = (WITHOUT_TOOLS, WITHOUT_AGENTS, WITHOUT_PARTS, TOOLS_CUT, LONG_CUT)
+WITHOUT_AGENTS = Note(
+    "agents_not_indexed", "The index of letters leaves out sessions of cron jobs and sub-agents.", is_gap=True
+)
+WITHOUT_PARTS = Note("parts_not_indexed", "The index of letters leaves out messages of several parts.", is_gap=True)
+TOOLS_CUT = Note("tools_cut", "Of a tool's result the index holds the first 8,192 characters.", is_gap=True)
+LONG_CUT = Note(
+    "long_cut", "Of a message the index holds the first 100,000 characters, of a tool's result 8,192.", is_gap=True
+)
 
 
 def candidates(reader: Reader, query: Query, wanted: SearchFilter, after: Key | None) -> Iterator[Batch]:

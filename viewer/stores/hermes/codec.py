@@ -6,10 +6,10 @@ Formats: `docs/hermes.md` section 1. Decoding never fails: what cannot be decode
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 
 from viewer.stores.message import State, StoredMessage
+from viewer.texts import scrubbed
 
 JSON_MARK = "\x00json:"  # content that is a list or an object is stored as this mark and its JSON
 
@@ -31,14 +31,6 @@ def encode_content(content: Any) -> str | None:
     if content is None:
         return None
     return scrubbed(content) if isinstance(content, str) else JSON_MARK + json.dumps(content)
-
-
-def scrubbed(text: str) -> str:
-    """The text with lone surrogates, which no database takes, replaced by U+FFFD."""
-    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
-
-
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def decode_calls(stored: Any) -> list[dict[str, Any]]:

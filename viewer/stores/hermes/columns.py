@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 from .dialect import SQLITE, Connection, Dialect
-
-T = TypeVar("T")
-
-CHUNK = 500  # bound values a query; old builds of SQLite take 999
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +51,3 @@ def selection(present: tuple[str, ...], wanted: dict[str, str], prefix: str = ""
 def marks(values: Sequence[Any]) -> str:
     """As many question marks as values, for an IN list."""
     return ", ".join("?" * len(values))
-
-
-def chunks(ids: Sequence[T]) -> Iterable[Sequence[T]]:
-    """`ids` in pieces short enough for one query."""
-    return (ids[start : start + CHUNK] for start in range(0, len(ids), CHUNK))

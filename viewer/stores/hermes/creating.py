@@ -9,10 +9,10 @@ from typing import Any
 
 from viewer.errors import StoreReadOnly, TitleTaken
 from viewer.stores.base import Store
+from viewer.texts import scrubbed
 
 from . import titles
 from .appending import insert
-from .codec import scrubbed
 from .columns import quoted
 from .dialect import Connection
 from .opening import Reader, columns_of, create_reason

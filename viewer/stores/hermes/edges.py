@@ -11,11 +11,12 @@ from typing import Any
 
 import compaction
 from compaction import protocol
+from viewer.stores.base import LONGEST_FIRST_WORDS
 
 from .codec import JSON_MARK, decode_content, number
 from .opening import Reader
 
-LONGEST, READ = 300, 20_000  # characters of a first request that are kept, octets that are read
+READ = 20_000  # octets of a first request that are read
 EARLIEST, NEWEST = 12, 3  # rows of each state among which the first request, and the last activity, are sought
 
 
@@ -47,7 +48,7 @@ def first_words(reader: Reader, session_id: str) -> str:
     for row_id in sorted(row_id for row_id, role in rows if role == "user")[:2]:
         text = _said(reader, row_id)
         if text and not compaction.is_handoff({"content": text}):
-            return " ".join(text.split())[:LONGEST]
+            return " ".join(text.split())[:LONGEST_FIRST_WORDS]
     return ""
 
 

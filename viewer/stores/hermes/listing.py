@@ -7,58 +7,27 @@ listed is compared with the store again by `Facts`).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from viewer.batches import chunks
+from viewer.stores.listing import LONGEST_ID, NOTHING, UNASKABLE, Ends, Facts, Mark, Unaskable, is_askable, is_stand_in
+
+from . import edges
 from .codec import number
-from .columns import chunks, marks, selection
+from .columns import marks, selection
 from .dialect import SQLITE
-from .marks import NOTHING, Mark, read_marks
+from .marks import read_marks, rows_said
 from .opening import Reader
 from .sessions import BRANCHED, FORKS, read_config
 
 DELEGATED = "_delegate_from"
-UNASKABLE = "\ufffdrow "  # and the row's number: stands for an id by which no row can be asked for
-LONGEST_ID = 2_000  # octets; PostgreSQL, which may keep the catalog, takes 2,704 of a whole row in an index
 
 _WANTED = {
     "id": "NULL", "source": "''", "model": "NULL", "title": "NULL", "parent_session_id": "NULL", "started_at": "0",
     "ended_at": "NULL", "end_reason": "NULL", "archived": "0", "cwd": "NULL", "model_config": "NULL",
 }  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """One row of `sessions`. Times in epoch seconds; `row` is its rowid; `forked_from` the sessions that its own
-    configuration names as where it was forked from, which it therefore does not continue.
-    """
-
-    id: str
-    row: int
-    source: str
-    model: str
-    title: str
-    parent: str
-    started_at: float
-    ended_at: float | None
-    end_reason: str
-    archived: bool
-    cwd: str
-    branched_from: str
-    delegated: bool
-    forked_from: tuple[str, ...]
-    mark: Mark
-
-
-@dataclass(frozen=True, slots=True)
-class Ends:
-    """The highest row ids of a store, and how many sessions it has."""
-
-    message: int
-    session: int
-    sessions: int
 
 
 def ends(reader: Reader) -> Ends:
@@ -120,11 +89,6 @@ def sessions_down_from(reader: Reader, row: int, limit: int) -> list[tuple[int, 
     return [(at, f"{UNASKABLE}{at}" if why_unaskable(reader, at, found) else found) for at, found in rows]
 
 
-def is_askable(session_id: Any) -> bool:
-    """Whether stores and our own database, whichever it is, can be asked for this id."""
-    return isinstance(session_id, str) and len(session_id.encode()) <= LONGEST_ID and "\0" not in session_id
-
-
 def why_unaskable(reader: Reader, row: int, found: Any) -> str:
     """Why the id of this row cannot be asked for, as a sentence; "" where it can."""
     if not isinstance(found, str):
@@ -138,22 +102,6 @@ def why_unaskable(reader: Reader, row: int, found: Any) -> str:
     # Octets that are no UTF-8 are read as U+FFFD: then this is not the row's id.
     same = reader.con.execute("SELECT rowid FROM sessions WHERE id = ?", [found]).fetchone()
     return "" if same and same[0] == row else "Its id is no UTF-8."
-
-
-@dataclass(frozen=True, slots=True)
-class Unaskable:
-    """A row of `sessions` that nobody can ask for: what is known of it."""
-
-    row: int
-    shown: str
-    source: str
-    started_at: float
-    why: str
-
-
-def is_stand_in(session_id: str) -> bool:
-    """Whether it stands for an id that cannot be asked for."""
-    return re.fullmatch(rf"{UNASKABLE}-?\d{{1,19}}", session_id) is not None
 
 
 def read_unaskable(reader: Reader, ids: Sequence[str]) -> dict[str, Unaskable]:
@@ -214,3 +162,52 @@ def has_rows_under(reader: Reader, session_id: str) -> bool:
         "SELECT 1 FROM messages WHERE session_id = ? AND active = 0 AND compacted = 1 LIMIT 1", [session_id]
     )
     return found.fetchone() is not None
+
+
+@dataclass(frozen=True, slots=True)
+class HermesListing:
+    """`stores.listing.Listing` of a store of Hermes: numbers are row ids."""
+
+    reader: Reader
+
+    def ends(self) -> Ends:
+        return ends(self.reader)
+
+    def newest_message(self) -> int:
+        return newest_message(self.reader)
+
+    def fingerprint(self, message: int) -> str | None:
+        return anchor(self.reader, message)
+
+    def given_messages(self) -> int:
+        return given_ids(self.reader)
+
+    def sessions_with_news(self, above: int, limit: int) -> tuple[list[str], int]:
+        return sessions_with_news(self.reader, above, limit)
+
+    def active_lately(self, limit: int) -> list[str]:
+        return active_lately(self.reader, limit)
+
+    def sessions_above(self, number: int, limit: int) -> list[tuple[int, str]]:
+        return sessions_above(self.reader, number, limit)
+
+    def sessions_down_from(self, number: int, limit: int) -> list[tuple[int, str]]:
+        return sessions_down_from(self.reader, number, limit)
+
+    def facts(self, ids: Sequence[str]) -> dict[str, Facts]:
+        return read_facts(self.reader, ids)
+
+    def unaskable(self, ids: Sequence[str]) -> dict[str, Unaskable]:
+        return read_unaskable(self.reader, ids)
+
+    def appended(self, session_id: str, before: str, after: str) -> int | None:
+        return rows_said(self.reader, session_id, before, after)
+
+    def has_archived(self, session_id: str) -> bool:
+        return has_rows_under(self.reader, session_id)
+
+    def last_active(self, session_id: str) -> float:
+        return edges.last_active(self.reader, session_id)
+
+    def first_words(self, session_id: str) -> str:
+        return edges.first_words(self.reader, session_id)

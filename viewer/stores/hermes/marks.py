@@ -8,33 +8,20 @@ copied over, ids are given again, to other rows.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
+from viewer.batches import chunks
+from viewer.stores.listing import Mark
+
 from .codec import number, state_of
-from .columns import chunks, marks
+from .columns import marks
 from .opening import Reader
 
 _MODULUS = 4_294_967_291  # the largest prime below 2^32
 AT_MOST = 500  # appended rows that are told from other changes
 _SPREAD = 2_654_435_761  # Knuth's multiplier: sums of ids alone are equal for too many sets of ids
 _SPREAD_OUT = f"(m.id * {_SPREAD} + {{}}) % {_MODULUS}"
-
-
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """A session's own rows (not those of parts before it): how many, how many live, the newest id; `digest` differs
-    when another set of rows, by ids and times, is there or is live. It does not see texts that were changed in place.
-    """
-
-    rows: int
-    live: int
-    newest: int
-    digest: str
-
-
-NOTHING = Mark(0, 0, 0, "")
 
 
 def read_marks(reader: Reader, session_ids: Sequence[str]) -> dict[str, Mark]:

@@ -17,9 +17,10 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from compaction.protocol import without_marker
+from viewer.stores.recorded import KnownBlock
 
 from .alignment import ASKED_CHARACTERS, END_CHARACTERS, STEP, LightRow, may_be_head, related, words
-from .known import KnownBlock, Noted
+from .known import Noted
 from .placing import Past, runs
 
 _BESIDE = 3  # rows on each side of a name that have to be named, too: by chance that is one time in 64 for each

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from viewer.holders import Held
-from viewer.stores.base import Capabilities, Child, Session
-from viewer.stores.message import Handoff, HistoryMessage, StoredMessage
+from viewer.stores.base import Capabilities, ChangeToken, Child, Session
+from viewer.stores.listing import Listing
+from viewer.stores.message import Handoff, HistoryMessage, Preview, StoredMessage
 from viewer.stores.query import Query
+from viewer.stores.recorded import Recorded
 from viewer.stores.searching import Found, Key, SearchFilter, Stage
-from viewer.stores.transcript import Item
+from viewer.stores.transcript import Item, Outline
 
-from . import guards, lock_time, opening, reading, relations, search, sessions, writing
+from . import branching, guards, indexing, light, lock_time, opening, reading, relations, search, sessions, writing
+from .listing import HermesListing
 from .opening import Reader
 from .writing import Snapshot
 
@@ -33,9 +37,18 @@ class HermesReader(Reader):
         """Why no session of this store can be compacted by splitting it, as one sentence; "" when one can."""
         return opening.split_reason(self)
 
+    def ended_reason(self, session_id: str) -> str:
+        """Why a session that has ended cannot be split, as one sentence; "" when it can."""
+        return branching.ended_reason(self, session_id)
+
     def branch_reason(self) -> str:
         """Why no session can be branched off in this store, as one sentence; "" when one can."""
         return opening.branch_reason(self)
+
+    @property
+    def listing(self) -> Listing:
+        """What lists of sessions ask."""
+        return HermesListing(self)
 
     # -- what a compaction asks
 
@@ -94,6 +107,30 @@ class HermesReader(Reader):
     def shown(self, session_id: str, items: Iterable[Item]) -> list[HistoryMessage | Handoff]:
         """What stands behind a stretch of History, in its order; messages that were deleted since are left out."""
         return reading.history_messages(self, items)
+
+    def previews(self, session_id: str, ids: Sequence[int]) -> dict[int, Preview]:
+        """The beginnings of these messages; those that do not exist are absent."""
+        rows = light.rows_of(self, session_id, ids)
+        return {
+            row.id: Preview(row.id, row.role, row.text, row.size > light.START_OCTETS, bool(row.calls))
+            for row in rows.values()
+        }
+
+    def change_token(self, session_id: str) -> ChangeToken:
+        """What tells whether messages of a session, or of the parts before it, came, went or changed their state."""
+        return indexing.token_of(self, session_id)
+
+    def index(self, session_id: str, recorded: Recorded, token: ChangeToken) -> Outline:
+        """The once-only History of a session as it was when it had this token."""
+        return indexing.made(self, session_id, recorded, token.newest)
+
+    def extended(self, session_id: str, index: Outline, before: ChangeToken, now: ChangeToken) -> Outline | None:
+        """The index with the messages that were appended between two tokens; None where it has to be made anew."""
+        return indexing.extended(self, session_id, index, before, now)
+
+    def handoff_key(self, content: Any) -> str:
+        """The same for two contents that hold the same handoff."""
+        return light.handoff_key(content)
 
     def live(self, session_id: str) -> list[StoredMessage]:
         """The messages in context, in order, those that an agent keeps for itself included."""

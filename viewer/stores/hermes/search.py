@@ -19,14 +19,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from viewer.batches import chunks
 from viewer.rendering.redaction import masked_name
 from viewer.stores.passages import OCTETS, Readable, passage, readable
 from viewer.stores.query import Query, fold
 from viewer.stores.searching import Found, Hit, HitSession, Key, Note, SearchFilter, Stage
 
-from .candidates import GAPS, INSIDE, candidates, narrowed, narrowing_of
+from .candidates import INSIDE, candidates, narrowed, narrowing_of
 from .codec import number, state_of
-from .columns import chunks, marks, selection
+from .columns import marks, selection
 from .copies import call_ids, copies_of, older_of
 from .edges import first_words
 from .opening import Reader
@@ -93,7 +94,7 @@ def _first_inside(
     if not the messages themselves could be looked through in one step.
     """
     found = _inside(_page(reader, query, wanted, limit, None, masking=masking), "inside")
-    if found.hits or found.next or not set(GAPS) & set(found.notes):
+    if found.hits or found.next or not any(note.is_gap for note in found.notes):
         return found if found.hits else replace(found, notes=tuple(dict.fromkeys(notes + found.notes)))
     through = _inside(_page(reader, query, _by(wanted, "through"), limit, None, masking=masking), "through")
     if through.hits or not through.next:

@@ -6,14 +6,13 @@ import json
 from typing import Any
 
 from viewer.errors import NotFound
-from viewer.stores.base import Session
+from viewer.stores.base import CHAIN_LIMIT, Session
 
 from .codec import number
 from .columns import selection
 from .edges import first_words, last_active
 from .opening import Reader
 
-CHAIN_LIMIT = 1000  # the owner's own cap on resuming along a chain
 # In a child's model_config, naming the parent: it continues nobody. A continuation inherits the whole model_config, so
 # a mark that names another session tells nothing (hermes_state_common._non_continuation_child_sql).
 BRANCHED, DELEGATED = "_branched_from", "_delegate_from"

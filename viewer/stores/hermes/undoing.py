@@ -11,13 +11,13 @@ from compaction import messages as engine
 from compaction import pairs, protocol
 from viewer.errors import NotFound
 from viewer.stores.history_types import History
+from viewer.stores.recorded import Undone
 from viewer.stores.transcript import Outline
 
 from .alignment import STEP
 from .codec import decode_content, number
 from .columns import Columns, selection
 from .dialect import Connection, Dialect
-from .known import Undone
 from .opening import Reader
 
 

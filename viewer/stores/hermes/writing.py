@@ -20,9 +20,10 @@ from typing import Any, Literal
 import compaction
 from viewer.errors import CompactionConflict, NotFound, NotUndoable, StoreReadOnly, WriteDisturbed
 from viewer.stores.base import Store
+from viewer.texts import scrubbed
 
 from . import guards
-from .codec import decode_calls, encode_content, scrubbed
+from .codec import decode_calls, encode_content
 from .columns import Columns, quoted
 from .dialect import Connection, Rows
 from .opening import Reader, columns_of, identity

@@ -1,0 +1,44 @@
+"""The index of a session's History: made from all its rows, or extended by those that were appended."""
+
+from __future__ import annotations
+
+from viewer.stores import packing
+from viewer.stores.base import ChangeToken
+from viewer.stores.listing import NOTHING
+from viewer.stores.recorded import Recorded
+from viewer.stores.transcript import Outline
+
+from . import history, light
+from .marks import appended, counted_rows, read_marks
+from .opening import Reader
+from .sessions import chain
+
+EXTENDED = 500  # appended rows up to which an index is extended
+
+
+def token_of(reader: Reader, session_id: str) -> ChangeToken:
+    """What tells whether rows of the session, or of the parts before it, came, went or changed their state."""
+    parts = chain(reader, session_id)
+    found = read_marks(reader, parts)
+    digests = tuple((part, found.get(part, NOTHING).digest) for part in parts)
+    return ChangeToken(digests, max(mark.newest for mark in (*found.values(), NOTHING)))
+
+
+def made(reader: Reader, session_id: str, recorded: Recorded, newest: int) -> Outline:
+    """The index of all rows up to `newest`."""
+    rows = [row for row in light.light_rows(reader, session_id) if row.id <= newest]
+    return packing.pack(history.build(rows, recorded.blocks, recorded.undone), rows)
+
+
+def extended(reader: Reader, session_id: str, index: Outline, before: ChangeToken, now: ChangeToken) -> Outline | None:
+    """The index with the rows that were appended since; None if anything else has changed or might have."""
+    if [part for part, _ in before.parts] != [part for part, _ in now.parts] or before.parts[:-1] != now.parts[:-1]:
+        return None
+    digests = before.parts[-1][1], now.parts[-1][1]
+    more, last = counted_rows(digests[1]) - counted_rows(digests[0]), max(index.ids[-1:], default=0)
+    if not 0 < more <= EXTENDED:
+        return None
+    rows = light.rows_above(reader, session_id, [part for part, _ in now.parts], last, more)
+    if not appended(*digests, [(row.id, row.time) for row in rows]):
+        return None
+    return packing.extended(index, rows)

@@ -1,0 +1,133 @@
+"""What lists of sessions ask of a store: what is new in it, and the facts of a session."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A session's own rows (not those of parts before it): how many, how many live, the newest id; `digest` differs
+    when another set of rows, by ids and times, is there or is live. It does not see texts that were changed in place.
+    """
+
+    rows: int
+    live: int
+    newest: int
+    digest: str
+
+
+NOTHING = Mark(0, 0, 0, "")
+
+
+UNASKABLE = "\ufffdrow "  # and the row's number: stands for an id by which no row can be asked for
+
+LONGEST_ID = 2_000  # octets; PostgreSQL, which may keep the catalog, takes 2,704 of a whole row in an index
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """One row of `sessions`. Times in epoch seconds; `row` is its rowid; `forked_from` the sessions that its own
+    configuration names as where it was forked from, which it therefore does not continue.
+    """
+
+    id: str
+    row: int
+    source: str
+    model: str
+    title: str
+    parent: str
+    started_at: float
+    ended_at: float | None
+    end_reason: str
+    archived: bool
+    cwd: str
+    branched_from: str
+    delegated: bool
+    forked_from: tuple[str, ...]
+    mark: Mark
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """The highest row ids of a store, and how many sessions it has."""
+
+    message: int
+    session: int
+    sessions: int
+
+
+def is_askable(session_id: Any) -> bool:
+    """Whether stores and our own database, whichever it is, can be asked for this id."""
+    return isinstance(session_id, str) and len(session_id.encode()) <= LONGEST_ID and "\0" not in session_id
+
+
+@dataclass(frozen=True, slots=True)
+class Unaskable:
+    """A row of `sessions` that nobody can ask for: what is known of it."""
+
+    row: int
+    shown: str
+    source: str
+    started_at: float
+    why: str
+
+
+def is_stand_in(session_id: str) -> bool:
+    """Whether it stands for an id that cannot be asked for."""
+    return re.fullmatch(rf"{UNASKABLE}-?\d{{1,19}}", session_id) is not None
+
+
+class Listing(Protocol):
+    """How a store tells what is new in it, without reading all of it.
+
+    Sessions and messages have numbers that grow; a number is never given to another message, but it may be given to
+    another session once that is gone.
+    """
+
+    def ends(self) -> Ends:
+        """The highest numbers, and how many sessions there are."""
+
+    def newest_message(self) -> int:
+        """The highest number of a message, 0 without any."""
+
+    def fingerprint(self, message: int) -> str | None:
+        """What tells this message from another one of the same number in another file; None where there is none."""
+
+    def given_messages(self) -> int:
+        """The highest number that was ever given to a message."""
+
+    def sessions_with_news(self, above: int, limit: int) -> tuple[list[str], int]:
+        """The sessions of the next `limit` messages above this number, newest news first, and the last number read."""
+
+    def active_lately(self, limit: int) -> list[str]:
+        """The sessions of the newest `limit` messages, newest first."""
+
+    def sessions_above(self, number: int, limit: int) -> list[tuple[int, str]]:
+        """(number, id) of the next sessions above this number, upwards."""
+
+    def sessions_down_from(self, number: int, limit: int) -> list[tuple[int, str]]:
+        """(number, id) of the next sessions from this number on, downwards."""
+
+    def facts(self, ids: Sequence[str]) -> dict[str, Facts]:
+        """The sessions of these ids that there are."""
+
+    def unaskable(self, ids: Sequence[str]) -> dict[str, Unaskable]:
+        """What these stand-ins stand for, as far as it is there and still cannot be asked for."""
+
+    def appended(self, session_id: str, before: str, after: str) -> int | None:
+        """How many messages were appended in context between two digests of a session; None if anything else changed,
+        or that cannot be told.
+        """
+
+    def has_archived(self, session_id: str) -> bool:
+        """Whether messages of this session were summarised away."""
+
+    def last_active(self, session_id: str) -> float:
+        """When something was last said, 0.0 for never."""
+
+    def first_words(self, session_id: str) -> str:
+        """The beginning of the first request, "" for none."""
