@@ -66,7 +66,7 @@ def _set_up() -> None:
     from django.conf import settings
     from django.core.management import call_command
 
-    from viewer.stores.demo import ensure_demo
+    from viewer.stores.hermes.demo import ensure_demo
 
     django.setup()
     plain = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
@@ -110,7 +110,8 @@ def _filled(sessions: int = 2_000, mean: int = 100, big: int = 20_000) -> Path:
 def _measure(name: str) -> None:
     from viewer.stores.hermes import sessions
     from viewer.stores.hermes.marks import read_marks
-    from viewer.stores.registry import get_store, open_store
+    from viewer.stores.hermes.reader import open_store
+    from viewer.stores.registry import get_store
 
     store = get_store(name)
     with open_store(store) as reader:
@@ -158,7 +159,7 @@ def _pages(name: str, session_id: str) -> None:
 
 def _reading(store: Any, session_id: str) -> None:
     from viewer.stores.hermes import reading
-    from viewer.stores.registry import open_store
+    from viewer.stores.hermes.reader import open_store
 
     def history() -> None:
         with open_store(store) as reader:
@@ -171,8 +172,8 @@ def _engine(store: Any, session: Any) -> None:
     import compaction
     from viewer.stores import counting
     from viewer.stores.hermes import reading
+    from viewer.stores.hermes.reader import open_store
     from viewer.stores.message import message_of
-    from viewer.stores.registry import open_store
 
     with open_store(store) as reader:
         messages = [message_of(row) for row in for_model(reading.live_context(reader, session.id))]

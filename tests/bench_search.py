@@ -40,7 +40,8 @@ def main(client: Any, store: str) -> None:
 
 
 def _newest(store: str) -> int:
-    from viewer.stores.registry import get_store, open_store
+    from viewer.stores.hermes.reader import open_store
+    from viewer.stores.registry import get_store
 
     with open_store(get_store(store)) as reader:
         return int(reader.con.execute("SELECT MAX(id) FROM messages").fetchone()[0] or 0)

@@ -35,8 +35,9 @@ def main(stores: list[str]) -> None:
 
 def _print(store: str, session_id: str) -> None:
     from viewer.catalog import histories
+    from viewer.stores.hermes.reader import open_store
     from viewer.stores.hermes.sessions import get_session
-    from viewer.stores.registry import get_store, open_store
+    from viewer.stores.registry import get_store
 
     client = _client()
     with open_store(get_store(store)) as reader:
@@ -94,7 +95,8 @@ def _client() -> Any:
 
 def _by_length(store: str) -> tuple[str, str]:
     """The longest session of a store, and one that is short."""
-    from viewer.stores.registry import get_store, open_store
+    from viewer.stores.hermes.reader import open_store
+    from viewer.stores.registry import get_store
 
     with open_store(get_store(store)) as reader:
         found = reader.con.execute(
@@ -104,7 +106,8 @@ def _by_length(store: str) -> tuple[str, str]:
 
 
 def _named(store: str, title: str) -> str:
-    from viewer.stores.registry import get_store, open_store
+    from viewer.stores.hermes.reader import open_store
+    from viewer.stores.registry import get_store
 
     with open_store(get_store(store)) as reader:
         return str(reader.con.execute("SELECT id FROM sessions WHERE title LIKE ?", [title]).fetchone()[0])

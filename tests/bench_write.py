@@ -60,8 +60,8 @@ def print_line(what: str, path: Path, session_id: str, kept: int) -> None:
 def measure(path: Path, session_id: str, kept: int) -> Measured:
     from viewer.stores.base import Store
     from viewer.stores.hermes import guards, lock_time, writing
+    from viewer.stores.hermes.reader import open_store
     from viewer.stores.hermes.undoing import Undoing
-    from viewer.stores.registry import open_store
 
     store, holder = Store("measured", f"sqlite:///{path}", "configured"), holders.new_holder()
     with open_store(store) as reader:

@@ -22,8 +22,8 @@ from viewer import access
 from viewer.catalog import histories
 from viewer.runs import aftermath
 from viewer.runs.models import Audit, Event, StoreRules
+from viewer.stores.hermes.reader import open_store
 from viewer.stores.hermes.sessions import get_session
-from viewer.stores.registry import open_store
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
 

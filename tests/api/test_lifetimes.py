@@ -16,7 +16,7 @@ from tests.runs.desk import Desk
 from viewer import access
 from viewer.catalog.models import Line, PackedHistory
 from viewer.runs.models import OPEN_STATUSES, Run
-from viewer.stores.demo import ensure_demo
+from viewer.stores.hermes.demo import ensure_demo
 
 pytestmark = pytest.mark.django_db
 

@@ -26,10 +26,12 @@ from viewer.runs.planning import Options
 from viewer.stores import packing
 from viewer.stores.base import Store
 from viewer.stores.hermes import history, light
-from viewer.stores.hermes.alignment import LightRow
 from viewer.stores.hermes.opening import signature
+from viewer.stores.hermes.reader import HermesReader as Reader
+from viewer.stores.hermes.reader import open_store
 from viewer.stores.hermes.sessions import get_session
-from viewer.stores.registry import Reader, get_store, open_store
+from viewer.stores.message import LightRow
+from viewer.stores.registry import get_store
 from viewer.stores.transcript import Outline
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]

@@ -25,7 +25,9 @@ from viewer.catalog import keeping, lines, numbers, recording, working
 from viewer.catalog.models import Kind, Line, StoreState
 from viewer.stores.base import Store
 from viewer.stores.hermes import schema
-from viewer.stores.registry import Reader, get_store, open_store
+from viewer.stores.hermes.reader import HermesReader as Reader
+from viewer.stores.hermes.reader import open_store
+from viewer.stores.registry import get_store
 
 pytestmark = pytest.mark.django_db
 

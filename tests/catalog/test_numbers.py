@@ -12,9 +12,10 @@ from tests.catalog.shelves import ids, line_of, listed, owner, settle
 from tests.pages.conftest import Book
 from viewer.catalog import histories, numbers, working
 from viewer.catalog.models import Line, PackedHistory
-from viewer.stores.demo import ensure_demo
+from viewer.stores.hermes.demo import ensure_demo
+from viewer.stores.hermes.reader import open_store
 from viewer.stores.hermes.sessions import get_session
-from viewer.stores.registry import get_store, open_store
+from viewer.stores.registry import get_store
 
 pytestmark = pytest.mark.django_db
 

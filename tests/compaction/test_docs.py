@@ -11,7 +11,7 @@ from pathlib import Path
 import compaction
 from compaction import Policy, counter_for, offline
 from tests.compaction.transcripts import stored
-from viewer.stores.demo import stocktaking
+from viewer.stores.hermes.demo import stocktaking
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "engine.md"
 SUMMARIES = PAGE.with_name("summaries.md")

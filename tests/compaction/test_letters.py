@@ -12,7 +12,7 @@ from compaction.requests import Said, requests_in
 from tests.compaction.test_offline import sections
 from tests.compaction.test_told import step
 from tests.compaction.transcripts import reply, stored, user
-from viewer.stores.demo import support
+from viewer.stores.hermes.demo import support
 
 GIFT = "B-52266 is a gift, may I add a card? Best, Chiara"
 ASKS = "Hello Chiara, with pleasure: wrapped in blue paper. What shall we write on it?"

@@ -12,7 +12,7 @@ import compaction
 from compaction import Message, Policy, offline, sentences
 from compaction.survival import survival_of
 from tests.compaction.transcripts import call, count, handoff, reply, result, stored, transcripts, user
-from viewer.stores.demo import stocktaking, support
+from viewer.stores.hermes.demo import stocktaking, support
 
 
 def _everything(messages: list[Message]) -> str:

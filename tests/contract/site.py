@@ -13,7 +13,8 @@ from django.test import Client
 
 from tests.api.tool import Tool
 from viewer.stores.hermes.marks import read_marks
-from viewer.stores.registry import get_store, open_store
+from viewer.stores.hermes.reader import open_store
+from viewer.stores.registry import get_store
 
 LIMIT = 500  # messages in an answer, at most
 

@@ -13,10 +13,10 @@ from viewer import holders
 from viewer.runs import planning, steps
 from viewer.stores.base import Store
 from viewer.stores.hermes import guards, reading, writing
+from viewer.stores.hermes.reader import open_store
 from viewer.stores.hermes.undoing import Outlook, Undoing
 from viewer.stores.history_types import History
 from viewer.stores.message import message_of
-from viewer.stores.registry import open_store
 
 SUMMARY = "## Goal\nFinish every step, says the marmalade note.\n\n## Completed Actions\n1. RAN the earlier steps."
 RULES = "## Session Startup\nRead SOUL.md.\n\n## Red Lines\nNever touch the apricot ledger."

@@ -20,11 +20,11 @@ from compaction import messages as engine
 from viewer.errors import StoreError
 from viewer.stores.hermes import light, reading
 from viewer.stores.hermes.codec import decode_content
+from viewer.stores.hermes.reader import open_store
 from viewer.stores.hermes.undoing import Undoing, check_undo, undoing_from_history
 from viewer.stores.history_types import History
 from viewer.stores.message import HistoryMessage, message_of, summary_of
 from viewer.stores.recorded import KnownBlock, Undone
-from viewer.stores.registry import open_store
 
 from . import ours
 from .author import Author

@@ -13,8 +13,8 @@ import pytest
 from tests.store.leases import turn_lease
 from viewer.errors import CompactionConflict, NotUndoable, SessionBusy
 from viewer.stores.hermes import guards
+from viewer.stores.hermes.reader import open_store
 from viewer.stores.hermes.undoing import undoing_from_history
-from viewer.stores.registry import open_store
 
 from . import ours
 from .conversations import words, write_session

@@ -8,7 +8,7 @@ from typing import Any
 
 from viewer.runs import branching as runs
 from viewer.stores.hermes import branching
-from viewer.stores.registry import open_store
+from viewer.stores.hermes.reader import open_store
 
 from . import ours
 from .conversations import words, write_session

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from viewer.stores.hermes import creating
-from viewer.stores.registry import open_store
+from viewer.stores.hermes.reader import open_store
 
 from . import ours
 from .hermes import Hermes

@@ -11,9 +11,9 @@ import pytest
 from compaction import protocol
 from viewer.stores.base import Store
 from viewer.stores.hermes import reading
+from viewer.stores.hermes.reader import open_store
 from viewer.stores.history_types import History
 from viewer.stores.message import HistoryMessage
-from viewer.stores.registry import open_store
 
 from . import ours
 from .conversations import FILLING, Said, words, write_session

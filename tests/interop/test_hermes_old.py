@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from viewer.stores.hermes.opening import compact_reason
-from viewer.stores.registry import open_store
+from viewer.stores.hermes.reader import open_store
 
 from . import ours
 from .conversations import words, write_session

@@ -75,7 +75,7 @@ def book(tmp_path: Path, settings: Settings) -> Book:
 
 @pytest.fixture(scope="session")
 def demo_original(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from viewer.stores.demo import ensure_demo
+    from viewer.stores.hermes.demo import ensure_demo
 
     path = tmp_path_factory.mktemp("demo") / "demo.db"
     ensure_demo(path)
@@ -102,8 +102,9 @@ def demo(demo_original: Path, tmp_path: Path, settings: Settings) -> Callable[[s
 def counted(db: None) -> Callable[[str, str], None]:
     """A function that counts all tokens of a session (its store's name and its id), as a worker does."""
     from viewer.catalog import histories
+    from viewer.stores.hermes.reader import open_store
     from viewer.stores.hermes.sessions import get_session
-    from viewer.stores.registry import get_store, open_store
+    from viewer.stores.registry import get_store
 
     def count(store: str, session_id: str) -> None:
         with open_store(get_store(store)) as reader:

@@ -15,8 +15,8 @@ from viewer.catalog import histories
 from viewer.runs import life
 from viewer.runs.losses import losses
 from viewer.runs.planning import Options
+from viewer.stores.hermes.reader import open_store
 from viewer.stores.hermes.sessions import get_session
-from viewer.stores.registry import open_store
 
 FRAGMENT = {"HX-Request": "true"}
 FIRST, SECOND = 1948, 2341  # handoffs of the agent's own compactions

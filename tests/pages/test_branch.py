@@ -16,7 +16,8 @@ from viewer.catalog.lines import SessionFilter, page_of_lines
 from viewer.runs import branching, life
 from viewer.runs.ours import history_of
 from viewer.runs.planning import Options
-from viewer.stores.registry import get_store, open_store
+from viewer.stores.hermes.reader import open_store
+from viewer.stores.registry import get_store
 
 FRAGMENT = {"HX-Request": "true"}
 

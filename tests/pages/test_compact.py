@@ -21,8 +21,9 @@ from viewer.runs import life, planning
 from viewer.runs.models import Run
 from viewer.runs.summarizers import connections, sending
 from viewer.stores.hermes import reading
+from viewer.stores.hermes.reader import open_store
 from viewer.stores.message import for_model
-from viewer.stores.registry import get_store, open_store
+from viewer.stores.registry import get_store
 
 FRAGMENT = {"HX-Request": "true"}
 

@@ -19,7 +19,8 @@ from tests.runs.desk import Desk
 from viewer import access
 from viewer.runs import planning
 from viewer.runs.models import Run
-from viewer.stores.registry import get_store, open_store
+from viewer.stores.hermes.reader import open_store
+from viewer.stores.registry import get_store
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
 Lost = tuple[int, int]  # lost of how many

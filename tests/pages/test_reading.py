@@ -24,8 +24,9 @@ from viewer.pages.boundary.startup_audit import GIVEN, LATE, OFFERED
 from viewer.runs import aftermath, events, life
 from viewer.runs.models import Audit, Event
 from viewer.runs.planning import Options
+from viewer.stores.hermes.reader import open_store
 from viewer.stores.hermes.sessions import get_session
-from viewer.stores.registry import get_store, open_store
+from viewer.stores.registry import get_store
 
 FRAGMENT = {"HX-Request": "true"}
 PAGE = "/stores/own/sessions/s"

@@ -170,7 +170,7 @@ def test_titles_are_shown_as_text(signed_in: Client, demo: Callable[[str], str])
 def test_what_is_active_now_says_so_in_words(
     signed_in: Client, demo_original: Path, tmp_path: Path, settings: Settings
 ) -> None:
-    from viewer.stores.demo import ensure_demo
+    from viewer.stores.hermes.demo import ensure_demo
 
     settings.DEMO_STORE = tmp_path / "fresh.db"
     ensure_demo(settings.DEMO_STORE)

@@ -19,7 +19,7 @@ from viewer.catalog import working
 from viewer.catalog.models import Line
 from viewer.exports import CONTENT_TYPES
 from viewer.stores.hermes import light, listing, marks, reading, sessions
-from viewer.stores.registry import open_store
+from viewer.stores.hermes.reader import open_store
 
 pytestmark = pytest.mark.django_db
 

@@ -9,8 +9,8 @@ from tests.postgres.conftest import Pair
 from viewer.stores.base import Store
 from viewer.stores.hermes import search
 from viewer.stores.hermes.candidates import INSIDE, LONG_CUT, NO_INDEX, NOT_RANKED, SHORT
+from viewer.stores.hermes.reader import open_store
 from viewer.stores.query import parse
-from viewer.stores.registry import open_store
 from viewer.stores.searching import Found, Key, SearchFilter
 
 QUERIES = [

@@ -24,8 +24,8 @@ from viewer.stores.base import Store
 from viewer.stores.hermes import postgres as reader_of_postgres
 from viewer.stores.hermes import reading
 from viewer.stores.hermes.opening import identity, signature
+from viewer.stores.hermes.reader import open_store
 from viewer.stores.hermes.sessions import get_session
-from viewer.stores.registry import open_store
 
 
 def refusal(url: str) -> str:

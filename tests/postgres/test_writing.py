@@ -29,7 +29,6 @@ from viewer.errors import (
     WriteDisturbed,
 )
 from viewer.stores.base import Store
-from viewer.stores.demo import practice
 from viewer.stores.hermes import (
     appending,
     branching,
@@ -44,10 +43,11 @@ from viewer.stores.hermes import (
     undoing,
     writing,
 )
+from viewer.stores.hermes.demo import practice
 from viewer.stores.hermes.dialect import Connection
 from viewer.stores.hermes.opening import compact_reason
+from viewer.stores.hermes.reader import open_store
 from viewer.stores.hermes.transaction import write
-from viewer.stores.registry import open_store
 
 COLUMNS = (
     "id, session_id, role, content, tool_calls, tool_call_id, tool_name, active, compacted, _compressed_summary, "

@@ -23,9 +23,10 @@ from viewer.runs import aftermath, events, life
 from viewer.runs.models import Audit, Event, Run, StoreRules
 from viewer.runs.planning import Options
 from viewer.stores.hermes import appending, reading
+from viewer.stores.hermes.reader import HermesReader as Reader
+from viewer.stores.hermes.reader import open_store
 from viewer.stores.hermes.sessions import get_session
 from viewer.stores.message import StoredMessage
-from viewer.stores.registry import Reader, open_store
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
 RULES = """# Ours

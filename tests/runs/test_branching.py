@@ -17,7 +17,7 @@ from viewer.runs.errors import AlreadyUndone
 from viewer.runs.models import Run
 from viewer.runs.ours import history_of
 from viewer.runs.planning import Options
-from viewer.stores.registry import open_store
+from viewer.stores.hermes.reader import open_store
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
 SAID = "role, content, tool_calls, tool_call_id, timestamp"

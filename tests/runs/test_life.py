@@ -31,7 +31,7 @@ from viewer.runs.hold import claim
 from viewer.runs.models import Run
 from viewer.runs.planning import Options
 from viewer.stores.hermes import guards, writing
-from viewer.stores.registry import open_store
+from viewer.stores.hermes.reader import open_store
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
 EDITED = "## Goal\nThe customer wants a window seat – café, 航班, “quotes”.\n\n- PNR `QX7-119`"

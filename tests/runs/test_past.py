@@ -17,8 +17,8 @@ from viewer.runs import life, ours, past
 from viewer.runs.models import Run
 from viewer.runs.planning import Options
 from viewer.stores.hermes import reading
+from viewer.stores.hermes.reader import open_store
 from viewer.stores.history_types import History
-from viewer.stores.registry import open_store
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
 

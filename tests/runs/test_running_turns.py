@@ -14,8 +14,8 @@ from viewer.runs.errors import NothingToDo
 from viewer.runs.models import Run
 from viewer.runs.ours import history_of
 from viewer.runs.planning import Options
+from viewer.stores.hermes.reader import open_store
 from viewer.stores.history_types import Boundary, History
-from viewer.stores.registry import open_store
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
 REQUEST = "Port the billing module to PostgreSQL and run every test until all are green."

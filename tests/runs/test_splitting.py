@@ -19,7 +19,7 @@ from viewer.runs.hold import Hold, claim
 from viewer.runs.models import Run
 from viewer.runs.ours import history_of
 from viewer.runs.planning import Options
-from viewer.stores.registry import open_store
+from viewer.stores.hermes.reader import open_store
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
 SPLIT = Options(mode="split")

@@ -18,10 +18,10 @@ from viewer.runs.planning import Options
 from viewer.runs.undoing import UndoOutlook
 from viewer.stores import counting
 from viewer.stores.hermes import lock_time, reading
+from viewer.stores.hermes.reader import open_store
 from viewer.stores.hermes.sessions import get_session
 from viewer.stores.message import for_model
 from viewer.stores.recorded import Undone
-from viewer.stores.registry import open_store
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
 

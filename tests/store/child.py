@@ -18,8 +18,8 @@ from viewer.errors import StoreError
 from viewer.stores.base import Store
 from viewer.stores.hermes import guards, writing
 from viewer.stores.hermes.appending import append
+from viewer.stores.hermes.reader import open_store
 from viewer.stores.hermes.undoing import Undoing
-from viewer.stores.registry import open_store
 
 HANDOFF = {"role": "user", "content": "[CONTEXT SUMMARY]: zebrafinch " * 100, "_compressed_summary": True}
 

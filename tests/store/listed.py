@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from viewer.stores.hermes import sessions
-from viewer.stores.registry import Reader
+from viewer.stores.hermes.reader import HermesReader as Reader
 
 
 def tips(reader: Reader) -> list[str]:

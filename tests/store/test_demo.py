@@ -18,18 +18,18 @@ from compaction import protocol
 from tests.work import calls
 from viewer.errors import NotFound, StoreUnavailable
 from viewer.stores.base import Store
-from viewer.stores.demo import ensure_demo
-from viewer.stores.demo.practice import copy_session
 from viewer.stores.hermes import codec, reading
 from viewer.stores.hermes.columns import read_columns
+from viewer.stores.hermes.demo import ensure_demo
+from viewer.stores.hermes.demo.practice import copy_session
+from viewer.stores.hermes.reader import HermesReader as Reader
 from viewer.stores.hermes.sessions import get_session
 from viewer.stores.message import StoredMessage, message_of
-from viewer.stores.registry import Reader
 
 NOW = 1_795_300_000.0
 ODD = "Odd rows: what no reader expects"
 PROJECT = Path(__file__).resolve().parents[2]
-CHILD = "import sys, pathlib, viewer.stores.demo as demo; print(demo.ensure_demo(pathlib.Path(sys.argv[1])))"
+CHILD = "import sys, pathlib, viewer.stores.hermes.demo as demo; print(demo.ensure_demo(pathlib.Path(sys.argv[1])))"
 
 
 @pytest.fixture(scope="module")

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from viewer.stores.hermes.alignment import LightRow, State, related
+from viewer.stores.hermes.alignment import State, related
 from viewer.stores.hermes.history import build
 from viewer.stores.hermes.undoing import undoing_from_history
 from viewer.stores.history_types import Boundary, Entry, History
+from viewer.stores.message import LightRow
 from viewer.stores.recorded import Undone
 
 

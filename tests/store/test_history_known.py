@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.store.test_history import Agent
-from viewer.stores.hermes.alignment import LightRow
 from viewer.stores.hermes.history import build
 from viewer.stores.history_types import History
+from viewer.stores.message import LightRow
 from viewer.stores.recorded import KnownBlock
 
 

@@ -18,11 +18,11 @@ from viewer import holders
 from viewer.stores.base import Store
 from viewer.stores.hermes import guards, reading, writing
 from viewer.stores.hermes.codec import decode_content
+from viewer.stores.hermes.reader import open_store
 from viewer.stores.hermes.undoing import check_undo, undoing_from_history
 from viewer.stores.history_types import History
 from viewer.stores.message import HistoryMessage
 from viewer.stores.recorded import KnownBlock, Undone
-from viewer.stores.registry import open_store
 
 from .leases import turn_lease
 

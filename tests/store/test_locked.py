@@ -21,8 +21,9 @@ from tests.pages.html import read
 from viewer.access import new_token
 from viewer.errors import StoreUnanswered, StoreUnavailable
 from viewer.stores.base import Store
-from viewer.stores.hermes import opening, schema, sqlite
-from viewer.stores.registry import open_store
+from viewer.stores import kind
+from viewer.stores.hermes import schema, sqlite
+from viewer.stores.hermes.reader import open_store
 
 LISTS = ("/", "/?q=needle", "/search?q=needle", "/compactions", "/stores", "/api/v1/stores")
 
@@ -48,7 +49,7 @@ def locked(path: Path) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def nothing_remembered() -> None:
-    opening._slow.clear()
+    kind.forget_slow()
 
 
 def test_locked_stores_cost_lists_a_moment_once_and_are_named(
@@ -80,7 +81,7 @@ def test_what_is_known_of_a_locked_store_is_listed(signed_in: Client, tmp_path: 
     with locked(tmp_path / "held.db"):
         page = read(signed_in.get("/"))
     assert "the needle" in page.text and "Its sessions are listed as they were before." in page.text
-    opening._slow.clear()
+    kind.forget_slow()
     assert "another" in read(signed_in.get("/")).text
 
 

@@ -15,7 +15,7 @@ from viewer.errors import StoreUnavailable
 from viewer.stores.base import Store
 from viewer.stores.hermes import opening, schema
 from viewer.stores.hermes.opening import signature
-from viewer.stores.registry import open_store
+from viewer.stores.hermes.reader import open_store
 
 SETTLED = opening.SETTLED  # the tests wait less
 

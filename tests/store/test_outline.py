@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.store.test_history import Agent
-from viewer.stores.hermes.alignment import LightRow
 from viewer.stores.hermes.history import build
 from viewer.stores.history_types import Boundary, Entry, History
+from viewer.stores.message import LightRow
 from viewer.stores.packing import VERSION, extended, from_bytes, pack, to_bytes, with_counts_of
 from viewer.stores.recorded import KnownBlock
 from viewer.stores.transcript import Cut, Outline

@@ -17,9 +17,10 @@ from viewer.stores.hermes import opening, reading, schema, sessions
 from viewer.stores.hermes.codec import JSON_MARK
 from viewer.stores.hermes.light import light_rows
 from viewer.stores.hermes.marks import read_marks
+from viewer.stores.hermes.reader import HermesReader as Reader
+from viewer.stores.hermes.reader import open_store
 from viewer.stores.history_types import Entry, History
 from viewer.stores.message import Handoff, HistoryMessage
-from viewer.stores.registry import Reader, open_store
 from viewer.stores.transcript import Item, Outline
 
 from .listed import tips

@@ -18,9 +18,10 @@ from compaction import protocol
 from viewer.errors import StoreUnavailable
 from viewer.stores.base import Store
 from viewer.stores.hermes import candidates, reading, schema, search, sqlite
+from viewer.stores.hermes.reader import HermesReader as Reader
+from viewer.stores.hermes.reader import open_store
 from viewer.stores.hermes.sessions import tip
 from viewer.stores.query import fold, parse, trigram_expression, word_expression
-from viewer.stores.registry import Reader, open_store
 from viewer.stores.searching import Found, Hit, Key, SearchFilter, Stage
 
 Copies = Callable[[int], Path]

@@ -13,9 +13,9 @@ import pytest
 from viewer import holders
 from viewer.errors import CompactionConflict, SessionBusy, StoreError, StoreReadOnly
 from viewer.stores.hermes import branching, guards, schema, sessions, writing
+from viewer.stores.hermes.reader import HermesReader as Reader
 from viewer.stores.hermes.reading import history_messages, read_history
 from viewer.stores.message import HistoryMessage
-from viewer.stores.registry import Reader
 
 from .agent_sql import Agent
 from .leases import turn_lease

@@ -16,9 +16,10 @@ import pytest
 from compaction import protocol
 from tests.store.test_history import texts
 from viewer.stores.hermes import light, undoing
-from viewer.stores.hermes.alignment import LightRow, State
+from viewer.stores.hermes.alignment import State
 from viewer.stores.hermes.history import build
 from viewer.stores.history_types import History
+from viewer.stores.message import LightRow
 from viewer.stores.packing import extended, pack
 from viewer.stores.recorded import Undone
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from viewer.stores.hermes import reading
 from viewer.stores.history_types import History
 from viewer.stores.recorded import KnownBlock, Recorded, Undone
 from viewer.stores.registry import Reader
@@ -44,4 +43,4 @@ def recorded(reader: Reader, session_id: str) -> Recorded:
 
 def history_of(reader: Reader, session_id: str) -> History:
     """The session's History with our own compactions in it as they were written, not as they are recognised."""
-    return reading.read_history(reader, session_id, known_blocks(reader, session_id), undone_here(reader, session_id))
+    return reader.history(session_id, recorded(reader, session_id))

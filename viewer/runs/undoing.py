@@ -12,7 +12,7 @@ from viewer import holders
 from viewer.errors import NotUndoable, StoreError
 from viewer.stores import counting
 from viewer.stores.base import Store
-from viewer.stores.hermes.undoing import SPLIT, Undoing, check_undo, undoing_from_history
+from viewer.stores.hermes.undoing import SPLIT, Undoing, undoing_from_history
 from viewer.stores.history_types import History
 from viewer.stores.message import StoredMessage, for_model
 from viewer.stores.registry import Reader, agent_of, get_store, open_store, writer_of
@@ -45,7 +45,7 @@ def outlook(store: Store, session_id: str, handoff_id: int) -> UndoOutlook:
     with open_store(store) as reader:
         model = reader.session(session_id).model
         history = history_of(reader, session_id)
-        found = check_undo(reader, undoing_of(reader, session_id, handoff_id, history))
+        found = reader.undo_outlook(undoing_of(reader, session_id, handoff_id, history))
         refusal = refusal_to_undo(reader, session_id, handoff_id, history)
         before = reader.live(session_id)
         returning = reader.messages(session_id, found.restored)
@@ -82,7 +82,7 @@ def undo(store: Store, session_id: str, handoff_id: int) -> None:
             raise problem
         history = history_of(reader, session_id)
         undoing = undoing_of(reader, session_id, handoff_id, history)
-        if refusal := check_undo(reader, undoing).refusal:
+        if refusal := reader.undo_outlook(undoing).refusal:
             raise NotUndoable(refusal)
     holder, ours = holders.new_holder(), _applied(store, session_id, handoff_id)
     writer_of(store).take_lock(session_id, holder)
@@ -127,7 +127,7 @@ def refusal_to_undo(reader: Reader, session_id: str, handoff_id: int, history: H
 
 def refusal_of_rows(reader: Reader, session_id: str, handoff_id: int, history: History | Outline) -> str:
     """The same as far as the session's rows and our runs tell: it changes with them alone."""
-    return check_undo(reader, undoing_of(reader, session_id, handoff_id, history)).refusal
+    return str(reader.undo_outlook(undoing_of(reader, session_id, handoff_id, history)).refusal)
 
 
 def is_undoable(run: Run) -> bool:
@@ -138,7 +138,7 @@ def is_undoable(run: Run) -> bool:
         with open_store(get_store(run.store)) as reader:
             if planning.refusal(reader, run.session_id) is not None or not wrote_handoff(reader, run):
                 return False
-            return not check_undo(reader, _map_of(run)).refusal
+            return not reader.undo_outlook(_map_of(run)).refusal
     except StoreError:
         return False
 

@@ -1,4 +1,8 @@
-"""Agents' sessions, whoever keeps them: a folder for each kind of store, and the plain values that all of them return.
+"""Agents' sessions, whoever keeps them: one interface, and a folder for each kind of store.
 
-`hermes` is Hermes Agent's database, on SQLite or PostgreSQL; `demo` makes the demo store in the same form.
+`kind` says what a kind offers, `reader` and `writer` what it is asked, `base`, `message`, `listing`, `searching`,
+`recorded` and `transcript` are the plain values in between. `registry` opens a store, and alone knows the kinds. What
+is above knows neither files nor SQL of an agent's; a kind knows neither Django's models nor pages.
+
+`hermes` is Hermes Agent's database, on SQLite or PostgreSQL, and the demo store in the same form.
 """

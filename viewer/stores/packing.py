@@ -12,9 +12,8 @@ from typing import Any
 from zlib import crc32
 
 from compaction import messages as engine
-from viewer.stores.message import BOOKKEEPING_ROLES
+from viewer.stores.message import BOOKKEEPING_ROLES, LightRow
 
-from .hermes.alignment import LightRow
 from .history_types import Boundary, Entry, History
 from .transcript import ANSWER, AWAY, LIVE, NONE, OUT, PROMPT, RESULT, SENT, UNDER, Cut, Outline, Several
 

@@ -10,8 +10,7 @@ from django.contrib.staticfiles.finders import get_finders
 from django.core.management import call_command
 from django.db import OperationalError
 
-from viewer.stores.demo import ensure_demo
-from viewer.stores.registry import all_stores, is_here
+from viewer.stores.registry import all_stores, is_here, make_demo
 
 BACKLOG = 1024  # connections that wait while the server is started again
 NOT_SERVED = ["redoc*", "htm*-4*"]  # django-ninja's other API page, and the htmx that is still a beta
@@ -68,7 +67,7 @@ def own_database() -> None:
 
 def demo_store() -> bool:
     """Make the demo store if it is missing; whether it was made."""
-    return ensure_demo(settings.DEMO_STORE)
+    return make_demo()
 
 
 def static_files() -> bool:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import time
 
-from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
 from viewer.pages.addresses import Place
 from viewer.pages.http import shows_refusals
-from viewer.stores.demo.practice import copy_session
 from viewer.stores.registry import all_stores, get_store, open_store
 
 
@@ -20,5 +18,5 @@ from viewer.stores.registry import all_stores, get_store, open_store
 def practise(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
     with open_store(get_store(store)) as reader:
         reader.session(session_id)
-        copy_id = copy_session(reader, session_id, settings.DEMO_STORE, now=time.time())
+        copy_id = reader.practise(session_id, now=time.time())
     return redirect(Place(all_stores()[-1].name, copy_id).href)

@@ -4,43 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
+from viewer.stores.message import LightRow
+
 State = Literal["live", "under", "out"]
-
-
-@dataclass(frozen=True, slots=True)
-class LightRow:
-    """What History needs of one row of `messages`.
-
-    `state` is "live" for (1,0), "under" for (0,1) and "out" for (0,0). `text` is the start of the live text, white
-    space folded, `end` its last characters; `calls` the ids of its tool calls; `size` the octets of its live content
-    and calls. `handoff` says whether the row holds a compaction summary, alone ("standalone") or with live text
-    ("merged"); `handoff_key` then identifies the summary's text. `scaffold` marks a user row that the agent wrote for
-    itself, `of_compaction` one of those that only a compaction writes, and `restated` one that repeats a request behind
-    a summary: `text` is then the request's. `uid` is the owner's name for the message, which copies keep (schema 31),
-    "" where there is none; `named` says that the agent gave it, `absorbed` names the messages that were merged into
-    this row (`uids`).
-    """
-
-    id: int
-    role: str
-    state: State
-    time: float
-    tool_call_id: str = ""
-    calls: str = ""
-    text: str = ""
-    end: str = ""
-    size: int = 0
-    handoff: Literal["", "standalone", "merged"] = ""
-    handoff_key: str = ""
-    scaffold: bool = False
-    of_compaction: bool = False
-    restated: bool = False
-    uid: str = ""
-    named: bool = False
-    absorbed: tuple[str, ...] = ()
 
 
 TEXT_CHARACTERS = 300  # of `LightRow.text`, but of what was asked more: several requests may stand in one row

@@ -8,8 +8,9 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from compaction.protocol import NO_USER_START
+from viewer.stores.message import LightRow
 
-from .alignment import LightRow, Pair
+from .alignment import Pair
 
 
 class Block(NamedTuple):

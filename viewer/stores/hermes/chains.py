@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .alignment import LightRow
+from viewer.stores.message import LightRow
 
 
 class Chains:

@@ -22,10 +22,11 @@ from functools import reduce
 from itertools import pairwise, takewhile
 
 from viewer.stores.history_types import Boundary, Entry, History
+from viewer.stores.message import LightRow
 from viewer.stores.recorded import KnownBlock, Undone
 
 from . import uids
-from .alignment import LightRow, Pair, with_telling_times, without_image, words
+from .alignment import Pair, with_telling_times, without_image, words
 from .blocks import Block, first_kept, had_no_user, is_typed, shorter, slipped
 from .chains import Chains
 from .known import Noted, borne_out

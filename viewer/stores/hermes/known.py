@@ -10,9 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
+from viewer.stores.message import LightRow
 from viewer.stores.recorded import KnownBlock, Undone
-
-from .alignment import LightRow
 
 
 class Noted(NamedTuple):

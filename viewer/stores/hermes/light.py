@@ -10,9 +10,10 @@ from typing import Any
 import compaction
 from compaction import messages, protocol
 from viewer.batches import chunks
+from viewer.stores.message import LightRow
 
 from . import uids
-from .alignment import ASKED_CHARACTERS, END_CHARACTERS, LightRow, text_limit
+from .alignment import ASKED_CHARACTERS, END_CHARACTERS, text_limit
 from .codec import JSON_MARK, decode_calls, decode_content, encode_content, number, state_of
 from .columns import marks, selection
 from .opening import Reader

@@ -17,9 +17,10 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from compaction.protocol import without_marker
+from viewer.stores.message import LightRow
 from viewer.stores.recorded import KnownBlock
 
-from .alignment import ASKED_CHARACTERS, END_CHARACTERS, STEP, LightRow, may_be_head, related, words
+from .alignment import ASKED_CHARACTERS, END_CHARACTERS, STEP, may_be_head, related, words
 from .known import Noted
 from .placing import Past, runs
 

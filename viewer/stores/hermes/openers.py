@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from itertools import takewhile
 
-from .alignment import STEP, LightRow
+from viewer.stores.message import LightRow
+
+from .alignment import STEP
 
 Stamp = tuple[str, float]  # what tells one handoff from another: its text, and when it was made
 Told = str | tuple[str, float]  # what a copy has of its message: the name, or role and time

@@ -15,14 +15,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from viewer.errors import StoreUnanswered, StoreUnavailable
+from viewer.errors import StoreUnavailable
 from viewer.stores.base import Capabilities, Store
+from viewer.stores.kind import for_list
 
 from . import postgres, sqlite
 from .columns import Columns, read_columns
 from .dialect import POSTGRES, Connection
 
-REMEMBERED = 3.0  # seconds that lists leave a store alone which did not answer in time, longer if it took long
 # Seconds until a write counts as done. A file system notes times in steps of some milliseconds: two writes in one step
 # look like one. And what is written to the log is seen by others only when it is safe on disk, which a slow disk may
 # take a second for: whoever looks in between reads what was before, in files that look as they will afterwards.
@@ -86,28 +86,6 @@ def _open(store: Store, patience: float) -> Iterator[Reader]:
         raise sqlite.unavailable(store.name, store.path, problem) from problem
     finally:
         con.close()
-
-
-# By address: until when lists do not ask a store again that kept one waiting, and what they say of it instead.
-_slow: dict[str, tuple[float, str]] = {}
-
-
-@contextmanager
-def for_list(store: Store) -> Iterator[None]:
-    """What a list asks of a store: one that did not answer in time is not asked again for some seconds. Raises
-    StoreUnavailable.
-    """
-    until, message = _slow.get(store.url, (0.0, ""))
-    if time.monotonic() < until:
-        raise StoreUnanswered(message)
-    began = time.monotonic()
-    try:
-        yield
-    except StoreUnanswered as refused:
-        waited = time.monotonic() - began
-        _slow[store.url] = (time.monotonic() + max(REMEMBERED, 4 * waited), refused.message)
-        raise
-    _slow.pop(store.url, None)
 
 
 def columns_of(store: Store, con: Connection) -> Columns:

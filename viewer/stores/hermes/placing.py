@@ -13,7 +13,9 @@ from dataclasses import dataclass, replace
 from itertools import islice, pairwise
 from typing import NamedTuple
 
-from .alignment import LightRow, ending, may_pair, related, text_limit, without_image, words
+from viewer.stores.message import LightRow
+
+from .alignment import ending, may_pair, related, text_limit, without_image, words
 
 _SHORTENED = "["  # what the agent writes in place of a result begins so (`interop/hermes.md`, section 4)
 _ASKED = 1_000  # messages among which requests are sought that were put elsewhere

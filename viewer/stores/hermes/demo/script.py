@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple
 
-from viewer.stores.demo import handoffs
 from viewer.stores.hermes import codec
 from viewer.stores.hermes.columns import quoted
+from viewer.stores.hermes.demo import handoffs
 
 Row = dict[str, Any]
 By = Literal["hermes", "hermes-august", "palimpsest"]

@@ -6,8 +6,8 @@ Scans, ledger and reports agree with each other: the differences an aisle's repo
 import json
 import random
 
-from viewer.stores.demo.prompts import PROMPTS
-from viewer.stores.demo.script import Call, Clock, Script
+from viewer.stores.hermes.demo.prompts import PROMPTS
+from viewer.stores.hermes.demo.script import Call, Clock, Script
 
 PLACES = (
     "Ghent North", "Ghent Harbour", "Aalst", "Kortrijk", "Mechelen", "Leuven", "Hasselt", "Genk", "Ostend", "Bruges",

@@ -6,10 +6,10 @@ A reader shows each of them raw or leaves a gap it can explain; none of them may
 import json
 import sqlite3
 
-from viewer.stores.demo import pictures
-from viewer.stores.demo.prompts import PROMPTS
-from viewer.stores.demo.script import Call, Clock, Script
 from viewer.stores.hermes.codec import JSON_MARK
+from viewer.stores.hermes.demo import pictures
+from viewer.stores.hermes.demo.prompts import PROMPTS
+from viewer.stores.hermes.demo.script import Call, Clock, Script
 
 EXTRA_COLUMNS = ("ALTER TABLE messages ADD COLUMN x_confidence REAL", "ALTER TABLE sessions ADD COLUMN x_mood TEXT")
 

@@ -2,8 +2,8 @@
 
 import random
 
-from viewer.stores.demo.prompts import PROMPTS
-from viewer.stores.demo.script import Call, Clock, Script
+from viewer.stores.hermes.demo.prompts import PROMPTS
+from viewer.stores.hermes.demo.script import Call, Clock, Script
 
 _FOLDERS = (
     "/var/lib/timeseries/wal", "/var/lib/timeseries/chunks", "/var/log/journal/5f1d", "/home/ilse/Videos/garden",

@@ -13,8 +13,8 @@ from urllib.parse import quote
 
 from viewer.errors import NotFound, StoreUnavailable
 from viewer.stores.base import PART_NUMBER
-from viewer.stores.demo.script import Row, insert, store_prompt
 from viewer.stores.hermes.columns import read_columns
+from viewer.stores.hermes.demo.script import Row, insert, store_prompt
 from viewer.stores.hermes.dialect import Connection
 from viewer.stores.hermes.opening import Reader
 from viewer.stores.hermes.sessions import chain, system_prompt

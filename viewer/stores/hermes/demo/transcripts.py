@@ -20,9 +20,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from viewer.stores.demo import pictures
-from viewer.stores.demo.prompts import PROMPTS
-from viewer.stores.demo.script import Call, Clock, Script
+from viewer.stores.hermes.demo import pictures
+from viewer.stores.hermes.demo.prompts import PROMPTS
+from viewer.stores.hermes.demo.script import Call, Clock, Script
 
 FOLDER = Path(__file__).parent / "sessions"
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}

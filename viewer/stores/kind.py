@@ -1,0 +1,115 @@
+"""A kind of store, and the agent that owns one: what a folder of this package has to offer."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from zoneinfo import ZoneInfo
+
+from viewer.errors import StoreReadOnly, StoreUnanswered
+
+from .base import Session, Store
+from .reader import Reader
+from .writer import Writer
+
+REMEMBERED = 3.0  # seconds that lists leave a store alone which did not answer in time, longer if it took long
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """The agent that owns a store, as far as its store and its settings tell."""
+
+    store: Store
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it is known which agent owns the store, and how to go on with a session."""
+        return False
+
+    def threshold(self, model: str, window: int) -> int | None:
+        """Tokens in context at which it compacts a session of this model by itself; None where it never does."""
+        return None
+
+    def zone(self) -> ZoneInfo | None:
+        """The time zone it tells the date in, None where that is its machine's."""
+        return None
+
+    def resume_command(self, session_id: str) -> str:
+        """What to type into a terminal to go on with this session."""
+        return ""
+
+    def holds_in_memory(self, session: Session) -> bool:
+        """Whether an open process goes on with the context that it has, until the session is resumed."""
+        return False
+
+
+class StoreKind(ABC):
+    """One kind. `schemes` are the beginnings of its addresses in PALIMPSEST_STORES."""
+
+    name: str
+    schemes: tuple[str, ...]
+
+    @abstractmethod
+    def discover(self) -> list[tuple[str, str]]:
+        """(name, address) of the stores of this kind on this machine that nobody configured."""
+
+    @abstractmethod
+    def is_here(self, store: Store) -> bool:
+        """Whether this machine can reach the store at all."""
+
+    @abstractmethod
+    def open(self, store: Store, *, listed: bool) -> AbstractContextManager[Reader]:
+        """The store, for one request; `listed` where it must hardly be waited for. Raises StoreUnavailable."""
+
+    @abstractmethod
+    def identity(self, store: Store) -> tuple[int, int]:
+        """Two numbers of the file or database that a store is now, others once it is replaced.
+
+        Raises StoreUnavailable.
+        """
+
+    @abstractmethod
+    def signature(self, store: Store) -> str:
+        """A text that changes whenever the store is written; it is not opened for it. Raises StoreUnavailable."""
+
+    def writer(self, store: Store) -> Writer:
+        """What may be written to the store."""
+        return Writer(store)
+
+    def agent(self, store: Store) -> Agent:
+        """The agent that owns the store."""
+        return Agent(store)
+
+    def make_empty(self, store: Store) -> str:
+        """Make an empty store where there is none; what was made, as a sentence. Raises StoreError or OSError."""
+        raise StoreReadOnly("Stores of this kind are made by their agent.")
+
+
+# By address: until when lists do not ask a store again that kept one waiting, and what they say of it instead.
+_slow: dict[str, tuple[float, str]] = {}
+
+
+def forget_slow() -> None:
+    """Have lists ask every store again."""
+    _slow.clear()
+
+
+@contextmanager
+def for_list(store: Store) -> Iterator[None]:
+    """What a list asks of a store: one that did not answer in time is not asked again for some seconds. Raises
+    StoreUnavailable.
+    """
+    until, message = _slow.get(store.url, (0.0, ""))
+    if time.monotonic() < until:
+        raise StoreUnanswered(message)
+    began = time.monotonic()
+    try:
+        yield
+    except StoreUnanswered as refused:
+        waited = time.monotonic() - began
+        _slow[store.url] = (time.monotonic() + max(REMEMBERED, 4 * waited), refused.message)
+        raise
+    _slow.pop(store.url, None)

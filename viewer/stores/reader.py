@@ -1,0 +1,186 @@
+"""What the site asks an open store of any kind. A kind overrides what it can answer; the rest says that it cannot.
+
+Ids of messages are integers, unique within a session and the parts before it. Nothing here writes.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from viewer.errors import StoreReadOnly
+from viewer.holders import Held
+
+from .base import Capabilities, ChangeToken, Child, Session, Store
+from .history_types import Entry, History
+from .listing import Listing
+from .message import Handoff, HistoryMessage, Preview, StoredMessage, live_content
+from .query import Query
+from .recorded import Recorded
+from .searching import Found, Key, SearchFilter, Stage
+from .transcript import Item, Outline
+
+
+class Reader(ABC):
+    """An open store, for one request."""
+
+    __slots__ = ()
+    store: Store
+
+    # -- what the store can do
+
+    @abstractmethod
+    def capabilities(self) -> Capabilities:
+        """What this store can do here."""
+
+    def compact_reason(self) -> str:
+        """Why sessions of this store cannot be compacted in place, as one sentence; "" when they can."""
+        return "Sessions of this kind of store can be read, but not be changed here."
+
+    def split_reason(self) -> str:
+        """Why no session of this store can be compacted by splitting it, as one sentence; "" when one can."""
+        return self.compact_reason()
+
+    def ended_reason(self, session_id: str) -> str:
+        """Why a session that has ended cannot be split, as one sentence; "" when it can."""
+        return ""
+
+    def branch_reason(self) -> str:
+        """Why no session can be branched off in this store, as one sentence; "" when one can."""
+        return self.compact_reason()
+
+    # -- sessions
+
+    @property
+    @abstractmethod
+    def listing(self) -> Listing:
+        """What lists of sessions ask."""
+
+    @abstractmethod
+    def session(self, session_id: str) -> Session:
+        """The session of this id. Raises NotFound."""
+
+    def parts(self, session_id: str) -> list[str]:
+        """Ids of the sessions that one conversation consists of, up to this one, first part first."""
+        return [session_id]
+
+    def newest_part(self, session_id: str) -> str:
+        """The newest session of the conversation that this one belongs to: the one an agent goes on with."""
+        return session_id
+
+    def children(self, parts: Sequence[str]) -> list[Child]:
+        """The sessions that name one of these as their parent, oldest first."""
+        return []
+
+    def system_prompt(self, session_id: str) -> str:
+        """The system prompt kept beside the messages of a session, "" for none."""
+        return ""
+
+    def practise(self, session_id: str, *, now: float) -> str:
+        """Copy a session into the demo store, where compacting it harms nobody; the id of the copy. Raises NotFound."""
+        raise StoreReadOnly("Sessions of this kind of store cannot be copied into the demo store.")
+
+    # -- messages
+
+    @abstractmethod
+    def messages(self, session_id: str, ids: Sequence[int]) -> dict[int, StoredMessage]:
+        """The stored messages of these ids, of a session or the parts before it; those that do not exist are absent."""
+
+    @abstractmethod
+    def live(self, session_id: str) -> list[StoredMessage]:
+        """The messages in context, in order, those that an agent keeps for itself included."""
+
+    @abstractmethod
+    def raw(self, session_id: str, *, before: int | None, limit: int, live_only: bool = False) -> list[StoredMessage]:
+        """At most `limit` messages of a session as stored, the newest or those before this id, in order."""
+
+    def shown(self, session_id: str, items: Iterable[Item]) -> list[HistoryMessage | Handoff]:
+        """What stands behind a stretch of History, in its order; messages that were deleted since are left out."""
+        entries = [item for item in items if isinstance(item, Entry)]
+        rows = self.messages(session_id, [entry.full_id for entry in entries])
+        found = ((entry, rows[entry.full_id]) for entry in entries if entry.full_id in rows)
+        return [HistoryMessage(entry, row, live_content(row)) for entry, row in found]
+
+    def previews(self, session_id: str, ids: Sequence[int]) -> dict[int, Preview]:
+        """The beginnings of these messages; those that do not exist are absent."""
+        rows = self.messages(session_id, ids).values()
+        return {row.id: Preview(row.id, row.role, preview(row), False, bool(row.tool_calls)) for row in rows}
+
+    def next_message(self, session_id: str, after: int) -> StoredMessage | None:
+        """The first message of a session behind this id, None when there is none."""
+        rows = self.raw(session_id, before=None, limit=2**31)
+        return next((row for row in rows if row.id > after), None)
+
+    @abstractmethod
+    def search(
+        self,
+        query: Query,
+        wanted: SearchFilter,
+        limit: int,
+        after: Key | None = None,
+        *,
+        stage: Stage = "none",
+        masking: bool = False,
+    ) -> Found:
+        """At most `limit` hits behind the key `after` and the `stage` of an earlier page; with `masking`, without what
+        looks like a secret in what is shown of them.
+        """
+
+    # -- History
+
+    @abstractmethod
+    def change_token(self, session_id: str) -> ChangeToken:
+        """What tells whether messages of a session, or of the parts before it, came, went or changed their state."""
+
+    @abstractmethod
+    def index(self, session_id: str, recorded: Recorded, token: ChangeToken) -> Outline:
+        """The once-only History of a session as it was when it had this token."""
+
+    def extended(self, session_id: str, index: Outline, before: ChangeToken, now: ChangeToken) -> Outline | None:
+        """The index with the messages that were appended between two tokens; None where it has to be made anew."""
+        return None
+
+    def history(self, session_id: str, recorded: Recorded) -> History:
+        """The once-only History of a session, for an undo."""
+        return History((), (), {})
+
+    def handoff_key(self, content: Any) -> str:
+        """The same for two contents that hold the same handoff."""
+        return ""
+
+    # -- what a compaction asks
+
+    def basis(self, session_id: str) -> Any:
+        """The live messages as a commit will expect them."""
+        raise NotImplementedError(self.compact_reason())
+
+    def undo_outlook(self, undoing: Any) -> Any:
+        """What taking back a compaction would do now, or why it cannot be done."""
+        raise NotImplementedError(self.compact_reason())
+
+    def lock_of(self, session_id: str) -> Held | None:
+        """Who is compacting this session now, None when nobody."""
+        return None
+
+    def lease_of(self, session_id: str) -> Held | None:
+        """Who is running a turn of this session now, None when nobody, or where the agent does not tell."""
+        return None
+
+    def sees_turns(self) -> bool:
+        """Whether the agent tells that it runs a turn."""
+        return False
+
+    def commit_seconds(self, sizes: Mapping[int, int], kept: Collection[int]) -> float:
+        """How long a commit would keep the agent from writing that flags messages of so many bytes and keeps some."""
+        return 0.0
+
+    def copy_seconds(self, size: int) -> float:
+        """How long copying messages with so many bytes of text would keep the agent from writing."""
+        return 0.0
+
+
+def preview(row: StoredMessage) -> str:
+    """What a message says, white space folded."""
+    content = live_content(row)
+    return " ".join(content.split()) if isinstance(content, str) else ""

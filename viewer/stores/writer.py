@@ -1,0 +1,106 @@
+"""What may be written to a store of any kind. A kind overrides what it can do; the rest is refused with a sentence.
+
+Each write is whole: where it raises StoreReadOnly, StoreUnavailable, NotFound, or what its function says, the store is
+as it was. Times are in epoch seconds; a holder is a name as `holders.new_holder` makes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from viewer.errors import StoreReadOnly
+
+from .base import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """The writes of one store."""
+
+    store: Store
+
+    longest_title: ClassVar[int] = 100  # characters
+    refresh_seconds: ClassVar[float] = 60.0  # between two signs of whoever holds a lock
+
+    def _refusal(self) -> StoreReadOnly:
+        return StoreReadOnly(f"Store {self.store.name} can be read, but not be changed here.")
+
+    # -- sessions
+
+    def create(
+        self,
+        *,
+        now: float,
+        title: str,
+        source: str,
+        model: str,
+        cwd: str,
+        messages: Sequence[Mapping[str, Any]],
+    ) -> str:
+        """Make a session with these first messages; its id. Raises TitleTaken."""
+        raise self._refusal()
+
+    def append(self, session_id: str, messages: Sequence[Mapping[str, Any]], *, now: float) -> list[int]:
+        """Append messages in OpenAI chat shape behind the live context; their ids. Raises SessionEnded, SessionBusy."""
+        raise self._refusal()
+
+    def rename(self, session_id: str, title: str) -> None:
+        """Give a session another title, "" for none. Raises TitleTaken."""
+        raise self._refusal()
+
+    def set_archived(self, session_id: str, archived: bool) -> None:
+        """Put a session into the agent's own archive, or take it out."""
+        raise self._refusal()
+
+    def branch(self, session_id: str, message_ids: Sequence[int], *, now: float) -> str:
+        """Make a session whose context is these messages; its id. Raises NotBranchable."""
+        raise self._refusal()
+
+    def delete(self, session_id: str) -> list[str]:
+        """Delete a conversation; ids of the sessions that are gone. Raises NotOurs but in a store of this site."""
+        raise self._refusal()
+
+    # -- holding a session
+
+    def take_lock(self, session_id: str, holder: str) -> None:
+        """Keep others from compacting the session. Raises SessionBusy."""
+        raise self._refusal()
+
+    def refresh_lock(self, session_id: str, holder: str) -> bool:
+        """Prolong it; False when `holder` does not have it any more."""
+        raise self._refusal()
+
+    def take_lease(self, session_id: str, holder: str) -> None:
+        """Keep the agent from beginning a turn, where it tells its turns. Raises SessionBusy."""
+        raise self._refusal()
+
+    def let_go(self, session_id: str, holder: str) -> None:
+        """Release lease and lock after the work. Never raises: what cannot be released expires by itself."""
+
+    def release_dead(self) -> None:
+        """Release what processes of ours held when they were killed."""
+
+    def release_lock(self, session_id: str, holder: str) -> None:
+        """Let others compact the session again."""
+
+    def release_lease(self, session_id: str, holder: str) -> None:
+        """Let the agent begin a turn again."""
+
+    # -- compactions
+
+    def commit(self, planned: Any, steps: Sequence[Any], *, holder: str, now: float) -> Any:
+        """Replace the live context as `steps` say; `holder` has lock and lease.
+
+        Raises CompactionConflict, SessionBusy.
+        """
+        raise self._refusal()
+
+    def split(self, planned: Any, steps: Sequence[Any], *, holder: str, now: float) -> Any:
+        """The same into a new session, which continues the planned one and ends it."""
+        raise self._refusal()
+
+    def undo(self, undoing: Any, *, holder: str) -> Any:
+        """Take a compaction back. Raises NotUndoable with the reason."""
+        raise self._refusal()
