@@ -214,6 +214,11 @@ def test_missing_store_file(tmp_path: Path) -> None:
     assert not missing.exists()
 
 
+def test_an_address_of_no_kind(tmp_path: Path) -> None:
+    said = refusal(PALIMPSEST_STORES=f"work=parchment:///{tmp_path}", PORT=str(free_port()))
+    assert said == f"PALIMPSEST_STORES: no kind of store has addresses like parchment:///{tmp_path}."
+
+
 def test_own_database_that_cannot_be_opened(tmp_path: Path) -> None:
     said = refusal(PALIMPSEST_DATABASE_URL=f"sqlite:///{tmp_path / 'none' / 'own.db'}", PORT=str(free_port()))
     assert "PALIMPSEST_DATABASE_URL" in said

@@ -118,7 +118,8 @@ def _stores(name: str) -> dict[str, str]:
                 f"{name} must be name=sqlite:////absolute/path,... with a name of its own for each store "
                 f"(letters, digits, . _ -, and not demo), not {_shown(entry)!r}."
             )
-        if not re.match(r"(sqlite:////|postgres://|postgresql://).", url):
+        # An address of another kind (`viewer/stores/registry.py`) is checked by the start, which knows the kinds.
+        if not re.match(r"(sqlite:////|postgres://|postgresql://|(?!sqlite:)[a-z][a-z-]*:///).", url):
             raise ImproperlyConfigured(
                 f"{name} must be name=url,... with sqlite:////absolute/path or postgres://... as url, "
                 f"not {_shown(url)!r}."

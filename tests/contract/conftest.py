@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pytest_django import Settings
@@ -13,15 +15,17 @@ from tests.interop.conftest import REQUIREMENTS
 from tests.interop.hermes import Hermes, environment
 from tests.postgres import stores
 from tests.runs.desk import at_once
+from viewer.stores import registry
 from viewer.stores.hermes import schema
 
-from .agents import Agent, Demo, InFile, Old, OnServer, RealHermes, emptied
+from .agents import Agent, Demo, InFile, JsonFile, Old, OnServer, RealHermes, emptied
 from .site import Site
 
 __all__ = ["at_once", "tool"]
 
+ROOT = Path(__file__).parents[2]
 COMPACTED = ("hermes21", "hermes22", "hermes31", "postgres", "demo")
-KINDS = ("hermes16", *COMPACTED)
+KINDS = ("hermes16", "json", *COMPACTED)
 
 
 @pytest.fixture(scope="session")
@@ -53,6 +57,9 @@ def agent(request: pytest.FixtureRequest, tmp_path: Path, settings: Settings) ->
 
 
 def _agent(kind: str, request: pytest.FixtureRequest, place: Path) -> Agent:
+    if kind == "json":
+        request.getfixturevalue("json_kind")
+        return JsonFile(place / "agent.json")
     if kind == "postgres":
         return OnServer(stores.empty(request.getfixturevalue("postgres")).url)
     if kind == "demo":
@@ -65,6 +72,16 @@ def _agent(kind: str, request: pytest.FixtureRequest, place: Path) -> Agent:
         return RealHermes(hermes, path)
     emptied(request.getfixturevalue("hermes_databases")(version), path)
     return Old(path) if version == 16 else InFile(path)
+
+
+@pytest.fixture
+def json_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kind that the guide writes as an example is one of the site's."""
+    (text,) = re.findall(r"^```python\n(.*?)^```$", (ROOT / "docs" / "store-kinds.md").read_text(), re.M | re.S)
+    assert text.count("\n") < 120
+    example: dict[str, Any] = {"__name__": "example"}
+    exec(compile(text, "docs/store-kinds.md", "exec"), example)
+    monkeypatch.setattr(registry, "KINDS", [*registry.KINDS, example["JsonFile"]()])
 
 
 @pytest.fixture

@@ -12,9 +12,7 @@ from typing import Any
 from django.test import Client
 
 from tests.api.tool import Tool
-from viewer.stores.hermes.marks import read_marks
-from viewer.stores.hermes.reader import open_store
-from viewer.stores.registry import get_store
+from viewer.stores.registry import get_store, open_store
 
 LIMIT = 500  # messages in an answer, at most
 
@@ -89,7 +87,7 @@ class Site:
     def change_token(self, session_id: str) -> object:
         """What differs whenever the session is another."""
         with open_store(get_store(self.store)) as reader:
-            return read_marks(reader, [session_id])
+            return reader.change_token(session_id)
 
     def written(self, url: str, session_id: str, moment: str, meanwhile: Callable[[], object] = str) -> str:
         """Another process of ours compacts the session; `meanwhile` happens between its plan and its commit.

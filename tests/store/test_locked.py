@@ -20,8 +20,8 @@ from tests.faults import agent
 from tests.pages.html import read
 from viewer.access import new_token
 from viewer.errors import StoreUnanswered, StoreUnavailable
-from viewer.stores.base import Store
 from viewer.stores import kind
+from viewer.stores.base import Store
 from viewer.stores.hermes import schema, sqlite
 from viewer.stores.hermes.reader import open_store
 

@@ -17,7 +17,7 @@ from .reader import Reader
 from .writer import Writer
 
 __all__ = [
-    "KINDS", "Agent", "Reader", "Writer", "agent_of", "all_stores", "for_list", "get_store", "identity", "is_here",
+    "KINDS", "Agent", "Reader", "Writer", "agent_of", "all_stores", "for_list", "get_store", "identity", "is_here", "is_of_a_kind",
     "make_demo", "make_empty", "open_store", "signature", "unread_homes", "writer_of",
 ]  # fmt: skip
 
@@ -63,6 +63,11 @@ def kind_of(store: Store) -> StoreKind:
         if store.url.startswith(kind.schemes):
             return kind
     raise NotFound(f"Store {store.name}: no kind of store has such an address.")
+
+
+def is_of_a_kind(store: Store) -> bool:
+    """Whether there is a kind for its address."""
+    return any(store.url.startswith(kind.schemes) for kind in KINDS)
 
 
 def open_store(store: Store, *, listed: bool = False) -> AbstractContextManager[Reader]:

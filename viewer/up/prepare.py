@@ -10,7 +10,7 @@ from django.contrib.staticfiles.finders import get_finders
 from django.core.management import call_command
 from django.db import OperationalError
 
-from viewer.stores.registry import all_stores, is_here, make_demo
+from viewer.stores.registry import all_stores, is_here, is_of_a_kind, make_demo
 
 BACKLOG = 1024  # connections that wait while the server is started again
 NOT_SERVED = ["redoc*", "htm*-4*"]  # django-ninja's other API page, and the htmx that is still a beta
@@ -47,8 +47,10 @@ def _port_problem(number: int | None, host: str, port: int) -> str:
 
 
 def check_stores() -> None:
-    """Every configured SQLite store has its file. Raises CannotStart."""
+    """Every configured store is of a kind there is, and has its file. Raises CannotStart."""
     for store in all_stores():
+        if not is_of_a_kind(store):
+            raise CannotStart(f"PALIMPSEST_STORES: no kind of store has addresses like {store.url}.")
         if store.origin == "configured" and not is_here(store):
             raise CannotStart(f"Store {store.name}: there is no file {store.path}. Correct PALIMPSEST_STORES.")
 

@@ -1,0 +1,238 @@
+"""Stores that are small enough to be read whole, each time: a kind gives its conversations, and the rest follows.
+
+Such a store has no index and no numbers of its own. Its sessions are numbered by their order, its messages as the kind
+numbers them; whatever changes in it, lists read all of it anew.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+
+from compaction import messages as chat
+from compaction import secrets
+from viewer.errors import NotFound
+
+from .base import LONGEST_FIRST_WORDS, Capabilities, ChangeToken, Session, Store
+from .history_types import Entry, History
+from .listing import Ends, Facts, Mark, Unaskable
+from .message import LightRow, StoredMessage
+from .packing import pack
+from .passages import Readable, passage, readable
+from .query import Query, fold
+from .reader import Reader, preview
+from .recorded import Recorded
+from .searching import Found, Hit, HitSession, Key, SearchFilter, Stage
+from .transcript import Outline
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """One session with all its messages, in order."""
+
+    session: Session
+    messages: Sequence[StoredMessage]
+
+    @property
+    def digest(self) -> str:
+        """Another text when anything in it is another."""
+        return blake2b(repr((self.session, self.messages)).encode(), digest_size=16).hexdigest()
+
+
+def first_words(messages: Sequence[StoredMessage]) -> str:
+    """The beginning of the first request, "" for none."""
+    asked = (preview(message) for message in messages if message.role == "user")
+    return next(asked, "")[:LONGEST_FIRST_WORDS]
+
+
+@dataclass(frozen=True, slots=True)
+class WholeListing:
+    """`listing.Listing` of such a store: one number stands for all its messages, and its fingerprint for the store."""
+
+    conversations: Sequence[Conversation]
+
+    def ends(self) -> Ends:
+        return Ends(self.newest_message(), len(self.conversations), len(self.conversations))
+
+    def newest_message(self) -> int:
+        return 1 if self.conversations else 0
+
+    def fingerprint(self, message: int) -> str | None:
+        return blake2b("".join(each.digest for each in self.conversations).encode(), digest_size=16).hexdigest()
+
+    def given_messages(self) -> int:
+        return self.newest_message()
+
+    def sessions_with_news(self, above: int, limit: int) -> tuple[list[str], int]:
+        return (self.active_lately(limit), 1) if above < self.newest_message() else ([], above)
+
+    def active_lately(self, limit: int) -> list[str]:
+        found = sorted(self.conversations, key=lambda each: each.session.last_active, reverse=True)
+        return [each.session.id for each in found[:limit]]
+
+    def sessions_above(self, number: int, limit: int) -> list[tuple[int, str]]:
+        return [pair for pair in self._numbered() if pair[0] > number][:limit]
+
+    def sessions_down_from(self, number: int, limit: int) -> list[tuple[int, str]]:
+        return [pair for pair in reversed(self._numbered()) if pair[0] <= number][:limit]
+
+    def _numbered(self) -> list[tuple[int, str]]:
+        return [(number, each.session.id) for number, each in enumerate(self.conversations, start=1)]
+
+    def facts(self, ids: Sequence[str]) -> dict[str, Facts]:
+        numbers = {session_id: number for number, session_id in self._numbered()}
+        return {each.session.id: _facts(each, numbers[each.session.id]) for each in self._of(ids)}
+
+    def _of(self, ids: Sequence[str]) -> Iterator[Conversation]:
+        return (each for each in self.conversations if each.session.id in set(ids))
+
+    def unaskable(self, ids: Sequence[str]) -> dict[str, Unaskable]:
+        return {}
+
+    def appended(self, session_id: str, before: str, after: str) -> int | None:
+        return None
+
+    def has_archived(self, session_id: str) -> bool:
+        return any(message.state == "under" for each in self._of([session_id]) for message in each.messages)
+
+    def last_active(self, session_id: str) -> float:
+        return next((each.session.last_active for each in self._of([session_id])), 0.0)
+
+    def first_words(self, session_id: str) -> str:
+        return next((first_words(each.messages) for each in self._of([session_id])), "")
+
+
+def _facts(found: Conversation, number: int) -> Facts:
+    session, live = found.session, sum(message.state == "live" for message in found.messages)
+    return Facts(
+        id=session.id,
+        row=number,
+        source=session.source,
+        model=session.model,
+        title=session.title,
+        parent=session.parent,
+        started_at=session.started_at,
+        ended_at=session.ended_at,
+        end_reason=session.end_reason,
+        archived=session.archived,
+        cwd=session.cwd,
+        branched_from=session.branched_from,
+        delegated=bool(session.delegated_from),
+        forked_from=(session.parent,) if session.parent else (),
+        mark=Mark(len(found.messages), live, max((each.id for each in found.messages), default=0), found.digest),
+    )
+
+
+class WholeReader(Reader):
+    """An open store of which everything has been read."""
+
+    __slots__ = ("_conversations", "_size", "store")
+
+    def __init__(self, store: Store, conversations: Sequence[Conversation], size: int) -> None:
+        self.store, self._size = store, size
+        self._conversations = {each.session.id: each for each in conversations}
+
+    def capabilities(self) -> Capabilities:
+        return Capabilities(
+            schema=None,
+            sessions=len(self._conversations),
+            size=self._size,
+            compact_reason=self.compact_reason(),
+            search=False,
+            summary_flag=False,
+            turn_leases=False,
+        )
+
+    @property
+    def listing(self) -> WholeListing:
+        return WholeListing(list(self._conversations.values()))
+
+    def _conversation(self, session_id: str) -> Conversation:
+        if session_id not in self._conversations:
+            raise NotFound(f"Store {self.store.name} has no session {session_id!r}.")
+        return self._conversations[session_id]
+
+    def session(self, session_id: str) -> Session:
+        return self._conversation(session_id).session
+
+    def messages(self, session_id: str, ids: Sequence[int]) -> dict[int, StoredMessage]:
+        wanted = set(ids)
+        return {each.id: each for each in self._conversation(session_id).messages if each.id in wanted}
+
+    def live(self, session_id: str) -> list[StoredMessage]:
+        return [each for each in self._conversation(session_id).messages if each.state == "live"]
+
+    def raw(self, session_id: str, *, before: int | None, limit: int, live_only: bool = False) -> list[StoredMessage]:
+        rows = self.live(session_id) if live_only else self._conversation(session_id).messages
+        return [each for each in rows if before is None or each.id < before][-limit:]
+
+    def change_token(self, session_id: str) -> ChangeToken:
+        found = self._conversation(session_id)
+        return ChangeToken(((session_id, found.digest),), max((each.id for each in found.messages), default=0))
+
+    def index(self, session_id: str, recorded: Recorded, token: ChangeToken) -> Outline:
+        rows = self._conversation(session_id).messages
+        entries = tuple(_entry(row) for row in rows if row.state != "out")
+        history = History(entries, (), {entry.id: entry.id for entry in entries})
+        return pack(history, [_light(row) for row in rows])
+
+    def search(
+        self,
+        query: Query,
+        wanted: SearchFilter,
+        limit: int,
+        after: Key | None = None,
+        *,
+        stage: Stage = "none",
+        masking: bool = False,
+    ) -> Found:
+        """Messages are looked through one by one, newest session first; the key is how many hits were given before."""
+        start = after[1] if after else 0
+        hits = list(self._hits(query, wanted, masking=masking)) if not query.empty else []
+        more = start + limit < len(hits)
+        rows = sum(len(each.messages) for each in self._conversations.values())
+        return Found(tuple(hits[start : start + limit]), (0.0, start + limit) if more else None, False, rows, True)
+
+    def _hits(self, query: Query, wanted: SearchFilter, *, masking: bool) -> Iterator[Hit]:
+        number = 0
+        for session_id in self.listing.active_lately(len(self._conversations)):
+            found = self._conversations[session_id]
+            if wanted.sessions and session_id not in wanted.sessions or wanted.source not in ("", found.session.source):
+                continue
+            name = secrets.mask(found.session.name) if masking else found.session.name
+            session = HitSession(session_id, name, found.session.source, split=False)
+            for row in reversed(found.messages):
+                words = _words(row, masking=masking)
+                if row.state != "out" and _is_wanted(row, wanted) and _holds(words, query):
+                    number += 1
+                    shown = passage(words.said or words.summary, query)
+                    yield Hit(
+                        row.id, session, "message", False, row.role, row.timestamp, row.state, shown, (0.0, number)
+                    )
+
+
+def _is_wanted(row: StoredMessage, wanted: SearchFilter) -> bool:
+    since, until = wanted.since or float("-inf"), wanted.until or float("inf")
+    return wanted.role in ("", row.role) and since <= row.timestamp < until
+
+
+def _words(row: StoredMessage, *, masking: bool) -> Readable:
+    calls = json.dumps(row.tool_calls) if row.tool_calls else None
+    text = chat.text(row.content).encode("utf-8", "replace")
+    return readable(text, calls, row.tool_name, flagged=row.flagged, masking=masking)
+
+
+def _holds(words: Readable, query: Query) -> bool:
+    folded = fold(words.text)
+    return not query.forbids(folded) and not query.lacks(folded)
+
+
+def _entry(row: StoredMessage) -> Entry:
+    return Entry(row.id, (row.id,), row.id, row.id, "live" if row.state == "live" else "under", shortened=False)
+
+
+def _light(row: StoredMessage) -> LightRow:
+    text = preview(row)
+    return LightRow(row.id, row.role, row.state, row.timestamp, row.tool_call_id, text=text[:300], size=row.size)
