@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
 from tests.api.tool import Tool, session_path
 from tests.runs.desk import QUEUED, Desk
 from viewer.runs.models import Run
+from viewer.stores.base import Store
+from viewer.stores.hermes.kind import Hermes
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
 
@@ -151,3 +156,36 @@ def test_a_plan_names_who_is_busy(desk: Desk, tool: Tool) -> None:
     busy = tool.call("POST", f"{session_path(desk)}/plan")[1]["busy"]
     assert busy["lock"] is None
     assert busy["turn"]["holder"] == "pid=1:turn=9:platform=telegram" and busy["turn"]["since"].endswith("Z")
+
+
+def test_a_list_of_runs_opens_each_store_once_and_reads_no_large_columns(
+    desk: Desk, tool: Tool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def compact() -> int:
+        status, run = tool.call("POST", f"{session_path(desk)}/runs", {"apply": True, "keep_last": 4})
+        assert status == 202 and run["status"] == "applied", run
+        return int(run["id"])
+
+    def cost() -> tuple[int, int]:
+        """Openings of the store, and queries of our own database."""
+        opened.clear()
+        with CaptureQueriesContext(connection) as queries:
+            tool.get("/runs")
+        read = [query["sql"] for query in queries if 'FROM "runs_run"' in query["sql"]]
+        assert sum('"runs_run"."plan"' in sql for sql in read) <= 1, "of the one that is in effect"
+        return len(opened), len(queries)
+
+    opened: list[str] = []
+    plain = Hermes.open
+
+    def counted(kind: Hermes, store: Store, *, listed: bool) -> Any:
+        opened.append(store.name)
+        return plain(kind, store, listed=listed)
+
+    monkeypatch.setattr(Hermes, "open", counted)
+    first = compact()
+    before = cost()
+    second = compact()
+    assert before[0] == 1 and cost() == before
+    assert {run["id"]: run["undoable"] for run in tool.get("/runs")["items"]} == {second: True, first: False}
+    assert [tool.get(f"/runs/{number}")["undoable"] for number in (second, first)] == [True, False]

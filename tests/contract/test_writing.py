@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -183,4 +184,14 @@ def test_append_create_branch_and_rename(agent: Agent, site: Site, said: list[An
     assert status == 201 and agent.load(branch["id"]) == agent.load("s")
     status, renamed = site.tool.call("PATCH", site.at("s"), {"title": "renamed"})
     assert (status, renamed["title"]) == (200, "renamed")
-    assert site.refusal("PATCH", site.at(made["id"]), {"title": "renamed"}) == "store_error"
+    assert site.refusal("PATCH", site.at(made["id"]), {"title": "renamed"}) == "title_taken"
+
+
+def test_list_and_session_agree_on_what_is_active(agent: Agent, site: Site, said: list[Any]) -> None:
+    """Also where a clock was wrong: a time that is yet to come tells nothing."""
+    late = {"role": "user", "content": "later", "timestamp": time.time() + 3_600}
+    assert site.tool.get(site.at("s"))["active"] is True
+    assert site.tool.call("POST", f"{site.at('s')}/messages", {"messages": [late]})[0] == 201
+    site.worker_looks()
+    (listed,) = site.sessions()
+    assert listed["active"] is site.tool.get(site.at("s"))["active"] is False

@@ -143,7 +143,7 @@ def test_the_rest_of_what_is_written(twins: tuple[Store, Store]) -> None:
         )
         with pytest.raises(TitleTaken):
             creating.create(store, now=NOW, title="Made")
-        with pytest.raises(StoreError, match="already named"):
+        with pytest.raises(TitleTaken, match="already named"):
             editing.rename(store, made, "Another title")
         branch = branching.branch(store, "s", [1, 2, 40], now=NOW)
         planned, commit = split(store)

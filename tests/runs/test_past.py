@@ -16,6 +16,7 @@ from viewer.catalog import histories
 from viewer.runs import life, ours, past
 from viewer.runs.models import Run
 from viewer.runs.planning import Options
+from viewer.stores.base import Store
 from viewer.stores.hermes import reading
 from viewer.stores.hermes.reader import open_store
 from viewer.stores.history_types import History
@@ -138,3 +139,9 @@ def test_more_runs_mean_no_more_queries(alike: Desk) -> None:
             assert len(histories.compactions(reader, alike.session_id)) == len(counts) + 1
         counts.append((len(queries), len(statements)))
     assert len(set(counts[1:])) == 1  # the first time nothing is kept yet
+
+
+def test_who_compacted_is_the_agent_that_owns_the_store() -> None:
+    assert past.by(Store("a", "sqlite:////a.db", "found"), None) == "by Hermes"
+    assert past.by(Store("b", "postgres://host/b", "configured"), None) == "by its agent"
+    assert past.by(Store("b", "postgres://host/b", "configured"), 7) == "by you, here"

@@ -12,7 +12,15 @@ from typing import Any
 import pytest
 
 from viewer import holders
-from viewer.errors import CompactionConflict, NotUndoable, SessionBusy, StoreError, StoreReadOnly, StoreUnavailable
+from viewer.errors import (
+    CompactionConflict,
+    NotUndoable,
+    SessionBusy,
+    StoreError,
+    StoreReadOnly,
+    StoreUnavailable,
+    TitleTaken,
+)
 from viewer.stores.base import Store
 from viewer.stores.hermes import (
     editing,
@@ -502,7 +510,7 @@ def test_rename_and_archive(small: Path) -> None:
         session = sessions.get_session(reader, "s1")
     assert (session.title, session.archived) == ("a new name", True)
     assert query(small, "SELECT title_source FROM sessions WHERE id = 's1'") == [("user",)]
-    with pytest.raises(StoreError, match="already named"):
+    with pytest.raises(TitleTaken, match="already named"):
         editing.rename(store, "s1", "taken")
     with pytest.raises(StoreError, match="no session"):
         editing.rename(store, "s3", "x")

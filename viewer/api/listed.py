@@ -49,7 +49,7 @@ def _session(line: Line, store: str, reason: str) -> SessionOut | Broken:
         model=line.model,
         started_at=moment(line.started_at),
         last_active=moment(line.last_active),
-        active=lines.is_active(line),
+        active=line.active,
         archived=line.archived,
         messages_live=line.live,
         messages_total=line.messages,

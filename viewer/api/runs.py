@@ -6,7 +6,6 @@ from django.http import HttpRequest
 from ninja import Router
 from ninja.responses import Status
 
-from viewer.broken import lines_of
 from viewer.runs import life
 from viewer.runs.errors import WrongStatus
 from viewer.runs.planning import Options
@@ -38,9 +37,9 @@ def runs(
 ) -> RunsOut:
     """Newest first."""
     before = cursors.read(cursor, "runs", int)[0] if cursor else None
-    listed = life.listed(limit + 1, before=before, store=store, session_id=session_id, status=status)
+    listed = life.listed(limit + 1, before=before, large="summary", store=store, session_id=session_id, status=status)
     more = cursors.written("runs", listed[limit - 1].pk) if len(listed) > limit else None
-    items, broken = lines_of(listed[:limit], shapes.run, lambda run: (run.pk, run.store))
+    items, broken = shapes.runs(listed[:limit])
     return RunsOut(items=list(items), next=more, broken=shapes.broken(broken))
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from compaction.rules import rules_in
 from viewer.addresses import session_address
-from viewer.broken import Broken
+from viewer.broken import Broken, lines_of
 from viewer.catalog import histories
 from viewer.holders import Held
 from viewer.runs import life, planning
@@ -38,7 +37,6 @@ from .schemas import (
 )
 
 COUNTING_SECONDS = 2.0  # that a call waits for tokens nobody has counted yet
-ACTIVE_SECONDS = 300.0  # without a message; the owner's dashboard calls a session active as long (docs/hermes.md 3)
 
 
 def session(reader: Reader, found: Session) -> SessionOut:
@@ -55,7 +53,7 @@ def session(reader: Reader, found: Session) -> SessionOut:
         model=found.model,
         started_at=moment(found.started_at),
         last_active=moment(found.last_active),
-        active=found.ended_at is None and time.time() - found.last_active < ACTIVE_SECONDS,
+        active=found.active,
         archived=found.archived,
         messages_live=len(outline.live),
         messages_total=outline.messages,
@@ -143,7 +141,17 @@ def _held(held: Held | None) -> HeldOut | None:
     return HeldOut(holder=held.holder, since=moment(held.since), expires=moment(held.expires)) if held else None
 
 
+def runs(found: Sequence[Run]) -> tuple[tuple[RunOut, ...], tuple[Broken, ...]]:
+    """Many of them, each store opened once."""
+    undoable = life.undoable_among(found)
+    return lines_of(found, lambda run: _run(run, run.pk in undoable), lambda run: (run.pk, run.store))
+
+
 def run(found: Run) -> RunOut:
+    return _run(found, life.is_undoable(found))
+
+
+def _run(found: Run, undoable: bool) -> RunOut:
     error = ErrorOut(code=found.error_code, message=found.error_message) if found.error_code else None
     return RunOut(
         id=found.pk,
@@ -168,7 +176,7 @@ def run(found: Run) -> RunOut:
         summary=found.summary,
         rules=_rules(found.rules, wanted=found.carry and found.strategy == "summary"),
         error=error,
-        undoable=life.is_undoable(found),
+        undoable=undoable,
         created_at=found.created_at,
         finished_at=found.finished_at,
     )

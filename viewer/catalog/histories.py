@@ -139,7 +139,7 @@ def numbers(reader: Reader, session: Session, runs: AllRuns | None = None) -> li
     if made_of is None or made_of() is not found:
         ids = {row_id for cut in found.compactions for row_id in (*cut.before_ids, *cut.block_ids)}
         found = count_few(reader, session, sorted(ids))
-        made = past.numbers(found)
+        made = past.numbers(reader.store, found)
         if len(_numbers) >= REFUSALS:
             _numbers.clear()
         _numbers[key] = ref(found), made

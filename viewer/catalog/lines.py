@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -28,7 +27,6 @@ RARE, GRAM = 1_000, 3  # lines that are looked at one by one; letters that the i
 KINDS = 60  # whose ways are merged; of more, all lines are looked through, which takes a tenth of a second a million
 COLUMNS = {"recent": "last_active", "created": "started_at", "messages": "live"}
 UNSHOWN = ("words", "cwd", "mark", "counted", "own_words")
-ACTIVE_SECONDS = 300  # the owner's own dashboard calls a session active so long after its last message
 MOST_PARTS = 1_000  # numbers of parts; a larger one is part of a name
 _NUMBERED = re.compile(r"(.+) #(\d+)", re.DOTALL)
 ROUNDS, AHEAD = 8, 5_000  # of comparing what is about to be shown with the stores; lines in one of them
@@ -102,11 +100,6 @@ def name_of(line: Line) -> str:
     """What people call a session; of a conversation in parts, its name without the number of the newest part."""
     title = PART_NUMBER.sub("", line.title) if line.parts > 1 else line.title
     return title or line.first_words or line.session_id
-
-
-def is_active(line: Line) -> bool:
-    """Open, and something was said within the last five minutes."""
-    return line.ended_at is None and 0 <= time.time() - line.last_active < ACTIVE_SECONDS
 
 
 # -- what is wanted ----------------------------------------------------------------------------------------------------

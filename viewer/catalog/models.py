@@ -11,6 +11,8 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
+from viewer.stores.base import is_active
+
 
 def long_ago() -> datetime:
     """A time at which nobody has claimed anything."""
@@ -154,6 +156,11 @@ class Line(models.Model):
 
     def __str__(self) -> str:
         return self.title or self.first_words or self.session_id
+
+    @property
+    def active(self) -> bool:
+        """As `stores.base.Session` has it."""
+        return is_active(self.ended_at, self.last_active)
 
 
 class PackedHistory(models.Model):

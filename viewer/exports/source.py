@@ -16,6 +16,7 @@ from compaction import rules, secrets
 from compaction.secrets import Mask
 from viewer.catalog import histories
 from viewer.errors import StoreError, StoreUnavailable
+from viewer.runs import past
 from viewer.stores.base import Session, Store
 from viewer.stores.message import HistoryMessage, StoredMessage, live_content
 from viewer.stores.registry import Reader, get_store, identity, open_store
@@ -53,6 +54,7 @@ class Piece:
     rules: str = ""
     directive: str = ""
     cut: Cut | None = None
+    by: str = ""  # who made the boundary
     extra: dict[str, Any] = field(default_factory=dict)
 
 
@@ -174,7 +176,9 @@ def _of_history(planned: Plan, reader: Reader, start: int, stop: int, outcome: O
             said = _message(item.row, item.content, item.entry.rows)
             yield replace(said, id=item.entry.id, state=item.entry.state, shortened=item.entry.shortened)
         else:
-            yield replace(_handoff(item.row, item.summary, item.directive), cut=cast(Cut, item.boundary))
+            cut = cast(Cut, item.boundary)
+            by = past.by(planned.store, cut.run)
+            yield replace(_handoff(item.row, item.summary, item.directive), cut=cut, by=by)
 
 
 def _of_rows(planned: Plan, reader: Reader, start: int, stop: int, outcome: Outcome) -> Iterator[Piece]:

@@ -44,8 +44,7 @@ def of_handoff(piece: Piece) -> list[str]:
     cut = piece.cut
     if cut is None:
         return ["Compaction summary", f"in the role of {line(piece.role, 40)}", *heading(piece)[-1:]]
-    by = "by you, here" if cut.run else "by Hermes"
-    name = ["Handed on from another session"] if cut.inherited else ["Compacted", by]
+    name = ["Handed on from another session"] if cut.inherited else ["Compacted", piece.by]
     return [word for word in (*name, clock(cut.time or 0.0), f"message {piece.id}") if word]
 
 

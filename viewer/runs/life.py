@@ -24,7 +24,7 @@ from .plain import plain
 from .planning import Options
 from .summarizers import get_summarizer
 from .taken_back import not_there
-from .undoing import UndoOutlook, is_undoable, outlook, undo, undo_run
+from .undoing import UndoOutlook, is_undoable, outlook, undo, undo_run, undoable_among
 
 __all__ = [
     "PickUp",
@@ -36,6 +36,7 @@ __all__ = [
     "glance",
     "is_newest",
     "is_undoable",
+    "undoable_among",
     "last_summarizer",
     "latest",
     "listed",
@@ -209,12 +210,13 @@ def rules_of(run_id: int) -> dict[str, Any]:
     return Run.objects.filter(pk=run_id).values_list("rules", flat=True).first() or {}
 
 
-def listed(limit: int, *, before: int | None = None, **wanted: str) -> list[Run]:
+def listed(limit: int, *, before: int | None = None, large: str, **wanted: str) -> list[Run]:
     """At most `limit` runs, newest first, below the number `before`, with these values of `store`, `session_id` and
-    `status` where they are not empty.
+    `status` where they are not empty. Of their large columns, only `large` is read.
     """
     found = Run.objects.filter(**{name: plain(value) for name, value in wanted.items() if value}).order_by("-pk")
-    return list((found if before is None else found.filter(pk__lt=before))[:limit])
+    left_out = [column for column in LARGE if column != large]
+    return list((found if before is None else found.filter(pk__lt=before)).defer(*left_out)[:limit])
 
 
 def is_newest(run: Run) -> bool:

@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 
+from viewer.stores.base import Store
 from viewer.stores.message import Handoff
-from viewer.stores.registry import Reader
+from viewer.stores.registry import Reader, agent_of
 from viewer.stores.transcript import Cut, Outline, Weight
 
 from .models import Run
 from .undoing import refusal_to_undo
 
 BY_US = "by you, here"
-BY_AGENT = "by Hermes"
+
+
+def by(store: Store, run: int | None) -> str:
+    """Who compacted: whoever asked for this run here, else the agent that owns the store."""
+    return BY_US if run else f"by {agent_of(store).name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +69,14 @@ def weights(history: Outline, cuts: Iterable[Cut]) -> dict[int, tuple[Weight, We
     return found
 
 
-def numbers(history: Outline) -> list[Numbers]:
+def numbers(store: Store, history: Outline) -> list[Numbers]:
     """Every compaction that stands, oldest first. Reads our own runs, not the store."""
     tokens = weights(history, history.compactions) if history.compactions else {}
     return [
         Numbers(
             handoff_id=boundary.handoff_id,
             at=boundary.time,
-            by=BY_US if boundary.run else BY_AGENT,
+            by=by(store, boundary.run),
             messages_before=boundary.messages_before,
             messages_after=boundary.messages_after,
             tokens_before=tokens[boundary.handoff_id][0].tokens,
@@ -104,5 +109,5 @@ def compactions(reader: Reader, session_id: str, history: Outline) -> list[Compa
             summary=summaries.get(each.handoff_id, ""),
             undoable=undoable and each.handoff_id == newest,
         )
-        for each in numbers(history)
+        for each in numbers(reader.store, history)
     ]

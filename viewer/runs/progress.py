@@ -57,6 +57,7 @@ class Progress:
         waited = f" {seconds} s so far." if seconds else ""
         self._hold.step(
             f"{self._doing}{where}{written}{waited}",
+            doing=self._doing,
             chunk=part.chunk if part else 1,
             chunks=part.chunks if part else 1,
             tokens=self._tokens,

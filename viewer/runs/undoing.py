@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from django.db import models
 from django.db.models.functions import Now
 
 from viewer import holders
-from viewer.errors import NotUndoable, StoreError
+from viewer.errors import NotFound, NotUndoable, StoreError
 from viewer.stores import counting
 from viewer.stores.base import Store
 from viewer.stores.hermes.undoing import SPLIT, Undoing, undoing_from_history
@@ -131,15 +131,43 @@ def refusal_of_rows(reader: Reader, session_id: str, handoff_id: int, history: H
 
 
 def is_undoable(run: Run) -> bool:
-    """Whether this run's compaction can be taken back now; False where its store cannot be read."""
-    if run.status != "applied":
-        return False
+    """Whether this run's compaction can be taken back now."""
+    return run.pk in undoable_among([run])
+
+
+def undoable_among(runs: Iterable[Run]) -> set[int]:
+    """The numbers of those runs whose compaction can be taken back now; none of a store that cannot be read.
+
+    Each store is opened once, and large columns are read of one run a session at most: the one that is in effect.
+    """
+    by_store: dict[str, dict[str, list[Run]]] = {}
+    for run in runs:
+        if run.status == "applied" and run.handoff_id is not None:
+            by_store.setdefault(run.store, {}).setdefault(run.session_id, []).append(run)
+    return {number for store, sessions in by_store.items() for number in _undoable_of(store, sessions)}
+
+
+def _undoable_of(store: str, sessions: Mapping[str, list[Run]]) -> list[int]:
     try:
-        with open_store(get_store(run.store)) as reader:
-            if planning.refusal(reader, run.session_id) is not None or not wrote_handoff(reader, run):
-                return False
-            return not reader.undo_outlook(_map_of(run)).refusal
+        with open_store(get_store(store)) as reader:
+            in_effect = [run for session_id, runs in sessions.items() for run in _in_effect(reader, session_id, runs)]
+            return [run.pk for run in in_effect if _is_undoable(reader, run)]
     except StoreError:
+        return []
+
+
+def _in_effect(reader: Reader, session_id: str, runs: Sequence[Run]) -> list[Run]:
+    """Those whose handoff is in context: a later compaction takes it out."""
+    rows = reader.messages(session_id, [run.handoff_id or 0 for run in runs])
+    return [run for run in runs if (row := rows.get(run.handoff_id or 0)) is not None and row.state == "live"]
+
+
+def _is_undoable(reader: Reader, run: Run) -> bool:
+    try:
+        if planning.refusal(reader, run.session_id) is not None or not wrote_handoff(reader, run):
+            return False
+        return not reader.undo_outlook(_map_of(run)).refusal
+    except NotFound:  # its session is gone
         return False
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -68,6 +69,14 @@ NAME = 80  # characters of a name that nobody gave
 PART_NUMBER = re.compile(r" #\d+$")  # the owner's way of naming the part it splits off
 
 
+ACTIVE_SECONDS = 300.0  # without a message; the dashboard of Hermes calls a session active as long (docs/hermes.md 3)
+
+
+def is_active(ended_at: float | None, last_active: float) -> bool:
+    """Whether a session has not ended and something was said in it lately; a time in the future tells nothing."""
+    return ended_at is None and 0 <= time.time() - last_active < ACTIVE_SECONDS
+
+
 @dataclass(frozen=True, slots=True)
 class Session:
     """One row of `sessions`. Times in epoch seconds; `parts` counts the sessions of its chain up to this one;
@@ -97,6 +106,11 @@ class Session:
         """What people call it; of a conversation in parts, its name without the number of the newest part."""
         title = PART_NUMBER.sub("", self.title) if self.parts > 1 else self.title
         return title or self.first_words[:NAME] or self.id
+
+    @property
+    def active(self) -> bool:
+        """Whether it has not ended and something was said in it lately."""
+        return is_active(self.ended_at, self.last_active)
 
 
 @dataclass(frozen=True, slots=True)

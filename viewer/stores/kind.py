@@ -25,6 +25,11 @@ class Agent:
     store: Store
 
     @property
+    def name(self) -> str:
+        """What people call it, within a sentence."""
+        return "its agent"
+
+    @property
     def is_known(self) -> bool:
         """Whether it is known which agent owns the store, and how to go on with a session."""
         return False

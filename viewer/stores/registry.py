@@ -17,8 +17,8 @@ from .reader import Reader
 from .writer import Writer
 
 __all__ = [
-    "KINDS", "Agent", "Reader", "Writer", "agent_of", "all_stores", "for_list", "get_store", "identity", "is_here", "is_of_a_kind",
-    "make_demo", "make_empty", "open_store", "signature", "unread_homes", "writer_of",
+    "KINDS", "Agent", "Reader", "Writer", "agent_of", "all_stores", "for_list", "get_store", "identity", "is_here",
+    "is_of_a_kind", "make_demo", "make_empty", "open_store", "signature", "unread_homes", "writer_of",
 ]  # fmt: skip
 
 KINDS: list[StoreKind] = [Hermes()]

@@ -37,7 +37,7 @@ LATE = (
 )
 GONE = "The files that were named do not exist any more."
 OFFERED = (
-    "Not delivered by itself: Hermes does not ask for it, and no program has done so for this store yet. One that "
+    "Not delivered by itself: the agent does not ask for it, and no program has done so for this store yet. One that "
     "fetches the context by POST, or takes the events, is given it once."
 )
 GIVEN = "Each is given once: to a program that fetches this session's context by POST, or takes its events."

@@ -108,7 +108,7 @@ def shown_boundary(handoff: Handoff, found: Opened, marked: int | None) -> Shown
         id=cut.handoff_id,
         href=place.boundary(cut.handoff_id),
         inherited=cut.inherited,
-        by="by you, here" if cut.run else "by Hermes",
+        by=past.by(found.reader.store, cut.run),
         run=f"/runs/{cut.run}" if cut.run else "",
         time=formats.moment(cut.time),
         messages_before=formats.exact(cut.messages_before),

@@ -192,7 +192,7 @@ def _phase(run: Run) -> str | SafeString:
     """What is being done, without what changes by the second (`ticks`)."""
     said = clean(str(run.progress.get("sentence", "")))
     if run.status == "summarizing":
-        doing = said.partition(". ")[0].removesuffix(".")
+        doing = clean(str(run.progress.get("doing", said))).removesuffix(".")
         return f"{doing} with {clean(run.model)}." if run.model else f"{doing}."
     until = _time(run.progress.get("until")) if run.status == "waiting" else None
     if until is None:

@@ -111,7 +111,7 @@ def compactions(request: HttpRequest) -> HttpResponse:
     problems: list[str] = []
     broken: list[Broken] = []
     names: dict[tuple[str, str], str] = {}
-    runs = life.listed(RUNS)
+    runs = life.listed(RUNS, large="report")
     cut = False
     stores = all_stores()
     for store in stores:

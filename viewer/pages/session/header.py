@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -14,13 +13,12 @@ from viewer.pages.addresses import Place
 from viewer.pages.redaction import masked_session, name
 from viewer.rendering import formats
 from viewer.rendering.texts import line
-from viewer.stores.base import Child, Session
+from viewer.stores.base import Child
 from viewer.stores.registry import agent_of
 from viewer.stores.transcript import NONE, Outline
 
 from .loading import Opened
 
-ACTIVE_SECONDS = 300  # the owner's own dashboard calls a session active so long after its last message
 VIEWS = (("", "History"), ("context", "What the model sees"))
 KIN = 20  # sessions of each kind that are named
 
@@ -72,7 +70,7 @@ def header(found: Opened, view: str = "") -> Header:
         store=session.store,
         id=session.id,
         facts=tuple(fact for fact in _facts(found) if fact),
-        active_now=is_active(session),
+        active_now=session.active,
         compactions=len(found.outline.compactions),
         place=found.place,
         view=view,
@@ -95,11 +93,6 @@ def _origin(found: Opened, session_id: str) -> tuple[str, str]:
         return session_id, ""
     origin = masked_session(origin) if found.masking else origin
     return line(origin.name, 120), Place(found.reader.store.name, origin.id).href
-
-
-def is_active(session: Session) -> bool:
-    """Open, and something was said within the last five minutes."""
-    return session.ended_at is None and 0 <= time.time() - session.last_active < ACTIVE_SECONDS
 
 
 def times(count: int) -> str:

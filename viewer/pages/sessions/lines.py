@@ -79,7 +79,7 @@ def _shown(each: Line, store: str, near: bool, seem: Mapping[int, Line], masking
         context=in_context(each.in_context, each.messages),
         compacted=f"compacted {times(each.compactions)}" if each.compactions else "",
         last_active=formats.ago(each.last_active),
-        active_now=lines.is_active(each),
+        active_now=each.active,
         ended=each.ended_at is not None,
         archived=each.archived,
         near=near,

@@ -20,6 +20,10 @@ class HermesAgent(Agent):
     """Hermes Agent, as far as its store and its settings tell."""
 
     @property
+    def name(self) -> str:
+        return "Hermes" if self.is_known else "its agent"
+
+    @property
     def is_known(self) -> bool:
         """No agent that we know writes to PostgreSQL."""
         return self.store.is_file

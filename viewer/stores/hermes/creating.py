@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from viewer.errors import StoreReadOnly, TitleTaken
+from viewer.errors import StoreReadOnly
 from viewer.stores.base import Store
 from viewer.texts import scrubbed
 
@@ -43,8 +43,7 @@ def create(
             raise StoreReadOnly(f"{reason} Nothing was written.")
         tally = Tally(con, reader.columns)
         title = titles.cleaned(scrubbed(title))
-        if title and con.execute("SELECT 1 FROM sessions WHERE title = ?", [title]).fetchone():
-            raise TitleTaken(f"Another session of this store is already named {title!r}; nothing was written.")
+        titles.check_free(con, title)
         session_id, source = _new_id(con, now), titles.cleaned(scrubbed(source)) or SOURCE
         values = {
             "id": session_id,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from viewer.errors import NotFound, StoreError, StoreReadOnly
+from viewer.errors import NotFound, StoreReadOnly
 from viewer.stores.base import Store
 
 from . import titles
@@ -14,14 +14,9 @@ from .transaction import write
 
 
 def rename(store: Store, session_id: str, title: str) -> None:
-    """Give a session another title (at most 100 characters, unique in the store; "" for none). Raises StoreError."""
+    """Give a session another title (at most 100 characters, unique in the store; "" for none). Raises TitleTaken."""
     wanted = titles.cleaned(title) or None
-    try:
-        _set(store, session_id, "title", wanted, title_source="user" if wanted else None)
-    except StoreError as problem:
-        if "UNIQUE" in str(problem).upper():
-            raise StoreError(f"Another session of this store is already named {wanted!r}.") from problem
-        raise
+    _set(store, session_id, "title", wanted, title_source="user" if wanted else None)
 
 
 def set_archived(store: Store, session_id: str, archived: bool) -> None:
@@ -36,6 +31,8 @@ def _set(store: Store, session_id: str, column: str, value: Any, **beside: Any) 
         present, tally = columns.sessions, Tally(con, columns)
         if column not in present:
             raise StoreReadOnly(f"The sessions of store {store.name} have no “{column}”.")
+        if column == "title":
+            titles.check_free(con, value or "", but=session_id)
         values = {column: value} | {name: given for name, given in beside.items() if name in present}
         assignments = ", ".join(f"{name} = ?" for name in values)
         if con.execute(f"UPDATE sessions SET {assignments} WHERE id = ?", [*values.values(), session_id]).rowcount == 0:

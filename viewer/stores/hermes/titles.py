@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 from itertools import count
 
+from viewer.errors import TitleTaken
+
 from .dialect import Connection
 
 LONGEST = 100  # characters
@@ -16,6 +18,12 @@ def cleaned(title: str) -> str:
     """The title as the owner would store it: printable, single spaces, not too long."""
     printable = "".join(character if character.isprintable() else " " for character in title)
     return " ".join(printable.split())[:LONGEST].rstrip()
+
+
+def check_free(con: Connection, title: str, *, but: str = "") -> None:
+    """Inside a transaction: raise TitleTaken if a session other than `but` has this title."""
+    if title and con.execute("SELECT 1 FROM sessions WHERE title = ? AND id <> ?", [title, but]).fetchone():
+        raise TitleTaken(f"Another session of this store is already named {title!r}; nothing was written.")
 
 
 def of_branch(con: Connection, name: str) -> str:
