@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from . import anchors, mask, offline, prompt
+from . import anchors, offline, prompt, prune, strategy
 from .anchors import Anchor, Survival, hindsight
 from .apply import Insert, Keep, Report, Result, Rewrite, apply
 from .boundaries import align_end, align_start, anchor_last_reply, anchor_last_user, head_size, tail_start
@@ -70,7 +70,8 @@ __all__ = [
     "head_size",
     "hindsight",
     "is_handoff",
-    "mask",
+    "prune",
+    "strategy",
     "message_tokens",
     "offline",
     "plan",

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import compaction
-from compaction import CompactionError, Message, Policy, Result, Survival, mask, offline
+from compaction import CompactionError, Message, Policy, Result, Survival, offline, strategy
+from compaction.strategy import OLD_NAMES, STRATEGIES
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -48,7 +49,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--model", default="", help="model whose tokens are counted")
     parser.add_argument("--focus", default="", help="what the summary should keep above all")
     parser.add_argument("--keep-last", type=int, metavar="N", help="keep at least the last N messages")
-    parser.add_argument("--strategy", choices=("summary", "mask"), default="summary", help="mask: shorten tool output")
+    names = [*STRATEGIES, *OLD_NAMES]
+    parser.add_argument("--strategy", choices=names, default="summary", help="prune: shorten tool output")
     parser.add_argument("--summary", metavar="FILE", help="a summary written by somebody else")
     parser.add_argument("--today", type=date.fromisoformat, metavar="YYYY-MM-DD", help="date of the compaction")
     return parser
@@ -68,11 +70,12 @@ def _transcript(data: bytes) -> list[Message]:
 
 def _compacted(messages: list[Message], policy: Policy, given: argparse.Namespace, written: str | None) -> Result:
     count = compaction.counter_for(given.model)
-    if given.strategy == "mask":
-        return mask.compact(messages, policy, count)
-    plan = mask.or_summary(messages, policy, count)
+    chosen = strategy.named(given.strategy) or STRATEGIES["summary"]
+    plan = chosen.plan(messages, policy, count)
+    if not chosen.asks_model:
+        return chosen.apply(plan, "")
     ask = offline.summarize if written is None else lambda request: written  # what a file says is judged as well
-    return compaction.apply(plan, compaction.summarize(plan, ask, today=given.today))
+    return chosen.apply(plan, compaction.summarize(plan, ask, today=given.today))
 
 
 def _about(result: Result) -> list[str]:

@@ -23,18 +23,18 @@ def is_recompaction(messages: Sequence[Message]) -> bool:
     """Whether the context was compacted before: the note in a system message 0, or a handoff anywhere."""
     if messages and m.is_system(messages[0]) and protocol.NOTE_SENTENCE in m.text(messages[0].get("content")).lower():
         return True
-    return any(protocol.is_handoff(message) and not is_mask_note(message) for message in messages)
+    return any(protocol.is_handoff(message) and not is_prune_note(message) for message in messages)
 
 
-def is_mask_note(message: Message) -> bool:
-    """Whether the handoff in this message is only the note of the strategy that shortens tool output (`mask`).
+def is_prune_note(message: Message) -> bool:
+    """Whether the handoff in this message is only the note of the strategy that shortens tool output (`prune`).
 
     It says nothing about the conversation: it is never taken for a summary, nor its context for one that has one.
     """
     if not protocol.is_handoff(message):
         return False
     parts = protocol.split(message.get("content"), protocol.flag_of(message))
-    return any(part.kind == "summary" and part.text.startswith(protocol.MASK_SENTENCE) for part in parts)
+    return any(part.kind == "summary" and part.text.startswith(protocol.PRUNE_SENTENCE) for part in parts)
 
 
 def system_rows(messages: Sequence[Message]) -> int:

@@ -19,7 +19,7 @@ class CompactionError(Exception):
 class NothingToCompact(CompactionError):
     """The rules leave no message that could be replaced by a shorter summary.
 
-    `instead` names the strategy that would help ("mask"), "" where none does.
+    `instead` names the strategy that would help ("prune"), "" where none does.
     """
 
     def __init__(self, code: str, reason: str, instead: str = "") -> None:

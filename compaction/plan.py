@@ -9,7 +9,7 @@ from functools import cached_property
 
 from . import messages as m
 from . import protocol
-from .boundaries import align_start, head_of, is_mask_note, is_recompaction, plural, system_rows
+from .boundaries import align_start, head_of, is_prune_note, is_recompaction, plural, system_rows
 from .cut import Cut, Role, replaced_for, room_in
 from .errors import BadTranscript, NothingToCompact
 from .messages import Message
@@ -61,6 +61,16 @@ class Plan:
         return self._tokens_without_handoffs(self.middle)
 
     @property
+    def keeps_middle(self) -> bool:
+        """Whether the middle stays in the context, shortened."""
+        return False
+
+    @property
+    def written(self) -> tuple[int, ...]:
+        """All messages that stay, shortened or not."""
+        return (*self.head, *self.tail, *(self.middle if self.keeps_middle else ()))
+
+    @property
     def earlier_tokens(self) -> int:
         """Tokens of all earlier handoffs, standalone or merged, which are folded into the new summary."""
         return self.tokens_before - self.head_tokens - self.middle_tokens - self.tail_tokens
@@ -108,7 +118,7 @@ def plan(messages: Iterable[Message], policy: Policy, count: Counter) -> Plan:
     system = system_rows(rows)
     handoffs = [i for i in range(system, len(rows)) if protocol.is_handoff(rows[i])]
     lifted = {i for i in handoffs if m.is_standalone_handoff(rows[i])}
-    earlier = [i for i in handoffs if not is_mask_note(rows[i])]
+    earlier = [i for i in handoffs if not is_prune_note(rows[i])]
     again = bool(earlier) or is_recompaction(rows[:system])
     wanted = head_of(rows, policy, again)
     head_end = align_start(rows, wanted)

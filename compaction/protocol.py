@@ -90,7 +90,7 @@ MEDIA_STUB = "[An earlier image was left out when the context was compacted.]"
 IMAGE_STUB = "[image]"  # in a digest
 UNANSWERED_STUB = "[A tool call that never got a result was left out when the context was compacted.]"
 MASKED = "[Shortened tool output]"  # first words of the line that stands for a tool output
-MASK_SENTENCE = "Old tool output before this note was shortened to one line each; nothing was summarised."  # its note
+PRUNE_SENTENCE = "Old tool output before this note was shortened to one line each; nothing was summarised."  # its note
 CUT_SHORT = "[... {:,} characters left out]"  # behind the start of a long argument
 # A body must not contain what would end it early for a reader; these stand in for a quoted marker. Neither begins or
 # ends as its marker does, so that it cannot become one together with the text beside it.

@@ -29,7 +29,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 import compaction
 import viewer
-from compaction import Plan, Policy, digest, mask, prompt, tokens
+from compaction import Plan, Policy, digest, prompt, prune, strategy, tokens
 from tests import filling
 from viewer.errors import StoreError
 from viewer.pages.addresses import Place
@@ -99,9 +99,10 @@ MADE: filling.Makers = {
 BY_HAND: dict[str, Callable[[str], object]] = {
     "compaction.plan.plan": _planned,
     "compaction.apply.apply": lambda text: compaction.apply(_planned(text), text[: len(text) // 10]),
-    "compaction.mask.plan": lambda text: mask.plan(_rows(text), POLICY, len),
-    "compaction.mask.compact": lambda text: mask.compact(_rows(text), POLICY, len),
-    "compaction.mask.or_summary": lambda text: mask.or_summary(_rows(text), POLICY, len),
+    "compaction.prune.plan": lambda text: prune.plan(_rows(text), POLICY, len),
+    "compaction.prune.compact": lambda text: prune.compact(_rows(text), POLICY, len),
+    "compaction.prune.would_win": lambda text: prune.would_win(_rows(text), POLICY, len),
+    "compaction.strategy.Summary.plan": lambda text: strategy.STRATEGIES["summary"].plan(_rows(text), POLICY, len),
     "compaction.tokens.counter_for": lambda text: [tokens.counter_for(model)(text) for model in ("gpt-4o", "gpt-4")],
     "compaction.prompt.check": lambda text: prompt.check(prompt.Reply(text), digest.request_of(_planned(WORDS))),
 }
@@ -122,7 +123,7 @@ ELSEWHERE = {
     "reads what we wrote: rows, numbers, names of ours": """
         compaction.wording.sentence compaction.tokens.load compaction.actions.Work compaction.actions.in_short
         compaction.apply.Result.tokens_after
-        compaction.apply.Rewrites compaction.boundaries.by_tokens compaction.mask.MaskPlan compaction.mask.apply
+        compaction.apply.Rewrites compaction.boundaries.by_tokens compaction.prune.PrunePlan compaction.prune.apply
         compaction.digest.fold compaction.digest.Fold.take compaction.left.Left.below
         viewer.api.Api viewer.api.cursors.read viewer.api.errors.problem viewer.apps viewer.bad_requests
         viewer.exports.making.download viewer.rendering.blocks.by_template viewer.rendering.cache.by_template

@@ -34,7 +34,7 @@ def demo(tmp_path: Path, settings: Settings) -> Path:
 
 def run_of(session_id: str, status: str) -> Run:
     return Run.objects.create(
-        store="demo", session_id=session_id, status=status, strategy="mask", summarizer="none", apply=True
+        store="demo", session_id=session_id, status=status, strategy="prune", summarizer="none", apply=True
     )
 
 

@@ -102,16 +102,16 @@ def test_compact_at_once_and_list_runs(desk: Desk, tool: Tool) -> None:
 
 def test_shortening_tool_output_instead_of_a_summary(desk: Desk, tool: Tool) -> None:
     path, before = session_path(desk), desk.live()
-    status, plan = tool.call("POST", f"{path}/plan", {"strategy": "mask"})
+    status, plan = tool.call("POST", f"{path}/plan", {"strategy": "prune"})
     assert (status, set(plan), plan["lifted"], plan["earlier_tokens"]) == (200, PLAN_FIELDS, [], 0)
     assert sum(plan[part]["count"] for part in ("head", "middle", "tail")) == len(before)
-    status, run = tool.call("POST", f"{path}/runs", {"strategy": "mask", "apply": False})
+    status, run = tool.call("POST", f"{path}/runs", {"strategy": "prune", "apply": False})
     report = tool.get(f"/runs/{run['id']}/report")
     assert (status, report["shortened"], report["summarised"]) == (202, plan["middle"]["ids"], [])
     status, refused = tool.call("POST", f"/runs/{run['id']}/apply", {"summary": "Mine."})
     assert (status, refused["error"]["code"]) == (422, "nothing_to_edit")
     status, run = tool.call("POST", f"/runs/{run['id']}/apply")
-    assert (status, run["status"], run["strategy"]) == (202, "applied", "mask")
+    assert (status, run["status"], run["strategy"]) == (202, "applied", "prune")
     newest = tool.get(f"{path}/compactions")["items"][-1]
     assert (newest["summarised_ids"], len(newest["shortened_ids"])) == ([], plan["middle"]["count"])
     assert tool.call("POST", f"/runs/{run['id']}/undo")[1]["status"] == "undone" and desk.live() == before

@@ -44,7 +44,7 @@ def test_it_can_shorten_tool_output_instead() -> None:
     turns = [
         row for i in range(30) for row in (user(f"{i}"), said("", f"c{i}"), result(f"c{i}", words(90)), said("ok"))
     ]
-    done = run(turns, "--window", "4000", "--strategy", "mask")
+    done = run(turns, "--window", "4000", "--strategy", "prune")
     messages = json.loads(done.stdout)
     assert len(messages) == len(turns) + 1 and len(done.stdout) < len(json.dumps(turns, indent=2))
 

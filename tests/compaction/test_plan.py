@@ -13,9 +13,9 @@ from compaction import (
     NothingToCompact,
     Policy,
     apply,
-    mask,
     plan,
     protocol,
+    prune,
     request_of,
     tail_start,
 )
@@ -154,7 +154,7 @@ TASK = user("the task")
 def test_a_running_turn_that_is_all_there_is_can_be_summarised_and_masked(before: list[Message]) -> None:
     messages = [*before, *RUN]
     assert plan(messages, SMALL, count).head == (0, *range(len(before) - 2, len(before)))
-    assert len(mask.plan(messages, SMALL, count).middle) > 20
+    assert len(prune.plan(messages, SMALL, count).middle) > 20
     assert plan([*messages, user("Something new."), reply("Yes.")], SMALL, count).middle
 
 

@@ -23,9 +23,9 @@ from compaction import (
     Result,
     SummaryRejected,
     boundaries,
-    mask,
     offline,
     protocol,
+    prune,
 )
 from tests.compaction.transcripts import (
     LAYOUTS,
@@ -650,4 +650,4 @@ def test_items_are_treated_as_the_same_calls_in_chat_shape(policy: Policy) -> No
     assert compaction.summarize(one, offline.summarize) == compaction.summarize(other, offline.summarize)
     kept = [compaction.apply(plan, SHORT).report for plan in (one, other)]
     assert kept[0].survival == kept[1].survival and kept[0].summarised == kept[1].summarised
-    assert mask.compact(chat, policy, count).summary == mask.compact(items, policy, count).summary
+    assert prune.compact(chat, policy, count).summary == prune.compact(items, policy, count).summary

@@ -5,7 +5,18 @@ from __future__ import annotations
 import pytest
 
 import compaction
-from compaction import Insert, Message, NothingToCompact, Policy, Result, counter_for, mask, offline, protocol
+from compaction import (
+    Insert,
+    Message,
+    NothingToCompact,
+    Policy,
+    Result,
+    counter_for,
+    offline,
+    protocol,
+    prune,
+    strategy,
+)
 from compaction import messages as m
 from compaction.pairs import loose_ends
 from tests.compaction.transcripts import exchange, handoff, image, reply, result, system, user, words
@@ -169,13 +180,13 @@ def test_an_image_in_the_request_stays() -> None:
 def test_a_refusal_names_the_strategy_that_helps() -> None:
     messages = [user(REQUEST), *steps(8, size=3_000), reply("", "z"), result("z", words(30))]
     with pytest.raises(NothingToCompact) as caught:
-        mask.or_summary(messages, Policy(context_window=1_000_000, keep_last=16), TOKENS)
+        strategy.STRATEGIES["summary"].plan(messages, Policy(context_window=1_000_000, keep_last=16), TOKENS)
     assert caught.value.instead == "" and "Shortening" not in caught.value.reason, "what is asked to stay, stays"
     chat = [user("Look at the log."), reply("", "a"), result("a", words(4_000)), *exchange(6, size=10)]
     with pytest.raises(NothingToCompact) as caught:
-        mask.or_summary(chat, WINDOW, TOKENS)
-    assert caught.value.code == "too_small" and caught.value.instead == "mask"
-    won = chat_tokens(chat) - mask.compact(chat, WINDOW, TOKENS).tokens_after
+        strategy.STRATEGIES["summary"].plan(chat, WINDOW, TOKENS)
+    assert caught.value.code == "too_small" and caught.value.instead == "prune"
+    won = chat_tokens(chat) - prune.compact(chat, WINDOW, TOKENS).tokens_after
     assert f"Shortening old tool output would win {won:,} tokens." in caught.value.reason
 
 

@@ -45,7 +45,7 @@ def odd_session(ground: Ground, session_id: str) -> None:
         )
 
 
-@pytest.mark.parametrize("strategy", ["summary", "mask"])
+@pytest.mark.parametrize("strategy", ["summary", "prune"])
 def test_any_text_of_a_session_can_be_kept(ground: Ground, strategy: str) -> None:
     ground.workers(1)
     odd_session(ground, f"odd-{strategy}")

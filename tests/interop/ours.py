@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import compaction
-from compaction import mask
+from compaction import prune
 from tests.store.leases import turn_lease
 from viewer import holders
 from viewer.runs import planning, steps
@@ -61,7 +61,7 @@ def plan(
         basis = planning.read_basis(reader, session_id, mode)
     messages = [message_of(row) for row in basis.sent]
     policy = replace(POLICY, context_window=window) if window else POLICY
-    make = mask.plan if strategy == "mask" else compaction.plan
+    make = prune.plan if strategy == "prune" else compaction.plan
     try:
         return Planned(store, basis, make(messages, policy, compaction.counter_for("gpt-5")), holder)
     except compaction.NothingToCompact:
@@ -81,7 +81,7 @@ def commit(planned: Planned) -> Done:
 def commit_leased(planned: Planned, lease: str, now: float = 0.0) -> Done:
     """Commit while `lease` holds the turn lease."""
     plan = planned.plan
-    result = mask.apply(plan) if isinstance(plan, mask.MaskPlan) else compaction.apply(plan, SUMMARY)
+    result = prune.apply(plan) if isinstance(plan, prune.PrunePlan) else compaction.apply(plan, SUMMARY)
     done = writing.commit(
         planned.store, planned.basis.snapshot, steps.steps_of(planned.basis, result),
         lock_holder=planned.holder, lease_holder=lease, now=now or time.time(),

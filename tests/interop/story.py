@@ -236,7 +236,7 @@ class Story:
 
     def we_compact(self) -> None:
         self._wait()
-        strategy = self.random.choice(("summary", "summary", "mask"))
+        strategy = self.random.choice(("summary", "summary", "prune"))
         before = self.rows(live=True)
         try:
             done = ours.compact_at(self.path, self.session_id, self.now, strategy, self.random.choice((2_000, 8_000)))

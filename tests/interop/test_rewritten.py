@@ -39,7 +39,7 @@ def known_of(done: ours.Done) -> KnownBlock:
 @pytest.mark.parametrize("back", [0, 1, 3, 12, 20], ids="{} turns taken back".format)
 def test_each_result_is_shown_once_and_whole(hermes: Hermes, database: Path, back: int) -> None:
     write_session(hermes, "pruned", TURNS, distinct_ids=True)
-    done = ours.compact_at(database, "pruned", time.time(), "mask", 8_000)
+    done = ours.compact_at(database, "pruned", time.time(), "prune", 8_000)
     results = [row for row in hermes.rows("pruned") if row["role"] == "tool"]
     assert any(row["active"] and str(row["content"]).startswith("[") for row in results), "some are shortened"
     made = known_of(done)

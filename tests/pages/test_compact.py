@@ -12,6 +12,7 @@ from django.test import Client
 from pytest_django import Settings
 
 import compaction
+from compaction.strategy import STRATEGIES
 from tests.pages.conftest import Book
 from tests.pages.html import Element, read
 from tests.runs.desk import Desk
@@ -74,20 +75,20 @@ def test_the_other_way_shortens_tool_output_without_a_summary(
     ways = usual.one("fieldset").all("label")
     assert [way.text for way in ways] == ["Summarise", "Shorten old tool output (no summary)"]
     assert usual.one("input", name="strategy", checked="").attributes["value"] == "summary"
-    panel = read(signed_in.get(f"{href}/plan?strategy=mask&focus=refund", headers=FRAGMENT))
-    assert panel.one("input", name="strategy", checked="").attributes["value"] == "mask"
+    panel = read(signed_in.get(f"{href}/plan?strategy=prune&focus=refund", headers=FRAGMENT))
+    assert panel.one("input", name="strategy", checked="").attributes["value"] == "prune"
     for part in ("Older, kept, ", "To shorten, 27 messages", "Recent, kept, ", "After, about", "No model is asked."):
         assert part in panel.text
     exact = [_tokens(each) for each in panel.one("dl").all("dd")]
     assert sum(exact[:-2]) == exact[-2] > exact[-1]
     assert not panel.all("select", id="summarizer")
     assert panel.one("input", id="focus").attributes["type"] == "hidden"
-    asked = read(signed_in.post(f"{href}/plan", {"confirm": "1", "strategy": "mask"}))
+    asked = read(signed_in.post(f"{href}/plan", {"confirm": "1", "strategy": "prune"}))
     assert "Shorten the tool output in " in asked.one(cls="confirm").text
 
-    card = read(signed_in.post(f"{href}/compact", {"apply": "0", "strategy": "mask"}, headers=FRAGMENT))
+    card = read(signed_in.post(f"{href}/compact", {"apply": "0", "strategy": "prune"}, headers=FRAGMENT))
     run = Run.objects.get()
-    assert (run.status, run.strategy) == ("ready", "mask")
+    assert (run.status, run.strategy) == ("ready", "prune")
     assert not card.all("textarea") and "shortened, none summarised" in card.text and run.summary in card.text
     applied = read(signed_in.post(f"/runs/{run.pk}/apply", headers=FRAGMENT))
     assert "The full tool output stays in the database and in History" in applied.text
@@ -128,7 +129,7 @@ def test_a_plan_that_saves_little_says_so(signed_in: Client, book: Book) -> None
     book.say("s", "tool", "compiled one more file\n" * 100, tool_call_id="c")
     for at in range(24):
         book.say("s", ("user", "assistant")[at % 2], f"number {at} " + "of many words " * 280)
-    little = read(signed_in.get(f"{href}/plan?strategy=mask", headers=FRAGMENT))
+    little = read(signed_in.get(f"{href}/plan?strategy=prune", headers=FRAGMENT))
     assert "This would save little: less than a tenth of the " in little.text
     assert "primary" not in little.one("button", name="apply").classes
 
@@ -269,7 +270,7 @@ def test_the_time_in_which_somebody_looked_at_a_candidate_is_no_time_it_took(
     assert run.worked_seconds is not None and 0 <= run.worked_seconds < 60
 
 
-@pytest.mark.parametrize("strategy", ["summary", "mask"])
+@pytest.mark.parametrize("strategy", ["summary", "prune"])
 @pytest.mark.parametrize("version", [21, 31])
 def test_a_compaction_is_counted_alike_wherever_it_is_told(
     signed_in: Client, open_desk: Callable[..., Desk], at_once: None, strategy: str, version: int
@@ -285,7 +286,7 @@ def test_a_compaction_is_counted_alike_wherever_it_is_told(
     assert f"{run.messages_after} → {run.messages_before} messages" in undo
     with open_store(get_store("hermes")) as reader:
         assert len(for_model(reading.live_context(reader, desk.session_id))) == run.messages_after
-    if strategy == "mask":
+    if strategy == "prune":
         shortened = re.search(r"(\d+) shortened", receipt)
         assert shortened and f"{shortened[1]} messages shortened" in boundary.one("h2").text
         assert f"{shortened[1]} of them shortened" in boundary.one("nav").text
@@ -462,11 +463,11 @@ def test_a_refusal_offers_the_other_way_where_that_helps(signed_in: Client, book
     book.chat("s", 12)
     with pytest.raises(compaction.NothingToCompact) as refusal:
         planning.draft(get_store("own"), "s", planning.Options())
-    assert refusal.value.instead == "mask"
+    assert refusal.value.instead == "prune"
     panel = read(signed_in.get(f"{href}/plan?focus=errors")).one("section", id="plan")
     assert refusal.value.reason in panel.text
     offered = panel.one("a", "btn")
-    assert offered.text == planning.STRATEGIES["mask"]
+    assert offered.text == STRATEGIES["prune"].label
     assert "focus=errors" in offered.attributes["href"]
     shortening = read(signed_in.get(offered.attributes["hx-get"], headers=FRAGMENT))
     assert "checked" in shortening.one("input", id="strategy-mask").attributes
@@ -585,7 +586,7 @@ def test_the_store_keeps_to_the_summariser_it_used_last(
     signed_in.post(f"{address(desk)}/compact", {"apply": "0", "summarizer": "openai"})
     run = Run.objects.get()
     signed_in.post(f"/runs/{run.pk}/discard")
-    signed_in.post(f"{address(desk)}/compact", {"apply": "0", "strategy": "mask"})
+    signed_in.post(f"{address(desk)}/compact", {"apply": "0", "strategy": "prune"})
     signed_in.post(f"/runs/{Run.objects.latest('pk').pk}/discard")
     assert chosen() == "some-model"
     settings.MODELS = {kind: given | {"model": ""} for kind, given in settings.MODELS.items()}

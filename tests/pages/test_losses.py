@@ -105,7 +105,7 @@ def test_all_that_is_said_of_a_loss_agrees(
     assert _command(run, monkeypatch, capsys) == said
 
 
-@pytest.mark.parametrize("strategy", ["summary", "mask"])
+@pytest.mark.parametrize("strategy", ["summary", "prune"])
 def test_it_agrees_for_a_session_compacted_before(
     signed_in: Client,
     tool: Tool,
@@ -137,6 +137,6 @@ def test_what_the_agent_lost_is_told_over_the_api_as_on_the_page(
 def test_where_nothing_can_be_lost_no_number_is_told(signed_in: Client, tool: Tool, demo: Callable[[str], str]) -> None:
     """Shortened output of a session in which everything said and called stays: there is no "0 of 0"."""
     path = demo("Stocktaking, ten warehouses")
-    run = Run.objects.get(pk=tool.call("POST", f"{path}/runs", {"apply": True, "strategy": "mask"})[1]["id"])
+    run = Run.objects.get(pk=tool.call("POST", f"{path}/runs", {"apply": True, "strategy": "prune"})[1]["id"])
     boundary = read(signed_in.get(f"{path}?around={run.handoff_id}")).one("section", id=f"b{run.handoff_id}")
     assert [each.text for each in boundary.one("nav", "tabs").all("a")][-1] == "Details lost"

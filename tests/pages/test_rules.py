@@ -183,7 +183,7 @@ def test_shortening_tool_output_carries_none(
         book.say("s", "assistant", "", tool_calls=[book.call("terminal", f"c{at}", command="ls")])
         book.say("s", "tool", f"file {at} " * 500, tool_call_id=f"c{at}")
     book.say("s", "user", "And now?")
-    shown = panel(signed_in, f"{href}/plan?strategy=mask&carry=0")
+    shown = panel(signed_in, f"{href}/plan?strategy=prune&carry=0")
     assert "To shorten, " in shown.text
     assert not shown.all(cls="rules")
     assert shown.one("input", name="carry").attributes == {"name": "carry", "type": "hidden", "value": "0"}
@@ -263,7 +263,7 @@ def test_a_run_that_knows_nothing_of_rules_says_nothing(
     signed_in: Client, chat: Callable[..., str], workspace: Path, at_once: None
 ) -> None:
     signed_in.post(f"{chat(workspace)}/compact", {"apply": "0"})
-    shortened = {"rules": {"text": "Never."}, "carry": True, "strategy": "mask", "status": "applied"}
+    shortened = {"rules": {"text": "Never."}, "carry": True, "strategy": "prune", "status": "applied"}
     none: list[dict[str, Any]] = [{"rules": {}}, {"carry": False}, shortened]
     for changed in none:
         Run.objects.update(**changed)

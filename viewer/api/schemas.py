@@ -12,7 +12,8 @@ from typing import Annotated, Any, Literal
 from ninja import Schema
 from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
 
-from viewer.runs.planning import MODES, STRATEGIES
+from compaction.strategy import OLD_NAMES, STRATEGIES
+from viewer.runs.planning import MODES
 from viewer.runs.summarizers import KINDS
 
 from .losses import DetailsOut, LossesOut, StakesOut
@@ -251,11 +252,12 @@ class CompactionsOut(Schema):
 class PlanIn(Body):
     """The choices for one compaction.
 
-    `strategy` is `summary`, or `mask`: old tool output becomes one line each, without a summary or a summariser.
+    `strategy` is `summary`, or `prune`: old tool output becomes one line each, without a summary or a summariser.
+    `mask` is the old name of `prune`, taken until December 2027.
     `rules` false leaves the rules of the workspace out of the handoff.
     """
 
-    strategy: Annotated[str, _one_of(STRATEGIES)] = "summary"
+    strategy: Annotated[str, _one_of([*STRATEGIES, *OLD_NAMES])] = "summary"
     focus: Annotated[str, Field(max_length=2000)] = ""
     keep_last: Annotated[int, Field(ge=1, le=1_000_000), WHOLE] | None = None
     summarizer: Annotated[str, _one_of(["offline", *KINDS])] = "offline"

@@ -174,7 +174,7 @@ def _run(found: Run, undoable: bool) -> RunOut:
         messages_before=found.messages_before,
         messages_after=None if found.came_to_nothing else found.messages_after,
         summary=found.summary,
-        rules=_rules(found.rules, wanted=found.carry and found.strategy == "summary"),
+        rules=_rules(found.rules, wanted=found.carry and planning.strategy_of(found.strategy).carries_rules),
         error=error,
         undoable=undoable,
         created_at=found.created_at,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import compaction
-from compaction import mask
+from compaction.strategy import Strategy
 from viewer.errors import CompactionConflict
 from viewer.stores.hermes import writing
 from viewer.stores.registry import Reader
@@ -34,13 +34,13 @@ def plan_fields(basis: Basis, plan: compaction.Plan) -> dict[str, Any]:
     }
 
 
-def fields(basis: Basis, plan: compaction.Plan, summary: str) -> dict[str, Any]:
+def fields(strategy: Strategy, basis: Basis, plan: compaction.Plan, summary: str) -> dict[str, Any]:
     """The row's fields once there is a summary, which a plan that needs none ignores.
 
     Raises BadSummary, or compaction.BadTranscript.
     """
     try:
-        result = mask.apply(plan) if isinstance(plan, mask.MaskPlan) else compaction.apply(plan, plain(summary))
+        result = strategy.apply(plan, plain(summary))
     except compaction.SummaryRejected as problem:
         raise BadSummary(problem.reason) from problem
     report = result.report
@@ -87,12 +87,13 @@ def edited(reader: Reader, run: Run, summary: str) -> dict[str, Any]:
     The plan is made again from the same messages; one that comes out differently (another version of the rules) is a
     conflict.
     """
-    if run.strategy == "mask":
+    strategy = planning.strategy_of(run.strategy)
+    if not strategy.asks_model:
         raise NothingToEdit("This run shortens tool output and has no summary to edit. Apply it as it is.")
     check_holds(reader, run)
     basis = planning.read_basis(reader, run.session_id, run.mode).up_to(snapshot(run).watermark)
     plan = planning.plan_of(basis, options_of(run), run.rules.get("text", ""))
-    new = fields(basis, plan, summary)
+    new = fields(strategy, basis, plan, summary)
     if any(new["plan"][part] != run.plan[part] for part in ("head", "middle", "tail", "lifted")):
         raise CompactionConflict("The rules would cut this session elsewhere now. Nothing was written. Plan again.")
     return new

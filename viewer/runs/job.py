@@ -30,7 +30,6 @@ from .queues import queue_of
 from .summarizers import get_summarizer
 from .workspaces import rules_of
 
-DOING = {"summary": "Summarising", "mask": "Shortening the tool output of"}
 POLL_SECONDS = 1.0  # between two looks at whether the agent's turn has ended
 
 logger = logging.getLogger(__name__)
@@ -71,7 +70,7 @@ def _make_candidate(hold: Hold) -> None:
         basis = planning.read_basis(reader, run.session_id, run.mode)
     rules = rules_of(hold.store, basis.session)
     plan = planning.plan_of(basis, candidate.options_of(run), rules.text)
-    doing = f"{DOING[run.strategy]} {len(plan.middle):,} messages."
+    doing = f"{planning.strategy_of(run.strategy).doing} {len(plan.middle):,} messages."
     hold.tell(
         status="summarizing",
         progress={"sentence": doing},
@@ -80,7 +79,7 @@ def _make_candidate(hold: Hold) -> None:
     )
     summary = _summary(hold, plan, doing)
     try:
-        made = candidate.fields(basis, plan, summary) | {"chunks": []}
+        made = candidate.fields(planning.strategy_of(run.strategy), basis, plan, summary) | {"chunks": []}
     except BadSummary:
         hold.tell(chunks=[])  # the same parts would make the same summary again
         raise
@@ -92,7 +91,7 @@ def _make_candidate(hold: Hold) -> None:
 
 def _summary(hold: Hold, plan: compaction.Plan, doing: str) -> str:
     """What the summariser says, which is asked only where the strategy needs one, and not again for finished parts."""
-    if hold.run.strategy == "mask":
+    if not planning.strategy_of(hold.run.strategy).asks_model:
         return ""
     chosen = get_summarizer(hold.run.summarizer)
     hold.tell(model=chosen.model)

@@ -92,7 +92,7 @@ def _create(store: Store, session_id: str, options: Options, apply: bool) -> Run
             return Run.objects.create(
                 store=store.name,
                 session_id=session_id,
-                strategy=options.strategy,
+                strategy=planning.strategy_of(options.strategy).name,
                 summarizer=options.summarizer,
                 focus=plain(options.focus),
                 keep_last=options.keep_last,

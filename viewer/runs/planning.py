@@ -9,7 +9,8 @@ from typing import Any
 from django.utils import timezone
 
 import compaction
-from compaction import mask, tokens
+from compaction import tokens
+from compaction.strategy import STRATEGIES, Strategy, named
 from viewer.errors import SessionBusy, SessionEnded, StoreReadOnly
 from viewer.holders import Held
 from viewer.stores import counting
@@ -24,7 +25,6 @@ from .summarizers import get_summarizer
 from .workspaces import Rules, rules_of
 
 MODES = ("in_place", "split")  # where the result goes: into the session itself, or into a new one that continues it
-STRATEGIES = {"summary": "Summarise", "mask": "Shorten old tool output (no summary)"}  # by name, as pages call them
 SLOW_SECONDS, TOO_SLOW_SECONDS = 1.0, 10.0  # of a held write lock: worth a word; longer than the agent may wait
 READINGS = 5  # of a session that is being written to, before giving up on a consistent one
 
@@ -115,7 +115,6 @@ def draft_of(reader: Reader, session_id: str, options: Options) -> Draft:
     lock, lease = reader.lock_of(session_id), reader.lease_of(session_id)
     rules = rules_of(reader.store, basis.session)
     plan = plan_of(basis, options, rules.text)
-    written = (*plan.head, *plan.tail, *(plan.middle if isinstance(plan, mask.MaskPlan) else ()))
     return Draft(
         plan=plan,
         rules=rules,
@@ -130,7 +129,7 @@ def draft_of(reader: Reader, session_id: str, options: Options) -> Draft:
         lock=lock,
         lease=lease,
         sees_turns=reader.sees_turns(),
-        lock_seconds=reader.commit_seconds(basis.snapshot.octets, basis.ids(written)),
+        lock_seconds=reader.commit_seconds(basis.snapshot.octets, basis.ids(plan.written)),
         pick_up=before_run(agent_of(reader.store), basis.session),
         tokens_before=plan.tokens_before,
         tokens_after_estimate=plan.tokens_after_estimate,
@@ -150,8 +149,7 @@ def check_options(options: Options) -> None:
     a summariser without its model.
     """
     get_summarizer(options.summarizer)
-    if options.strategy not in STRATEGIES:
-        raise UnknownChoice(f"There is no strategy {options.strategy!r}. There is: {', '.join(STRATEGIES)}.")
+    strategy_of(options.strategy)
     if options.mode not in MODES:
         raise UnknownChoice(f"There is no mode {options.mode!r}. There is: {', '.join(MODES)}.")
     if options.keep_last is not None and options.keep_last < 1:
@@ -209,8 +207,15 @@ def plan_of(basis: Basis, options: Options, rules: str) -> compaction.Plan:
         rules=rules if options.carry else "",
     )
     messages, count = list(map(_dated, basis.sent)), counting.counter_for(basis.session.model)
-    plan = mask.plan if options.strategy == "mask" else mask.or_summary
-    return plan(messages, policy, count)
+    return strategy_of(options.strategy).plan(messages, policy, count)
+
+
+def strategy_of(name: str) -> Strategy:
+    """The strategy of this name, which is one of the old or new ones. Raises UnknownChoice."""
+    found = named(name)
+    if found is None:
+        raise UnknownChoice(f"There is no strategy {name!r}. There is: {', '.join(STRATEGIES)}.")
+    return found
 
 
 def _dated(row: StoredMessage) -> compaction.Message:

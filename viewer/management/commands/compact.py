@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 import compaction
-from compaction import mask
+from compaction.strategy import STRATEGIES
 from viewer import texts
 from viewer.api import shapes
 from viewer.api.schemas import ErrorOut, ProblemOut
@@ -16,7 +16,7 @@ from viewer.errors import StoreError
 from viewer.runs import job, life, outcomes, planning
 from viewer.runs.errors import WrongStatus
 from viewer.runs.models import Run
-from viewer.runs.planning import MODES, STRATEGIES, Draft, Options
+from viewer.runs.planning import MODES, Draft, Options
 from viewer.runs.summarizers import KINDS, OFFLINE
 from viewer.runs.workspaces import Rules
 from viewer.stores.base import Store
@@ -34,7 +34,8 @@ class Command(BaseCommand):
         parser.add_argument("store", help="name of the store (`manage.py stores`)")
         parser.add_argument("session", help="id of the session")
         parser.add_argument("--plan", action="store_true", help="only show what would be kept and summarised")
-        parser.add_argument("--strategy", default="summary", help="; ".join(f"{n}: {t}" for n, t in STRATEGIES.items()))
+        labels = "; ".join(f"{each.name}: {each.label}" for each in STRATEGIES.values())
+        parser.add_argument("--strategy", default="summary", help=labels)
         parser.add_argument(
             "--mode", default=MODES[0], help="in_place (the same session goes on) or split (a new session goes on)"
         )
@@ -63,11 +64,11 @@ class Command(BaseCommand):
             self.stdout.write(shapes.plan(draft).model_dump_json(indent=2))
             return
         made = draft.plan
-        masks = isinstance(made, mask.MaskPlan)
+        shortens = made.keeps_middle
         for name, ids, tokens in [
-            ("kept before" if masks else "start, kept", draft.head_ids, made.head_tokens),
-            ("earlier note" if masks else "earlier summary", draft.lifted_ids, made.earlier_tokens),
-            ("to shorten" if masks else "to summarise", draft.middle_ids, made.middle_tokens),
+            ("kept before" if shortens else "start, kept", draft.head_ids, made.head_tokens),
+            ("earlier note" if shortens else "earlier summary", draft.lifted_ids, made.earlier_tokens),
+            ("to shorten" if shortens else "to summarise", draft.middle_ids, made.middle_tokens),
             ("recent, kept", draft.tail_ids, made.tail_tokens),
         ]:
             self.stdout.write(f"{name:<15} {len(ids):>6,} messages {tokens:>9,} tokens")
@@ -75,7 +76,7 @@ class Command(BaseCommand):
         for sentence in (*made.reasons, planning.slow_sentence(draft.lock_seconds)):
             if sentence:
                 self.stdout.write(sentence)
-        if not masks:
+        if not shortens:
             self._show_rules(draft.rules, made.policy.rules)
 
     def _show_rules(self, found: Rules, carried: str) -> None:

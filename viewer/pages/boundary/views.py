@@ -93,7 +93,7 @@ class ShownBoundary:
     unsure: bool
 
     @property
-    def masks(self) -> bool:
+    def shortens(self) -> bool:
         """Whether it shortened messages and summarised none."""
         return self.summarised == "0" and self.shortened > 0
 

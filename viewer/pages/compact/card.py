@@ -18,7 +18,7 @@ from viewer.rendering import formats
 from viewer.rendering.texts import clean
 from viewer.runs import life
 from viewer.runs.models import Run
-from viewer.runs.planning import STRATEGIES
+from viewer.runs.planning import strategy_of
 from viewer.runs.summarizers import KINDS, OFFLINE
 from viewer.stores import counting
 from viewer.stores.registry import get_store, open_store
@@ -251,7 +251,7 @@ def _again(run: Run) -> Again | None:
         options=(*options.items(), ("apply", str(int(run.apply)))),
         plan=Place(run.store, run.session_id).view("plan", **options),
         kept=_kept_parts(run),
-        model=run.strategy == "summary" and run.summarizer != OFFLINE.name,
+        model=strategy_of(run.strategy).asks_model and run.summarizer != OFFLINE.name,
         set_up=run.error_code in SET_UP,
     )
 
@@ -296,8 +296,8 @@ def _usage(run: Run) -> str:
 
 
 def _facts(run: Run) -> tuple[tuple[str, str | SafeString], ...]:
-    facts: list[tuple[str, str | SafeString]] = [("How", STRATEGIES.get(run.strategy, run.strategy))]
-    if run.strategy == "summary":
+    facts: list[tuple[str, str | SafeString]] = [("How", strategy_of(run.strategy).label)]
+    if strategy_of(run.strategy).asks_model:
         facts.append(("Summary by", clean(_summarised_by(run))))
     if usage := _usage(run):
         facts.append(("The model took", usage))

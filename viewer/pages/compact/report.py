@@ -15,6 +15,7 @@ from viewer.rendering.texts import clean, line
 from viewer.runs import life
 from viewer.runs.losses import counted_in, lost_of
 from viewer.runs.models import Run
+from viewer.runs.planning import strategy_of
 
 LOST_SHOWN, LOST_LENGTH, LINE_LENGTH = 100, 160, 240  # of a page: lost details, characters of one and of its line
 SOME, MUCH = 0.2, 0.5  # of the details: a loss from here on is shown as one to look at, as one that hurts
@@ -89,7 +90,7 @@ def _percent(share: float) -> str:
 class Report:
     """What a summary replaces: messages summarised and kept, earlier summaries folded in, what else was done.
 
-    `masks`: there is no summary, and nothing is summarised. `details` and `statements` of people and the agent are lost
+    `shortens`: there is no summary, nothing is summarised. `details` and `statements` of people and the agent are lost
     where they stand neither in the summary nor in a kept message, `printed` are those only tools printed; None where
     there were none. `named` are the first of the lost details, `stated` of the statements.
     """
@@ -97,7 +98,7 @@ class Report:
     kept: str
     shortened: int
     summarised: str
-    masks: bool
+    shortens: bool
     folded: int
     remarks: tuple[str, ...]
     details: Loss | None
@@ -123,7 +124,7 @@ def report_of(run: Run, place: Place) -> Report:
     details, statements, printed = lost_parts(found)
     middle, lifted = _planned(run.pk, run.created_at, run.status, run.attempts)
     return Report(
-        masks=run.strategy == "mask",
+        shortens=not strategy_of(run.strategy).asks_model,
         kept=formats.exact(len(found.get("kept", ()))),
         shortened=len(found.get("shortened", ())),
         summarised=formats.exact(middle),

@@ -13,6 +13,7 @@ from compaction import secrets
 from viewer.rendering import formats
 from viewer.rendering.texts import line, visible
 from viewer.runs.models import Run
+from viewer.runs.planning import strategy_of
 from viewer.runs.workspaces import Rules
 
 SHOWN = 300  # characters of a title, a file or a directory
@@ -79,7 +80,7 @@ def found_rules(rules: Rules, *, masking: bool = False) -> ShownRules:
 def rules_of_run(run: Run, *, masking: bool = False) -> ShownRules | None:
     """What stands behind a run's summary, or why nothing does; None where the run knows nothing of rules."""
     found = run.rules
-    if not found or run.strategy == "mask":
+    if not found or not strategy_of(run.strategy).carries_rules:
         return None
     if not run.carry:
         return ShownRules(reason=LEFT_OUT)

@@ -14,7 +14,8 @@ from django.utils.safestring import SafeString
 from django.views.decorators.http import require_http_methods, require_POST
 
 import compaction
-from compaction import mask
+from compaction import prune
+from compaction.strategy import STRATEGIES, named
 from viewer.errors import StoreError
 from viewer.pages.addresses import Place
 from viewer.pages.http import is_fragment, page, refused, shows_refusals
@@ -25,7 +26,7 @@ from viewer.rendering.texts import line
 from viewer.runs import life, planning
 from viewer.runs.errors import AlreadyOpen
 from viewer.runs.losses import stakes
-from viewer.runs.planning import STRATEGIES, Draft, Options
+from viewer.runs.planning import Draft, Options, strategy_of
 from viewer.runs.summarizers import KINDS, OFFLINE, summarizers
 from viewer.runs.summarizers.connections import connection
 from viewer.runs.summarizers.sending import Sending, sending
@@ -147,8 +148,8 @@ def panel(
     newest = life.latest(store, session.id)
     return Panel(
         place=Place(store.name, session.id),
-        strategies=tuple(Choice(name, label, name == options.strategy) for name, label in STRATEGIES.items()),
-        summarises=options.strategy == "summary",
+        strategies=tuple(Choice(each.name, each.label, each.name == options.strategy) for each in STRATEGIES.values()),
+        summarises=strategy_of(options.strategy).asks_model,
         focus=options.focus,
         keep=tuple(Choice(value, label, value == str(options.keep_last or "")) for value, label in _kept(options)),
         summarizers=tuple(Choice(each.name, each.label, each.name == options.summarizer) for each in usable.values()),
@@ -205,13 +206,14 @@ def _instead(place: Place, options: Options, strategy: str) -> tuple[str, str] |
     if strategy not in STRATEGIES:
         return None
     kept = {"keep": options.keep_last, "focus": options.focus, "summarizer": options.summarizer}
-    return STRATEGIES[strategy], place.view("plan", strategy=strategy, **kept)
+    return STRATEGIES[strategy].label, place.view("plan", strategy=strategy, **kept)
 
 
 def _with_sending(draft: Draft, options: Options, masking: bool) -> PlanShown:
     """A draft in the words of the panel, with what a model would be sent where one would be."""
     shown = shown_plan(draft, masking)
-    model = connection(options.summarizer) if options.summarizer in KINDS and options.strategy == "summary" else None
+    asks = options.summarizer in KINDS and strategy_of(options.strategy).asks_model
+    model = connection(options.summarizer) if asks else None
     if model is None:
         return shown
     try:
@@ -241,7 +243,7 @@ def shown_plan(draft: Draft, masking: bool) -> PlanShown:
         bar_words="; ".join(f"{part.label}: {part.tokens}" for part in parts),
         before=formats.number(plan.tokens_before, "tokens"),
         after=formats.number(plan.tokens_after_estimate, "tokens"),
-        after_label="After, about (tokens)" if isinstance(plan, mask.MaskPlan) else "After, at most (tokens)",
+        after_label="After, about (tokens)" if plan.keeps_middle else "After, at most (tokens)",
         reasons=plan.reasons,
         stakes=_STAKES.get(_stakes_key(draft), lambda: _stakes(plan)),
         busy=_busy(draft),
@@ -253,7 +255,7 @@ def shown_plan(draft: Draft, masking: bool) -> PlanShown:
         question=_question(plan, draft.lease is not None),
         blocked=draft.lock is not None,
         turn=draft.lease is not None,
-        rules=None if isinstance(plan, mask.MaskPlan) else found_rules(draft.rules, masking=masking),
+        rules=None if plan.keeps_middle else found_rules(draft.rules, masking=masking),
     )
 
 
@@ -280,7 +282,7 @@ def _question(plan: compaction.Plan, turn: bool) -> str:
     """What *Compact now* asks, in numbers."""
     when = " It is written when the running turn ends." if turn else ""
     what = f"{formats.counted(len(plan.middle), 'message')} ({formats.thin(plan.middle_tokens)} tokens)"
-    if isinstance(plan, mask.MaskPlan):
+    if isinstance(plan, prune.PrunePlan):
         asked = (
             f"Shorten the tool output in {what} to about {formats.thin(plan.middle_tokens - plan.won)}? The full text"
         )
@@ -300,7 +302,7 @@ def _little(plan: compaction.Plan) -> str:
 def _parts(draft: Draft) -> tuple[Part, ...]:
     plan = draft.plan
     labels = ("Start, kept", "Previous summary (merged)", "To summarise")
-    if isinstance(plan, mask.MaskPlan):
+    if plan.keeps_middle:
         labels = ("Older, kept", "Previous note (replaced)", "To shorten")
     found = [
         ("start", f"{labels[0]}, {len(plan.head):,}", plan.head_tokens, bool(plan.head)),
@@ -345,7 +347,7 @@ def options_from(query: QueryDict, store: Store) -> Options:
     keep = query.get("keep", "")
     summarizer, strategy = query.get("summarizer", ""), query.get("strategy", "")
     return Options(
-        strategy=strategy if strategy in STRATEGIES else Options().strategy,
+        strategy=chosen.name if (chosen := named(strategy)) else Options().strategy,
         focus=line(query.get("focus", ""), FOCUS_LIMIT),
         keep_last=int(keep) if keep.isascii() and keep.isdigit() and 0 < len(keep) < 7 and int(keep) else None,
         summarizer=summarizer if summarizer in (OFFLINE.name, *KINDS) else usual_summarizer(store),

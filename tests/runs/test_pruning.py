@@ -6,8 +6,10 @@ import json
 from collections.abc import Callable
 
 import pytest
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
 
-from compaction import mask, protocol
+from compaction import protocol, prune
 from tests.runs.desk import Desk
 from tests.runs.test_commands import run as command
 from viewer.runs import life, planning, summarizers
@@ -19,7 +21,7 @@ from viewer.stores.hermes.reader import open_store
 from viewer.stores.history_types import Boundary, Entry
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
-MASK = Options(strategy="mask")
+MASK = Options(strategy="prune")
 
 
 def shown(desk: Desk) -> tuple[list[Entry], list[Boundary]]:
@@ -43,7 +45,7 @@ def test_apply_history_and_undo(
     assert (run.status, run.error_message) == ("applied", "")
     assert run.tokens_before and run.tokens_after and run.tokens_after < 0.85 * run.tokens_before
     assert run.messages_before == len(before) and run.messages_after == len(before) + 1 == len(desk.live())
-    assert run.summary.startswith(protocol.MASK_SENTENCE) and run.report["summarised"] == []
+    assert run.summary.startswith(protocol.PRUNE_SENTENCE) and run.report["summarised"] == []
     now, stand = shown(desk)
     assert [each.id for each in now] == [each.id for each in messages], "each message once, where it was first said"
     assert [each.full_id for each in now] == [each.full_id for each in messages], "with its fullest text"
@@ -70,8 +72,8 @@ def test_a_second_run_has_nothing_to_do_and_a_summary_may_follow(desk: Desk) -> 
     assert (first.status, second.status) == ("applied", "applied")
     messages, boundaries = shown(desk)
     assert len(messages) == count and [each.run for each in boundaries[-2:]] == [first.pk, second.pk]
-    assert protocol.MASK_SENTENCE not in second.summary
-    assert not any(protocol.MASK_SENTENCE in (row[1] or "") for row in desk.live())
+    assert protocol.PRUNE_SENTENCE not in second.summary
+    assert not any(protocol.PRUNE_SENTENCE in (row[1] or "") for row in desk.live())
     life.undo_run(second)
     life.undo_run(first)
     assert len(shown(desk)[0]) == count
@@ -99,13 +101,32 @@ def test_bookkeeping_rows_stay_where_the_messages_stay(desk: Desk) -> None:
 
 def test_the_plan_and_the_command(desk: Desk) -> None:
     draft = planning.draft(desk.store, desk.session_id, MASK)
-    assert isinstance(draft.plan, mask.MaskPlan)
+    assert isinstance(draft.plan, prune.PrunePlan)
     assert draft.tokens_before == sum((draft.plan.head_tokens, draft.plan.middle_tokens, draft.plan.tail_tokens))
-    said = command("compact", "hermes", desk.session_id, "--strategy", "mask", "--plan")
+    said = command("compact", "hermes", desk.session_id, "--strategy", "prune", "--plan")
     assert f"to shorten      {len(draft.middle_ids):>6,} messages" in said and "kept before" in said
-    answer = json.loads(command("compact", "hermes", desk.session_id, "--strategy", "mask", "--json"))
-    assert (answer["status"], answer["strategy"], answer["undoable"]) == ("applied", "mask", True)
+    answer = json.loads(command("compact", "hermes", desk.session_id, "--strategy", "prune", "--json"))
+    assert (answer["status"], answer["strategy"], answer["undoable"]) == ("applied", "prune", True)
     assert abs(answer["tokens_after"] - draft.tokens_after_estimate) < 9
     assert Run.objects.get().summarizer == "offline"
-    with pytest.raises(SystemExit, match="There is: summary, mask"):
+    with pytest.raises(SystemExit, match="There is: summary, prune"):
         command("compact", "hermes", desk.session_id, "--strategy", "guess")
+
+
+def test_the_old_name_is_still_taken(desk: Desk) -> None:
+    answer = json.loads(command("compact", "hermes", desk.session_id, "--strategy", "mask", "--json"))
+    assert (answer["status"], answer["strategy"]) == ("applied", "prune")
+    assert planning.strategy_of("mask") is planning.strategy_of("prune")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_runs_of_the_old_name_get_the_new_one() -> None:
+    executor = MigrationExecutor(connection)
+    try:
+        executor.migrate([("runs", "0008_encrypted_keys")])
+        old = executor.loader.project_state([("runs", "0008_encrypted_keys")]).apps.get_model("runs", "Run")
+        rows = [old.objects.create(store="s", session_id=name, strategy=name) for name in ("mask", "summary")]
+    finally:
+        executor = MigrationExecutor(connection)
+        executor.migrate(executor.loader.graph.leaf_nodes())
+    assert [Run.objects.get(pk=row.pk).strategy for row in rows] == ["prune", "summary"]

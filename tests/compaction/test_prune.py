@@ -10,9 +10,9 @@ import pytest
 from hypothesis import assume, event, given
 
 import compaction
-from compaction import Insert, Message, NothingToCompact, Policy, Result, mask, protocol
+from compaction import Insert, Message, NothingToCompact, Policy, Result, protocol, prune
 from compaction import messages as m
-from compaction.boundaries import is_mask_note
+from compaction.boundaries import is_prune_note
 from compaction.pairs import loose_ends
 from tests.compaction.test_properties import SETTINGS, left_out
 from tests.compaction.transcripts import (
@@ -41,7 +41,7 @@ RECENT = [row for i in range(6) for row in tool_turn(100 + i, size=60)]
 
 def masked(messages: list[Message], policy: Policy = SMALL) -> Result:
     before = copy.deepcopy(messages)
-    made = mask.compact(messages, policy, count)
+    made = prune.compact(messages, policy, count)
     assert messages == before, "the input is never mutated"
     return made
 
@@ -94,7 +94,7 @@ def test_a_row_is_never_longer_in_tokens_either() -> None:
         return len(text.split())
 
     solid = turn("x" * 900, id_="a")
-    made = mask.compact([system(), *solid, *(row for i in range(9) for row in turn(LONG, id_=f"c{i}"))], SMALL, spoken)
+    made = prune.compact([system(), *solid, *(row for i in range(9) for row in turn(LONG, id_=f"c{i}"))], SMALL, spoken)
     assert made.messages[1:5] == solid and made.report.shortened
 
 
@@ -230,9 +230,9 @@ def test_one_note_stands_before_the_tail_where_a_role_fits_it() -> None:
     at = next(i for i, edit in enumerate(made.edits) if isinstance(edit, Insert))
     note = made.messages[at]
     assert [made.messages[i]["role"] for i in (at - 1, at, at + 1)] == ["tool", "user", "assistant"]
-    assert protocol.is_handoff(note) and is_mask_note(note) and note[protocol.FLAG] is True
+    assert protocol.is_handoff(note) and is_prune_note(note) and note[protocol.FLAG] is True
     shortened = len(made.report.shortened)
-    assert made.summary.startswith(f"{protocol.MASK_SENTENCE} This was done to {shortened} outputs; every message")
+    assert made.summary.startswith(f"{protocol.PRUNE_SENTENCE} This was done to {shortened} outputs; every message")
     assert made.messages[0] == messages[0], "the system prompt says nothing of a compaction"
     assert abs(made.tokens_after - made.plan.tokens_after_estimate) < 9, "but for tokens at the seams of the note"
 
@@ -269,7 +269,7 @@ def test_earlier_summaries_stay_and_an_earlier_note_is_replaced() -> None:
     assert real in first.messages
     second = masked([*first.messages, *turn(LONG * 3, id_="n1"), *turn(LONG * 4, id_="n2"), *RECENT])
     assert real in second.messages
-    assert [row for row in second.messages if is_mask_note(row)][0]["content"] == second.handoff
+    assert [row for row in second.messages if is_prune_note(row)][0]["content"] == second.handoff
     assert sum(map(protocol.is_handoff, second.messages)) == 2
     assert "The note of an earlier run is replaced." in second.plan.reasons
 
@@ -296,7 +296,7 @@ def test_a_summary_made_later_does_not_take_the_note_for_one() -> None:
 )
 def test_too_little_tool_output_is_refused(messages: list[Message]) -> None:
     with pytest.raises(NothingToCompact) as caught:
-        mask.plan(messages, SMALL, count)
+        prune.plan(messages, SMALL, count)
     assert caught.value.code == "too_small" and caught.value.reason.endswith(".")
 
 
@@ -311,7 +311,7 @@ def run(messages: list[Message], policy: Policy) -> Result:
     bulky = [*turn(LONG, id_="c0"), *messages, *turn(words(400), json.dumps({"text": words(200)}), id_="c1"), *messages]
     before = copy.deepcopy(bulky)
     try:
-        made = mask.compact(bulky, policy, count)
+        made = prune.compact(bulky, policy, count)
     except NothingToCompact as refusal:
         event(refusal.code)
         assume(False)
@@ -336,8 +336,8 @@ def test_only_tool_output_and_arguments_change(messages: list[Message], policy: 
         repaired = f"Message {edit.index + 1}:" in str(made.report.repairs)
         if m.role(was) not in m.RESULT_ROLES and not repaired:
             assert own_words(row) == own_words(was)
-        if edit.index in made.plan.tail and not repaired and not is_mask_note(row):
-            assert row == was or is_mask_note(was)
+        if edit.index in made.plan.tail and not repaired and not is_prune_note(row):
+            assert row == was or is_prune_note(was)
         for old, new in zip(m.call_entries(was), m.call_entries(row), strict=False):
             if len(m.call_entries(was)) == len(m.call_entries(row)):
                 assert_same_container(old, new)
@@ -348,7 +348,7 @@ def test_only_tool_output_and_arguments_change(messages: list[Message], policy: 
 
 def own_words(row: Message) -> str:
     """What a row says besides results and notes of this strategy."""
-    return m.said(m.live_content(row) if is_mask_note(row) else row.get("content")).strip()
+    return m.said(m.live_content(row) if is_prune_note(row) else row.get("content")).strip()
 
 
 def assert_same_container(old: dict[str, Any], new: dict[str, Any]) -> None:
@@ -369,14 +369,14 @@ def test_one_note_pairs_and_roles_and_smaller(messages: list[Message], policy: P
     made = run(messages, policy)
     loose = loose_ends(made.messages)
     assert not loose.calls and not loose.results
-    notes = [i for i, row in enumerate(made.messages) if is_mask_note(row)]
+    notes = [i for i, row in enumerate(made.messages) if is_prune_note(row)]
     assert len(notes) == 1
     if made.plan.role is not None:
         [at] = notes
         around = [m.role_beside(row) for row in (*made.messages[at - 1 : at], *made.messages[at + 1 : at + 2])]
         assert made.plan.role not in around
     assert made.tokens_after < made.tokens_before
-    assert isinstance(made.plan, mask.MaskPlan)
+    assert isinstance(made.plan, prune.PrunePlan)
     for i in made.plan.middle:
         assert made.plan.shorter[i].tokens < made.plan.sizes[i]
 
@@ -386,7 +386,7 @@ def test_one_note_pairs_and_roles_and_smaller(messages: list[Message], policy: P
 def test_a_second_run_finds_nothing(messages: list[Message], policy: Policy) -> None:
     made = run(messages, policy)
     try:
-        again = mask.compact(made.messages, policy, count)
+        again = prune.compact(made.messages, policy, count)
     except NothingToCompact as refusal:
         assert refusal.code == "too_small"
     else:
@@ -402,7 +402,7 @@ def test_ten_thousand_messages_are_counted_once() -> None:
             characters += len(text)
             return count(text)
 
-        mask.compact([row for i in range(n) for row in turn(f"{i} {LONG}", id_=f"c{i}")], SMALL, counting)
+        prune.compact([row for i in range(n) for row in turn(f"{i} {LONG}", id_=f"c{i}")], SMALL, counting)
         return characters
 
     assert work(2_500) < 4.2 * work(625)

@@ -1,4 +1,4 @@
-"""The second strategy: old tool output becomes one line, long arguments are cut, nothing is summarised. No model.
+"""Pruning: old tool output becomes one line, long arguments are cut, nothing is summarised. No model is asked.
 
 Every row before the tail stays where it is and everything people and the assistant said stays word for word, so the
 plan needs neither a start nor anchors: its `middle` are the rows that get shorter, its `head` all others before the
@@ -18,12 +18,11 @@ from functools import cached_property
 from . import messages as m
 from . import protocol
 from .apply import Result, Rewrites
-from .boundaries import align_end, is_mask_note, is_recompaction, plural, system_rows, walk_back
+from .boundaries import align_end, is_prune_note, is_recompaction, plural, system_rows, walk_back
 from .cut import Role, earlier_cuts, fitting_role, growth
 from .errors import NothingToCompact
 from .messages import Message, patched
 from .plan import Plan, checked
-from .plan import plan as plan_summary
 from .policy import Policy
 from .repair import repairs
 from .shortening import Shortened, shortened
@@ -32,7 +31,7 @@ from .tokens import Counter
 
 
 @dataclass(frozen=True)
-class MaskPlan(Plan):
+class PrunePlan(Plan):
     """A plan whose `middle` gets shorter, to what `shorter` says for each index of it, and stays where it is.
 
     `head` are all other messages before the tail, `lifted` earlier notes of this strategy. There is no summary:
@@ -40,6 +39,10 @@ class MaskPlan(Plan):
     """
 
     shorter: Mapping[int, Shortened]
+
+    @property
+    def keeps_middle(self) -> bool:
+        return True
 
     @property
     def before(self) -> tuple[int, ...]:
@@ -59,7 +62,7 @@ class MaskPlan(Plan):
         what = [plural(outputs, "output")] if outputs else []
         what += [f"the long arguments of {plural(calls, 'tool call')}"] if calls else []
         return (
-            f"{protocol.MASK_SENTENCE} This was done to {' and to '.join(what)}; every message above stands as it was"
+            f"{protocol.PRUNE_SENTENCE} This was done to {' and to '.join(what)}; every message above stands as it was"
             " said, and requests in it that are not answered yet still stand. The originals are in the session's"
             " history."
         )
@@ -76,10 +79,10 @@ class MaskPlan(Plan):
 
     def _handoff_tokens(self, index: int) -> int:
         """Only earlier notes are taken off."""
-        return super()._handoff_tokens(index) if is_mask_note(self.messages[index]) else 0
+        return super()._handoff_tokens(index) if is_prune_note(self.messages[index]) else 0
 
 
-def plan(messages: Iterable[Message], policy: Policy, count: Counter) -> MaskPlan:
+def plan(messages: Iterable[Message], policy: Policy, count: Counter) -> PrunePlan:
     """Decide which old tool output and arguments get shorter.
 
     Raises NothingToCompact when that would win less than the note costs, BadTranscript when the input is not a list of
@@ -89,7 +92,7 @@ def plan(messages: Iterable[Message], policy: Policy, count: Counter) -> MaskPla
     rows = checked(messages)
     sizes = Sizes(rows, count)
     start = system_rows(rows)
-    lifted = {i for i in range(start, len(rows)) if is_mask_note(rows[i]) and m.is_standalone_handoff(rows[i])}
+    lifted = {i for i in range(start, len(rows)) if is_prune_note(rows[i]) and m.is_standalone_handoff(rows[i])}
     sent = _as_sent(rows, lifted)
     seat = _seat(list(sent.values()), start, policy, count)
     cut = [*sent, len(rows)][seat.cut]
@@ -98,7 +101,7 @@ def plan(messages: Iterable[Message], policy: Policy, count: Counter) -> MaskPla
     before = [i for i in range(cut) if i not in lifted]
     tail = [i for i in range(cut, len(rows)) if i not in lifted]
     kept = [patched(rows[i], shorter[i].changes) if i in shorter else rows[i] for i in before]
-    made = MaskPlan(
+    made = PrunePlan(
         rows, policy, count, tuple(i for i in before if i not in shorter), tuple(i for i in before if i in shorter),
         tuple(tail), tuple(sorted(lifted)), "", is_recompaction(rows), seat.role,
         (*seat.reasons, *_lifted_reason(len(lifted))),
@@ -109,7 +112,7 @@ def plan(messages: Iterable[Message], policy: Policy, count: Counter) -> MaskPla
     return made
 
 
-def apply(plan: MaskPlan) -> Result:
+def apply(plan: PrunePlan) -> Result:
     """The transcript with the plan's middle shortened and the note before its tail.
 
     `Result.summary` is the note's body. Raises BadTranscript if no valid result can be built; the input is untouched
@@ -119,24 +122,12 @@ def apply(plan: MaskPlan) -> Result:
     for i in draft.kept:
         if i in plan.shorter:
             draft.change(i, plan.shorter[i].changes, "shortened")
-        elif is_mask_note(plan.messages[i]):
+        elif is_prune_note(plan.messages[i]):
             draft.unwrap(i)
     return draft.result(plan.note)
 
 
-def or_summary(messages: Sequence[Message], policy: Policy, count: Counter) -> Plan:
-    """`compaction.plan`; its refusal says so where this strategy would win enough. Raises what that raises."""
-    try:
-        return plan_summary(messages, policy, count)
-    except NothingToCompact as refusal:
-        won = _would_win(messages, policy, count)
-        if not won:
-            raise
-        reason = f"{refusal.reason} Shortening old tool output would win {won:,} tokens."
-        raise NothingToCompact(refusal.code, reason, instead="mask") from None
-
-
-def _would_win(messages: Sequence[Message], policy: Policy, count: Counter) -> int:
+def would_win(messages: Sequence[Message], policy: Policy, count: Counter) -> int:
     """Tokens this strategy would win; 0 where that is no share worth it."""
     try:
         made = plan(messages, policy, count)
@@ -173,7 +164,7 @@ def _as_sent(rows: tuple[Message, ...], lifted: set[int]) -> dict[int, Message]:
 
 
 def _bare(row: Message) -> Message:
-    return {**row, "content": m.live_content(row), protocol.FLAG: False} if is_mask_note(row) else row
+    return {**row, "content": m.live_content(row), protocol.FLAG: False} if is_prune_note(row) else row
 
 
 def _seat(rows: list[Message], start: int, policy: Policy, count: Counter) -> _Seat:
@@ -221,7 +212,7 @@ def _around(role: Role | None, count: Counter) -> int:
     return count(text) + protocol.MESSAGE_TOKENS
 
 
-def _require_gain(made: MaskPlan) -> None:
+def _require_gain(made: PrunePlan) -> None:
     """Refuse what would win no more than it costs; counts no more of the old rows than that needs."""
     wanted = made.around + made.summary_budget + SLACK + 1
     for i in made.middle:

@@ -1,0 +1,86 @@
+"""The ways in which a context gets smaller. Each plans, is given what a model answered if it asks one, and applies.
+
+A third way plugs in here: one whose model answers with content blocks that only its provider can read (a native
+compaction) is a Strategy whose `apply` takes them.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from . import prune
+from .apply import Result, apply
+from .errors import NothingToCompact, SummaryRejected
+from .messages import Message
+from .plan import Plan, plan
+from .policy import Policy
+from .tokens import Counter
+
+Answer = str | Sequence[Mapping[str, Any]]  # text, or content blocks as a provider gave them
+
+
+class Strategy(ABC):
+    """One way. `label` is what people choose, `doing` what is said while it works, before the number of messages."""
+
+    name: str
+    label: str
+    doing: str
+    asks_model: bool = True
+    carries_rules: bool = True  # whether a workspace's rules stand behind what it writes
+
+    @abstractmethod
+    def plan(self, messages: Sequence[Message], policy: Policy, count: Counter) -> Plan:
+        """Which messages stay as they are and which do not. Raises NothingToCompact, BadTranscript."""
+
+    @abstractmethod
+    def apply(self, plan: Plan, answer: Answer) -> Result:
+        """The context that the plan and the answer make, "" where no model was asked. Raises SummaryRejected,
+        BadTranscript.
+        """
+
+
+class Summary(Strategy):
+    """The middle is replaced by a summary in text."""
+
+    name, label, doing = "summary", "Summarise", "Summarising"
+
+    def plan(self, messages: Sequence[Message], policy: Policy, count: Counter) -> Plan:
+        """Its refusal says so where pruning would win enough."""
+        try:
+            return plan(messages, policy, count)
+        except NothingToCompact as refusal:
+            won = prune.would_win(messages, policy, count)
+            if not won:
+                raise
+            reason = f"{refusal.reason} Shortening old tool output would win {won:,} tokens."
+            raise NothingToCompact(refusal.code, reason, instead=Prune.name) from None
+
+    def apply(self, plan: Plan, answer: Answer) -> Result:
+        if not isinstance(answer, str):
+            raise SummaryRejected("not_text", "The summary is no text.")
+        return apply(plan, answer)
+
+
+class Prune(Strategy):
+    """Old tool output gets shorter where it stands."""
+
+    name, label, doing = "prune", "Shorten old tool output (no summary)", "Shortening the tool output of"
+    asks_model = carries_rules = False
+
+    def plan(self, messages: Sequence[Message], policy: Policy, count: Counter) -> Plan:
+        return prune.plan(messages, policy, count)
+
+    def apply(self, plan: Plan, answer: Answer) -> Result:
+        assert isinstance(plan, prune.PrunePlan)
+        return prune.apply(plan)
+
+
+STRATEGIES: dict[str, Strategy] = {each.name: each for each in (Summary(), Prune())}
+OLD_NAMES = {"mask": "prune"}  # still taken until December 2027
+
+
+def named(name: str) -> Strategy | None:
+    """The strategy of this name, also an old one; None where there is none."""
+    return STRATEGIES.get(OLD_NAMES.get(name, name))
