@@ -30,6 +30,7 @@ from django.utils.safestring import SafeString, mark_safe
 import compaction
 import viewer
 from compaction import Plan, Policy, digest, prompt, prune, strategy, tokens
+from compaction.strategy import Strategy
 from tests import filling
 from viewer.errors import StoreError
 from viewer.pages.addresses import Place
@@ -37,8 +38,14 @@ from viewer.runs.summarizers.base import Listener
 from viewer.runs.summarizers.connections import Connection
 from viewer.stores.base import Store
 from viewer.stores.hermes import dialect
+from viewer.stores.hermes.agent import HermesAgent
+from viewer.stores.hermes.reader import HermesReader
+from viewer.stores.hermes.writer import HermesWriter
+from viewer.stores.kind import Agent, StoreKind
 from viewer.stores.query import Query, parse
+from viewer.stores.reader import Reader
 from viewer.stores.transcript import Cut, Outline
+from viewer.stores.writer import Writer
 
 LONG, SHORT = 100_000, 5_000  # characters
 SECONDS = 1.0  # of processor time for each LONG characters that a function is given; most take a hundredth
@@ -84,7 +91,10 @@ def _planned(text: str) -> Plan:
     return compaction.plan(_rows(text), POLICY, len)
 
 
-_FOREIGN = (Store, Outline, Cut, Connection, HttpRequest, QueryDict, dialect.Connection, dialect.Rows, Listener, Path)
+_FOREIGN = (
+    Store, Reader, Writer, StoreKind, Agent, Outline, Cut, Connection, HttpRequest, QueryDict, dialect.Connection,
+    dialect.Rows, Listener, Path, Strategy, HermesAgent, HermesReader, HermesWriter,
+)  # fmt: skip
 MADE: filling.Makers = {
     Place: lambda text: Place("own", "s"),
     Query: parse,
@@ -102,6 +112,7 @@ BY_HAND: dict[str, Callable[[str], object]] = {
     "compaction.prune.plan": lambda text: prune.plan(_rows(text), POLICY, len),
     "compaction.prune.compact": lambda text: prune.compact(_rows(text), POLICY, len),
     "compaction.prune.would_win": lambda text: prune.would_win(_rows(text), POLICY, len),
+    "compaction.strategy.Prune.apply": lambda text: prune.apply(prune.plan(_rows(text), POLICY, len)),
     "compaction.strategy.Summary.plan": lambda text: strategy.STRATEGIES["summary"].plan(_rows(text), POLICY, len),
     "compaction.tokens.counter_for": lambda text: [tokens.counter_for(model)(text) for model in ("gpt-4o", "gpt-4")],
     "compaction.prompt.check": lambda text: prompt.check(prompt.Reply(text), digest.request_of(_planned(WORDS))),
@@ -116,7 +127,7 @@ ELSEWHERE = {
     "opens a store or a file by its name": """
         viewer.exports.making.export viewer.exports.source.plan viewer.runs.context_files.read_context_file
         viewer.runs.workspaces.workspace_of viewer.stores.hermes.postgres viewer.stores.hermes.schema_postgres.create
-        viewer.stores.hermes.sqlite viewer.stores.hermes.opening.get_store""",
+        viewer.stores.hermes.sqlite viewer.stores.registry.get_store""",
     "talks to a model's server": """
         viewer.runs.summarizers.anthropic.pieces viewer.runs.summarizers.openai.pieces
         viewer.runs.summarizers.failures.of viewer.runs.summarizers.exchange.Exchange""",

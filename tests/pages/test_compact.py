@@ -470,7 +470,7 @@ def test_a_refusal_offers_the_other_way_where_that_helps(signed_in: Client, book
     assert offered.text == STRATEGIES["prune"].label
     assert "focus=errors" in offered.attributes["href"]
     shortening = read(signed_in.get(offered.attributes["hx-get"], headers=FRAGMENT))
-    assert "checked" in shortening.one("input", id="strategy-mask").attributes
+    assert "checked" in shortening.one("input", id="strategy-prune").attributes
     assert not shortening.one("button", value="0").attributes.keys() & {"disabled"}
 
 
@@ -617,7 +617,14 @@ def test_seconds_and_tokens_are_no_news(signed_in: Client, open_desk: Callable[.
 
     def tell(chunk: int, tokens: int, seconds: int) -> None:
         said = f"Summarising 173 messages. Part {chunk} of 4. {tokens:,} tokens written. {seconds} s so far."
-        told = {"sentence": said, "chunk": chunk, "chunks": 4, "tokens": tokens, "seconds": seconds}
+        told = {
+            "sentence": said,
+            "doing": "Summarising 173 messages.",
+            "chunk": chunk,
+            "chunks": 4,
+            "tokens": tokens,
+            "seconds": seconds,
+        }
         Run.objects.update(status="summarizing", model="some-model", progress=told)
 
     tell(2, 0, 0)

@@ -125,7 +125,9 @@ def test_runs_of_the_old_name_get_the_new_one() -> None:
     try:
         executor.migrate([("runs", "0008_encrypted_keys")])
         old = executor.loader.project_state([("runs", "0008_encrypted_keys")]).apps.get_model("runs", "Run")
-        rows = [old.objects.create(store="s", session_id=name, strategy=name) for name in ("mask", "summary")]
+        rows = [
+            old.objects.create(store="s", session_id=name, strategy=name, apply=False) for name in ("mask", "summary")
+        ]
     finally:
         executor = MigrationExecutor(connection)
         executor.migrate(executor.loader.graph.leaf_nodes())
