@@ -1,4 +1,9 @@
-"""The JSON API for other tools: the same calls as the pages, under /api/v1/."""
+"""The JSON API for other tools: the same calls as the pages, under /api/v1/.
+
+A request comes in with a token and its scopes; a schema of `schemas` goes out, made in `shapes`. Every refusal of the
+rooms below is an exception with a stable code (`viewer.errors`), and becomes JSON in one place, `errors`. It knows
+no HTML, and no kind of store: what a store cannot do is a sentence that the store gives.
+"""
 
 from __future__ import annotations
 

@@ -1,0 +1,23 @@
+"""What CONTRIBUTING says of where things are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+
+ROOT: Path = settings.BASE_DIR
+ROOMS = sorted(f"viewer/{path.parent.name}/" for path in (ROOT / "viewer").glob("*/__init__.py"))
+
+
+@pytest.mark.parametrize("room", [room for room in ROOMS if room != "viewer/migrations/"])
+def test_every_room_is_named_and_says_what_it_is(room: str) -> None:
+    assert f"`{room}`" in (ROOT / "CONTRIBUTING.md").read_text()
+    if room != "viewer/management/":  # Django's own layout
+        assert (ROOT / room / "__init__.py").read_text().startswith('"""')
+
+
+@pytest.mark.parametrize("folder", sorted(path.parent for path in (ROOT / "viewer" / "pages").glob("*/__init__.py")))
+def test_every_folder_of_pages_says_what_people_see(folder: Path) -> None:
+    assert (folder / "__init__.py").read_text().startswith('"""')
