@@ -67,9 +67,8 @@ LONGEST_FIRST_WORDS = 300  # characters of a first request that are kept
 NAME = 80  # characters of a name that nobody gave
 
 PART_NUMBER = re.compile(r" #\d+$")  # the owner's way of naming the part it splits off
-
-
-ACTIVE_SECONDS = 300.0  # without a message; the dashboard of Hermes calls a session active as long (docs/hermes.md 3)
+# Without a message; the dashboard of Hermes calls a session active as long (`docs/hermes.md` section 3).
+ACTIVE_SECONDS = 300.0
 
 
 def is_active(ended_at: float | None, last_active: float) -> bool:

@@ -31,8 +31,11 @@ def all_stores() -> list[Store]:
     file is missing.
     """
     configured = [Store(name, url, "configured") for name, url in settings.STORES.items()]
-    found = [Store(_own_name(name), url, "found") for kind in KINDS for name, url in kind.discover()]
-    return [*(configured or found), Store(_own_name("demo"), f"sqlite:///{settings.DEMO_STORE}", "demo")]
+    return [*(configured or _found()), Store(_own_name("demo"), f"sqlite:///{settings.DEMO_STORE}", "demo")]
+
+
+def _found() -> list[Store]:
+    return [Store(_own_name(name), url, "found") for kind in KINDS for name, url in kind.discover()]
 
 
 def _own_name(name: str) -> str:

@@ -52,7 +52,7 @@ def check_stores() -> None:
         if not is_of_a_kind(store):
             raise CannotStart(f"PALIMPSEST_STORES: no kind of store has addresses like {store.url}.")
         if store.origin == "configured" and not is_here(store):
-            raise CannotStart(f"Store {store.name}: there is no file {store.path}. Correct PALIMPSEST_STORES.")
+            raise CannotStart(f"Store {store.name}: there is no file {store.place}. Correct PALIMPSEST_STORES.")
 
 
 def own_database() -> None:
