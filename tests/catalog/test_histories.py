@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from django.db import connection
+from django.test import Client
 
 from tests.catalog.shelves import settle
 from tests.pages.conftest import PRESENT, Book
@@ -181,6 +182,20 @@ def test_undoing_is_shown_at_once(desk: Desk) -> None:
     life.undo(desk.store, desk.session_id, run.handoff_id)
     assert_true(desk.store, desk.session_id)
     assert all(cut.run is None for cut in kept(desk.store, desk.session_id).cuts)
+
+
+def test_an_undo_makes_history_once_before_and_once_for_the_page_after(
+    desk: Desk, signed_in: Client, made: list[str]
+) -> None:
+    run = life.start(desk.store, desk.session_id, Options(), apply=True)
+    histories.forget()
+    PackedHistory.objects.all().delete()
+    made.clear()
+    answer = signed_in.post(f"/stores/{desk.store.name}/sessions/{desk.session_id}/boundaries/{run.handoff_id}/undo")
+    run.refresh_from_db()
+    assert (answer.status_code, run.status) == (302, "undone")
+    assert signed_in.get(answer.headers["Location"]).status_code == 200
+    assert made == [desk.session_id] * 2
 
 
 def test_what_our_runs_know_counts_although_the_file_is_not_written(desk: Desk) -> None:

@@ -90,6 +90,11 @@ def outline(reader: Reader, session: Session) -> Outline:
     return _current(reader, session).outline
 
 
+def of(reader: Reader, session_id: str) -> Outline:
+    """`outline` by the session's id. Raises NotFound, StoreUnavailable."""
+    return outline(reader, reader.session(session_id))
+
+
 def unwritten(store: Store, session_id: str) -> Outline | None:
     """The outline that this process has of a session, if nothing was written since it was looked at; the store is not
     even opened for it. Raises StoreUnavailable.

@@ -13,7 +13,7 @@ from viewer.stores.base import Store
 from viewer.stores.message import StoredMessage, for_model, message_of
 from viewer.stores.registry import Reader, open_store, writer_of
 
-from .ours import history_of
+from .ours import HistoryOf, history_of
 from .planning import slow_sentence
 from .undoing import threshold_warning, undoing_of
 
@@ -31,7 +31,7 @@ class BranchOutlook:
     warning: str
 
 
-def outlook(store: Store, session_id: str, before: int | None) -> BranchOutlook:
+def outlook(store: Store, session_id: str, before: int | None, read: HistoryOf = history_of) -> BranchOutlook:
     """What a branch of the session would hold: its context before the compaction with this handoff, or as it is now.
 
     Raises NotFound, StoreUnavailable.
@@ -39,7 +39,7 @@ def outlook(store: Store, session_id: str, before: int | None) -> BranchOutlook:
     with open_store(store) as reader:
         model = reader.session(session_id).model
         try:
-            taken, left_out = _rows(reader, session_id, before)
+            taken, left_out = _rows(reader, session_id, before, read)
         except (NotBranchable, SessionEnded, StoreReadOnly) as refused:
             return BranchOutlook(refused.message, 0, 0, "")
     count = counting.counter_for(model)
@@ -57,24 +57,24 @@ def _left_out_sentence(rows: int) -> str:
     return f"A tool call still waits for its result: the {newest} left out."
 
 
-def branch(store: Store, session_id: str, before: int | None) -> str:
+def branch(store: Store, session_id: str, before: int | None, read: HistoryOf = history_of) -> str:
     """Make the branch; the id of the new session.
 
     Raises NotFound, NotBranchable, SessionEnded, StoreReadOnly or StoreUnavailable; nothing is written then.
     """
     with open_store(store) as reader:
-        rows, _ = _rows(reader, session_id, before)
+        rows, _ = _rows(reader, session_id, before, read)
     return writer_of(store).branch(session_id, [row.id for row in rows], now=time.time())
 
 
-def _rows(reader: Reader, session_id: str, before: int | None) -> tuple[Sequence[StoredMessage], int]:
+def _rows(reader: Reader, session_id: str, before: int | None, read: HistoryOf) -> tuple[Sequence[StoredMessage], int]:
     """The rows a branch gets, and how many of the context's newest it leaves out (`settled`)."""
     if (refused := _refusal(reader, session_id)) is not None:
         raise refused
     if before is None:
         rows: Sequence[StoredMessage] = reader.live(session_id)
     else:
-        rows = _rows_before(reader, session_id, before)
+        rows = _rows_before(reader, session_id, before, read)
     taken = settled(rows)
     if not taken:
         raise NotBranchable("This session has no message in context that a branch can begin with.")
@@ -98,9 +98,9 @@ def _refusal(reader: Reader, session_id: str) -> StoreError | None:
     return None
 
 
-def _rows_before(reader: Reader, session_id: str, handoff_id: int) -> Sequence[StoredMessage]:
+def _rows_before(reader: Reader, session_id: str, handoff_id: int, read: HistoryOf) -> Sequence[StoredMessage]:
     """The rows that were in context before this compaction, in order, those taken back or superseded since included."""
-    found = undoing_of(reader, session_id, handoff_id, history_of(reader, session_id))
+    found = undoing_of(reader, session_id, handoff_id, read(reader, session_id))
     rows = reader.messages(session_id, sorted(found.originals))
     if missing := len(found.originals) - len(rows):
         raise NotBranchable(

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from viewer.stores.history_types import History
 from viewer.stores.recorded import KnownBlock, Recorded, Undone
 from viewer.stores.registry import Reader
+from viewer.stores.transcript import Outline
 
 from . import steps
 from .models import Run, TakenBack
+
+HistoryOf = Callable[[Reader, str], History | Outline]
 
 
 def known_blocks(reader: Reader, session_id: str) -> list[KnownBlock]:

@@ -20,7 +20,7 @@ from viewer.stores.transcript import Outline
 
 from . import aftermath, candidate, outcomes, planning, taken_back
 from .models import Run
-from .ours import history_of
+from .ours import HistoryOf, history_of
 from .steps import handoff_place
 
 
@@ -40,11 +40,11 @@ class UndoOutlook:
     warning: str
 
 
-def outlook(store: Store, session_id: str, handoff_id: int) -> UndoOutlook:
-    """What undoing this compaction would do now. Raises NotFound, StoreUnavailable."""
+def outlook(store: Store, session_id: str, handoff_id: int, read: HistoryOf = history_of) -> UndoOutlook:
+    """What undoing this compaction would do now; `read` gives the History. Raises NotFound, StoreUnavailable."""
     with open_store(store) as reader:
         model = reader.session(session_id).model
-        history = history_of(reader, session_id)
+        history = read(reader, session_id)
         found = reader.undo_outlook(undoing_of(reader, session_id, handoff_id, history))
         refusal = refusal_to_undo(reader, session_id, handoff_id, history)
         before = reader.live(session_id)
@@ -72,15 +72,15 @@ def _slow(reader: Reader, rows: Iterable[StoredMessage]) -> str:
     return planning.slow_sentence(reader.commit_seconds(sizes, ()))
 
 
-def undo(store: Store, session_id: str, handoff_id: int) -> None:
-    """Take the compaction back, under lock and lease.
+def undo(store: Store, session_id: str, handoff_id: int, read: HistoryOf = history_of) -> None:
+    """Take the compaction back, under lock and lease. `read` gives the session's History.
 
     Raises NotFound, NotUndoable, SessionBusy, SessionEnded, StoreReadOnly or StoreUnavailable; nothing is written then.
     """
     with open_store(store) as reader:
         if (problem := planning.refusal(reader, session_id)) is not None:
             raise problem
-        history = history_of(reader, session_id)
+        history = read(reader, session_id)
         undoing = undoing_of(reader, session_id, handoff_id, history)
         if refusal := reader.undo_outlook(undoing).refusal:
             raise NotUndoable(refusal)
@@ -100,12 +100,12 @@ def undo(store: Store, session_id: str, handoff_id: int) -> None:
         writer_of(store).let_go(session_id, holder)
 
 
-def _cut_id(history: History, handoff_id: int) -> int | None:
+def _cut_id(history: History | Outline, handoff_id: int) -> int | None:
     """The message before which this compaction stands."""
     return next((each.cut_id for each in history.boundaries if each.handoff_id == handoff_id), None)
 
 
-def undo_run(run: Run) -> None:
+def undo_run(run: Run, read: HistoryOf = history_of) -> None:
     """Take this run's compaction back. Raises what `undo` raises, and NotUndoable for a run that is not applied."""
     run.refresh_from_db()
     if run.status == "undone":
@@ -114,7 +114,7 @@ def undo_run(run: Run) -> None:
         raise NotUndoable(f"Run {run.pk} is {run.status}: only one that was applied can be undone.")
     if run.new_session_id:
         raise NotUndoable(SPLIT)
-    undo(get_store(run.store), run.session_id, run.handoff_id)
+    undo(get_store(run.store), run.session_id, run.handoff_id, read)
     run.refresh_from_db()
 
 
