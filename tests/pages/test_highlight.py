@@ -119,7 +119,7 @@ def test_a_process_that_was_killed_is_replaced() -> None:
 def test_processes_end_with_the_server_even_when_it_is_killed() -> None:
     program = (
         "import django, sys; django.setup()\n"
-        "from viewer.pages import highlight\n"
+        "from viewer.rendering import highlight\n"
         "highlight.coloured('x = 1', 'python')\n"
         "print([process._popen.pid for process in highlight._IDLE.queue if process][0], flush=True)\n"
         "sys.stdin.read()"

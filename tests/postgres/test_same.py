@@ -88,6 +88,7 @@ def pages_of(pair: Pair) -> Iterator[str]:
         yield ODD + view
 
 
+AGENTS = {"lite": "Hermes", "pg": "its agent"}  # nobody knows who writes to a server
 RESUME = re.compile(r"To go on in a terminal:\s+hermes --resume \S+\s*")
 
 
@@ -106,7 +107,7 @@ def test_the_exports(pair: Pair, signed_in: Client) -> None:
         path = f"/api/v1/stores/{store}/sessions/{session_id}/export"
         body = b"".join(tool.get(path, {"format": kind, "view": view, "mask": "0"}))
         dated = re.sub(rb"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?Z?", b"-", body)
-        return re.sub(rf"\b{store}\b".encode(), b"-", dated)
+        return re.sub(rf"\b{store}\b".encode(), b"-", dated).replace(f"by {AGENTS[store]}".encode(), b"by -")
 
     token = access.new_token("reader", ["read"])
     with open_store(pair.lite) as reader:
@@ -122,6 +123,9 @@ def test_the_api(pair: Pair) -> None:
 
     def answer(store: str, path: str, **query: Any) -> Any:
         found = tool.get(f"/stores/{store}/sessions{path}", **query)
+        for each in found.get("items", ()):
+            if "by" in each:
+                assert each.pop("by") == f"by {AGENTS[store]}"
         own = ("store", "address", "can_compact", "compact_reason")
         return {name: value for name, value in found.items() if name not in own}
 
