@@ -22,11 +22,11 @@ from viewer.catalog import histories
 from viewer.catalog.models import PackedHistory
 from viewer.runs import life
 from viewer.runs.models import Run
-from viewer.runs.ours import known_blocks
+from viewer.runs.ours import recorded
 from viewer.runs.planning import Options
 from viewer.stores import packing
 from viewer.stores.base import Store
-from viewer.stores.hermes import history, light
+from viewer.stores.hermes import history, light, receipts
 from viewer.stores.hermes.opening import signature
 from viewer.stores.hermes.reader import HermesReader as Reader
 from viewer.stores.hermes.reader import open_store
@@ -68,7 +68,7 @@ def true(store: Store, session_id: str) -> Outline:
     """As it is now, from all rows."""
     with open_store(store) as reader:
         rows = light.light_rows(reader, session_id)
-        return packing.pack(history.build(rows, known_blocks(reader, session_id)), rows)
+        return packing.pack(history.build(rows, receipts.blocks_of(recorded(reader, session_id))), rows)
 
 
 def without_counts(outline: Outline) -> Outline:

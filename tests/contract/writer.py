@@ -21,25 +21,26 @@ django.setup()
 
 import compaction  # noqa: E402  # Django is set up by the line above
 from viewer.errors import StoreError  # noqa: E402
-from viewer.runs import planning, steps  # noqa: E402
+from viewer.runs import candidate, planning  # noqa: E402
 from viewer.stores.base import Store  # noqa: E402
-from viewer.stores.hermes import guards, writing  # noqa: E402
+from viewer.stores.hermes import writing  # noqa: E402
 from viewer.stores.message import message_of  # noqa: E402
-from viewer.stores.registry import open_store  # noqa: E402
+from viewer.stores.registry import open_store, writer_of  # noqa: E402
 
 SUMMARY = "## Goal\nFinish."
 
 
 def main(name: str, url: str, session_id: str, moment: str) -> None:
     store, holder = Store(name, url, "configured"), holders.new_holder()
-    guards.take_lock(store, session_id, holder)
-    guards.take_lease(store, session_id, holder)
+    writer = writer_of(store)
+    writer.take_lock(session_id, holder)
+    writer.take_lease(session_id, holder)
     with open_store(store) as reader:
         basis = planning.read_basis(reader, session_id)
     plan = compaction.plan(
         list(map(message_of, basis.sent)), compaction.Policy(keep_last=6), compaction.counter_for("")
     )
-    written = steps.steps_of(basis, compaction.apply(plan, SUMMARY))
+    edits = candidate.edits_of(basis, compaction.apply(plan, SUMMARY))
     if moment == "inside":
         insert = writing.insert_block
 
@@ -51,13 +52,12 @@ def main(name: str, url: str, session_id: str, moment: str) -> None:
     print("planned", flush=True)
     sys.stdin.readline()
     try:
-        writing.commit(store, basis.snapshot, written, lock_holder=holder, lease_holder=holder, now=time.time())
+        writer.apply(session_id, basis.token, edits, mode="in_place", holder=holder, now=time.time())
     except StoreError as refused:
         print(refused.code)
     if moment == "behind":
         os.kill(os.getpid(), signal.SIGKILL)
-    guards.release_lease(store, session_id, holder)
-    guards.release_lock(store, session_id, holder)
+    writer.let_go(session_id, holder)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from urllib.request import HTTPCookieProcessor, OpenerDirector, build_opener
 from tests.interop.hermes import Hermes, HermesError
 from tests.interop.story import Compacted, Step, Story
 from tests.interop.told import Fault, Row, broken_pairs, carried, history_faults, row_of, undo_faults
-from viewer.stores.recorded import KnownBlock, Undone
+from viewer.stores.hermes.known import KnownBlock, Undone
 
 from .site import NOT_REACHED, PATIENCE, Site, until
 
@@ -182,8 +182,8 @@ class Raced(Story):
             self.load()
 
     def _map_of(self, run: int) -> KnownBlock:
-        [(handoff_id, copies)] = self.live.site.rows(f"SELECT handoff_id, copies FROM runs_run WHERE id = {run}")
-        return KnownBlock(run, handoff_id, "", _map(copies), undone=False)
+        [(handoff_id, receipt)] = self.live.site.rows(f"SELECT handoff_id, receipt FROM runs_run WHERE id = {run}")
+        return KnownBlock(run, handoff_id, "", _map(_loaded(receipt)["copies"]), undone=False)
 
     def undo(self) -> list[Fault]:
         made = self._standing()
@@ -219,10 +219,10 @@ class Raced(Story):
             pass
 
     def _is_noted(self, made: Compacted) -> bool:
-        asked = f"SELECT block_ids, taken_back_ids FROM runs_takenback WHERE handoff_id = {made.handoff_id}"
+        asked = f"SELECT receipt FROM runs_takenback WHERE handoff_id = {made.handoff_id}"
         noted = self.live.site.rows(asked)
-        for block, taken_back in noted:
-            made.noted = Undone(_list(block), _list(taken_back))
+        for (receipt,) in noted:
+            made.noted = Undone(**_loaded(receipt))
             self.ledger.undone.update(made.noted.block)
         return bool(noted)
 
@@ -272,13 +272,12 @@ class Raced(Story):
             return [Fault("stuck", str(failed)[:3000])]
 
 
-def _list(stored: Any) -> list[int]:
-    """A stored JSON list, read already or not."""
-    found: list[int] = json.loads(stored) if isinstance(stored, str) else stored
+def _loaded(stored: Any) -> dict[str, Any]:
+    """A stored JSON object, read already or not."""
+    found: dict[str, Any] = json.loads(stored) if isinstance(stored, str) else stored
     return found
 
 
-def _map(stored: Any) -> dict[int, int]:
-    """Copy -> the row it was made from, of a run's stored map."""
-    found = json.loads(stored) if isinstance(stored, str) else stored
-    return {int(copy): int(source) for source, copy in found.items()}
+def _map(copies: dict[str, int]) -> dict[int, int]:
+    """Copy -> the row it was made from, of a receipt's map."""
+    return {int(copy): int(source) for source, copy in copies.items()}

@@ -10,9 +10,9 @@ import compaction
 from compaction import prune
 from tests.store.leases import turn_lease
 from viewer import holders
-from viewer.runs import planning, steps
+from viewer.runs import candidate, planning
 from viewer.stores.base import Store
-from viewer.stores.hermes import guards, reading, writing
+from viewer.stores.hermes import guards, reading, receipts, writing
 from viewer.stores.hermes.reader import open_store
 from viewer.stores.hermes.undoing import Outlook, Undoing
 from viewer.stores.history_types import History
@@ -35,6 +35,13 @@ class Planned:
     @property
     def session_id(self) -> str:
         return self.basis.session.id
+
+    @property
+    def snapshot(self) -> writing.Snapshot:
+        return receipts.snapshot_of(self.session_id, self.basis.token)
+
+    def steps(self, result: compaction.Result) -> list[writing.Step]:
+        return receipts.steps_of(self.basis.token, candidate.edits_of(self.basis, result))
 
 
 @dataclass(frozen=True)
@@ -83,10 +90,10 @@ def commit_leased(planned: Planned, lease: str, now: float = 0.0) -> Done:
     plan = planned.plan
     result = prune.apply(plan) if isinstance(plan, prune.PrunePlan) else compaction.apply(plan, SUMMARY)
     done = writing.commit(
-        planned.store, planned.basis.snapshot, steps.steps_of(planned.basis, result),
+        planned.store, planned.snapshot, planned.steps(result),
         lock_holder=planned.holder, lease_holder=lease, now=now or time.time(),
     )  # fmt: skip
-    originals = {row_id: done.copies.get(row_id) for row_id, *_ in planned.basis.snapshot.rows} | done.copies
+    originals = {row_id: done.copies.get(row_id) for row_id, *_ in planned.snapshot.rows} | done.copies
     undoing = Undoing(planned.session_id, done.handoff_id, done.block_ids, originals)
     return Done(planned.store, result.messages, done, undoing)
 

@@ -17,14 +17,15 @@ from typing import Any
 
 import compaction
 from compaction import messages as engine
+from tests.support.boundaries import boundary_of
 from viewer.errors import StoreError
-from viewer.stores.hermes import light, reading
+from viewer.stores.hermes import light, reading, receipts
 from viewer.stores.hermes.codec import decode_content
+from viewer.stores.hermes.known import KnownBlock, Undone
 from viewer.stores.hermes.reader import open_store
-from viewer.stores.hermes.undoing import Undoing, check_undo, undoing_from_history
+from viewer.stores.hermes.undoing import Undoing, check_undo, undoing_of_boundary
 from viewer.stores.history_types import History
 from viewer.stores.message import HistoryMessage, message_of, summary_of
-from viewer.stores.recorded import KnownBlock, Undone
 
 from . import ours
 from .author import Author
@@ -271,7 +272,7 @@ class Story:
         history, store = self.history(), ours.store_of(self.path)
         if made.undoing is None and made.handoff_id not in [each.handoff_id for each in history.boundaries]:
             return self._refused(made, "no boundary any more")
-        undoing = made.undoing or undoing_from_history(self.session_id, history, made.handoff_id)
+        undoing = made.undoing or undoing_of_boundary(self.session_id, boundary_of(history, made.handoff_id))
         with open_store(store) as reader:
             refusal = check_undo(reader, undoing).refusal
         if refusal:
@@ -284,7 +285,7 @@ class Story:
             outlook = ours.undo(store, undoing)
         except StoreError as refused:
             return self._refused(made, f"{type(refused).__name__}: {refused}")
-        made.undone, made.noted = True, undoing.known(outlook)
+        made.undone, made.noted = True, Undone(**receipts.undo_receipt(undoing, outlook))
         self.ledger.undone |= set(undoing.block_ids)
         made.known = replace(made.known, undone=True) if made.known else None
         self.ledger.back -= self._summarised_again()

@@ -22,7 +22,7 @@ from viewer.runs.models import Run
 from viewer.runs.planning import Options
 from viewer.stores.hermes import agent_config, guards
 from viewer.stores.hermes.appending import append
-from viewer.stores.hermes.undoing import undoing_from_history
+from viewer.stores.hermes.undoing import undoing_of_boundary
 from viewer.stores.registry import get_store
 
 from . import ours
@@ -222,7 +222,7 @@ def test_after_its_rewrite_a_compaction_of_its_own_is_not_undone(
         model.reply = "## Goal\nFinish."
         hermes.compact()
         history = ours.history_of(database, name)
-        undoing = undoing_from_history(name, history, history.boundaries[-1].handoff_id)
+        undoing = undoing_of_boundary(name, history.boundaries[-1])
         conversation = hermes.conversation(name)
         hermes.db("replace_messages", name, conversation[:-3], **how)
         before = states(hermes, name)

@@ -14,7 +14,7 @@ from tests.store.leases import turn_lease
 from viewer.errors import CompactionConflict, NotUndoable, SessionBusy
 from viewer.stores.hermes import guards
 from viewer.stores.hermes.reader import open_store
-from viewer.stores.hermes.undoing import undoing_from_history
+from viewer.stores.hermes.undoing import undoing_of_boundary
 
 from . import ours
 from .conversations import words, write_session
@@ -192,7 +192,7 @@ def test_an_undo_of_its_own_compaction(hermes: Hermes, model: Model, database: P
     assert len(loaded(hermes, "its own")) < len(before)
     history = ours.history_of(database, "its own")
     (boundary,) = history.boundaries
-    ours.undo(ours.store_of(database), undoing_from_history("its own", history, boundary.handoff_id))
+    ours.undo(ours.store_of(database), undoing_of_boundary("its own", boundary))
     assert loaded(hermes, "its own") == before
     assert ours.history_of(database, "its own").boundaries == ()
 
@@ -239,7 +239,7 @@ def test_a_message_it_takes_back_while_we_summarise_is_a_conflict(hermes: Hermes
     write_session(hermes, "conflict")
     planned = ours.plan(database, "conflict")
     guards.release_lock(planned.store, "conflict", planned.holder)  # schema 31 takes nothing back under a foreign lock
-    hermes.take_back("conflict", next(row.id for row in planned.basis.rows[::-1] if row.role == "user"))
+    hermes.take_back("conflict", next(row.id for row in planned.basis.sent[::-1] if row.role == "user"))
     guards.take_lock(planned.store, "conflict", planned.holder)
     before = states(hermes, "conflict")
     with pytest.raises(CompactionConflict):
@@ -276,7 +276,7 @@ def test_it_takes_nothing_back_while_we_compact(hermes: Hermes, database: Path) 
     planned = ours.plan(database, "held")
     before = states(hermes, "held")
     with pytest.raises(HermesError, match="being compressed by another writer"):
-        hermes.take_back("held", planned.basis.rows[-5].id)
+        hermes.take_back("held", planned.basis.sent[-5].id)
     assert states(hermes, "held") == before
 
 

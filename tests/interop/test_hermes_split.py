@@ -11,7 +11,6 @@ import pytest
 
 import compaction
 from tests.store.leases import turn_lease
-from viewer.runs import steps
 from viewer.stores.hermes import branching, guards, writing
 
 from . import ours
@@ -47,7 +46,7 @@ def split(database: Path, session_id: str, planned: ours.Planned | None = None) 
     try:
         with turn_lease(planned.store, session_id) as lease:
             commit = branching.split(
-                planned.store, planned.basis.snapshot, steps.steps_of(planned.basis, result),
+                planned.store, planned.snapshot, planned.steps(result),
                 lock_holder=planned.holder, lease_holder=lease, now=time.time(),
             )  # fmt: skip
     finally:

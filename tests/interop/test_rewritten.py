@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from viewer.stores.hermes import light, reading
+from viewer.stores.hermes.known import KnownBlock
 from viewer.stores.hermes.reader import open_store
 from viewer.stores.message import HistoryMessage
-from viewer.stores.recorded import KnownBlock
 
 from . import ours
 from .conversations import write_session

@@ -152,7 +152,7 @@ def test_a_very_long_context_is_said_to_hold_up_the_agent(desk: Desk) -> None:
 
 def test_messages_that_were_deleted_for_good(desk: Desk) -> None:
     handoff = compacted(desk)
-    first = Run.objects.get().plan["snapshot"]["rows"][0][0]
+    first = Run.objects.get().receipt["before"][0]
     desk.rows("DELETE FROM messages WHERE id IN (?, ?)", first, first + 1)
     refused(desk, handoff, NotBranchable, "^2 of the messages from before this compaction no longer exist")
 

@@ -30,7 +30,8 @@ from viewer.runs.errors import BadSummary, NothingToDo, UnknownChoice, WrongStat
 from viewer.runs.hold import claim
 from viewer.runs.models import Run
 from viewer.runs.planning import Options
-from viewer.stores.hermes import guards, writing
+from viewer.stores.changes import Commit
+from viewer.stores.hermes import guards
 from viewer.stores.hermes.reader import open_store
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
@@ -74,7 +75,7 @@ def test_it_works(open_desk: Callable[[int], Desk], version: int) -> None:
     assert (run.status, run.error_message) == ("applied", "")
     assert run.tokens_before and run.tokens_after and run.tokens_after < run.tokens_before
     assert run.messages_before == len(before)
-    assert run.messages_after == len(desk.live()) == len(run.block_ids)
+    assert run.messages_after == len(desk.live()) == len(run.receipt["block"])
     assert [row[1] for row in desk.live() if run.summary in (row[1] or "")] != []
     assert desk.rows("SELECT id FROM sessions") == sessions
     assert desk.rows("SELECT * FROM messages WHERE session_id <> ?", desk.session_id) == others
@@ -124,7 +125,7 @@ def test_exactly_the_edited_summary_is_written_and_later_messages_stay(desk: Des
     parts = compaction.split(handoff[0], flagged=True)
     assert [part.text for part in parts if part.kind == "summary"] == [EDITED]
     assert desk.live()[-1][:2] == ("user", "And the refund?")
-    assert str(late) in run.copies
+    assert str(late) in run.receipt["copies"]
 
     life.undo_run(run)
 
@@ -321,7 +322,7 @@ def test_what_cannot_be_compacted_says_why(open_desk: Callable[..., Desk]) -> No
 def test_a_commit_that_could_not_be_noted_at_once_is_noted(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     real, asked = outcomes.applied, []
 
-    def stumbles(commit: writing.Commit, at: datetime) -> dict[str, Any]:
+    def stumbles(commit: Commit, at: datetime) -> dict[str, Any]:
         asked.append(at)
         if len(asked) == 1:
             raise ValueError("once")

@@ -64,8 +64,8 @@ def test_messages_that_nothing_tells_apart_are_each_shown_once(alike: Desk) -> N
     assert len(found.entries) < 206
     (boundary,) = known.boundaries
     assert boundary.run == run.pk
-    assert dict(boundary.copies) == {copy: int(row) for row, copy in run.copies.items()}
-    assert boundary.messages_after == len(run.block_ids)
+    assert dict(boundary.copies) == {copy: int(row) for row, copy in run.receipt["copies"].items()}
+    assert boundary.messages_after == len(run.receipt["block"])
 
 
 def test_an_undone_compaction_is_none_and_one_made_after_it_is_ours(alike: Desk) -> None:
@@ -98,7 +98,7 @@ def test_a_restored_backup_has_no_compaction_of_ours(open_desk: Callable[[int], 
     with open_store(desk.store) as reader:
         assert histories.compactions(reader, desk.session_id)[-1].run == run.pk
     shutil.copyfile(backup, desk.path)
-    for _ in run.block_ids:
+    for _ in run.receipt["block"]:
         desk.append("said since the backup", "user")
     known, found = both(desk)
     assert known == found

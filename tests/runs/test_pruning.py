@@ -95,7 +95,7 @@ def test_bookkeeping_rows_stay_where_the_messages_stay(desk: Desk) -> None:
     desk.rows("UPDATE messages SET role = 'session_meta', tool_calls = NULL, tool_call_id = NULL WHERE id = ?", marked)
     [text] = desk.rows("SELECT content FROM messages WHERE id = ?", marked)
     run = life.start(desk.store, desk.session_id, MASK, apply=True)
-    assert run.status == "applied" and str(marked) in run.copies
+    assert run.status == "applied" and str(marked) in run.receipt["copies"]
     assert [row[1] for row in desk.live() if row[0] == "session_meta"] == list(text)
 
 

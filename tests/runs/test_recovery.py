@@ -21,9 +21,10 @@ from viewer.runs import job, life, recovery
 from viewer.runs.hold import Hold, claim
 from viewer.runs.models import Audit, Run
 from viewer.runs.planning import Options
+from viewer.stores.changes import edits_from_json
 from viewer.stores.hermes import guards
 from viewer.stores.hermes.transaction import write
-from viewer.stores.registry import get_store
+from viewer.stores.registry import get_store, writer_of
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
 GONE = "pid=999999999:pidns=1:tid=1:agent=palimpsest:nonce=deadbeef"
@@ -69,20 +70,22 @@ def test_with_a_summary_it_is_taken_up_with_that_summary(desk: Desk, status: str
 def test_a_commit_that_was_not_noted_is_found(open_desk: Callable[[int], Desk], version: int, late: int) -> None:
     desk = open_desk(version)
     run = life.start(desk.store, desk.session_id, Options(), apply=False)
+    planned = {"basis": run.basis, "edits": run.edits}
     for number in range(late):
         desk.append(f"late message {number}")
     life.apply(run)
-    noted = {"handoff_id": run.handoff_id, "block_ids": run.block_ids, "copies": run.copies}
+    written = ("handoff_id", "first_id", "last_id", "receipt")
+    noted = {name: getattr(run, name) for name in written}
     live, applied_at = desk.live(), run.applied_at
     assert applied_at
     Audit.objects.update(run=None)  # armed by a worker that saw the boundary before anybody knew whose it is
 
-    died(run, desk, status="applying", handoff_id=None, block_ids=[], copies={}, applied_at=None)
+    died(run, desk, status="applying", handoff_id=None, receipt={}, applied_at=None, **planned)
     recovery.sweep()
 
     run.refresh_from_db()
     assert run.status == "applied"
-    assert {"handoff_id": run.handoff_id, "block_ids": run.block_ids, "copies": run.copies} == noted
+    assert {name: getattr(run, name) for name in written} == noted
     assert run.applied_at and abs(run.applied_at - applied_at) < timedelta(seconds=2)
     assert desk.live() == live
     assert desk.holders("compression_locks") == []
@@ -129,13 +132,11 @@ def test_a_worker_that_was_only_slow_cannot_write_any_more(desk: Desk, settings:
 
 def guards_and_commit(hold: Hold) -> None:
     """What `job._commit` writes, by a worker that does not look at its row any more."""
-    from viewer.runs import candidate
-    from viewer.stores.hermes import writing
-
     guards.take_lease(hold.store, hold.run.session_id, hold.holder)
     try:
-        planned, steps = candidate.snapshot(hold.run), candidate.planned_steps(hold.run)
-        writing.commit(hold.store, planned, steps, lock_holder=hold.holder, lease_holder=hold.holder, now=time.time())
+        run, edits = hold.run, edits_from_json(hold.run.edits)
+        write = writer_of(hold.store).apply
+        write(run.session_id, run.basis, edits, mode=run.mode, holder=hold.holder, now=time.time())
     finally:
         guards.release_lease(hold.store, hold.run.session_id, hold.holder)
 
@@ -185,9 +186,12 @@ def test_a_run_of_a_store_that_is_not_here_is_left_to_workers_that_have_it(desk:
 
 @pytest.mark.parametrize("written", [False, True])
 def test_what_may_have_been_written_is_looked_up_once_the_store_can_be_read(desk: Desk, written: bool) -> None:
-    run = life.start(desk.store, desk.session_id, Options(), apply=written)
+    run = life.start(desk.store, desk.session_id, Options(), apply=False)
+    planned = {"basis": run.basis, "edits": run.edits}
+    if written:
+        life.apply(run)
     live = desk.live()
-    died(run, desk, status="applying", handoff_id=None, block_ids=[], copies={}, applied_at=None)
+    died(run, desk, status="applying", handoff_id=None, receipt={}, applied_at=None, **planned)
     away = desk.path.rename(desk.path.with_suffix(".away"))
     desk.path.write_bytes(b"no database at all, for now" * 100)
 

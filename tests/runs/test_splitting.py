@@ -56,7 +56,7 @@ def test_the_result_goes_on_in_a_new_session(open_desk: Callable[..., Desk], ver
     new = part(desk, run).live()
     assert len(new) == run.messages_after
     assert [run.summary.strip() in str(row[1]) for row in new].count(True) == 1
-    kept = [context[[row[0] for row in run.plan["snapshot"]["rows"]].index(int(row))] for row in run.copies]
+    kept = [context[run.receipt["before"].index(int(row))] for row in run.receipt["copies"]]
     assert [row for row in new if row in kept] == kept
     with open_store(desk.store) as reader:
         history = history_of(reader, run.new_session_id)
@@ -146,7 +146,7 @@ def test_a_session_that_was_reset_is_not_split(desk: Desk) -> None:
 
 def test_a_changed_prefix_is_a_conflict(desk: Desk) -> None:
     run = life.start(desk.store, desk.session_id, SPLIT, apply=False)
-    desk.rows("UPDATE messages SET content = content || '!' WHERE id = ?", run.plan["snapshot"]["rows"][-1][0])
+    desk.rows("UPDATE messages SET content = content || '!' WHERE id = ?", run.plan["tail"][-1])
     sessions = desk.rows("SELECT * FROM sessions")
     with pytest.raises(CompactionConflict):
         life.apply(run)
@@ -158,14 +158,15 @@ def test_a_changed_prefix_is_a_conflict(desk: Desk) -> None:
 def test_a_commit_that_was_not_noted_is_found(desk: Desk, later: str) -> None:
     """The worker dies between the store's commit and the row's note of it; what came since must not hide it."""
     run = life.start(desk.store, desk.session_id, SPLIT, apply=False)
+    planned = {"basis": run.basis, "edits": run.edits}
     desk.append("late one")
     life.apply(run)
     run.refresh_from_db()
-    noted = {name: getattr(run, name) for name in ("new_session_id", "handoff_id", "block_ids", "copies")}
+    noted = {name: getattr(run, name) for name in ("new_session_id", "handoff_id", "first_id", "last_id", "receipt")}
     child = part(desk, run)
     if later == "messages":
         child.append("more")
-    blank: dict[str, Any] = {"new_session_id": "", "handoff_id": None, "block_ids": [], "copies": {}}
+    blank: dict[str, Any] = {"new_session_id": "", "handoff_id": None, "receipt": {}, **planned}
     Run.objects.filter(pk=run.pk).update(
         status="applying", holder="pid=1:agent=palimpsest:nonce=0", heartbeat_at=timezone.now(), **blank
     )

@@ -21,7 +21,6 @@ from viewer.stores.hermes import lock_time, reading
 from viewer.stores.hermes.reader import open_store
 from viewer.stores.hermes.sessions import get_session
 from viewer.stores.message import for_model
-from viewer.stores.recorded import Undone
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
 
@@ -120,7 +119,7 @@ def test_a_row_of_a_restored_backup_is_not_taken_for_our_handoff(
     backup = shutil.copyfile(desk.path, desk.path.with_suffix(".backup"))
     run = life.start(desk.store, desk.session_id, Options(), apply=True)
     shutil.copyfile(backup, desk.path)
-    for _ in run.block_ids:
+    for _ in run.receipt["block"]:
         desk.append("said since the backup")
     before = desk.live()
     with pytest.raises(NotFound, match="not the handoff"):
@@ -149,7 +148,7 @@ def test_what_was_undone_here_is_known_where_the_rows_tell_something_else(open_d
         return [each.handoff_id for each in found.boundaries]
 
     assert handoff_id in boundaries()
-    taken_back.note(desk.store.name, desk.session_id, handoff_id, Undone())
+    taken_back.note(desk.store.name, desk.session_id, handoff_id, {"block": [], "taken_back": []})
     desk.append("one more")
     assert handoff_id not in boundaries()
 
@@ -164,7 +163,7 @@ def test_the_rows_of_what_was_undone_are_nobodys_when_the_agent_wrote_its_transc
     with open_store(desk.store) as reader:
         block = [each.block_ids for each in history_of(reader, desk.session_id).boundaries][-1]
     undoing.undo(desk.store, desk.session_id, handoff_id)
-    assert TakenBack.objects.get(handoff_id=handoff_id).block_ids == [*block]
+    assert TakenBack.objects.get(handoff_id=handoff_id).receipt["block"] == [*block]
     agent.replace([row[1:] for row in agent.rows()], active_only=True)
     with open_store(desk.store) as reader:
         history = history_of(reader, desk.session_id)

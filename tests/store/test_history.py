@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from viewer.stores.hermes.alignment import State, related
 from viewer.stores.hermes.history import build
-from viewer.stores.hermes.undoing import undoing_from_history
+from viewer.stores.hermes.known import Undone
+from viewer.stores.hermes.undoing import undoing_of_boundary
 from viewer.stores.history_types import Boundary, Entry, History
 from viewer.stores.message import LightRow
-from viewer.stores.recorded import Undone
 
 
 class Agent:
@@ -290,7 +290,7 @@ def test_a_boundary_is_unsure_where_nothing_tells_a_take_back_from_an_undo(head:
     history = build(agent.rows)
     newest = history.boundaries[-1]
     assert newest.unsure is not bool(head)
-    assert undoing_from_history("s", history, newest.handoff_id).unsure is newest.unsure
+    assert undoing_of_boundary("s", newest).unsure is newest.unsure
 
 
 def test_a_block_that_was_taken_back_row_by_row_is_no_undone_one() -> None:

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from tests.store.test_history import Agent
 from viewer.stores.hermes.history import build
+from viewer.stores.hermes.known import KnownBlock
 from viewer.stores.history_types import History
 from viewer.stores.message import LightRow
-from viewer.stores.recorded import KnownBlock
 
 
 class Site(Agent):

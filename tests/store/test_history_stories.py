@@ -14,15 +14,16 @@ import pytest
 
 from tests.interop.recorded import ledger_of, load, restore
 from tests.interop.told import Row, history_faults, row_of, undo_faults
+from tests.support.boundaries import boundary_of
 from viewer import holders
 from viewer.stores.base import Store
 from viewer.stores.hermes import guards, reading, writing
 from viewer.stores.hermes.codec import decode_content
+from viewer.stores.hermes.known import KnownBlock, Undone
 from viewer.stores.hermes.reader import open_store
-from viewer.stores.hermes.undoing import check_undo, undoing_from_history
+from viewer.stores.hermes.undoing import check_undo, undoing_of_boundary
 from viewer.stores.history_types import History
 from viewer.stores.message import HistoryMessage
-from viewer.stores.recorded import KnownBlock, Undone
 
 from .leases import turn_lease
 
@@ -86,7 +87,7 @@ def test_each_message_once_with_its_fullest_text(story: dict[str, Any], store: S
 
 @recorded([path for path in RECORDED if path.stem.endswith("undo-refused")])
 def test_undo_is_offered_where_the_rows_tell_what_it_brings_back(story: dict[str, Any], store: Store) -> None:
-    undoing = undoing_from_history(SESSION, history_of(store, story)[0], story["undone_last"])
+    undoing = undoing_of_boundary(SESSION, boundary_of(history_of(store, story)[0], story["undone_last"]))
     with open_store(store) as reader:
         assert check_undo(reader, undoing).refusal == ""
 
@@ -95,7 +96,7 @@ def test_undo_is_offered_where_the_rows_tell_what_it_brings_back(story: dict[str
 def test_undo_puts_back_what_was_live(story: dict[str, Any], store: Store, tmp_path: Path) -> None:
     """Only where rows have no names it may be refused."""
     made, before = of_the_agent(story)[0], rows(tmp_path)
-    undoing = undoing_from_history(SESSION, history_of(store, story)[0], made["handoff_id"])
+    undoing = undoing_of_boundary(SESSION, boundary_of(history_of(store, story)[0], made["handoff_id"]))
     with open_store(store) as reader:
         refusal = check_undo(reader, undoing).refusal
     if refusal:

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from tests.store.test_history import Agent
 from viewer.stores.hermes.history import build
+from viewer.stores.hermes.known import KnownBlock
 from viewer.stores.history_types import Boundary, Entry, History
 from viewer.stores.message import LightRow
 from viewer.stores.packing import VERSION, extended, from_bytes, pack, to_bytes, with_counts_of
-from viewer.stores.recorded import KnownBlock
 from viewer.stores.transcript import Cut, Outline
 
 FACTS = ("handoff_id", "time", "cut_id", "run", "block_ids", "before_ids", "copies", "summarised_ids", "kept_ids")

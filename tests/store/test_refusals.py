@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 
 from viewer.errors import StoreError, StoreReadOnly, StoreUnavailable
-from viewer.runs import planning
 from viewer.stores.base import Store
 from viewer.stores.hermes import editing, guards, opening, transaction, writing
 from viewer.stores.hermes.appending import append
@@ -239,7 +238,7 @@ def test_a_store_that_lacks_what_a_compaction_needs(tmp_path: Path, change: str,
     before = query(path, "SELECT * FROM messages")
     with reader_of(path) as reader:
         assert words in opening.compact_reason(reader)
-        refusal = planning.refusal(reader, "s1")
+        refusal = reader.compact_refusal("s1")
         assert isinstance(refusal, StoreReadOnly) and refusal.message == opening.compact_reason(reader)
     snapshot = writing.Snapshot("s1", ((1, 1, -1),), opening.identity(store_at(path)))
     with pytest.raises(StoreError):
@@ -258,7 +257,7 @@ def test_rows_whose_flag_is_not_set(hermes_copy: Callable[[int], Path]) -> None:
     snapshot = planned(path)
     query(path, "UPDATE messages SET active = NULL WHERE id = ?", snapshot.rows[5][0])
     with reader_of(path) as reader:
-        refusal = planning.refusal(reader, WEEK_29)
+        refusal = reader.compact_refusal(WEEK_29)
     assert isinstance(refusal, StoreReadOnly) and "no “active” flag" in refusal.message
     before = query(path, "SELECT * FROM messages")
     with pytest.raises(StoreError):
@@ -277,7 +276,7 @@ def test_a_tokenizer_that_is_not_here(small: Path) -> None:
                  "INSERT INTO messages_fts_cjk(rowid, content) VALUES (new.id, new.content); END")  # fmt: skip
     before = all_rows(small)
     with reader_of(small) as reader:
-        refusal = planning.refusal(reader, "s1")
+        refusal = reader.compact_refusal("s1")
     assert isinstance(refusal, StoreReadOnly) and "cjk_unicode61" in refusal.message
     refused = pytest.raises(StoreReadOnly, match="tokenizer that is not here; nothing was written")
     with refused:

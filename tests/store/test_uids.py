@@ -18,10 +18,10 @@ from tests.store.test_history import texts
 from viewer.stores.hermes import light, undoing
 from viewer.stores.hermes.alignment import State
 from viewer.stores.hermes.history import build
+from viewer.stores.hermes.known import Undone
 from viewer.stores.history_types import History
 from viewer.stores.message import LightRow
 from viewer.stores.packing import extended, pack
-from viewer.stores.recorded import Undone
 
 RESTATED = "[STILL IN PROGRESS — this is the active request.]\n"
 
@@ -77,7 +77,7 @@ class Script:
 
     def undo(self) -> undoing.Undoing:
         history = self.history()
-        return undoing.undoing_from_history("s", history, history.boundaries[-1].handoff_id)
+        return undoing.undoing_of_boundary("s", history.boundaries[-1])
 
 
 def running_turn() -> Script:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from viewer.errors import StoreError
-from viewer.stores.hermes import reading, undoing
+from viewer.stores.hermes import reading, receipts, undoing
 
 from .agent_sql import Agent
 from .test_reading import WEEK_29, reader_of
@@ -88,7 +88,7 @@ def agents(path: Path) -> Done:
     """The newest compaction in the database, which the agent made; 46 messages came after it."""
     with reader_of(path) as reader:
         history = reading.read_history(reader, WEEK_29)
-    what = undoing.undoing_from_history(WEEK_29, history, history.boundaries[-1].handoff_id)
+    what = undoing.undoing_of_boundary(WEEK_29, history.boundaries[-1])
     agent = Agent(path, WEEK_29)
     by_id = {row[0]: row[1:] for row in agent.rows("1")}
     before = [by_id[row_id] for row_id in sorted(what.originals)]
@@ -103,7 +103,7 @@ def agents_new(path: Path) -> Done:
     agent.compact()
     with reader_of(path) as reader:
         history = reading.read_history(reader, WEEK_29)
-    what = undoing.undoing_from_history(WEEK_29, history, history.boundaries[-1].handoff_id)
+    what = undoing.undoing_of_boundary(WEEK_29, history.boundaries[-1])
     return Done(path, what, before, [], agent)
 
 
@@ -165,7 +165,7 @@ def test_what_was_taken_back_by_then_is_noted(done: Done, kept: bool) -> None:
     sources = {source for source in done.what.originals if gone.intersection(done.what.copies_of(source))}
     behind = {row_id for row_id in gone if row_id > end}
     assert behind and bool(sources) == kept
-    assert set(done.what.known(outlook_of(done)).taken_back) == sources | behind
+    assert set(receipts.undo_receipt(done.what, outlook_of(done))["taken_back"]) == sources | behind
 
 
 def shown(path: Path) -> list[tuple[str, float, Any]]:
@@ -288,5 +288,5 @@ def test_a_name_of_the_trigger_that_looks_given_is_not_believed(path: Path) -> N
         query(path, "UPDATE messages SET message_uid = ? WHERE id = ?", uuid.UUID(int=row_id, version=4).hex, row_id)
     with reader_of(path) as reader:
         history = reading.read_history(reader, WEEK_29)
-    undone(path, undoing.undoing_from_history(WEEK_29, history, history.boundaries[-1].handoff_id))
+    undone(path, undoing.undoing_of_boundary(WEEK_29, history.boundaries[-1]))
     assert said(path) == before

@@ -355,7 +355,7 @@ def test_the_agents_own_newest_compaction_can_be_undone(path: Path) -> None:
     with reader_of(path) as reader:
         history = reading.read_history(reader, WEEK_29)
         newest = history.boundaries[-1]
-        what = undoing.undoing_from_history(WEEK_29, history, newest.handoff_id)
+        what = undoing.undoing_of_boundary(WEEK_29, newest)
         outlook = undoing.check_undo(reader, what)
     assert outlook.refusal == ""
     assert len(outlook.restored) == newest.messages_before
@@ -372,7 +372,7 @@ def test_the_agents_own_newest_compaction_can_be_undone(path: Path) -> None:
 def test_a_compaction_with_a_later_one_on_top_is_not_undone(path: Path) -> None:
     with reader_of(path) as reader:
         history = reading.read_history(reader, WEEK_29)
-        what = undoing.undoing_from_history(WEEK_29, history, history.boundaries[0].handoff_id)
+        what = undoing.undoing_of_boundary(WEEK_29, history.boundaries[0])
     before = live(path)
     with pytest.raises(NotUndoable, match="later compaction"):
         undone(path, what)
@@ -411,7 +411,7 @@ def test_an_undo_whose_copies_are_not_known_is_refused(small: Path) -> None:
     add_row(small, role="user", content="something else altogether", timestamp=17.5)
     with reader_of(small) as reader:
         history = reading.read_history(reader, "s1")
-        what = undoing.undoing_from_history("s1", history, history.boundaries[0].handoff_id)
+        what = undoing.undoing_of_boundary("s1", history.boundaries[0])
         assert "cannot be told" in undoing.check_undo(reader, what).refusal
 
 
@@ -420,7 +420,7 @@ def test_a_boundary_where_the_agent_split_the_session_says_so(hermes_copy: Calla
         tip = "20260715_063924_8490d0"
         history = reading.read_history(reader, tip)
         assert len(history.boundaries) == 3
-        what = undoing.undoing_from_history(tip, history, history.boundaries[-1].handoff_id)
+        what = undoing.undoing_of_boundary(tip, history.boundaries[-1])
         assert undoing._exist_elsewhere(reader.con, reader.columns.dialect, what)
 
 

@@ -13,8 +13,8 @@ from ninja import Schema
 from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from compaction.strategy import OLD_NAMES, STRATEGIES
-from viewer.runs.planning import MODES
 from viewer.runs.summarizers import KINDS
+from viewer.stores.changes import MODES
 
 from .losses import DetailsOut, LossesOut, StakesOut
 

@@ -43,7 +43,7 @@ def session(reader: Reader, found: Session) -> SessionOut:
     """A session with the numbers of its context; the tokens of a long one are known once the worker counted them."""
     histories.count_some(reader, found, COUNTING_SECONDS, context_alone=True)
     outline = histories.outline(reader, found)
-    refusal = planning.refusal(reader, found.id)
+    refusal = reader.compact_refusal(found.id)
     return SessionOut(
         id=found.id,
         address=session_address(found.store, found.id),

@@ -27,7 +27,7 @@ from django.db.models import QuerySet
 from compaction import tokens
 from viewer import own_database
 from viewer.own_database import OwnDatabaseUnavailable
-from viewer.runs import past, planning
+from viewer.runs import past
 from viewer.runs.models import Run
 from viewer.runs.ours import recorded
 from viewer.runs.past import CompactionView, Numbers
@@ -113,7 +113,7 @@ def forget() -> None:
 
 def refusal_to_undo(reader: Reader, session: Session, handoff_id: int) -> str:
     """`undoing.refusal_to_undo`, its long part remembered while the session stays as it is."""
-    if (problem := planning.refusal(reader, session.id)) is not None:
+    if (problem := reader.compact_refusal(session.id)) is not None:
         return problem.message
     held, key = _current(reader, session), (*_key(reader.store, session.id), handoff_id)
     found = _refusals.get(key)

@@ -15,7 +15,7 @@ from django.db.models import F
 from viewer import own_database
 from viewer.batches import chunks
 from viewer.stores import counting
-from viewer.stores.base import CHAIN_LIMIT, Store
+from viewer.stores.base import CHAIN_LIMIT, CONTINUED, Store
 from viewer.stores.listing import Facts, Unaskable, is_askable, is_stand_in
 from viewer.stores.registry import Reader
 from viewer.texts import scrubbed
@@ -286,7 +286,7 @@ class _Around:
         if line is None:
             return
         after = [child for child in self.children(session_id) if not child.forked and child is not line]
-        tip = line.end_reason != "compression" or not after
+        tip = line.end_reason != CONTINUED or not after
         if tip != line.tip:
             line.tip = tip
             _uncount(line)  # a part that is not listed is not counted
@@ -298,7 +298,7 @@ class _Around:
         if line is None:
             return False
         parent = self.get(line.parent) if line.parent not in ("", session_id) and not line.forked else None
-        before = parent if parent is not None and parent.end_reason == "compression" else None
+        before = parent if parent is not None and parent.end_reason == CONTINUED else None
         wanted = (
             before.session_id if before else "",
             min(before.parts + 1, CHAIN_LIMIT) if before else 1,

@@ -68,7 +68,7 @@ def arm_run(run: Run) -> None:
             run=run.pk,
             model=run.plan["model"],
             compacted_at=run.applied_at.timestamp() if run.applied_at else time.time(),
-            after=max(run.block_ids),
+            after=run.last_id or 0,
             rules=run.rules,
         )
     except (DatabaseProblem, StoreError):

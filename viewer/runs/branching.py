@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from compaction import pairs
-from viewer.errors import NotBranchable, SessionEnded, StoreError, StoreReadOnly
+from viewer.errors import NotBranchable, SessionEnded, StoreReadOnly
 from viewer.stores import counting
 from viewer.stores.base import Store
 from viewer.stores.message import StoredMessage, for_model, message_of
@@ -15,7 +15,7 @@ from viewer.stores.registry import Reader, open_store, writer_of
 
 from .ours import HistoryOf, history_of
 from .planning import slow_sentence
-from .undoing import threshold_warning, undoing_of
+from .undoing import compaction_of, threshold_warning
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ def branch(store: Store, session_id: str, before: int | None, read: HistoryOf = 
 
 def _rows(reader: Reader, session_id: str, before: int | None, read: HistoryOf) -> tuple[Sequence[StoredMessage], int]:
     """The rows a branch gets, and how many of the context's newest it leaves out (`settled`)."""
-    if (refused := _refusal(reader, session_id)) is not None:
+    if (refused := reader.branch_refusal(session_id)) is not None:
         raise refused
     if before is None:
         rows: Sequence[StoredMessage] = reader.live(session_id)
@@ -88,24 +88,13 @@ def settled(rows: Sequence[StoredMessage]) -> Sequence[StoredMessage]:
     return rows[: pairs.loose_ends([message_of(row) for row in rows]).running]
 
 
-def _refusal(reader: Reader, session_id: str) -> StoreError | None:
-    session = reader.session(session_id)
-    if reason := reader.branch_reason():
-        return StoreReadOnly(reason)
-    if session.end_reason == "compression" and (newest := reader.newest_part(session_id)) != session_id:
-        # An agent of schema 16 takes whatever begins after such an end for the continuation.
-        return SessionEnded(f"This conversation went on in {newest}: branch from there, at any of its compactions.")
-    return None
-
-
 def _rows_before(reader: Reader, session_id: str, handoff_id: int, read: HistoryOf) -> Sequence[StoredMessage]:
     """The rows that were in context before this compaction, in order, those taken back or superseded since included."""
-    found = undoing_of(reader, session_id, handoff_id, read(reader, session_id))
-    rows = reader.messages(session_id, sorted(found.originals))
-    if missing := len(found.originals) - len(rows):
+    compaction = compaction_of(reader, session_id, handoff_id, read(reader, session_id))
+    ids = reader.context_before(session_id, compaction)
+    rows = reader.messages(session_id, ids)
+    if missing := len(ids) - len(rows):
         raise NotBranchable(
             f"{missing} of the messages from before this compaction no longer exist: the agent rewrote its transcript."
         )
-    if found.unmapped or not rows:
-        raise NotBranchable("It cannot be told which messages were in context before this compaction.")
-    return [rows[row_id] for row_id in sorted(rows)]
+    return [rows[row_id] for row_id in ids]

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import compaction
+from compaction.apply import Edit as EngineEdit
 from compaction.strategy import Strategy
 from viewer.errors import CompactionConflict
-from viewer.stores.hermes import writing
+from viewer.stores.changes import Change, Edit, Insert, Keep, edits_to_json
 from viewer.stores.registry import Reader
 
-from . import planning, steps
+from . import planning
 from .errors import BadSummary, NothingToEdit
 from .losses import noted
 from .models import Run
@@ -29,6 +30,7 @@ def plan_fields(basis: Basis, plan: compaction.Plan) -> dict[str, Any]:
     """The row's fields once it is planned."""
     return {
         "plan": planning.recorded(basis, plan),
+        "basis": basis.token,
         "tokens_before": plan.tokens_before,
         "messages_before": len(basis.sent),
     }
@@ -46,7 +48,7 @@ def fields(strategy: Strategy, basis: Basis, plan: compaction.Plan, summary: str
     report = result.report
     return {
         **plan_fields(basis, plan),
-        "plan": {**planning.recorded(basis, plan), "steps": steps.to_json(steps.steps_of(basis, result))},
+        "edits": edits_to_json(edits_of(basis, result)),
         "summary": result.summary,
         "tokens_after": result.tokens_after,
         "messages_after": len(result.messages),
@@ -61,23 +63,21 @@ def fields(strategy: Strategy, basis: Basis, plan: compaction.Plan, summary: str
     }
 
 
+def edits_of(basis: Basis, result: compaction.Result) -> list[Edit]:
+    """The engine's edits by ids of messages."""
+    return [_by_id(basis, edit) for edit in result.edits]
+
+
+def _by_id(basis: Basis, edit: EngineEdit) -> Edit:
+    if isinstance(edit, compaction.Insert):
+        return Insert(edit.message)
+    message_id = basis.sent[edit.index].id
+    return Keep(message_id) if isinstance(edit, compaction.Keep) else Change(message_id, edit.changes, edit.why)
+
+
 def _survival(basis: Basis, found: compaction.Survival) -> dict[str, Any]:
     """What became of the details, the most telling of those that are lost named."""
     return noted(found, lambda at: basis.sent[at].id if at >= 0 else None, LOST_KEPT)
-
-
-def check_holds(reader: Reader, run: Run) -> None:
-    """Raise CompactionConflict when a planned row was changed or taken back since; rows that came later are none."""
-    planned = snapshot(run)
-    now = reader.basis(run.session_id)
-    kept = tuple(row for row in now.rows if row[0] <= planned.watermark)
-    if now.file != planned.file:
-        raise CompactionConflict("The store's file was replaced since this summary was made. Plan again.")
-    if kept != planned.rows:
-        raise CompactionConflict(
-            "Messages this summary was made from were changed or taken back since. Nothing was written and the summary "
-            "is kept. Plan again."
-        )
 
 
 def edited(reader: Reader, run: Run, summary: str) -> dict[str, Any]:
@@ -90,20 +90,9 @@ def edited(reader: Reader, run: Run, summary: str) -> dict[str, Any]:
     strategy = planning.strategy_of(run.strategy)
     if not strategy.asks_model:
         raise NothingToEdit("This run shortens tool output and has no summary to edit. Apply it as it is.")
-    check_holds(reader, run)
-    basis = planning.read_basis(reader, run.session_id, run.mode).up_to(snapshot(run).watermark)
+    basis = planning.read_basis(reader, run.session_id, run.mode, run.basis)
     plan = planning.plan_of(basis, options_of(run), run.rules.get("text", ""))
     new = fields(strategy, basis, plan, summary)
     if any(new["plan"][part] != run.plan[part] for part in ("head", "middle", "tail", "lifted")):
         raise CompactionConflict("The rules would cut this session elsewhere now. Nothing was written. Plan again.")
     return new
-
-
-def snapshot(run: Run) -> writing.Snapshot:
-    """What this run was planned on."""
-    return steps.snapshot_from_json(run.session_id, run.plan["snapshot"])
-
-
-def planned_steps(run: Run) -> list[writing.Step]:
-    """What this run's commit writes."""
-    return steps.from_json(run.plan["steps"])

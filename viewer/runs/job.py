@@ -19,6 +19,7 @@ from django_tasks import task
 
 import compaction
 from viewer.errors import SessionBusy, StoreError
+from viewer.stores.changes import edits_from_json
 from viewer.stores.registry import open_store, writer_of
 
 from . import aftermath, candidate, outcomes, planning
@@ -108,12 +109,12 @@ def _summary(hold: Hold, plan: compaction.Plan, doing: str) -> str:
 
 def _commit(hold: Hold) -> None:
     run = hold.run
-    planned, steps = candidate.snapshot(run), candidate.planned_steps(run)
+    edits = edits_from_json(run.edits)
     _wait_for_turn(hold)
     hold.tell(status="applying", progress={"sentence": "Writing."})  # from here on it cannot be cancelled
-    writer = writer_of(hold.store)
-    write = writer.split if run.mode == "split" else writer.commit
-    done = write(planned, steps, holder=hold.holder, now=time.time())
+    done = writer_of(hold.store).apply(
+        run.session_id, run.basis, edits, mode=run.mode, holder=hold.holder, now=time.time()
+    )
     with suppress(StoreError):  # tried again at the end; the agent's next turn need not wait for our notes
         writer_of(hold.store).release_lease(run.session_id, hold.holder)
     hold.tell(**outcomes.applied(done, timezone.now()))

@@ -54,7 +54,7 @@ __all__ = [
 ]
 
 CANCELLABLE = ("queued", "planning", "summarizing", "waiting")
-LARGE = ("plan", "report", "copies", "block_ids", "chunks", "summary")  # columns
+LARGE = ("plan", "report", "basis", "edits", "receipt", "chunks", "summary")  # columns
 JUST_ENDED = "Another run of this session was quicker and has just ended. Look at the session, then ask again."
 
 
@@ -135,7 +135,7 @@ def apply(run: Run, summary: str | None = None) -> Run:
     try:
         with open_store(get_store(run.store)) as reader:
             if summary is None or summary.strip() == run.summary:
-                candidate.check_holds(reader, run)
+                reader.check_basis(run.session_id, run.basis)
                 changed = {}
             else:
                 changed = candidate.edited(reader, run, summary)

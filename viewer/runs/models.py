@@ -14,9 +14,10 @@ STATUSES = (*OPEN_STATUSES, "ready", "applied", "undone", "discarded", "cancelle
 class Run(models.Model):
     """One compaction of one session of one store.
 
-    `plan` holds options, window, ids of head, middle, tail and lifted rows, the snapshot and the steps of the commit;
-    `copies` maps original row id (as text: JSON) -> id of its clone; `holder` is the compression lock's holder and,
-    while it is not empty, the mark of the one worker that has the run. `apply` says whether the run goes on by itself
+    `plan` holds options, window, and ids of head, middle, tail and lifted messages. `basis` and `edits` are what a
+    commit needs (`stores.changes`: a token, and edits as JSON), `receipt` is what it left: only the store's kind reads
+    token and receipt. `handoff_id`, `first_id` and `last_id` are ids of messages that it wrote. `holder` is the
+    compression lock's holder and, while it is not empty, the mark of the one worker that has the run. `apply` says whether the run goes on by itself
     once the summary is there. `mode` is where the result goes: "in_place", or "split" into a new session
     (`new_session_id`). `rules` is what was found of the workspace's rules (`workspaces.Rules` as an object), `carry`
     whether they go into the handoff. `model` names what writes the summary, `usage` what that took
@@ -49,9 +50,12 @@ class Run(models.Model):
     error_message = models.TextField(blank=True, default="")
     plan = models.JSONField(default=dict)
     report = models.JSONField(default=dict)
-    copies = models.JSONField(default=dict)
+    basis = models.JSONField(default=dict)
+    edits = models.JSONField(default=list)
+    receipt = models.JSONField(default=dict)
     handoff_id = models.BigIntegerField(null=True)
-    block_ids = models.JSONField(default=list)
+    first_id = models.BigIntegerField(null=True)
+    last_id = models.BigIntegerField(null=True)
     holder = models.CharField(max_length=200, blank=True, default="")
     task_id = models.CharField(max_length=64, blank=True, default="")
     attempts = models.PositiveSmallIntegerField(default=0)
@@ -91,16 +95,15 @@ class Run(models.Model):
 
 
 class TakenBack(models.Model):
-    """A compaction, ours or the agent's, that was undone here: when, the message before which it stood, the ids of the
-    rows that it had inserted, and of those beside it that had been taken back; an undo of an older version noted none.
+    """A compaction, ours or the agent's, that was undone here: when, the message before which it stood, and the receipt
+    of the undo, which the store's kind reads.
     """
 
     store = models.CharField(max_length=200)
     session_id = models.TextField()
     handoff_id = models.BigIntegerField()
     cut_id = models.BigIntegerField(null=True)
-    block_ids = models.JSONField(default=list)
-    taken_back_ids = models.JSONField(default=list)
+    receipt = models.JSONField(default=dict)
     at = models.DateTimeField()
 
     class Meta:

@@ -9,15 +9,12 @@ from django.utils import timezone
 
 import compaction
 from viewer.errors import CompactionConflict, StoreError
-from viewer.stores.hermes.writing import Commit
-from viewer.stores.history_types import Boundary
+from viewer.stores.changes import Commit, edits_from_json
 from viewer.stores.registry import get_store, open_store
 
-from . import candidate
 from .errors import BadSummary
 from .models import OPEN_STATUSES, Run
-from .ours import history_of
-from .steps import handoff_place
+from .ours import recorded
 
 # What to do about a summary that was rejected, by the engine's code; else it is the model's doing.
 ADVICE = {
@@ -34,15 +31,18 @@ def closed(status: str, sentence: str) -> dict[str, Any]:
 
 
 def applied(commit: Commit, at: datetime) -> dict[str, Any]:
-    """Written: where the block stands, and which clone each kept row has."""
-    part = commit.new_session_id
+    """Written: what was planned is needed no more, and the receipt is all that an undo asks."""
+    part = commit.session_id
     return {
         **closed("applied", f"Written into session {part}, which goes on from here." if part else "Written."),
         "applied_at": at,
         "new_session_id": part,
         "handoff_id": commit.handoff_id,
-        "block_ids": list(commit.block_ids),
-        "copies": {str(original): copy for original, copy in commit.copies.items()},
+        "first_id": commit.first_id,
+        "last_id": commit.last_id,
+        "receipt": commit.receipt,
+        "basis": {},
+        "edits": [],
         "error_code": "",
         "error_message": "",
     }
@@ -51,17 +51,6 @@ def applied(commit: Commit, at: datetime) -> dict[str, Any]:
 def undone() -> dict[str, Any]:
     """Taken back."""
     return {"status": "undone", "holder": "", "progress": {"sentence": f"Undone {timezone.localtime():%d %b %H:%M}."}}
-
-
-def is_undone(run: Run) -> bool:
-    """Whether the store has this applied run's block out of the context, and what was before it in there again.
-
-    Raises StoreError when the store cannot be read.
-    """
-    with open_store(get_store(run.store)) as reader:
-        rows = reader.messages(run.session_id, [row[0] for row in candidate.snapshot(run).rows] + [run.handoff_id or 0])
-    handoff = rows.pop(run.handoff_id or 0, None)
-    return handoff is not None and handoff.state == "out" and any(row.state == "live" for row in rows.values())
 
 
 def stopped(run: Run, code: str, message: str) -> dict[str, Any]:
@@ -103,28 +92,11 @@ def finish_if_committed(run: Run) -> bool:
 
 
 def find_commit(run: Run) -> tuple[Commit, datetime] | None:
-    """This run's commit and its time as the store has them, found by the handoff's text above the planned rows."""
-    planned, steps = candidate.snapshot(run), candidate.planned_steps(run)
-    place, content = handoff_place(steps)
+    """This run's commit and its time as the store has them; None where nothing was written."""
+    edits = edits_from_json(run.edits)
     with open_store(get_store(run.store)) as reader:
-        newest = reader.newest_part(run.session_id) if run.mode == "split" else run.session_id
-        newer = [
-            boundary for boundary in history_of(reader, newest).boundaries if boundary.handoff_id > planned.watermark
-        ]
-        rows = reader.messages(newest, [boundary.handoff_id for boundary in newer])
-    for boundary in newer:
-        row = rows.get(boundary.handoff_id)
-        if row is not None and row.content == content:
-            at = datetime.fromtimestamp(boundary.time, UTC) if boundary.time else timezone.now()
-            part = row.session_id if row.session_id != run.session_id else ""
-            return _commit_at(boundary, boundary.handoff_id - place, steps, part), at
-    return None
-
-
-def _commit_at(boundary: Boundary, start: int, steps: list[Any], part: str) -> Commit:
-    """A block is one id range in the order of its steps; clones of late rows follow it (`writing.commit`)."""
-    end = start + len(steps)
-    late = {source: copy for copy, source in boundary.copies if copy >= end}
-    copies = {step.id: start + number for number, step in enumerate(steps) if hasattr(step, "id")}
-    block = (*range(start, end), *sorted(late.values()))
-    return Commit(boundary.handoff_id, block, copies | late, live=len(block), seconds=0.0, new_session_id=part)
+        part = reader.newest_part(run.session_id) if run.mode == "split" else run.session_id
+        found = reader.find_commit(run.session_id, run.basis, edits, recorded(reader, part), run.mode)
+    if found is None:
+        return None
+    return found, datetime.fromtimestamp(found.at, UTC) if found.at else timezone.now()

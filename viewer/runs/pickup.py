@@ -32,7 +32,7 @@ def before_run(agent: Agent, session: Session) -> str:
 def pick_up(run: Run, reader: Reader) -> PickUp:
     """Whether anything was written to the session since this applied run's commit, and what that means."""
     agent, session = agent_of(reader.store), reader.session(run.new_session_id or run.session_id)
-    after = max(run.block_ids, default=0)
+    after = run.last_id or 0
     first = _first_of_others(reader, run, session.id, after)
     if first is None:
         return PickUp(None, f"Waiting for the agent. {before_run(agent, session)}")
@@ -46,8 +46,8 @@ def _first_of_others(reader: Reader, run: Run, session_id: str, after: int) -> S
     runs = Run.objects.filter(
         store=run.store, session_id__in=(run.session_id, session_id), status__in=("applied", "undone")
     )
-    ours = {row_id for block in runs.values_list("block_ids", flat=True) for row_id in block}
+    ours = [(first, last) for first, last in runs.values_list("first_id", "last_id") if first and last]
     row = reader.next_message(session_id, after)
-    while row is not None and row.id in ours:
+    while row is not None and any(first <= row.id <= last for first, last in ours):
         row = reader.next_message(session_id, row.id)
     return row

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,11 +12,10 @@ from django.utils import timezone
 import compaction
 from compaction import tokens
 from compaction.strategy import STRATEGIES, Strategy, named
-from viewer.errors import SessionBusy, SessionEnded, StoreReadOnly
 from viewer.holders import Held
 from viewer.stores import counting
 from viewer.stores.base import Session, Store
-from viewer.stores.hermes import writing
+from viewer.stores.changes import MODES, Json
 from viewer.stores.message import StoredMessage, for_model, message_of
 from viewer.stores.registry import Reader, agent_of, open_store
 
@@ -24,9 +24,7 @@ from .pickup import before_run
 from .summarizers import get_summarizer
 from .workspaces import Rules, rules_of
 
-MODES = ("in_place", "split")  # where the result goes: into the session itself, or into a new one that continues it
 SLOW_SECONDS, TOO_SLOW_SECONDS = 1.0, 10.0  # of a held write lock: worth a word; longer than the agent may wait
-READINGS = 5  # of a session that is being written to, before giving up on a consistent one
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,26 +45,19 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """What a plan is made on, read as one: all live rows, those a model is `sent`, and the commit's snapshot."""
+    """What a plan is made on, read as one: the live messages that a model is `sent`, the bytes of all of them by id,
+    and the `token` by which a commit knows them again.
+    """
 
     session: Session
-    rows: list[StoredMessage]
     sent: list[StoredMessage]
-    snapshot: writing.Snapshot
+    sizes: Mapping[int, int]
+    token: Json
     window: int
 
     def ids(self, indices: tuple[int, ...]) -> list[int]:
         """Row ids of messages by their place in the plan."""
         return [self.sent[index].id for index in indices]
-
-    def up_to(self, watermark: int) -> Basis:
-        """The same without the rows above this id."""
-        return replace(
-            self,
-            rows=[row for row in self.rows if row.id <= watermark],
-            sent=[row for row in self.sent if row.id <= watermark],
-            snapshot=replace(self.snapshot, rows=tuple(row for row in self.snapshot.rows if row[0] <= watermark)),
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +66,11 @@ class Draft:
 
     Ids are rows; `estimate` says that the model's own tokens are not known exactly; `lock` is somebody compacting the
     session now, `lease` somebody running a turn, which only some stores tell (`sees_turns`); `lock_seconds` how long
-    the commit would keep the agent from writing; `rules` what was found of the workspace's rules, carried or not.
+    the commit would keep the agent from writing; `rules` what was found of the workspace's rules, carried or not;
+    `token` what a commit would compare the session with.
     """
 
+    session_id: str
     plan: compaction.Plan
     rules: Rules
     ids: tuple[int, ...]
@@ -95,7 +88,7 @@ class Draft:
     pick_up: str
     tokens_before: int
     tokens_after_estimate: int
-    made_on: writing.Snapshot
+    token: Json
 
 
 def draft(store: Store, session_id: str, options: Options) -> Draft:
@@ -116,6 +109,7 @@ def draft_of(reader: Reader, session_id: str, options: Options) -> Draft:
     rules = rules_of(reader.store, basis.session)
     plan = plan_of(basis, options, rules.text)
     return Draft(
+        session_id=session_id,
         plan=plan,
         rules=rules,
         ids=tuple(row.id for row in basis.sent),
@@ -129,11 +123,11 @@ def draft_of(reader: Reader, session_id: str, options: Options) -> Draft:
         lock=lock,
         lease=lease,
         sees_turns=reader.sees_turns(),
-        lock_seconds=reader.commit_seconds(basis.snapshot.octets, basis.ids(plan.written)),
+        lock_seconds=reader.commit_seconds(basis.sizes, basis.ids(plan.written)),
         pick_up=before_run(agent_of(reader.store), basis.session),
         tokens_before=plan.tokens_before,
         tokens_after_estimate=plan.tokens_after_estimate,
-        made_on=basis.snapshot,
+        token=basis.token,
     )
 
 
@@ -156,35 +150,17 @@ def check_options(options: Options) -> None:
         raise UnknownChoice("keep_last must be 1 or more messages.")
 
 
-def refusal(reader: Reader, session_id: str, mode: str = "in_place") -> StoreReadOnly | SessionEnded | None:
-    """Why this session can never be compacted here, as the exception to raise; None when it can. Raises NotFound."""
-    session = reader.session(session_id)
-    if reason := reader.split_reason() if mode == "split" else reader.compact_reason():
-        return StoreReadOnly(reason)
-    if session.end_reason == "compression":
-        newest = reader.newest_part(session_id)
-        return SessionEnded(
-            f"An older compaction ended this session and the conversation went on in {newest}: compact that one."
-            if newest != session_id
-            else "An older compaction ended this session; the agent does not go on with it."
-        )
-    if mode == "split" and (reason := reader.ended_reason(session_id)):
-        return SessionEnded(reason)
-    return None
+def read_basis(reader: Reader, session_id: str, mode: str = "in_place", planned: Json | None = None) -> Basis:
+    """What a plan is made on, now; with the token of an earlier basis, without the messages that came since.
 
-
-def read_basis(reader: Reader, session_id: str, mode: str = "in_place") -> Basis:
-    """Rows and snapshot of one moment, although the agent may be writing. Raises the `refusal`, or SessionBusy."""
-    if (problem := refusal(reader, session_id, mode)) is not None:
+    Raises why the session cannot be compacted, or SessionBusy; CompactionConflict when a message of `planned` was
+    changed or taken back.
+    """
+    if (problem := reader.compact_refusal(session_id, mode)) is not None:
         raise problem
-    session = reader.session(session_id)
-    for _ in range(READINGS):
-        # The snapshot first: a row changed between the two readings then differs from it at the commit.
-        snapshot = reader.basis(session_id)
-        rows = [row for row in reader.live(session_id) if row.id <= snapshot.watermark]
-        if [row.id for row in rows] == [row[0] for row in snapshot.rows]:
-            return Basis(session, rows, for_model(rows), snapshot, counting.context_window(session.model))
-    raise SessionBusy("The session is being rewritten just now. Try again in a moment.")
+    session, found = reader.session(session_id), reader.basis(session_id, planned)
+    window = counting.context_window(session.model)
+    return Basis(session, for_model(found.messages), found.sizes, found.token, window)
 
 
 def slow_sentence(seconds: float) -> str:
@@ -224,7 +200,7 @@ def _dated(row: StoredMessage) -> compaction.Message:
 
 
 def recorded(basis: Basis, plan: compaction.Plan) -> dict[str, Any]:
-    """The plan as a run keeps it (JSON): ids by part, reasons, tokens, window, and the snapshot."""
+    """The plan as a run keeps it (JSON): ids by part, reasons, tokens and window."""
     return {
         "model": basis.session.model,
         "window": basis.window,
@@ -235,5 +211,4 @@ def recorded(basis: Basis, plan: compaction.Plan) -> dict[str, Any]:
         "reasons": list(plan.reasons),
         "recompaction": plan.recompaction,
         "tokens_after_estimate": plan.tokens_after_estimate,
-        "snapshot": {"rows": [list(row) for row in basis.snapshot.rows], "file": list(basis.snapshot.file)},
     }

@@ -24,8 +24,7 @@ from django_tasks.exceptions import TaskResultDoesNotExist
 
 from viewer import holders
 from viewer.errors import NotFound, StoreError
-from viewer.stores.recorded import Undone
-from viewer.stores.registry import all_stores, get_store, identity, writer_of
+from viewer.stores.registry import all_stores, get_store, identity, open_store, writer_of
 
 from . import aftermath, job, leftovers, outcomes, taken_back, workers
 from .models import OPEN_STATUSES, Run
@@ -36,7 +35,7 @@ SWEEP_SECONDS = STALE_SECONDS / 12
 MOST_ATTEMPTS = 3  # a run that kills its worker each time must end
 AWAY_LIMITS = 10  # heartbeat limits without a sign of any worker that has the store, before its runs are given up
 UNKNOWN = "outcome_unknown"  # the error code of a run that may have been written to a store that cannot be read
-HEAVY = ("plan", "report", "copies", "chunks", "summary")
+HEAVY = ("plan", "report", "basis", "edits", "receipt", "chunks", "summary")
 
 logger = logging.getLogger(__name__)
 
@@ -229,12 +228,14 @@ def _note_undone(run: Run) -> bool:
         store = get_store(run.store)
         writer_of(store).release_lock(run.session_id, run.holder)
         writer_of(store).release_lease(run.session_id, run.holder)
-        undone = outcomes.is_undone(run)
+        with open_store(store) as reader:
+            receipt = reader.find_undo(run.session_id, run.receipt)
     except StoreError:
         return False
-    if undone:
-        taken_back.note(run.store, run.session_id, run.handoff_id or 0, Undone(run.block_ids))
-    return _change(run, **outcomes.undone() if undone else {"holder": ""})
+    if receipt is None:
+        return _change(run, holder="")
+    taken_back.note(run.store, run.session_id, run.handoff_id or 0, receipt)
+    return _change(run, **outcomes.undone())
 
 
 def _change(run: Run, **fields: object) -> bool:

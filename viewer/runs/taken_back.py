@@ -7,24 +7,19 @@ from datetime import datetime
 from django.utils import timezone
 
 from viewer.errors import NotFound, StoreError
-from viewer.stores.recorded import Undone
+from viewer.stores.changes import Json
 
 from .errors import AlreadyUndone
 from .models import Run, TakenBack
 
 
-def note(store: str, session_id: str, handoff_id: int, known: Undone, cut_id: int | None = None) -> None:
-    """This compaction, of which this is known and which stood before the message `cut_id`, was undone just now."""
+def note(store: str, session_id: str, handoff_id: int, receipt: Json, cut_id: int | None = None) -> None:
+    """This compaction, which stood before the message `cut_id`, was undone just now, with this receipt."""
     TakenBack.objects.update_or_create(
         store=store,
         session_id=session_id,
         handoff_id=handoff_id,
-        defaults={
-            "block_ids": [*known.block],
-            "taken_back_ids": [*known.taken_back],
-            "cut_id": cut_id,
-            "at": timezone.now(),
-        },
+        defaults={"receipt": receipt, "cut_id": cut_id, "at": timezone.now()},
     )
 
 

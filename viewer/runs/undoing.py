@@ -12,16 +12,15 @@ from viewer import holders
 from viewer.errors import NotFound, NotUndoable, StoreError
 from viewer.stores import counting
 from viewer.stores.base import Store
-from viewer.stores.hermes.undoing import SPLIT, Undoing, undoing_from_history
-from viewer.stores.history_types import History
+from viewer.stores.changes import IS_SPLIT, Json
+from viewer.stores.history_types import Boundary, History
 from viewer.stores.message import StoredMessage, for_model
 from viewer.stores.registry import Reader, agent_of, get_store, open_store, writer_of
-from viewer.stores.transcript import Outline
+from viewer.stores.transcript import Cut, Outline
 
-from . import aftermath, candidate, outcomes, planning, taken_back
+from . import aftermath, outcomes, planning, taken_back
 from .models import Run
 from .ours import HistoryOf, history_of
-from .steps import handoff_place
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +44,8 @@ def outlook(store: Store, session_id: str, handoff_id: int, read: HistoryOf = hi
     with open_store(store) as reader:
         model = reader.session(session_id).model
         history = read(reader, session_id)
-        found = reader.undo_outlook(undoing_of(reader, session_id, handoff_id, history))
-        refusal = refusal_to_undo(reader, session_id, handoff_id, history)
+        found = reader.undo_plan(session_id, compaction_of(reader, session_id, handoff_id, history))
+        problem = reader.compact_refusal(session_id)
         before = reader.live(session_id)
         returning = reader.messages(session_id, found.restored)
         slow = _slow(reader, [*before, *returning.values()])
@@ -56,7 +55,7 @@ def outlook(store: Store, session_id: str, handoff_id: int, read: HistoryOf = hi
     now, then = (for_model(rows) for rows in (before, after))
     tokens_then = sum(counting.row_tokens(row, count) for row in then)
     return UndoOutlook(
-        refusal=refusal,
+        refusal=problem.message if problem else found.refusal,
         context_messages_before=len(now),
         context_messages_after=len(then),
         context_tokens_before=sum(counting.row_tokens(row, count) for row in now),
@@ -78,20 +77,21 @@ def undo(store: Store, session_id: str, handoff_id: int, read: HistoryOf = histo
     Raises NotFound, NotUndoable, SessionBusy, SessionEnded, StoreReadOnly or StoreUnavailable; nothing is written then.
     """
     with open_store(store) as reader:
-        if (problem := planning.refusal(reader, session_id)) is not None:
+        if (problem := reader.compact_refusal(session_id)) is not None:
             raise problem
         history = read(reader, session_id)
-        undoing = undoing_of(reader, session_id, handoff_id, history)
-        if refusal := reader.undo_outlook(undoing).refusal:
-            raise NotUndoable(refusal)
+        plan = reader.undo_plan(session_id, compaction_of(reader, session_id, handoff_id, history))
+        if plan.refusal:
+            raise NotUndoable(plan.refusal)
     holder, ours = holders.new_holder(), _applied(store, session_id, handoff_id)
     writer_of(store).take_lock(session_id, holder)
     try:
         writer_of(store).take_lease(session_id, holder)
         ours.update(holder=holder, heartbeat_at=Now())  # by which recovery finds an undo that died before it was noted
-        outlook = writer_of(store).undo(undoing, holder=holder)
+        receipt = writer_of(store).undo(plan, holder=holder)
         ours.update(**outcomes.undone())
-        taken_back.note(store.name, session_id, handoff_id, undoing.known(outlook), _cut_id(history, handoff_id))
+        boundary = _boundary(history, handoff_id)
+        taken_back.note(store.name, session_id, handoff_id, receipt, boundary.cut_id if boundary else None)
         aftermath.taken_back(store.name, session_id, handoff_id)
     except StoreError:
         ours.filter(holder=holder).update(holder="")
@@ -100,9 +100,8 @@ def undo(store: Store, session_id: str, handoff_id: int, read: HistoryOf = histo
         writer_of(store).let_go(session_id, holder)
 
 
-def _cut_id(history: History | Outline, handoff_id: int) -> int | None:
-    """The message before which this compaction stands."""
-    return next((each.cut_id for each in history.boundaries if each.handoff_id == handoff_id), None)
+def _boundary(history: History | Outline, handoff_id: int) -> Boundary | Cut | None:
+    return next((each for each in history.boundaries if each.handoff_id == handoff_id), None)
 
 
 def undo_run(run: Run, read: HistoryOf = history_of) -> None:
@@ -113,21 +112,21 @@ def undo_run(run: Run, read: HistoryOf = history_of) -> None:
     if run.status != "applied" or run.handoff_id is None:
         raise NotUndoable(f"Run {run.pk} is {run.status}: only one that was applied can be undone.")
     if run.new_session_id:
-        raise NotUndoable(SPLIT)
+        raise NotUndoable(IS_SPLIT)
     undo(get_store(run.store), run.session_id, run.handoff_id, read)
     run.refresh_from_db()
 
 
 def refusal_to_undo(reader: Reader, session_id: str, handoff_id: int, history: History | Outline) -> str:
     """Why this compaction cannot be taken back, as a sentence; "" when it can. Raises NotFound."""
-    if (problem := planning.refusal(reader, session_id)) is not None:
+    if (problem := reader.compact_refusal(session_id)) is not None:
         return problem.message
     return refusal_of_rows(reader, session_id, handoff_id, history)
 
 
 def refusal_of_rows(reader: Reader, session_id: str, handoff_id: int, history: History | Outline) -> str:
     """The same as far as the session's rows and our runs tell: it changes with them alone."""
-    return str(reader.undo_outlook(undoing_of(reader, session_id, handoff_id, history)).refusal)
+    return reader.undo_plan(session_id, compaction_of(reader, session_id, handoff_id, history)).refusal
 
 
 def is_undoable(run: Run) -> bool:
@@ -164,33 +163,27 @@ def _in_effect(reader: Reader, session_id: str, runs: Sequence[Run]) -> list[Run
 
 def _is_undoable(reader: Reader, run: Run) -> bool:
     try:
-        if planning.refusal(reader, run.session_id) is not None or not wrote_handoff(reader, run):
+        if reader.compact_refusal(run.session_id) is not None or not reader.wrote(run.session_id, run.receipt):
             return False
-        return not reader.undo_outlook(_map_of(run)).refusal
+        return not reader.undo_plan(run.session_id, run.receipt).refusal
     except NotFound:  # its session is gone
         return False
 
 
-def undoing_of(reader: Reader, session_id: str, handoff_id: int, history: History | Outline) -> Undoing:
-    """The map original -> copy: the one our run kept, or for the agent's compactions the one History found."""
-    run = _applied(reader.store, session_id, handoff_id).order_by("-pk").first()
-    if run is None or not wrote_handoff(reader, run):
-        if all(boundary.handoff_id != handoff_id for boundary in history.boundaries):
-            raise taken_back.not_there(reader.store.name, session_id, handoff_id)
-        return undoing_from_history(session_id, history, handoff_id)
-    return _map_of(run)
+def compaction_of(
+    reader: Reader, session_id: str, handoff_id: int, history: History | Outline
+) -> Json | Boundary | Cut:
+    """What to take a compaction back by: the receipt of our run, or for the agent's compactions the boundary.
 
-
-def wrote_handoff(reader: Reader, run: Run) -> bool:
-    """Whether the row of this run's handoff is still ours: in a restored file another row may have its id."""
-    row = reader.messages(run.session_id, [run.handoff_id or 0]).get(run.handoff_id or 0)
-    return row is not None and row.content == handoff_place(candidate.planned_steps(run))[1]
-
-
-def _map_of(run: Run) -> Undoing:
-    copies = {int(original): copy for original, copy in run.copies.items()}
-    originals = {row[0]: copies.get(row[0]) for row in candidate.snapshot(run).rows} | copies
-    return Undoing(run.session_id, run.handoff_id or 0, tuple(run.block_ids), originals)
+    Raises NotFound, or AlreadyUndone.
+    """
+    receipt = _applied(reader.store, session_id, handoff_id).order_by("-pk").values_list("receipt", flat=True).first()
+    if receipt is not None and reader.wrote(session_id, receipt):
+        return dict(receipt)
+    boundary = _boundary(history, handoff_id)
+    if boundary is None:
+        raise taken_back.not_there(reader.store.name, session_id, handoff_id)
+    return boundary
 
 
 def _applied(store: Store, session_id: str, handoff_id: int) -> models.QuerySet[Run]:

@@ -69,6 +69,7 @@ NAME = 80  # characters of a name that nobody gave
 PART_NUMBER = re.compile(r" #\d+$")  # the owner's way of naming the part it splits off
 # Without a message; the dashboard of Hermes calls a session active as long (`docs/hermes.md` section 3).
 ACTIVE_SECONDS = 300.0
+CONTINUED = "compression"  # the end reason of a session whose conversation goes on in another one
 
 
 def is_active(ended_at: float | None, last_active: float) -> bool:

@@ -7,19 +7,19 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
 
-from viewer.errors import StoreReadOnly
+from viewer.errors import SessionEnded, StoreReadOnly
 from viewer.holders import Held
 
 from .base import Capabilities, ChangeToken, Child, Session, Store
-from .history_types import Entry, History
+from .changes import Basis, Commit, Edit, Json, UndoPlan
+from .history_types import Boundary, Entry, History
 from .listing import Listing
 from .message import Handoff, HistoryMessage, Preview, StoredMessage, live_content
 from .query import Query
 from .recorded import Recorded
 from .searching import Found, Key, SearchFilter, Stage
-from .transcript import Item, Outline
+from .transcript import Cut, Item, Outline
 
 
 class Reader(ABC):
@@ -38,17 +38,17 @@ class Reader(ABC):
         """Why sessions of this store cannot be compacted in place, as one sentence; "" when they can."""
         return "Sessions of this kind of store can be read, but not be changed here."
 
-    def split_reason(self) -> str:
-        """Why no session of this store can be compacted by splitting it, as one sentence; "" when one can."""
-        return self.compact_reason()
+    def compact_refusal(self, session_id: str, mode: str = "in_place") -> StoreReadOnly | SessionEnded | None:
+        """Why this session can never be compacted here, as the exception to raise; None when it can. `mode` is one of
+        `changes.MODES`. Raises NotFound.
+        """
+        self.session(session_id)
+        reason = self.compact_reason()
+        return StoreReadOnly(reason) if reason else None
 
-    def ended_reason(self, session_id: str) -> str:
-        """Why a session that has ended cannot be split, as one sentence; "" when it can."""
-        return ""
-
-    def branch_reason(self) -> str:
-        """Why no session can be branched off in this store, as one sentence; "" when one can."""
-        return self.compact_reason()
+    def branch_refusal(self, session_id: str) -> StoreReadOnly | SessionEnded | None:
+        """Why no branch of this session can be made, as the exception to raise; None when one can. Raises NotFound."""
+        return self.compact_refusal(session_id)
 
     # -- sessions
 
@@ -145,19 +145,44 @@ class Reader(ABC):
         """The once-only History of a session, for an undo."""
         return History((), (), {})
 
-    def handoff_key(self, content: Any) -> str:
-        """The same for two contents that hold the same handoff."""
-        return ""
-
     # -- what a compaction asks
 
-    def basis(self, session_id: str) -> Any:
-        """The live messages as a commit will expect them."""
-        raise NotImplementedError(self.compact_reason())
+    def basis(self, session_id: str, planned: Json | None = None) -> Basis:
+        """The live context now, as one; with the token of an earlier basis, without the messages that came since.
 
-    def undo_outlook(self, undoing: Any) -> Any:
-        """What taking back a compaction would do now, or why it cannot be done."""
-        raise NotImplementedError(self.compact_reason())
+        Raises SessionBusy, and with a token what `check_basis` raises.
+        """
+        raise StoreReadOnly(self.compact_reason())
+
+    def check_basis(self, session_id: str, token: Json) -> None:
+        """Raise CompactionConflict when a message of this basis was changed or taken back since."""
+        raise StoreReadOnly(self.compact_reason())
+
+    def find_commit(
+        self, session_id: str, token: Json, edits: Sequence[Edit], recorded: Recorded, mode: str = "in_place"
+    ) -> Commit | None:
+        """A commit that was made, but whose process died before it was noted; None when there is none."""
+        return None
+
+    def wrote(self, session_id: str, receipt: Json) -> bool:
+        """Whether the store holds what this receipt of a commit says: another file may have taken its place."""
+        return False
+
+    def undo_plan(self, session_id: str, compaction: Json | Boundary | Cut) -> UndoPlan:
+        """What taking back a compaction would do now, or why it cannot be done: ours by the receipt of its commit, any
+        other by its boundary in History.
+        """
+        return UndoPlan((), (), (), self.compact_reason())
+
+    def context_before(self, session_id: str, compaction: Json | Boundary | Cut) -> list[int]:
+        """Ids of the messages that were in context before a compaction, in order. Raises NotBranchable."""
+        raise StoreReadOnly(self.compact_reason())
+
+    def find_undo(self, session_id: str, receipt: Json) -> Json | None:
+        """The receipt of an undo of the commit with this receipt whose process died before it was noted; None when the
+        commit is in effect.
+        """
+        return None
 
     def lock_of(self, session_id: str) -> Held | None:
         """Who is compacting this session now, None when nobody."""

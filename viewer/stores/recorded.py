@@ -2,38 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
-
-class Undone(NamedTuple):
-    """What is known of a compaction that was undone: the rows of its block, and those that were in context before it or
-    behind it and had been taken back by then. Nothing where only the handoff was noted.
-    """
-
-    block: Collection[int] = ()
-    taken_back: Collection[int] = ()
+from .changes import Json
 
 
 @dataclass(frozen=True, slots=True)
-class KnownBlock:
-    """A block as it was written: `copies` maps each clone in it to the row it was made from, ids of rows.
-
-    `run` is its writer's own number for it (not 0), `handoff_key` what the store's `handoff_key` says of the handoff
-    that was written, and `undone` whether the block was taken back later.
-    """
+class Written:
+    """A compaction of ours: the number of its run (not 0), the receipt, and whether it was taken back since."""
 
     run: int
-    handoff_id: int
-    handoff_key: str
-    copies: Mapping[int, int]
+    receipt: Json
     undone: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """All of it for one session and the parts before it: blocks oldest first, and what was undone, by handoff."""
+    """All of it for one session and the parts before it: what was written, oldest first, and the receipts of what was
+    undone, by the handoff.
+    """
 
-    blocks: list[KnownBlock] = field(default_factory=list)
-    undone: dict[int, Undone] = field(default_factory=dict)
+    written: list[Written] = field(default_factory=list)
+    undone: dict[int, Json] = field(default_factory=dict)

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 from viewer.errors import StoreReadOnly
 
 from .base import Store
+from .changes import Commit, Edit, Json, UndoPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,17 +91,15 @@ class Writer:
 
     # -- compactions
 
-    def commit(self, planned: Any, steps: Sequence[Any], *, holder: str, now: float) -> Any:
-        """Replace the live context as `steps` say; `holder` has lock and lease.
-
-        Raises CompactionConflict, SessionBusy.
+    def apply(
+        self, session_id: str, token: Json, edits: Sequence[Edit], *, mode: str, holder: str, now: float
+    ) -> Commit:
+        """Replace the live context, as it was when a basis had this token, by what `edits` make of it, with `now` as
+        the handoff's time; messages that came since stay behind it. With the `mode` "split" it goes into a new session,
+        which continues this one and ends it. `holder` has lock and lease. Raises CompactionConflict, SessionBusy.
         """
         raise self._refusal()
 
-    def split(self, planned: Any, steps: Sequence[Any], *, holder: str, now: float) -> Any:
-        """The same into a new session, which continues the planned one and ends it."""
-        raise self._refusal()
-
-    def undo(self, undoing: Any, *, holder: str) -> Any:
-        """Take a compaction back. Raises NotUndoable with the reason."""
+    def undo(self, plan: UndoPlan, *, holder: str) -> Json:
+        """Take a compaction back; the receipt. `holder` has lock and lease. Raises NotUndoable with the reason."""
         raise self._refusal()

@@ -16,10 +16,11 @@ from viewer.errors import StoreError
 from viewer.runs import job, life, outcomes, planning
 from viewer.runs.errors import WrongStatus
 from viewer.runs.models import Run
-from viewer.runs.planning import MODES, Draft, Options
+from viewer.runs.planning import Draft, Options
 from viewer.runs.summarizers import KINDS, OFFLINE
 from viewer.runs.workspaces import Rules
 from viewer.stores.base import Store
+from viewer.stores.changes import MODES
 from viewer.stores.registry import agent_of, get_store
 
 

@@ -185,7 +185,7 @@ def _kept(options: Options) -> list[tuple[str, str]]:
 
 def _refusal(reader: Reader, session: Session) -> str:
     """Why the session can never be compacted here, "" when it can."""
-    refusal = planning.refusal(reader, session.id)
+    refusal = reader.compact_refusal(session.id)
     return "" if refusal is None else refusal.message
 
 
@@ -264,8 +264,7 @@ _STAKES: Shelf[str] = Shelf(len, limit=1_000_000)  # finding every detail takes 
 
 def _stakes_key(draft: Draft) -> bytes:
     """What the stakes of a draft depend on: rows as a commit would expect them, and which of them stay."""
-    made_on = draft.made_on
-    return digest([made_on.session_id, made_on.file, made_on.rows, draft.ids, draft.middle_ids, draft.lifted_ids])
+    return digest([draft.session_id, draft.token, draft.ids, draft.middle_ids, draft.lifted_ids])
 
 
 def _stakes(plan: compaction.Plan) -> str:

@@ -23,13 +23,12 @@ from itertools import pairwise, takewhile
 
 from viewer.stores.history_types import Boundary, Entry, History
 from viewer.stores.message import LightRow
-from viewer.stores.recorded import KnownBlock, Undone
 
 from . import uids
 from .alignment import Pair, with_telling_times, without_image, words
 from .blocks import Block, first_kept, had_no_user, is_typed, shorter, slipped
 from .chains import Chains
-from .known import Noted, borne_out
+from .known import KnownBlock, Noted, Undone, borne_out
 from .naming import Named, named, own_name
 from .openers import ONE_WRITE, Stamp, one_a_write, openers
 

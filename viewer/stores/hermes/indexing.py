@@ -11,6 +11,7 @@ from viewer.stores.transcript import Outline
 from . import history, light
 from .marks import appended, counted_rows, read_marks
 from .opening import Reader
+from .receipts import blocks_of, undone_of
 from .sessions import chain
 
 EXTENDED = 500  # appended rows up to which an index is extended
@@ -27,7 +28,7 @@ def token_of(reader: Reader, session_id: str) -> ChangeToken:
 def made(reader: Reader, session_id: str, recorded: Recorded, newest: int) -> Outline:
     """The index of all rows up to `newest`."""
     rows = [row for row in light.light_rows(reader, session_id) if row.id <= newest]
-    return packing.pack(history.build(rows, recorded.blocks, recorded.undone), rows)
+    return packing.pack(history.build(rows, blocks_of(recorded), undone_of(recorded)), rows)
 
 
 def extended(reader: Reader, session_id: str, index: Outline, before: ChangeToken, now: ChangeToken) -> Outline | None:

@@ -6,12 +6,36 @@ under the store's name (a backup from before, where other rows have these ids).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from typing import NamedTuple
 
 from viewer.stores.message import LightRow
-from viewer.stores.recorded import KnownBlock, Undone
+
+
+class Undone(NamedTuple):
+    """What is known of a compaction that was undone: the rows of its block, and those that were in context before it or
+    behind it and had been taken back by then. Nothing where only the handoff was noted.
+    """
+
+    block: Collection[int] = ()
+    taken_back: Collection[int] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class KnownBlock:
+    """A block as it was written: `copies` maps each clone in it to the row it was made from, ids of rows.
+
+    `run` is its writer's own number for it (not 0), `handoff_key` identifies the text of the handoff that was written
+    (`LightRow.handoff_key`), and `undone` says whether the block was taken back later.
+    """
+
+    run: int
+    handoff_id: int
+    handoff_key: str
+    copies: Mapping[int, int]
+    undone: bool
 
 
 class Noted(NamedTuple):

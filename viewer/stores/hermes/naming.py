@@ -18,10 +18,9 @@ from typing import NamedTuple
 
 from compaction.protocol import without_marker
 from viewer.stores.message import LightRow
-from viewer.stores.recorded import KnownBlock
 
 from .alignment import ASKED_CHARACTERS, END_CHARACTERS, STEP, may_be_head, related, words
-from .known import Noted
+from .known import KnownBlock, Noted
 from .placing import Past, runs
 
 _BESIDE = 3  # rows on each side of a name that have to be named, too: by chance that is one time in 64 for each

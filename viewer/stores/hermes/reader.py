@@ -5,27 +5,26 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 from django.conf import settings
 
+from viewer.errors import SessionEnded, StoreReadOnly
 from viewer.holders import Held
 from viewer.stores.base import Capabilities, ChangeToken, Child, Session, Store
-from viewer.stores.history_types import History
+from viewer.stores.changes import Basis, Commit, Edit, Json, UndoPlan
+from viewer.stores.history_types import Boundary, History
 from viewer.stores.listing import Listing
 from viewer.stores.message import Handoff, HistoryMessage, Preview, StoredMessage
 from viewer.stores.query import Query
 from viewer.stores.reader import Reader
 from viewer.stores.recorded import Recorded
 from viewer.stores.searching import Found, Key, SearchFilter, Stage
-from viewer.stores.transcript import Item, Outline
+from viewer.stores.transcript import Cut, Item, Outline
 
-from . import branching, guards, indexing, light, lock_time, opening, reading, relations, search, sessions, writing
+from . import guards, indexing, light, lock_time, opening, reading, receipts, refusals, relations, search, sessions
 from .demo.practice import copy_session
 from .listing import HermesListing
 from .opening import Reader as Connected
-from .undoing import Outlook, Undoing, check_undo
-from .writing import Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +37,11 @@ class HermesReader(Connected, Reader):
     def compact_reason(self) -> str:
         return opening.compact_reason(self)
 
-    def split_reason(self) -> str:
-        return opening.split_reason(self)
+    def compact_refusal(self, session_id: str, mode: str = "in_place") -> StoreReadOnly | SessionEnded | None:
+        return refusals.to_compact(self, session_id, mode)
 
-    def ended_reason(self, session_id: str) -> str:
-        return branching.ended_reason(self, session_id)
-
-    def branch_reason(self) -> str:
-        return opening.branch_reason(self)
+    def branch_refusal(self, session_id: str) -> StoreReadOnly | SessionEnded | None:
+        return refusals.to_branch(self, session_id)
 
     @property
     def listing(self) -> Listing:
@@ -53,8 +49,28 @@ class HermesReader(Connected, Reader):
 
     # -- what a compaction asks
 
-    def basis(self, session_id: str) -> Snapshot:
-        return writing.snapshot(self, session_id)
+    def basis(self, session_id: str, planned: Json | None = None) -> Basis:
+        return receipts.basis(self, session_id, planned)
+
+    def check_basis(self, session_id: str, token: Json) -> None:
+        receipts.check_basis(self, session_id, token)
+
+    def find_commit(
+        self, session_id: str, token: Json, edits: Sequence[Edit], recorded: Recorded, mode: str = "in_place"
+    ) -> Commit | None:
+        return receipts.find_commit(self, session_id, token, edits, recorded, mode)
+
+    def wrote(self, session_id: str, receipt: Json) -> bool:
+        return receipts.wrote(self, receipt)
+
+    def undo_plan(self, session_id: str, compaction: Json | Boundary | Cut) -> UndoPlan:
+        return receipts.undo_plan(self, session_id, compaction)
+
+    def context_before(self, session_id: str, compaction: Json | Boundary | Cut) -> list[int]:
+        return receipts.context_before(session_id, compaction)
+
+    def find_undo(self, session_id: str, receipt: Json) -> Json | None:
+        return receipts.find_undo(self, receipt)
 
     def lock_of(self, session_id: str) -> Held | None:
         return guards.lock_of(self, session_id)
@@ -112,17 +128,11 @@ class HermesReader(Connected, Reader):
     def extended(self, session_id: str, index: Outline, before: ChangeToken, now: ChangeToken) -> Outline | None:
         return indexing.extended(self, session_id, index, before, now)
 
-    def handoff_key(self, content: Any) -> str:
-        return light.handoff_key(content)
-
     def practise(self, session_id: str, *, now: float) -> str:
         return copy_session(self, session_id, settings.DEMO_STORE, now=now)
 
     def history(self, session_id: str, recorded: Recorded) -> History:
-        return reading.read_history(self, session_id, recorded.blocks, recorded.undone)
-
-    def undo_outlook(self, undoing: Undoing) -> Outlook:
-        return check_undo(self, undoing)
+        return reading.read_history(self, session_id, receipts.blocks_of(recorded), receipts.undone_of(recorded))
 
     def live(self, session_id: str) -> list[StoredMessage]:
         return reading.live_context(self, session_id)

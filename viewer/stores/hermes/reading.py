@@ -10,13 +10,13 @@ from compaction import protocol
 from viewer.batches import chunks
 from viewer.stores.history_types import Boundary, Entry, History
 from viewer.stores.message import Handoff, HistoryMessage, StoredMessage, summary_of
-from viewer.stores.recorded import KnownBlock, Undone
 from viewer.stores.transcript import Cut, Item
 
 from . import history as histories
 from . import light
 from .codec import decode_row
 from .columns import marks
+from .known import KnownBlock, Undone
 from .opening import Reader
 
 # -- history ---------------------------------------------------------------------------------------------------------

@@ -9,10 +9,9 @@ from itertools import takewhile
 
 from compaction import messages as engine
 from compaction import pairs, protocol
-from viewer.errors import NotFound
-from viewer.stores.history_types import History
-from viewer.stores.recorded import Undone
-from viewer.stores.transcript import Outline
+from viewer.stores.changes import IS_SPLIT
+from viewer.stores.history_types import Boundary
+from viewer.stores.transcript import Cut
 
 from .alignment import STEP
 from .codec import decode_content, number
@@ -38,10 +37,6 @@ class Undoing:
     found: bool = False
     unsure: bool = False
 
-    def known(self, outlook: Outlook) -> Undone:
-        """What is to be noted of it once it was undone as this outlook says."""
-        return Undone(self.block_ids, sorted({*self.originals, *outlook.taken_back} - set(outlook.restored)))
-
     def copies_of(self, row_id: int) -> tuple[int, ...]:
         """The copies of a row that was live before, none where it was summarised."""
         copy = self.originals[row_id]
@@ -63,11 +58,6 @@ class Outlook:
     refusal: str = ""
 
 
-SPLIT = (
-    "The conversation was split into two sessions here: there is nothing in place to take back. The older one is "
-    "whole; branch from here to go on from it."
-)
-
 UNTOLD = "It cannot be told which messages this compaction kept: undoing might show some twice."
 UNSURE = (
     "It cannot be told what was in context before this compaction: an earlier one was undone elsewhere, or taken back."
@@ -81,21 +71,19 @@ INHERITED = (
 )
 
 
-def undoing_from_history(session_id: str, history: History | Outline, handoff_id: int) -> Undoing:
-    """The map of a compaction that left none, such as the agent's own, from its boundary. Raises NotFound."""
-    for boundary in history.boundaries:
-        if boundary.handoff_id == handoff_id:
-            sources: dict[int, int | None] = {source: copy for copy, source in boundary.copies}
-            originals = {row_id: sources.get(row_id) for row_id in boundary.before_ids}
-            more: dict[int, tuple[int, ...]] = {}
-            for copy, source in boundary.copies:
-                if sources[source] != copy:
-                    more[source] = (*more.get(source, ()), copy)
-            found = boundary.run is None
-            return Undoing(
-                session_id, handoff_id, boundary.block_ids, originals, not boundary.copies, more, found, boundary.unsure
-            )
-    raise NotFound(f"Message {handoff_id} is not the handoff of a compaction of this session.")
+def undoing_of_boundary(session_id: str, boundary: Boundary | Cut) -> Undoing:
+    """The map of a compaction that left none, such as the agent's own, from its boundary."""
+    sources: dict[int, int | None] = {source: copy for copy, source in boundary.copies}
+    originals = {row_id: sources.get(row_id) for row_id in boundary.before_ids}
+    more: dict[int, tuple[int, ...]] = {}
+    for copy, source in boundary.copies:
+        if sources[source] != copy:
+            more[source] = (*more.get(source, ()), copy)
+    found = boundary.run is None
+    return Undoing(
+        session_id, boundary.handoff_id, boundary.block_ids, originals, not boundary.copies, more, found,
+        boundary.unsure,
+    )  # fmt: skip
 
 
 def check_undo(reader: Reader, undoing: Undoing) -> Outlook:
@@ -206,7 +194,7 @@ def _refusal(
 ) -> str:
     if gone := len(undoing.originals) - len(originals):
         if _exist_elsewhere(con, dialect, undoing):
-            return SPLIT
+            return IS_SPLIT
         return f"{gone} of the messages from before this compaction no longer exist: the agent rewrote its transcript."
     if len(block) < len(undoing.block_ids):
         return "The agent rewrote its transcript after this compaction; what it inserted no longer exists."

@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from viewer.stores.changes import Commit, Edit, Json, UndoPlan
 from viewer.stores.writer import Writer
 
-from . import appending, branching, creating, deleting, editing, guards, titles, writing
-from .undoing import Outlook, Undoing
-from .writing import Commit, Snapshot, Step
+from . import appending, branching, creating, deleting, editing, guards, receipts, titles, writing
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +73,14 @@ class HermesWriter(Writer):
 
     # -- compactions
 
-    def commit(self, planned: Snapshot, steps: Sequence[Step], *, holder: str, now: float) -> Commit:
-        return writing.commit(self.store, planned, steps, lock_holder=holder, lease_holder=holder, now=now)
+    def apply(
+        self, session_id: str, token: Json, edits: Sequence[Edit], *, mode: str, holder: str, now: float
+    ) -> Commit:
+        planned, steps = receipts.snapshot_of(session_id, token), receipts.steps_of(token, edits)
+        write = branching.split if mode == "split" else writing.commit
+        done = write(self.store, planned, steps, lock_holder=holder, lease_holder=holder, now=now)
+        return receipts.commit_of(planned, steps, done)
 
-    def split(self, planned: Snapshot, steps: Sequence[Step], *, holder: str, now: float) -> Commit:
-        return branching.split(self.store, planned, steps, lock_holder=holder, lease_holder=holder, now=now)
-
-    def undo(self, undoing: Undoing, *, holder: str) -> Outlook:
-        return writing.undo(self.store, undoing, lock_holder=holder, lease_holder=holder)
+    def undo(self, plan: UndoPlan, *, holder: str) -> Json:
+        outlook = writing.undo(self.store, plan.what, lock_holder=holder, lease_holder=holder)
+        return receipts.undo_receipt(plan.what, outlook)

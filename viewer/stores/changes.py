@@ -1,0 +1,128 @@
+"""What a compaction changes, as plain values: what it is planned on, its edits, what was written, what an undo would do.
+
+Three values are JSON that only the kind which made it reads: the token of a `Basis` (what was planned on), the receipt
+of a `Commit` and that of an undo. A run keeps them, so that a commit can be made, found again and taken back by another
+process, and after the site was updated.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import compaction
+
+from .message import StoredMessage
+
+MODES = ("in_place", "split")  # where the result goes: into the session itself, or into a new one that continues it
+IS_SPLIT = (
+    "The conversation was split into two sessions here: there is nothing in place to take back. The older one is "
+    "whole; branch from here to go on from it."
+)
+
+Json = dict[str, Any]
+Why = Literal["shortened", "unwrapped", "merged", "noted"]
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """The message of this id stays in context, word for word."""
+
+    id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """The message of this id stays in context with some keys changed; a value of None removes the key.
+
+    `why` is the engine's: the handoff was "merged" into it or an earlier one "unwrapped", or it was "shortened" or
+    "noted".
+    """
+
+    id: int
+    changes: Mapping[str, Any]
+    why: Why
+
+
+@dataclass(frozen=True, slots=True)
+class Insert:
+    """A new message: the handoff."""
+
+    message: compaction.Message
+
+
+Edit = Keep | Change | Insert
+
+
+def edits_to_json(edits: Iterable[Edit]) -> list[Any]:
+    """A kept message is its id; the others are objects whose values are JSON text: columns of a database take neither
+    NUL nor half a surrogate pair, and texts of a session may hold both.
+    """
+    return [_to_json(edit) for edit in edits]
+
+
+def _to_json(edit: Edit) -> Any:
+    if isinstance(edit, Keep):
+        return edit.id
+    if isinstance(edit, Insert):
+        return {"insert": json.dumps(edit.message)}
+    return {"id": edit.id, "changes": json.dumps(dict(edit.changes)), "why": edit.why}
+
+
+def edits_from_json(stored: Sequence[Any]) -> list[Edit]:
+    """The inverse of `edits_to_json`."""
+    return [_from_json(value) for value in stored]
+
+
+def _from_json(value: Any) -> Edit:
+    if isinstance(value, int):
+        return Keep(value)
+    if "insert" in value:
+        return Insert(json.loads(value["insert"]))
+    return Change(value["id"], json.loads(value["changes"]), value["why"])
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """The live context that a compaction is planned on, read as one although the agent may be writing.
+
+    `messages` are in order, those that an agent keeps for itself included; `sizes` are their bytes as stored, by id;
+    `token` is what a commit compares the session with.
+    """
+
+    messages: list[StoredMessage]
+    sizes: Mapping[int, int]
+    token: Json
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """What was written: the message with the handoff, the first and the last message, and the receipt.
+
+    `session_id` is the session they were written into, where that is a new one; `at` (epoch seconds) is known of a
+    commit that was found again.
+    """
+
+    handoff_id: int
+    first_id: int
+    last_id: int
+    receipt: Json
+    session_id: str = ""
+    at: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UndoPlan:
+    """What taking a compaction back would do, in ids of messages: `restored` come back into context, `hidden` leave it,
+    `later` were written since and stay.
+
+    `refusal` says in a sentence why it cannot be done, "" when it can; `what` is for the writer of the same kind.
+    """
+
+    restored: tuple[int, ...]
+    hidden: tuple[int, ...]
+    later: tuple[int, ...]
+    refusal: str
+    what: Any = None

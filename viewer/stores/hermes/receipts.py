@@ -1,0 +1,249 @@
+"""What runs keep of a store of Hermes Agent, as JSON: the token of a basis, and the receipts of a commit and an undo.
+
+A basis: {"file": [device, inode], "rows": [[id, bytes of content, bytes of calls], ...], "records": [ids of rows that
+the agent keeps for itself]}. A commit's receipt: {"handoff": id, "content": its content as JSON text, "block": [ids],
+"copies": {original id as text: id of its clone}, "before": [ids that were in context], "split": whether the block
+stands in another session}. An undo's receipt: {"block": [ids], "taken_back": [ids]}.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, Literal
+
+from viewer.errors import CompactionConflict, NotBranchable, SessionBusy
+from viewer.stores.changes import IS_SPLIT, Basis, Edit, Insert, Json, Keep, UndoPlan, Why
+from viewer.stores.changes import Commit as Written
+from viewer.stores.history_types import Boundary
+from viewer.stores.message import BOOKKEEPING_ROLES
+from viewer.stores.recorded import Recorded
+from viewer.stores.transcript import Cut
+
+from .known import KnownBlock, Undone
+from .light import handoff_key
+from .opening import Reader
+from .reading import live_context, read_history, read_rows
+from .sessions import tip
+from .undoing import Outlook, Undoing, check_undo, undoing_of_boundary
+from .writing import Clone, CloneChanged, Commit, New, Snapshot, Step, snapshot
+
+READINGS = 5  # of a session that is being written to, before giving up on a consistent one
+# Of a row that stays with other values, the original is superseded; it stays readable under the boundary where the
+# clone lacks some of its text.
+ORIGINALS: dict[Why, Literal["under", "out"]] = {
+    "merged": "out",
+    "noted": "out",
+    "shortened": "under",
+    "unwrapped": "under",
+}
+
+
+def token_of(planned: Snapshot, records: Iterable[int]) -> Json:
+    """The token of a basis."""
+    return {"file": list(planned.file), "rows": [list(row) for row in planned.rows], "records": list(records)}
+
+
+def snapshot_of(session_id: str, token: Json) -> Snapshot:
+    """What was planned on."""
+    device, inode = token["file"]
+    return Snapshot(session_id, tuple((row[0], row[1], row[2]) for row in token["rows"]), (device, inode))
+
+
+def basis(reader: Reader, session_id: str, planned: Json | None = None) -> Basis:
+    """The live context now, or without what came since a basis with the token `planned`.
+
+    Raises SessionBusy, or what `check_basis` raises.
+    """
+    for _ in range(READINGS):
+        # The snapshot first: a row changed between the two readings then differs from it at the commit.
+        found = _unchanged(reader, session_id, planned) if planned else snapshot(reader, session_id)
+        rows = [row for row in live_context(reader, session_id) if row.id <= found.watermark]
+        if [row.id for row in rows] == [row[0] for row in found.rows]:
+            records = (row.id for row in rows if row.role in BOOKKEEPING_ROLES)
+            return Basis(rows, found.octets, token_of(found, records))
+    raise SessionBusy("The session is being rewritten just now. Try again in a moment.")
+
+
+def check_basis(reader: Reader, session_id: str, token: Json) -> None:
+    """Raise CompactionConflict when a planned row was changed or taken back since; rows that came later are none."""
+    _unchanged(reader, session_id, token)
+
+
+def _unchanged(reader: Reader, session_id: str, token: Json) -> Snapshot:
+    planned, now = snapshot_of(session_id, token), snapshot(reader, session_id)
+    if now.file != planned.file:
+        raise CompactionConflict("The store's file was replaced since this summary was made. Plan again.")
+    if tuple(row for row in now.rows if row[0] <= planned.watermark) != planned.rows:
+        raise CompactionConflict(
+            "Messages this summary was made from were changed or taken back since. Nothing was written and the summary "
+            "is kept. Plan again."
+        )
+    return planned
+
+
+# -- edits -------------------------------------------------------------------------------------------------------------
+
+
+def steps_of(token: Json, edits: Sequence[Edit]) -> list[Step]:
+    """What a commit writes, in order: the edits, and rows that the agent keeps for itself outside what is summarised."""
+    named = {edit.id for edit in edits if not isinstance(edit, Insert)}
+    rows, records = [row[0] for row in token["rows"]], set(token["records"]) - named
+    beside = _beside(rows, records, named)
+    first = next((row_id for row_id in rows if row_id not in named and row_id not in records), None)
+    steps: list[Step] = []
+    for edit in edits:
+        before = first if isinstance(edit, Insert) else edit.id
+        while beside and before is not None and beside[0] < before:
+            steps.append(Clone(beside.popleft()))
+        steps.append(_step(edit))
+    return [*steps, *map(Clone, beside)]
+
+
+def _beside(rows: Sequence[int], records: Collection[int], named: Collection[int]) -> deque[int]:
+    """The agent's own rows that stay: all but those between two rows that leave the context."""
+    kept: deque[int] = deque()
+    waiting: list[int] = []
+    leaving = False
+    for row_id in rows:
+        if row_id in records:
+            waiting.append(row_id)
+            continue
+        if not leaving or row_id in named:
+            kept += waiting
+        waiting, leaving = [], row_id not in named
+    return kept + deque(waiting)
+
+
+def _step(edit: Edit) -> Step:
+    if isinstance(edit, Insert):
+        return New(edit.message)
+    if isinstance(edit, Keep):
+        return Clone(edit.id)
+    return CloneChanged(edit.id, edit.changes, ORIGINALS[edit.why], is_handoff=edit.why == "merged")
+
+
+def _handoff_place(steps: Sequence[Step]) -> tuple[int, Any]:
+    """Where among the steps the handoff stands, and its exact content."""
+    for place, step in enumerate(steps):
+        if isinstance(step, New):
+            return place, step.message["content"]
+        if isinstance(step, CloneChanged) and step.is_handoff:
+            return place, step.changes["content"]
+    raise ValueError("These steps hold no handoff.")
+
+
+# -- receipts ----------------------------------------------------------------------------------------------------------
+
+
+def commit_of(planned: Snapshot, steps: Sequence[Step], done: Commit, at: float | None = None) -> Written:
+    """What was written, with its receipt."""
+    receipt = {
+        "handoff": done.handoff_id,
+        "content": json.dumps(_handoff_place(steps)[1]),
+        "block": list(done.block_ids),
+        "copies": {str(original): copy for original, copy in done.copies.items()},
+        "before": [row[0] for row in planned.rows],
+        "split": bool(done.new_session_id),
+    }
+    first, last = min(done.block_ids), max(done.block_ids)
+    return Written(done.handoff_id, first, last, receipt, done.new_session_id, at)
+
+
+def blocks_of(recorded: Recorded) -> list[KnownBlock]:
+    """The blocks that runs of ours wrote, oldest first."""
+    return [
+        KnownBlock(
+            run=each.run,
+            handoff_id=each.receipt["handoff"],
+            handoff_key=handoff_key(json.loads(each.receipt["content"])),
+            copies={copy: int(original) for original, copy in each.receipt["copies"].items()},
+            undone=each.undone,
+        )
+        for each in recorded.written
+    ]
+
+
+def undone_of(recorded: Recorded) -> dict[int, Undone]:
+    """What was undone here, by handoff."""
+    return {
+        handoff_id: Undone(receipt["block"], receipt["taken_back"]) for handoff_id, receipt in recorded.undone.items()
+    }
+
+
+def undo_receipt(undoing: Undoing, outlook: Outlook) -> Json:
+    """What is to be noted of a compaction that was undone as this outlook says."""
+    taken_back = {*undoing.originals, *outlook.taken_back} - set(outlook.restored)
+    return {"block": list(undoing.block_ids), "taken_back": sorted(taken_back)}
+
+
+def undoing_of(session_id: str, compaction: Json | Boundary | Cut) -> Undoing:
+    """What taking back a compaction needs: the receipt's map original -> clone, or the one that History found."""
+    if isinstance(compaction, Boundary | Cut):
+        return undoing_of_boundary(session_id, compaction)
+    copies = {int(original): copy for original, copy in compaction["copies"].items()}
+    originals = {row_id: copies.get(row_id) for row_id in compaction["before"]} | copies
+    return Undoing(session_id, compaction["handoff"], tuple(compaction["block"]), originals)
+
+
+def undo_plan(reader: Reader, session_id: str, compaction: Json | Boundary | Cut) -> UndoPlan:
+    """What taking back a compaction would do now, or why it cannot be done."""
+    if isinstance(compaction, dict) and compaction["split"]:
+        return UndoPlan((), (), (), IS_SPLIT)
+    undoing = undoing_of(session_id, compaction)
+    found = check_undo(reader, undoing)
+    return UndoPlan(found.restored, found.hidden, found.later, found.refusal, undoing)
+
+
+def context_before(session_id: str, compaction: Json | Boundary | Cut) -> list[int]:
+    """Ids of the rows that were in context before it, in order. Raises NotBranchable where that cannot be told."""
+    undoing = undoing_of(session_id, compaction)
+    if undoing.unmapped or not undoing.originals:
+        raise NotBranchable("It cannot be told which messages were in context before this compaction.")
+    return sorted(undoing.originals)
+
+
+def wrote(reader: Reader, receipt: Json) -> bool:
+    """Whether the row of the handoff holds what this receipt says: in a restored file another row may have its id."""
+    row = read_rows(reader, [receipt["handoff"]]).get(receipt["handoff"])
+    return row is not None and row.content == json.loads(receipt["content"])
+
+
+def find_commit(
+    reader: Reader, session_id: str, token: Json, edits: Sequence[Edit], recorded: Recorded, mode: str
+) -> Written | None:
+    """A commit that was made and not noted, found by the handoff's content above the planned rows."""
+    planned, steps = snapshot_of(session_id, token), steps_of(token, edits)
+    place, content = _handoff_place(steps)
+    newest = tip(reader, session_id) if mode == "split" else session_id
+    history = read_history(reader, newest, blocks_of(recorded), undone_of(recorded))
+    newer = [boundary for boundary in history.boundaries if boundary.handoff_id > planned.watermark]
+    rows = read_rows(reader, [boundary.handoff_id for boundary in newer])
+    for boundary in newer:
+        row = rows.get(boundary.handoff_id)
+        if row is not None and row.content == content:
+            part = row.session_id if row.session_id != session_id else ""
+            done = _commit_at(boundary, boundary.handoff_id - place, steps, part)
+            return commit_of(planned, steps, done, boundary.time)
+    return None
+
+
+def _commit_at(boundary: Boundary, start: int, steps: Sequence[Step], part: str) -> Commit:
+    """A block is one id range in the order of its steps; clones of late rows follow it (`writing.commit`)."""
+    end = start + len(steps)
+    late = {source: copy for copy, source in boundary.copies if copy >= end}
+    copies = {step.id: start + number for number, step in enumerate(steps) if not isinstance(step, New)}
+    block = (*range(start, end), *sorted(late.values()))
+    return Commit(boundary.handoff_id, block, copies | late, live=len(block), seconds=0.0, new_session_id=part)
+
+
+def find_undo(reader: Reader, receipt: Json) -> Json | None:
+    """The receipt of an undo whose process died before it was noted: the block has left the context, and what was there
+    before is there again. None where it was not undone.
+    """
+    rows = read_rows(reader, [*receipt["before"], receipt["handoff"]])
+    handoff = rows.pop(receipt["handoff"], None)
+    if handoff is None or handoff.state != "out" or all(row.state != "live" for row in rows.values()):
+        return None
+    return {"block": receipt["block"], "taken_back": []}
