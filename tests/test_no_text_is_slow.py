@@ -141,7 +141,8 @@ ELSEWHERE = {
         viewer.rendering.parts.part viewer.rendering.lru.Shelf
         viewer.pages.compact.report.named_lost viewer.pages.session.timeline.apart viewer.runs.candidate
         viewer.runs.losses
-        viewer.runs.planning.Basis viewer.runs.planning.plan_of viewer.runs.planning.recorded viewer.runs.steps
+        viewer.runs.planning.Basis viewer.runs.planning.plan_of viewer.runs.planning.recorded viewer.stores.changes
+        viewer.stores.hermes.receipts
         viewer.stores.hermes.chains.Chains viewer.stores.hermes.codec.decode_row viewer.stores.hermes.marks
         viewer.stores.transcript viewer.stores.packing viewer.stores.hermes.placing""",
 }

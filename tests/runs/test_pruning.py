@@ -6,8 +6,6 @@ import json
 from collections.abc import Callable
 
 import pytest
-from django.db import connection
-from django.db.migrations.executor import MigrationExecutor
 
 from compaction import protocol, prune
 from tests.runs.desk import Desk
@@ -117,18 +115,3 @@ def test_the_old_name_is_still_taken(desk: Desk) -> None:
     answer = json.loads(command("compact", "hermes", desk.session_id, "--strategy", "mask", "--json"))
     assert (answer["status"], answer["strategy"]) == ("applied", "prune")
     assert planning.strategy_of("mask") is planning.strategy_of("prune")
-
-
-@pytest.mark.django_db(transaction=True)
-def test_runs_of_the_old_name_get_the_new_one() -> None:
-    executor = MigrationExecutor(connection)
-    try:
-        executor.migrate([("runs", "0008_encrypted_keys")])
-        old = executor.loader.project_state([("runs", "0008_encrypted_keys")]).apps.get_model("runs", "Run")
-        rows = [
-            old.objects.create(store="s", session_id=name, strategy=name, apply=False) for name in ("mask", "summary")
-        ]
-    finally:
-        executor = MigrationExecutor(connection)
-        executor.migrate(executor.loader.graph.leaf_nodes())
-    assert [Run.objects.get(pk=row.pk).strategy for row in rows] == ["prune", "summary"]

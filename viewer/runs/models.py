@@ -17,10 +17,10 @@ class Run(models.Model):
     `plan` holds options, window, and ids of head, middle, tail and lifted messages. `basis` and `edits` are what a
     commit needs (`stores.changes`: a token, and edits as JSON), `receipt` is what it left: only the store's kind reads
     token and receipt. `handoff_id`, `first_id` and `last_id` are ids of messages that it wrote. `holder` is the
-    compression lock's holder and, while it is not empty, the mark of the one worker that has the run. `apply` says whether the run goes on by itself
-    once the summary is there. `mode` is where the result goes: "in_place", or "split" into a new session
-    (`new_session_id`). `rules` is what was found of the workspace's rules (`workspaces.Rules` as an object), `carry`
-    whether they go into the handoff. `model` names what writes the summary, `usage` what that took
+    compression lock's holder and, while it is not empty, the mark of the one worker that has the run. `apply` says
+    whether the run goes on by itself once the summary is there. `mode` is where the result goes: "in_place", or "split"
+    into a new session (`new_session_id`). `rules` is what was found of the workspace's rules (`workspaces.Rules` as an
+    object), `carry` whether they go into the handoff. `model` names what writes the summary, `usage` what that took
     (`summarizers.Usage`), and `chunks` keeps the parts of a long summary that are finished (`compaction.Finished`)
     until there is a candidate. `looked_at_seconds` is how long a candidate waited for a person: no part of the work.
     """

@@ -1,4 +1,4 @@
-"""What a compaction changes, as plain values: what it is planned on, its edits, what was written, what an undo would do.
+"""What a compaction changes, as plain values: what it is planned on, its edits, what was written, what an undo does.
 
 Three values are JSON that only the kind which made it reads: the token of a `Basis` (what was planned on), the receipt
 of a `Commit` and that of an undo. A run keeps them, so that a commit can be made, found again and taken back by another

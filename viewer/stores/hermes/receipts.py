@@ -87,7 +87,7 @@ def _unchanged(reader: Reader, session_id: str, token: Json) -> Snapshot:
 
 
 def steps_of(token: Json, edits: Sequence[Edit]) -> list[Step]:
-    """What a commit writes, in order: the edits, and rows that the agent keeps for itself outside what is summarised."""
+    """What a commit writes, in order: the edits, and the agent's own rows outside the summarised stretch."""
     named = {edit.id for edit in edits if not isinstance(edit, Insert)}
     rows, records = [row[0] for row in token["rows"]], set(token["records"]) - named
     beside = _beside(rows, records, named)
