@@ -34,7 +34,7 @@ def main(stores: list[str]) -> None:
 
 
 def _print(store: str, session_id: str) -> None:
-    from viewer.catalog import histories
+    from viewer.history import indexes
     from viewer.stores.hermes.reader import open_store
     from viewer.stores.hermes.sessions import get_session
     from viewer.stores.registry import get_store
@@ -43,13 +43,13 @@ def _print(store: str, session_id: str) -> None:
     with open_store(get_store(store)) as reader:
         session = get_session(reader, session_id)
         started = time.perf_counter()
-        outline = histories.outline(reader, session)
+        outline = indexes.outline(reader, session)
         made = time.perf_counter() - started
         print(f"{store}, {len(outline.ids):,} rows: {made * 1000:.0f} ms to make its outline")
         for what, address, headers in _pages(f"/stores/{store}/sessions/{session_id}", outline):
             _time(client, what, address, headers)
         started = time.perf_counter()
-        histories.count_some(reader, session, 600)
+        indexes.count_some(reader, session, 600)
         print(f"  {'counting all tokens':44} {(time.perf_counter() - started) * 1000:7.0f}ms")
         _time(client, "timeline, once counted", f"/stores/{store}/sessions/{session_id}/timeline", FRAGMENT)
 

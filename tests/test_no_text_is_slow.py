@@ -123,7 +123,7 @@ ELSEWHERE = {
         viewer.access viewer.api.shapes.compaction viewer.catalog.working viewer.pages.settings.rules.rule_forms
         viewer.runs.aftermath.taken_back viewer.runs.life.listed viewer.runs.planning.check_options
         viewer.runs.reading_habits.asks_for_events viewer.runs.summarizers.get_summarizer
-        viewer.runs.summarizers.connections viewer.runs.taken_back viewer.runs.workers viewer.runs.recovery""",
+        viewer.runs.summarizers.connections viewer.history.records viewer.runs.workers viewer.runs.recovery""",
     "opens a store or a file by its name": """
         viewer.exports.making.export viewer.exports.source.plan viewer.runs.context_files.read_context_file
         viewer.runs.workspaces.workspace_of viewer.stores.hermes.postgres viewer.stores.hermes.schema_postgres.create

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from datetime import datetime
 
 import psycopg
 
@@ -75,6 +76,23 @@ class NotUndoable(StoreError):
     """This compaction cannot be taken back any more; the message says why."""
 
     code = "not_undoable"
+
+
+class AlreadyUndone(NotUndoable):
+    """The compaction was undone here before, `at` where that is known; it stood before the message `cut_id`."""
+
+    def __init__(
+        self,
+        message: str,
+        store: str,
+        session_id: str,
+        handoff_id: int,
+        at: datetime | None = None,
+        cut_id: int | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.store, self.session_id, self.handoff_id = store, session_id, handoff_id
+        self.at, self.cut_id = at, cut_id
 
 
 class TitleTaken(StoreError):

@@ -291,6 +291,7 @@ INSTALLED_APPS = [
     "django_tasks_db",
     "ninja",
     "viewer",
+    "viewer.history",
     "viewer.runs",
     "viewer.catalog",
 ]

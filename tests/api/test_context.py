@@ -19,7 +19,7 @@ from tests.api.room import AGENTS, Room
 from tests.api.tool import Tool, session_path
 from tests.runs.desk import Desk
 from viewer import access
-from viewer.catalog import histories
+from viewer.history import indexes
 from viewer.runs import aftermath
 from viewer.runs.models import Audit, Event, StoreRules
 from viewer.stores.hermes.reader import open_store
@@ -132,12 +132,12 @@ def test_a_store_that_cannot_be_compacted_here_has_events_all_the_same(
     settings.WORKSPACES = [tmp_path]
     StoreRules.objects.create(store="hermes", workspace=str(tmp_path / "ws"))
     with open_store(desk.store) as reader:
-        cuts = histories.outline(reader, get_session(reader, desk.session_id)).compactions
+        cuts = indexes.outline(reader, get_session(reader, desk.session_id)).compactions
     newest = max(max(cut.block_ids) for cut in cuts)
     desk.rows("DELETE FROM messages WHERE session_id = ? AND id > ?", desk.session_id, newest)  # it was just now
     with open_store(desk.store) as reader:
         session = get_session(reader, desk.session_id)
-        aftermath.look(reader, session, histories.outline(reader, session), arm=True)
+        aftermath.look(reader, session, indexes.outline(reader, session), arm=True)
     octets = hashlib.sha256(desk.path.read_bytes()).digest()
     path = f"{session_path(desk)}/context"
     assert [event["kind"] for event in tool.get(path)["events"]] == ["note"]

@@ -14,7 +14,8 @@ from pytest_django import Settings
 from tests.api.tool import Tool, session_path
 from tests.runs.desk import Desk
 from viewer import access
-from viewer.catalog.models import Line, PackedHistory
+from viewer.catalog.models import Line
+from viewer.history.models import PackedHistory
 from viewer.runs.models import OPEN_STATUSES, Run
 from viewer.stores.hermes.demo import ensure_demo
 

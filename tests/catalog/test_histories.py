@@ -18,11 +18,10 @@ from tests.catalog.shelves import settle
 from tests.pages.conftest import PRESENT, Book
 from tests.runs.desk import Desk
 from tests.store.agent_sql import Agent
-from viewer.catalog import histories
-from viewer.catalog.models import PackedHistory
+from viewer.history import indexes
+from viewer.history.models import Compaction, PackedHistory
+from viewer.history.records import recorded
 from viewer.runs import life
-from viewer.runs.models import Run
-from viewer.runs.ours import recorded
 from viewer.runs.planning import Options
 from viewer.stores import packing
 from viewer.stores.base import Store
@@ -40,9 +39,9 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("
 
 @pytest.fixture(autouse=True)
 def nothing_held() -> Iterator[None]:
-    histories.forget()
+    indexes.forget()
     yield
-    histories.forget()
+    indexes.forget()
 
 
 @pytest.fixture
@@ -61,7 +60,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def kept(store: Store, session_id: str) -> Outline:
     with open_store(store) as reader:
-        return histories.outline(reader, get_session(reader, session_id))
+        return indexes.outline(reader, get_session(reader, session_id))
 
 
 def true(store: Store, session_id: str) -> Outline:
@@ -78,7 +77,7 @@ def without_counts(outline: Outline) -> Outline:
 def assert_true(store: Store, session_id: str) -> None:
     """What is kept is what is there, whether this process remembers or another one kept it."""
     assert without_counts(kept(store, session_id)) == without_counts(true(store, session_id))
-    histories.forget()
+    indexes.forget()
     assert without_counts(kept(store, session_id)) == without_counts(true(store, session_id))
 
 
@@ -86,7 +85,7 @@ def test_it_is_kept_and_read_again(desk: Desk, made: list[str]) -> None:
     first = kept(desk.store, desk.session_id)
     assert made == [desk.session_id]
     assert kept(desk.store, desk.session_id) is first
-    histories.forget()
+    indexes.forget()
     again = kept(desk.store, desk.session_id)
     assert again == first
     assert again is not first
@@ -100,12 +99,12 @@ def test_nothing_is_read_while_the_file_is_not_written(desk: Desk) -> None:
     with open_store(desk.store) as reader:
         session = get_session(reader, desk.session_id)
         assert signature(desk.store) == signature(desk.store), "copied so lately that no signature holds"
-        histories.outline(reader, session)
+        indexes.outline(reader, session)
         assert isinstance(reader.con, sqlite3.Connection)
         reader.con.set_trace_callback(statements.append)
-        assert histories.outline(reader, session) is first
+        assert indexes.outline(reader, session) is first
     assert statements == []
-    assert histories.unwritten(desk.store, desk.session_id) is first
+    assert indexes.unwritten(desk.store, desk.session_id) is first
 
 
 def agent(desk: Desk) -> Agent:
@@ -188,7 +187,7 @@ def test_an_undo_makes_history_once_before_and_once_for_the_page_after(
     desk: Desk, signed_in: Client, made: list[str]
 ) -> None:
     run = life.start(desk.store, desk.session_id, Options(), apply=True)
-    histories.forget()
+    indexes.forget()
     PackedHistory.objects.all().delete()
     made.clear()
     answer = signed_in.post(f"/stores/{desk.store.name}/sessions/{desk.session_id}/boundaries/{run.handoff_id}/undo")
@@ -203,12 +202,13 @@ def test_what_our_runs_know_counts_although_the_file_is_not_written(desk: Desk) 
     run = life.start(desk.store, desk.session_id, Options(), apply=True)
     while signature(desk.store) != signature(desk.store):  # until the write has settled
         time.sleep(0.01)
-    Run.objects.update(status="applying")
+    written = Compaction.objects.get(run=run.pk)
+    Compaction.objects.all().delete()
     assert all(cut.run is None for cut in kept(desk.store, desk.session_id).cuts)
-    Run.objects.update(status="applied")
+    written.save()
     assert kept(desk.store, desk.session_id).cuts[-1].run == run.pk
-    Run.objects.update(status="applying")
-    assert histories.unwritten(desk.store, desk.session_id) is None
+    Compaction.objects.all().delete()
+    assert indexes.unwritten(desk.store, desk.session_id) is None
 
 
 def test_what_is_said_is_read_alone(book: Book, made: list[str], statements: list[str]) -> None:
@@ -245,7 +245,7 @@ def test_a_part_that_an_agent_split_off_changes_the_whole(desk: Desk) -> None:
 def test_another_file_of_the_name_is_another_history(desk: Desk, tmp_path: Path) -> None:
     with open_store(desk.store) as reader:
         session = get_session(reader, desk.session_id)
-        assert histories.count_some(reader, session, 60)
+        assert indexes.count_some(reader, session, 60)
     other = tmp_path / "other.db"
     shutil.copyfile(desk.path, other)
     with closing(sqlite3.connect(other)) as con, con:
@@ -259,14 +259,14 @@ def test_another_file_of_the_name_is_another_history(desk: Desk, tmp_path: Path)
 def test_what_cannot_be_read_is_made_again(desk: Desk, made: list[str], octets: bytes) -> None:
     first = kept(desk.store, desk.session_id)
     PackedHistory.objects.update(packed=octets)
-    histories.forget()
+    indexes.forget()
     assert kept(desk.store, desk.session_id) == first
     assert len(made) == 2
     PackedHistory.objects.update(mark="no JSON")
-    histories.forget()
+    indexes.forget()
     assert kept(desk.store, desk.session_id) == first
     PackedHistory.objects.all().delete()
-    histories.forget()
+    indexes.forget()
     assert kept(desk.store, desk.session_id) == first
 
 
@@ -294,15 +294,15 @@ def test_counting_goes_on_where_it_stopped_and_begins_with_what_is_in_context(de
     with open_store(desk.store) as reader:
         session = get_session(reader, desk.session_id)
         rounds = 0
-        while not histories.count_some(reader, session, 0.0):
+        while not indexes.count_some(reader, session, 0.0):
             rounds += 1
-            outline = histories.outline(reader, session)
+            outline = indexes.outline(reader, session)
             assert outline.tokens_live is not None or not rounds > 1
-            histories.forget()  # another process
+            indexes.forget()  # another process
         assert rounds > 3
-        outline = histories.outline(reader, session)
+        outline = indexes.outline(reader, session)
         assert not outline.uncounted()
-        assert histories.count_few(reader, session, outline.ids) is outline
+        assert indexes.count_few(reader, session, outline.ids) is outline
 
 
 def test_a_page_counts_a_few_rows_and_no_long_ones(book: Book) -> None:
@@ -314,7 +314,7 @@ def test_a_page_counts_a_few_rows_and_no_long_ones(book: Book) -> None:
     book.say("heavy", "user", "word " * 100_000)
     with open_store(get_store("own")) as reader:
         found = {
-            name: histories.count_few(reader, session, histories.outline(reader, session).live_ids)
+            name: indexes.count_few(reader, session, indexes.outline(reader, session).live_ids)
             for name in ("short", "long", "heavy")
             for session in [get_session(reader, name)]
         }
@@ -326,7 +326,7 @@ def test_a_page_counts_a_few_rows_and_no_long_ones(book: Book) -> None:
 
 def test_counts_stay_with_their_rows_over_a_compaction(desk: Desk) -> None:
     with open_store(desk.store) as reader:
-        assert histories.count_some(reader, get_session(reader, desk.session_id), 60)
+        assert indexes.count_some(reader, get_session(reader, desk.session_id), 60)
     before = kept(desk.store, desk.session_id)
     agent(desk).compact()
     after = kept(desk.store, desk.session_id)
@@ -336,6 +336,6 @@ def test_counts_stay_with_their_rows_over_a_compaction(desk: Desk) -> None:
 
 def test_another_model_counts_anew(desk: Desk) -> None:
     with open_store(desk.store) as reader:
-        histories.count_some(reader, get_session(reader, desk.session_id), 60)
+        indexes.count_some(reader, get_session(reader, desk.session_id), 60)
     desk.rows("UPDATE sessions SET model = 'gpt-4' WHERE id = ?", desk.session_id)
     assert kept(desk.store, desk.session_id).tokens_live is None

@@ -10,8 +10,10 @@ from pytest_django import Settings
 
 from tests.catalog.shelves import ids, line_of, listed, owner, settle
 from tests.pages.conftest import Book
-from viewer.catalog import histories, numbers, working
-from viewer.catalog.models import Line, PackedHistory
+from viewer.catalog import numbers, working
+from viewer.catalog.models import Line
+from viewer.history import indexes
+from viewer.history.models import PackedHistory
 from viewer.stores.hermes.demo import ensure_demo
 from viewer.stores.hermes.reader import open_store
 from viewer.stores.hermes.sessions import get_session
@@ -26,8 +28,8 @@ def check(store: str) -> int:
     with open_store(get_store(store)) as reader:
         for line in found:
             session = get_session(reader, line.session_id)
-            assert histories.count_some(reader, session, 60)
-            outline = histories.outline(reader, session)
+            assert indexes.count_some(reader, session, 60)
+            outline = indexes.outline(reader, session)
             assert (line.messages, line.in_context, line.live, line.compactions, line.tokens) == (
                 outline.messages,
                 outline.in_context,

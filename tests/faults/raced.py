@@ -182,7 +182,9 @@ class Raced(Story):
             self.load()
 
     def _map_of(self, run: int) -> KnownBlock:
-        [(handoff_id, receipt)] = self.live.site.rows(f"SELECT handoff_id, receipt FROM runs_run WHERE id = {run}")
+        [(handoff_id, receipt)] = self.live.site.rows(
+            f"SELECT handoff_id, receipt FROM history_compaction WHERE run = {run}"
+        )
         return KnownBlock(run, handoff_id, "", _map(_loaded(receipt)["copies"]), undone=False)
 
     def undo(self) -> list[Fault]:
@@ -219,7 +221,7 @@ class Raced(Story):
             pass
 
     def _is_noted(self, made: Compacted) -> bool:
-        asked = f"SELECT receipt FROM runs_takenback WHERE handoff_id = {made.handoff_id}"
+        asked = f"SELECT undo FROM history_compaction WHERE handoff_id = {made.handoff_id} AND undone_at IS NOT NULL"
         noted = self.live.site.rows(asked)
         for (receipt,) in noted:
             made.noted = Undone(**_loaded(receipt))

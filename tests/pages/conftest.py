@@ -101,14 +101,14 @@ def demo(demo_original: Path, tmp_path: Path, settings: Settings) -> Callable[[s
 @pytest.fixture
 def counted(db: None) -> Callable[[str, str], None]:
     """A function that counts all tokens of a session (its store's name and its id), as a worker does."""
-    from viewer.catalog import histories
+    from viewer.history import indexes
     from viewer.stores.hermes.reader import open_store
     from viewer.stores.hermes.sessions import get_session
     from viewer.stores.registry import get_store
 
     def count(store: str, session_id: str) -> None:
         with open_store(get_store(store)) as reader:
-            assert histories.count_some(reader, get_session(reader, session_id), 60)
+            assert indexes.count_some(reader, get_session(reader, session_id), 60)
 
     return count
 

@@ -11,7 +11,7 @@ from django.test import Client
 
 from tests.pages.html import message_ids, read
 from tests.runs.desk import Desk
-from viewer.catalog import histories
+from viewer.history import indexes
 from viewer.runs import life
 from viewer.runs.losses import losses
 from viewer.runs.planning import Options
@@ -84,7 +84,7 @@ def test_what_is_looked_for_in_the_rows_is_what_the_run_noted(open_desk: Callabl
     desk = open_desk(31)
     run = life.start(desk.store, desk.session_id, Options(), apply=True)
     with open_store(desk.store) as reader:
-        outline = histories.outline(reader, get_session(reader, desk.session_id))
+        outline = indexes.outline(reader, get_session(reader, desk.session_id))
         cut = outline.cut_at(run.handoff_id or 0)
         assert cut is not None
         found = losses(reader, desk.session_id, outline, replace(cut, run=None))

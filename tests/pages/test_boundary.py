@@ -17,8 +17,9 @@ from tests.pages.conftest import Book
 from tests.pages.html import message_ids, read
 from tests.runs.desk import Desk
 from viewer import access
+from viewer.history.models import Compaction
 from viewer.runs import life
-from viewer.runs.models import Run, TakenBack
+from viewer.runs.models import Run
 from viewer.runs.planning import Options
 
 FRAGMENT = {"HX-Request": "true"}
@@ -128,7 +129,8 @@ def test_what_is_undone_already_says_when_and_the_page_follows(
     undo, session = f"{lists(desk, 2341)}/undo", f"/stores/hermes/sessions/{desk.session_id}"
     here = FRAGMENT | {"HX-Current-URL": f"http://testserver{session}?around=2341"}
     signed_in.post(undo, headers=here)
-    at = TakenBack.objects.get().at
+    at = Compaction.objects.get(undone=True).undone_at
+    assert at
     said = f"Already undone at {timezone.localtime(at):%H:%M}"
     # A second tab still shows the boundary: whatever is pressed there says so and brings its page up to date.
     for ask in (signed_in.get, signed_in.post):

@@ -11,10 +11,9 @@ from django.test import Client
 from tests.pages.conftest import Book
 from tests.pages.html import read
 from tests.runs.desk import Desk
-from viewer.catalog import histories
+from tests.support.histories import history_of
 from viewer.catalog.lines import SessionFilter, page_of_lines
-from viewer.runs import branching, life
-from viewer.runs.ours import history_of
+from viewer.runs import branching, life, past
 from viewer.runs.planning import Options
 from viewer.stores.hermes.reader import open_store
 from viewer.stores.registry import get_store
@@ -173,7 +172,7 @@ def test_a_summary_that_a_branch_begins_with_is_no_compaction_of_its_own(
     assert "began with the summary" in refused.one("main").text
     assert branch.live() == before
     with open_store(desk.store) as reader:
-        assert histories.compactions(reader, branch.session_id) == []
+        assert past.compactions(reader, branch.session_id) == []
 
 
 def test_what_a_person_said_behind_a_merged_summary_is_still_theirs(

@@ -24,9 +24,9 @@ from tests.pages.hostile import markdown_bombs
 from tests.pages.html import Element, message_ids, read
 from tests.runs.desk import Desk
 from viewer import exports
-from viewer.catalog import histories
 from viewer.exports import CONTENT_TYPES, Format, View
 from viewer.exports.page import POLICY
+from viewer.history import indexes
 from viewer.rendering import prose
 
 pytestmark = pytest.mark.django_db  # Histories are kept in our own database
@@ -408,7 +408,7 @@ def test_a_file_that_is_replaced_or_gone_ends_the_export_with_a_note(book: Book,
         assert "This export is incomplete: it broke off here." in text
         _check_readable(format, text, 100)
         book.path.write_bytes(before)
-        histories.forget()
+        indexes.forget()
 
 
 def _replaced(path: Path) -> None:

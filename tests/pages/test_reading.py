@@ -19,7 +19,7 @@ from tests.catalog.shelves import settle
 from tests.pages.conftest import Book
 from tests.pages.html import Element, read
 from tests.runs.desk import Desk
-from viewer.catalog import histories
+from viewer.history import indexes
 from viewer.pages.boundary.startup_audit import GIVEN, LATE, OFFERED
 from viewer.runs import aftermath, events, life
 from viewer.runs.models import Audit, Event
@@ -75,7 +75,7 @@ def armed(book: Book) -> Audit:
     settle()
     with open_store(get_store("own")) as reader:
         session = get_session(reader, "s")
-        return aftermath.look(reader, session, histories.outline(reader, session), arm=True)[0]
+        return aftermath.look(reader, session, indexes.outline(reader, session), arm=True)[0]
 
 
 def turn(book: Book, *paths: str) -> list[int]:

@@ -18,7 +18,8 @@ from compaction import protocol
 from tests.catalog.shelves import settle
 from tests.runs.desk import Desk
 from tests.store.agent_sql import Agent
-from viewer.catalog import histories, working
+from viewer.catalog import working
+from viewer.history import indexes
 from viewer.runs import aftermath, events, life
 from viewer.runs.models import Audit, Event, Run, StoreRules
 from viewer.runs.planning import Options
@@ -93,7 +94,7 @@ def look(desk: Desk, **options: bool) -> Audit:
     settle()
     with open_store(desk.store) as reader:
         session = get_session(reader, desk.session_id)
-        return aftermath.look(reader, session, histories.outline(reader, session), **options)[0]
+        return aftermath.look(reader, session, indexes.outline(reader, session), **options)[0]
 
 
 def left_out(audit: Audit) -> list[str]:
@@ -336,7 +337,7 @@ def test_looking_again_costs_one_query_and_reads_no_row(
     monkeypatch.setattr(reading, "read_rows", noted)
     with open_store(desk.store) as reader:
         session = get_session(reader, desk.session_id)
-        outline = histories.outline(reader, session)
+        outline = indexes.outline(reader, session)
         with CaptureQueriesContext(connection) as queries:
             aftermath.look(reader, session, outline)
     assert len(queries) == 1

@@ -11,11 +11,10 @@ import pytest
 from django.core.management import call_command
 
 from tests.runs.desk import Desk
-from viewer.errors import NotBranchable, NotFound, NotUndoable, SessionEnded, StoreReadOnly
+from tests.support.histories import history_of, receipt_of
+from viewer.errors import AlreadyUndone, NotBranchable, NotFound, NotUndoable, SessionEnded, StoreReadOnly
 from viewer.runs import branching, life
-from viewer.runs.errors import AlreadyUndone
 from viewer.runs.models import Run
-from viewer.runs.ours import history_of
 from viewer.runs.planning import Options
 from viewer.stores.hermes.reader import open_store
 
@@ -152,7 +151,7 @@ def test_a_very_long_context_is_said_to_hold_up_the_agent(desk: Desk) -> None:
 
 def test_messages_that_were_deleted_for_good(desk: Desk) -> None:
     handoff = compacted(desk)
-    first = Run.objects.get().receipt["before"][0]
+    first = receipt_of(Run.objects.get())["before"][0]
     desk.rows("DELETE FROM messages WHERE id IN (?, ?)", first, first + 1)
     refused(desk, handoff, NotBranchable, "^2 of the messages from before this compaction no longer exist")
 

@@ -15,7 +15,7 @@ from pytest_django import Settings
 
 import compaction
 from tests.runs.desk import QUEUED, Desk, until
-from viewer.catalog import histories
+from tests.support.histories import receipt_of
 from viewer.errors import (
     CompactionConflict,
     NotFound,
@@ -25,7 +25,7 @@ from viewer.errors import (
     StoreReadOnly,
     StoreUnavailable,
 )
-from viewer.runs import job, life, outcomes, planning, summarizers
+from viewer.runs import job, life, outcomes, past, planning, summarizers
 from viewer.runs.errors import BadSummary, NothingToDo, UnknownChoice, WrongStatus
 from viewer.runs.hold import claim
 from viewer.runs.models import Run
@@ -75,13 +75,13 @@ def test_it_works(open_desk: Callable[[int], Desk], version: int) -> None:
     assert (run.status, run.error_message) == ("applied", "")
     assert run.tokens_before and run.tokens_after and run.tokens_after < run.tokens_before
     assert run.messages_before == len(before)
-    assert run.messages_after == len(desk.live()) == len(run.receipt["block"])
+    assert run.messages_after == len(desk.live()) == len(receipt_of(run)["block"])
     assert [row[1] for row in desk.live() if run.summary in (row[1] or "")] != []
     assert desk.rows("SELECT id FROM sessions") == sessions
     assert desk.rows("SELECT * FROM messages WHERE session_id <> ?", desk.session_id) == others
     assert desk.holders("compression_locks") == desk.holders("session_turn_leases") == []
     with open_store(desk.store) as reader:
-        newest = histories.compactions(reader, desk.session_id)[-1]
+        newest = past.compactions(reader, desk.session_id)[-1]
     assert (newest.by, newest.run, newest.undoable) == ("by you, here", run.pk, True)
     assert newest.summary == run.summary
     assert newest.messages_after == run.messages_after
@@ -125,7 +125,7 @@ def test_exactly_the_edited_summary_is_written_and_later_messages_stay(desk: Des
     parts = compaction.split(handoff[0], flagged=True)
     assert [part.text for part in parts if part.kind == "summary"] == [EDITED]
     assert desk.live()[-1][:2] == ("user", "And the refund?")
-    assert str(late) in run.receipt["copies"]
+    assert str(late) in receipt_of(run)["copies"]
 
     life.undo_run(run)
 
@@ -354,14 +354,14 @@ def test_a_summariser_that_fails_leaves_everything(
 
 def test_the_agents_own_compaction_is_undone(desk: Desk) -> None:
     with open_store(desk.store) as reader:
-        newest = histories.compactions(reader, desk.session_id)[-1]
+        newest = past.compactions(reader, desk.session_id)[-1]
     assert (newest.by, newest.messages_before) == ("by Hermes", 359)
     seen = life.outlook(desk.store, desk.session_id, newest.handoff_id)
     assert seen.refusal == ""
     life.undo(desk.store, desk.session_id, newest.handoff_id)
     assert len(desk.live()) == seen.context_messages_after == 359 + seen.later_messages
     with open_store(desk.store) as reader:
-        assert len(histories.compactions(reader, desk.session_id)) == 1
+        assert len(past.compactions(reader, desk.session_id)) == 1
 
 
 def test_only_the_newest_compaction_is_undone(desk: Desk) -> None:
@@ -445,7 +445,7 @@ def test_another_compaction_with_the_same_row_id_is_not_taken_for_ours(desk: Des
     assert run.handoff_id is not None
     desk.rows("UPDATE messages SET content = replace(content, 'Extracted', 'Told') WHERE id = ?", run.handoff_id)
     with open_store(desk.store) as reader:
-        newest = histories.compactions(reader, desk.session_id)[-1]
+        newest = past.compactions(reader, desk.session_id)[-1]
     assert (newest.by, newest.run) == ("by Hermes", None)
     assert not life.is_undoable(run)
 

@@ -12,8 +12,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from tests.runs.desk import Desk
-from viewer.catalog import histories
-from viewer.runs import life, ours, past
+from tests.support.histories import history_of, receipt_of
+from viewer.runs import life, past
 from viewer.runs.models import Run
 from viewer.runs.planning import Options
 from viewer.stores.base import Store
@@ -53,7 +53,7 @@ def compact(desk: Desk, **options: int) -> Run:
 def both(desk: Desk) -> tuple[History, History]:
     """History with what our runs know, and by lining up alone."""
     with open_store(desk.store) as reader:
-        return ours.history_of(reader, desk.session_id), reading.read_history(reader, desk.session_id)
+        return history_of(reader, desk.session_id), reading.read_history(reader, desk.session_id)
 
 
 def test_messages_that_nothing_tells_apart_are_each_shown_once(alike: Desk) -> None:
@@ -64,8 +64,8 @@ def test_messages_that_nothing_tells_apart_are_each_shown_once(alike: Desk) -> N
     assert len(found.entries) < 206
     (boundary,) = known.boundaries
     assert boundary.run == run.pk
-    assert dict(boundary.copies) == {copy: int(row) for row, copy in run.receipt["copies"].items()}
-    assert boundary.messages_after == len(run.receipt["block"])
+    assert dict(boundary.copies) == {copy: int(row) for row, copy in receipt_of(run)["copies"].items()}
+    assert boundary.messages_after == len(receipt_of(run)["block"])
 
 
 def test_an_undone_compaction_is_none_and_one_made_after_it_is_ours(alike: Desk) -> None:
@@ -96,14 +96,14 @@ def test_a_restored_backup_has_no_compaction_of_ours(open_desk: Callable[[int], 
     backup = shutil.copyfile(desk.path, desk.path.with_suffix(".backup"))
     run = compact(desk)
     with open_store(desk.store) as reader:
-        assert histories.compactions(reader, desk.session_id)[-1].run == run.pk
+        assert past.compactions(reader, desk.session_id)[-1].run == run.pk
     shutil.copyfile(backup, desk.path)
-    for _ in run.receipt["block"]:
+    for _ in receipt_of(run)["block"]:
         desk.append("said since the backup", "user")
     known, found = both(desk)
     assert known == found
     with open_store(desk.store) as reader:
-        views = histories.compactions(reader, desk.session_id)
+        views = past.compactions(reader, desk.session_id)
     assert not [each for each in views if each.run or each.by == past.BY_US]
 
 
@@ -124,7 +124,7 @@ def test_a_compaction_of_ours_is_known_in_the_session_that_continues_it(alike: D
         alike.session_id,
     )
     with open_store(alike.store) as reader:
-        assert [boundary.run for boundary in ours.history_of(reader, "next").boundaries] == [run.pk]
+        assert [boundary.run for boundary in history_of(reader, "next").boundaries] == [run.pk]
 
 
 def test_more_runs_mean_no_more_queries(alike: Desk) -> None:
@@ -136,7 +136,7 @@ def test_more_runs_mean_no_more_queries(alike: Desk) -> None:
         with CaptureQueriesContext(connection) as queries, open_store(alike.store) as reader:
             assert isinstance(reader.con, sqlite3.Connection)
             reader.con.set_trace_callback(statements.append)
-            assert len(histories.compactions(reader, alike.session_id)) == len(counts) + 1
+            assert len(past.compactions(reader, alike.session_id)) == len(counts) + 1
         counts.append((len(queries), len(statements)))
     assert len(set(counts[1:])) == 1  # the first time nothing is kept yet
 

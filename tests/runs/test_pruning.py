@@ -10,10 +10,10 @@ import pytest
 from compaction import protocol, prune
 from tests.runs.desk import Desk
 from tests.runs.test_commands import run as command
+from tests.support.histories import history_of, receipt_of
 from viewer.runs import life, planning, summarizers
 from viewer.runs.errors import NothingToDo, NothingToEdit
 from viewer.runs.models import Run
-from viewer.runs.ours import history_of
 from viewer.runs.planning import Options
 from viewer.stores.hermes.reader import open_store
 from viewer.stores.history_types import Boundary, Entry
@@ -93,7 +93,7 @@ def test_bookkeeping_rows_stay_where_the_messages_stay(desk: Desk) -> None:
     desk.rows("UPDATE messages SET role = 'session_meta', tool_calls = NULL, tool_call_id = NULL WHERE id = ?", marked)
     [text] = desk.rows("SELECT content FROM messages WHERE id = ?", marked)
     run = life.start(desk.store, desk.session_id, MASK, apply=True)
-    assert run.status == "applied" and str(marked) in run.receipt["copies"]
+    assert run.status == "applied" and str(marked) in receipt_of(run)["copies"]
     assert [row[1] for row in desk.live() if row[0] == "session_meta"] == list(text)
 
 

@@ -9,10 +9,10 @@ from dataclasses import replace
 import pytest
 
 from tests.runs.desk import Desk
+from tests.support.histories import history_of
 from viewer.runs import life
 from viewer.runs.errors import NothingToDo
 from viewer.runs.models import Run
-from viewer.runs.ours import history_of
 from viewer.runs.planning import Options
 from viewer.stores.hermes.reader import open_store
 from viewer.stores.history_types import Boundary, History

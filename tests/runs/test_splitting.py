@@ -12,12 +12,12 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from tests.runs.desk import QUEUED, Desk
-from viewer.catalog import histories
+from tests.support.histories import history_of, receipt_of
 from viewer.errors import CompactionConflict, NotUndoable, SessionEnded, StoreReadOnly
+from viewer.history.models import Compaction
 from viewer.runs import branching, job, life, outcomes, past, recovery
 from viewer.runs.hold import Hold, claim
 from viewer.runs.models import Run
-from viewer.runs.ours import history_of
 from viewer.runs.planning import Options
 from viewer.stores.hermes.reader import open_store
 
@@ -56,11 +56,11 @@ def test_the_result_goes_on_in_a_new_session(open_desk: Callable[..., Desk], ver
     new = part(desk, run).live()
     assert len(new) == run.messages_after
     assert [run.summary.strip() in str(row[1]) for row in new].count(True) == 1
-    kept = [context[run.receipt["before"].index(int(row))] for row in run.receipt["copies"]]
+    kept = [context[receipt_of(run)["before"].index(int(row))] for row in receipt_of(run)["copies"]]
     assert [row for row in new if row in kept] == kept
     with open_store(desk.store) as reader:
         history = history_of(reader, run.new_session_id)
-        (*_, view) = histories.compactions(reader, run.new_session_id)
+        (*_, view) = past.compactions(reader, run.new_session_id)
     assert [entry.id for entry in history.entries] == [entry.id for entry in told.entries], "each message once"
     assert len(history.boundaries) == len(told.boundaries) + 1
     assert (view.run, view.by, view.handoff_id, view.undoable) == (run.pk, past.BY_US, run.handoff_id, False)
@@ -97,7 +97,7 @@ def test_it_goes_on_from_part_to_part_and_in_place(desk: Desk) -> None:
     third = life.start(desk.store, second.new_session_id, Options(keep_last=8), apply=True)
     assert (third.status, third.new_session_id) == ("applied", "")
     with open_store(desk.store) as reader:
-        views = histories.compactions(reader, second.new_session_id)
+        views = past.compactions(reader, second.new_session_id)
     assert [view.run for view in views][-3:] == [first.pk, second.pk, third.pk]
     assert [view.undoable for view in views][-3:] == [False, False, True]
     life.undo_run(third)
@@ -162,11 +162,12 @@ def test_a_commit_that_was_not_noted_is_found(desk: Desk, later: str) -> None:
     desk.append("late one")
     life.apply(run)
     run.refresh_from_db()
-    noted = {name: getattr(run, name) for name in ("new_session_id", "handoff_id", "first_id", "last_id", "receipt")}
+    noted = (run.new_session_id, run.handoff_id, receipt_of(run))
     child = part(desk, run)
     if later == "messages":
         child.append("more")
-    blank: dict[str, Any] = {"new_session_id": "", "handoff_id": None, "receipt": {}, **planned}
+    blank: dict[str, Any] = {"new_session_id": "", "handoff_id": None, **planned}
+    Compaction.objects.filter(run=run.pk).delete()
     Run.objects.filter(pk=run.pk).update(
         status="applying", holder="pid=1:agent=palimpsest:nonce=0", heartbeat_at=timezone.now(), **blank
     )
@@ -177,7 +178,7 @@ def test_a_commit_that_was_not_noted_is_found(desk: Desk, later: str) -> None:
     assert recovery.recover(run)
     run.refresh_from_db()
     assert run.status == "applied"
-    assert {name: getattr(run, name) for name in noted} == noted
+    assert (run.new_session_id, run.handoff_id, receipt_of(run)) == noted
 
 
 def test_one_that_was_not_made_is_made_once(desk: Desk, settings: Settings) -> None:

@@ -9,11 +9,11 @@ import pytest
 
 from tests.runs.desk import Desk
 from tests.store.agent_sql import Agent
-from viewer.catalog import histories
+from tests.support.histories import history_of, receipt_of
 from viewer.errors import NotFound, StoreError
-from viewer.runs import life, taken_back, undoing
-from viewer.runs.models import TakenBack
-from viewer.runs.ours import history_of
+from viewer.history import indexes, records
+from viewer.history.models import Compaction
+from viewer.runs import life, undoing
 from viewer.runs.planning import Options
 from viewer.runs.undoing import UndoOutlook
 from viewer.stores import counting
@@ -119,7 +119,7 @@ def test_a_row_of_a_restored_backup_is_not_taken_for_our_handoff(
     backup = shutil.copyfile(desk.path, desk.path.with_suffix(".backup"))
     run = life.start(desk.store, desk.session_id, Options(), apply=True)
     shutil.copyfile(backup, desk.path)
-    for _ in run.receipt["block"]:
+    for _ in receipt_of(run)["block"]:
         desk.append("said since the backup")
     before = desk.live()
     with pytest.raises(NotFound, match="not the handoff"):
@@ -140,15 +140,15 @@ def test_what_was_undone_here_is_known_where_the_rows_tell_something_else(open_d
     )
 
     def boundaries() -> list[int]:
-        histories.forget()
+        indexes.forget()
         with open_store(desk.store) as reader:
             found = history_of(reader, desk.session_id)
-            kept = histories.outline(reader, get_session(reader, desk.session_id))
+            kept = indexes.outline(reader, get_session(reader, desk.session_id))
         assert [each.handoff_id for each in kept.boundaries] == [each.handoff_id for each in found.boundaries]
         return [each.handoff_id for each in found.boundaries]
 
     assert handoff_id in boundaries()
-    taken_back.note(desk.store.name, desk.session_id, handoff_id, {"block": [], "taken_back": []})
+    records.note_undone(desk.store.name, desk.session_id, handoff_id, {"block": [], "taken_back": []})
     desk.append("one more")
     assert handoff_id not in boundaries()
 
@@ -163,7 +163,7 @@ def test_the_rows_of_what_was_undone_are_nobodys_when_the_agent_wrote_its_transc
     with open_store(desk.store) as reader:
         block = [each.block_ids for each in history_of(reader, desk.session_id).boundaries][-1]
     undoing.undo(desk.store, desk.session_id, handoff_id)
-    assert TakenBack.objects.get(handoff_id=handoff_id).receipt["block"] == [*block]
+    assert Compaction.objects.get(handoff_id=handoff_id).undo["block"] == [*block]
     agent.replace([row[1:] for row in agent.rows()], active_only=True)
     with open_store(desk.store) as reader:
         history = history_of(reader, desk.session_id)

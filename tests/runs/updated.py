@@ -11,16 +11,18 @@ import django
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "viewer.settings")
 django.setup()
 
-from viewer.errors import StoreError  # noqa: E402  # Django is set up by the line above
-from viewer.runs import job, life, ours  # noqa: E402
-from viewer.runs.models import Run, TakenBack  # noqa: E402
+from tests.support.histories import history_of  # noqa: E402  # Django is set up by the line above
+from viewer.errors import StoreError  # noqa: E402
+from viewer.history.models import Compaction  # noqa: E402
+from viewer.runs import job, life  # noqa: E402
+from viewer.runs.models import Run  # noqa: E402
 from viewer.stores.registry import Reader, get_store, identity, open_store  # noqa: E402
 
 
 def main() -> None:
     with open_store(get_store("demo")) as reader:
         found = {run.pk: told(reader, run) for run in Run.objects.order_by("pk")}
-        undone = [each.receipt for each in TakenBack.objects.all()]
+        undone = [each.undo for each in Compaction.objects.filter(undone=True)]
     ready = Run.objects.get(status="ready")
     ready.basis["file"] = list(identity(get_store("demo")))  # it was unpacked: the file it was planned on is another
     ready.save()
@@ -44,7 +46,7 @@ def told(reader: Reader, run: Run) -> dict[str, Any]:
 
 def boundaries(reader: Reader, session_id: str) -> list[int | None]:
     """The runs that History names for the compactions of a session."""
-    return [each.run for each in ours.history_of(reader, session_id).boundaries]
+    return [each.run for each in history_of(reader, session_id).boundaries]
 
 
 def undo(run: Run) -> str:

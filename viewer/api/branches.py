@@ -6,7 +6,6 @@ from django.http import HttpRequest
 from ninja import Router
 from ninja.responses import Status
 
-from viewer.catalog import histories
 from viewer.runs import branching
 from viewer.stores.base import Store
 from viewer.stores.registry import agent_of, get_store, open_store
@@ -28,9 +27,7 @@ router = Router(tags=["sessions"])
 def branch(request: HttpRequest, store: str, session_id: str, body: BranchIn | None = None) -> Status[BranchOut]:
     """Make a session that goes on from another one's context, now or `before` a compaction; that one stays as it is."""
     found = get_store(store)
-    return Status(
-        201, branch_out(found, branching.branch(found, session_id, body.before if body else None, histories.of))
-    )
+    return Status(201, branch_out(found, branching.branch(found, session_id, body.before if body else None)))
 
 
 def branch_out(store: Store, session_id: str) -> BranchOut:

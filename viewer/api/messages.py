@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 import compaction
-from viewer.catalog import histories
 from viewer.errors import NotFound
+from viewer.history import indexes
 from viewer.stores.base import Session
 from viewer.stores.message import Handoff, HistoryMessage, StoredMessage, live_content, message_of
 from viewer.stores.registry import Reader
@@ -25,7 +25,7 @@ OPENAI_KEYS = ("role", "content", "tool_calls", "tool_call_id")
 def page(reader: Reader, session: Session, view: View, around: int | None, limit: int, cursor: str) -> MessagesOut:
     """One page of a view. Raises BadCursor, and NotFound for an `around` that the view does not show."""
     after: int | None = cursors.read(cursor, f"messages of {view}", int)[0] if cursor else None
-    outline = histories.outline(reader, session)
+    outline = indexes.outline(reader, session)
     if view == "history":
         items, last = _history_page(reader, session.id, outline, around, after, limit)
     else:

@@ -6,7 +6,6 @@ from django.http import HttpRequest
 from ninja import Router
 from ninja.responses import Status
 
-from viewer.catalog import histories
 from viewer.runs import life
 from viewer.runs.errors import WrongStatus
 from viewer.runs.planning import Options
@@ -81,5 +80,5 @@ def cancel(request: HttpRequest, run_id: int) -> RunOut:
 def undo(request: HttpRequest, run_id: int) -> RunOut:
     """The messages from before return to the context; those written since stay."""
     found = life.get_run(run_id)
-    life.undo_run(found, histories.of)
+    life.undo_run(found)
     return shapes.run(found)

@@ -10,9 +10,10 @@ from ninja import Router
 from ninja.responses import Status
 
 from viewer.broken import lines_of
-from viewer.catalog import histories, keeping
+from viewer.catalog import keeping
 from viewer.catalog.lines import Order, SessionFilter
-from viewer.runs import aftermath, life, planning
+from viewer.history import indexes, records
+from viewer.runs import aftermath, past, planning
 from viewer.runs.losses import losses
 from viewer.runs.planning import Options
 from viewer.stores.registry import get_store, open_store, writer_of
@@ -110,9 +111,9 @@ def append_messages(request: HttpRequest, store: str, session_id: str, body: App
 def compactions(request: HttpRequest, store: str, session_id: str) -> CompactionsOut:
     """Every compaction that stands, ours or the agent's, oldest first."""
     with open_store(get_store(store)) as reader:
-        found = histories.compactions(reader, session_id)
+        found = past.compactions(reader, session_id)
         session = reader.session(session_id)
-        audits = aftermath.look(reader, session, histories.outline(reader, session)) if found else []
+        audits = aftermath.look(reader, session, indexes.outline(reader, session)) if found else []
     judged = {audit.handoff_id: audit.status for audit in audits}
     items, broken = lines_of(
         found,
@@ -131,10 +132,10 @@ def compactions(request: HttpRequest, store: str, session_id: str) -> Compaction
 def compaction_details(request: HttpRequest, store: str, session_id: str, handoff_id: int) -> LossesOut:
     """Of the agent's compactions, too: there it is looked for in the rows, which takes longer the more there are."""
     with open_store(get_store(store)) as reader:
-        outline = histories.outline(reader, reader.session(session_id))
+        outline = indexes.outline(reader, reader.session(session_id))
         cut = outline.cut_at(handoff_id)
         if cut is None:
-            raise life.not_there(store, session_id, handoff_id)
+            raise records.not_there(store, session_id, handoff_id)
         return LossesOut(**losses(reader, session_id, outline, cut))
 
 

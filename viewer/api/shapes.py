@@ -9,7 +9,8 @@ from typing import Any
 from compaction.rules import rules_in
 from viewer.addresses import session_address
 from viewer.broken import Broken, lines_of
-from viewer.catalog import histories
+from viewer.history import indexes
+from viewer.history.undo import undoable_among
 from viewer.holders import Held
 from viewer.runs import life, planning
 from viewer.runs.losses import counted, stakes
@@ -41,8 +42,8 @@ COUNTING_SECONDS = 2.0  # that a call waits for tokens nobody has counted yet
 
 def session(reader: Reader, found: Session) -> SessionOut:
     """A session with the numbers of its context; the tokens of a long one are known once the worker counted them."""
-    histories.count_some(reader, found, COUNTING_SECONDS, context_alone=True)
-    outline = histories.outline(reader, found)
+    indexes.count_some(reader, found, COUNTING_SECONDS, context_alone=True)
+    outline = indexes.outline(reader, found)
     refusal = reader.compact_refusal(found.id)
     return SessionOut(
         id=found.id,
@@ -143,7 +144,7 @@ def _held(held: Held | None) -> HeldOut | None:
 
 def runs(found: Sequence[Run]) -> tuple[tuple[RunOut, ...], tuple[Broken, ...]]:
     """Many of them, each store opened once."""
-    undoable = life.undoable_among(found)
+    undoable = undoable_among(each.pk for each in found)
     return lines_of(found, lambda run: _run(run, run.pk in undoable), lambda run: (run.pk, run.store))
 
 

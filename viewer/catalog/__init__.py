@@ -1,7 +1,7 @@
-"""What makes pages quick: sessions and their Histories in our own database. Rebuilt from the stores if lost.
+"""What makes lists quick: sessions in our own database. Rebuilt from the stores if lost.
 
 `keeping` brings the lines of a store up to date, a little within a request, `working` the rest in the workers;
-`recording` makes a line of what a store says (`stores.listing`), `lines` are read for lists, and `histories` keeps the
-index of a session's History with the tokens that were counted. Nothing here is known better than by the stores, and
+`recording` makes a line of what a store says (`stores.listing`), `lines` are read for lists, and `numbers` counts what
+takes reading messages. Nothing here is known better than by the stores, and
 each row says which state of its store it was read from. It knows no request, and no kind of store.
 """

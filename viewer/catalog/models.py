@@ -161,24 +161,3 @@ class Line(models.Model):
     def active(self) -> bool:
         """As `stores.base.Session` has it."""
         return is_active(self.ended_at, self.last_active)
-
-
-class PackedHistory(models.Model):
-    """The once-only History of one session as octets (`store.packing`), with what tells whether it is still true.
-
-    `mark` is `histories.Mark` as JSON; `signature` that of the store when the mark was last seen to hold; `encoding`
-    names what its tokens were counted with.
-    """
-
-    store = models.CharField(max_length=200)
-    session_id = models.TextField()
-    mark = models.TextField()
-    signature = models.TextField()
-    encoding = models.CharField(max_length=100)
-    packed = models.BinaryField()
-
-    class Meta:
-        constraints = [models.UniqueConstraint(fields=["store", "session_id"], name="one_history_a_session")]
-
-    def __str__(self) -> str:
-        return f"{self.session_id} in {self.store}"

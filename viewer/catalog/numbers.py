@@ -7,12 +7,13 @@ import time
 
 import compaction
 from viewer.errors import NotFound
+from viewer.history import indexes
 from viewer.runs import aftermath
 from viewer.stores import counting
 from viewer.stores.message import for_model, message_of
 from viewer.stores.registry import Reader
 
-from . import histories, recording
+from . import recording
 from .models import Line, StoreState
 from .recording import Prepared
 
@@ -61,8 +62,8 @@ def _count(reader: Reader, line: Line, seconds: float) -> bool:
         return True
     try:
         session = reader.session(line.session_id)
-        done = histories.count_some(reader, session, seconds)
-        outline = histories.outline(reader, session)
+        done = indexes.count_some(reader, session, seconds)
+        outline = indexes.outline(reader, session)
         if outline.compactions:
             aftermath.look(reader, session, outline, arm=True)
     except NotFound:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from viewer.errors import SessionBusy
+from viewer.history import indexes
+from viewer.history.models import Compaction, PackedHistory
 from viewer.runs.models import OPEN_STATUSES, Run
 from viewer.stores.base import Store
 from viewer.stores.registry import open_store, writer_of
 
-from . import histories, keeping
-from .models import PackedHistory
+from . import keeping
 
 
 def remove(store: Store, session_id: str) -> list[str]:
@@ -20,8 +21,9 @@ def remove(store: Store, session_id: str) -> list[str]:
         _check_no_run(store, session_id)
     gone = writer_of(store).delete(session_id)
     Run.objects.filter(store=store.name, session_id__in=gone).delete()
-    PackedHistory.objects.filter(store=store.name, session_id__in=gone).delete()
-    histories.forget()
+    for of_sessions in (PackedHistory.objects, Compaction.objects):
+        of_sessions.filter(store=store.name, session_id__in=gone).delete()
+    indexes.forget()
     keeping.bring(store, gone)
     return gone
 

@@ -14,8 +14,8 @@ from typing import Any, Literal, cast
 import compaction
 from compaction import rules, secrets
 from compaction.secrets import Mask
-from viewer.catalog import histories
 from viewer.errors import StoreError, StoreUnavailable
+from viewer.history import indexes
 from viewer.runs import past
 from viewer.stores.base import Session, Store
 from viewer.stores.message import HistoryMessage, StoredMessage, live_content
@@ -123,7 +123,7 @@ def plan(store: str, session_id: str, view: View) -> Plan:
             store=reader.store,
             session=session,
             view=view,
-            outline=histories.outline(reader, session),
+            outline=indexes.outline(reader, session),
             system_prompt=reader.system_prompt(session_id) if view == "live" else "",
             file=identity(reader.store),
         )

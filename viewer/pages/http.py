@@ -14,9 +14,8 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django_htmx.middleware import HtmxDetails
 
-from viewer.errors import StoreError
+from viewer.errors import AlreadyUndone, StoreError
 from viewer.rendering import formats
-from viewer.runs.errors import AlreadyUndone
 
 from .addresses import Place
 from .session.loading import now_without_boundary

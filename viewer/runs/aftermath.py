@@ -31,6 +31,7 @@ from compaction.reads import Read, reads_of
 from compaction.rules import Finding, Requirement, Turn, audit, dated, turns
 from viewer import own_database
 from viewer.errors import StoreError
+from viewer.history.models import Compaction
 from viewer.own_database import OwnDatabaseUnavailable
 from viewer.stores.base import Session
 from viewer.stores.message import StoredMessage, message_of
@@ -68,7 +69,7 @@ def arm_run(run: Run) -> None:
             run=run.pk,
             model=run.plan["model"],
             compacted_at=run.applied_at.timestamp() if run.applied_at else time.time(),
-            after=run.last_id or 0,
+            after=Compaction.objects.values_list("last_id", flat=True).get(run=run.pk) or 0,
             rules=run.rules,
         )
     except (DatabaseProblem, StoreError):

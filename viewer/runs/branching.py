@@ -8,14 +8,15 @@ from dataclasses import dataclass
 
 from compaction import pairs
 from viewer.errors import NotBranchable, SessionEnded, StoreReadOnly
+from viewer.history import indexes
+from viewer.history.undo import compaction_of
 from viewer.stores import counting
 from viewer.stores.base import Store
 from viewer.stores.message import StoredMessage, for_model, message_of
 from viewer.stores.registry import Reader, open_store, writer_of
 
-from .ours import HistoryOf, history_of
 from .planning import slow_sentence
-from .undoing import compaction_of, threshold_warning
+from .undoing import threshold_warning
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ class BranchOutlook:
     warning: str
 
 
-def outlook(store: Store, session_id: str, before: int | None, read: HistoryOf = history_of) -> BranchOutlook:
+def outlook(store: Store, session_id: str, before: int | None) -> BranchOutlook:
     """What a branch of the session would hold: its context before the compaction with this handoff, or as it is now.
 
     Raises NotFound, StoreUnavailable.
@@ -39,7 +40,7 @@ def outlook(store: Store, session_id: str, before: int | None, read: HistoryOf =
     with open_store(store) as reader:
         model = reader.session(session_id).model
         try:
-            taken, left_out = _rows(reader, session_id, before, read)
+            taken, left_out = _rows(reader, session_id, before)
         except (NotBranchable, SessionEnded, StoreReadOnly) as refused:
             return BranchOutlook(refused.message, 0, 0, "")
     count = counting.counter_for(model)
@@ -57,24 +58,24 @@ def _left_out_sentence(rows: int) -> str:
     return f"A tool call still waits for its result: the {newest} left out."
 
 
-def branch(store: Store, session_id: str, before: int | None, read: HistoryOf = history_of) -> str:
+def branch(store: Store, session_id: str, before: int | None) -> str:
     """Make the branch; the id of the new session.
 
     Raises NotFound, NotBranchable, SessionEnded, StoreReadOnly or StoreUnavailable; nothing is written then.
     """
     with open_store(store) as reader:
-        rows, _ = _rows(reader, session_id, before, read)
+        rows, _ = _rows(reader, session_id, before)
     return writer_of(store).branch(session_id, [row.id for row in rows], now=time.time())
 
 
-def _rows(reader: Reader, session_id: str, before: int | None, read: HistoryOf) -> tuple[Sequence[StoredMessage], int]:
+def _rows(reader: Reader, session_id: str, before: int | None) -> tuple[Sequence[StoredMessage], int]:
     """The rows a branch gets, and how many of the context's newest it leaves out (`settled`)."""
     if (refused := reader.branch_refusal(session_id)) is not None:
         raise refused
     if before is None:
         rows: Sequence[StoredMessage] = reader.live(session_id)
     else:
-        rows = _rows_before(reader, session_id, before, read)
+        rows = _rows_before(reader, session_id, before)
     taken = settled(rows)
     if not taken:
         raise NotBranchable("This session has no message in context that a branch can begin with.")
@@ -88,9 +89,9 @@ def settled(rows: Sequence[StoredMessage]) -> Sequence[StoredMessage]:
     return rows[: pairs.loose_ends([message_of(row) for row in rows]).running]
 
 
-def _rows_before(reader: Reader, session_id: str, handoff_id: int, read: HistoryOf) -> Sequence[StoredMessage]:
+def _rows_before(reader: Reader, session_id: str, handoff_id: int) -> Sequence[StoredMessage]:
     """The rows that were in context before this compaction, in order, those taken back or superseded since included."""
-    compaction = compaction_of(reader, session_id, handoff_id, read(reader, session_id))
+    compaction = compaction_of(reader, session_id, handoff_id, indexes.of(reader, session_id))
     ids = reader.context_before(session_id, compaction)
     rows = reader.messages(session_id, ids)
     if missing := len(ids) - len(rows):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
-from viewer.errors import NotUndoable, SessionBusy, StoreError
+from viewer.errors import SessionBusy, StoreError
 
 
 class NothingToDo(StoreError):
@@ -48,23 +46,6 @@ class NothingToEdit(StoreError):
     """The run's strategy makes no summary, so none can be put in its place."""
 
     code = "nothing_to_edit"
-
-
-class AlreadyUndone(NotUndoable):
-    """The compaction was undone here before, `at` where that is known; it stood before the message `cut_id`."""
-
-    def __init__(
-        self,
-        message: str,
-        store: str,
-        session_id: str,
-        handoff_id: int,
-        at: datetime | None = None,
-        cut_id: int | None = None,
-    ) -> None:
-        super().__init__(message)
-        self.store, self.session_id, self.handoff_id = store, session_id, handoff_id
-        self.at, self.cut_id = at, cut_id
 
 
 class AlreadyOpen(SessionBusy):

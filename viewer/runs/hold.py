@@ -10,12 +10,14 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Callable
+from contextlib import nullcontext
 from functools import cached_property
 from types import TracebackType
 from typing import Any
 
 from django.conf import settings
-from django.db import Error, InterfaceError, OperationalError, connection
+from django.db import Error, InterfaceError, OperationalError, connection, transaction
 from django.db.models import F
 from django.db.models.functions import Now
 
@@ -53,8 +55,9 @@ class Hold:
     Entering takes the lock (raises SessionBusy); leaving releases it and a turn lease, whatever happened.
     """
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, beat: float = BEAT_SECONDS) -> None:
         self.run = run
+        self.beat = beat  # seconds between two heartbeats
         self.holder = run.holder
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._beat, name=f"heartbeat of run {run.pk}", daemon=True)
@@ -83,16 +86,20 @@ class Hold:
         self._ended.set()
         self._thread.join()
 
-    def tell(self, **fields: Any) -> None:
-        """Write fields of the row, and that the worker lives. Raises Lost when the run is not ours any more.
+    def tell(self, also: Callable[[], None] | None = None, **fields: Any) -> None:
+        """Write fields of the row, and that the worker lives; `also` is done in the same transaction.
 
-        While our own database is away it is asked again, until the run counts as lost anyway; raises its error then.
+        Raises Lost when the run is not ours any more. While our own database is away it is asked again, until the run
+        counts as lost anyway; raises its error then.
         """
         stored = plain(fields)
         until = time.monotonic() + settings.LOST_AFTER
         while True:
             try:
-                changed = _ours(self.run.pk, self.holder).update(heartbeat_at=Now(), **stored)
+                with transaction.atomic() if also else nullcontext():
+                    changed = _ours(self.run.pk, self.holder).update(heartbeat_at=Now(), **stored)
+                    if changed and also:
+                        also()
                 break
             except (OperationalError, InterfaceError) as problem:
                 if connection.in_atomic_block or time.monotonic() > until:
@@ -112,12 +119,12 @@ class Hold:
     def _beat(self) -> None:
         refreshed = time.monotonic()
         try:
-            while not self._ended.wait(BEAT_SECONDS):
+            while not self._ended.wait(self.beat):
                 try:
                     alive = _ours(self.run.pk, self.holder).update(heartbeat_at=Now())
                     if not alive:
                         return
-                    if time.monotonic() - refreshed >= writer_of(self.store).refresh_seconds - BEAT_SECONDS:
+                    if time.monotonic() - refreshed >= writer_of(self.store).refresh_seconds - self.beat:
                         writer_of(self.store).refresh_lock(self.run.session_id, self.holder)
                         refreshed = time.monotonic()
                 except (Error, StoreError) as problem:  # a beat missed is no harm; the commit checks the lock itself

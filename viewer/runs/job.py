@@ -10,6 +10,7 @@ import time
 from contextlib import suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
+from functools import partial
 
 from django.conf import settings
 from django.db import Error as DatabaseProblem
@@ -19,6 +20,7 @@ from django_tasks import task
 
 import compaction
 from viewer.errors import SessionBusy, StoreError
+from viewer.history import records
 from viewer.stores.changes import edits_from_json
 from viewer.stores.registry import open_store, writer_of
 
@@ -117,7 +119,8 @@ def _commit(hold: Hold) -> None:
     )
     with suppress(StoreError):  # tried again at the end; the agent's next turn need not wait for our notes
         writer_of(hold.store).release_lease(run.session_id, hold.holder)
-    hold.tell(**outcomes.applied(done, timezone.now()))
+    note = partial(records.note_written, run.pk, run.store, run.session_id, done)
+    hold.tell(also=note, **outcomes.applied(done, timezone.now()))
     aftermath.arm_run(run)
 
 

@@ -23,8 +23,7 @@ from .pickup import PickUp, pick_up
 from .plain import plain
 from .planning import Options
 from .summarizers import get_summarizer
-from .taken_back import not_there
-from .undoing import UndoOutlook, is_undoable, outlook, undo, undo_run, undoable_among
+from .undoing import UndoOutlook, is_undoable, outlook, undo, undo_run
 
 __all__ = [
     "PickUp",
@@ -36,11 +35,9 @@ __all__ = [
     "glance",
     "is_newest",
     "is_undoable",
-    "undoable_among",
     "last_summarizer",
     "latest",
     "listed",
-    "not_there",
     "outlook",
     "pick_up",
     "plan_of",
@@ -54,7 +51,7 @@ __all__ = [
 ]
 
 CANCELLABLE = ("queued", "planning", "summarizing", "waiting")
-LARGE = ("plan", "report", "basis", "edits", "receipt", "chunks", "summary")  # columns
+LARGE = ("plan", "report", "basis", "edits", "chunks", "summary")  # columns
 JUST_ENDED = "Another run of this session was quicker and has just ended. Look at the session, then ask again."
 
 

@@ -15,8 +15,8 @@ class Run(models.Model):
     """One compaction of one session of one store.
 
     `plan` holds options, window, and ids of head, middle, tail and lifted messages. `basis` and `edits` are what a
-    commit needs (`stores.changes`: a token, and edits as JSON), `receipt` is what it left: only the store's kind reads
-    token and receipt. `handoff_id`, `first_id` and `last_id` are ids of messages that it wrote. `holder` is the
+    commit needs (`stores.changes`: a token, and edits as JSON), emptied once it is made; what it left is a
+    `history.Compaction`. `holder` is the
     compression lock's holder and, while it is not empty, the mark of the one worker that has the run. `apply` says
     whether the run goes on by itself once the summary is there. `mode` is where the result goes: "in_place", or "split"
     into a new session (`new_session_id`). `rules` is what was found of the workspace's rules (`workspaces.Rules` as an
@@ -52,10 +52,7 @@ class Run(models.Model):
     report = models.JSONField(default=dict)
     basis = models.JSONField(default=dict)
     edits = models.JSONField(default=list)
-    receipt = models.JSONField(default=dict)
     handoff_id = models.BigIntegerField(null=True)
-    first_id = models.BigIntegerField(null=True)
-    last_id = models.BigIntegerField(null=True)
     holder = models.CharField(max_length=200, blank=True, default="")
     task_id = models.CharField(max_length=64, blank=True, default="")
     attempts = models.PositiveSmallIntegerField(default=0)
@@ -92,27 +89,6 @@ class Run(models.Model):
     def is_open(self) -> bool:
         """Whether a worker has it or will have it."""
         return self.status in OPEN_STATUSES
-
-
-class TakenBack(models.Model):
-    """A compaction, ours or the agent's, that was undone here: when, the message before which it stood, and the receipt
-    of the undo, which the store's kind reads.
-    """
-
-    store = models.CharField(max_length=200)
-    session_id = models.TextField()
-    handoff_id = models.BigIntegerField()
-    cut_id = models.BigIntegerField(null=True)
-    receipt = models.JSONField(default=dict)
-    at = models.DateTimeField()
-
-    class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["store", "session_id", "handoff_id"], name="one_undo_a_compaction")
-        ]
-
-    def __str__(self) -> str:
-        return f"compaction {self.handoff_id} of {self.session_id} in {self.store}, undone {self.at}"
 
 
 class Worker(models.Model):

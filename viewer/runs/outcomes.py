@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
+from django.db import transaction
 from django.utils import timezone
 
 import compaction
 from viewer.errors import CompactionConflict, StoreError
+from viewer.history import records
 from viewer.stores.changes import Commit, edits_from_json
 from viewer.stores.registry import get_store, open_store
 
 from .errors import BadSummary
 from .models import OPEN_STATUSES, Run
-from .ours import recorded
 
 # What to do about a summary that was rejected, by the engine's code; else it is the model's doing.
 ADVICE = {
@@ -38,9 +40,6 @@ def applied(commit: Commit, at: datetime) -> dict[str, Any]:
         "applied_at": at,
         "new_session_id": part,
         "handoff_id": commit.handoff_id,
-        "first_id": commit.first_id,
-        "last_id": commit.last_id,
-        "receipt": commit.receipt,
         "basis": {},
         "edits": [],
         "error_code": "",
@@ -87,8 +86,17 @@ def finish_if_committed(run: Run) -> bool:
     found = find_commit(run)
     if found is not None:
         ours = Run.objects.filter(pk=run.pk, holder=run.holder, status__in=OPEN_STATUSES)
-        ours.update(**applied(*found))
+        note_written(run, *found, lambda fields: bool(ours.update(**fields)))
     return found is not None
+
+
+def note_written(run: Run, commit: Commit, at: datetime, change: Callable[[dict[str, Any]], bool]) -> bool:
+    """Note a commit on the run and for History, both or none; `change` writes fields of the run where it may."""
+    with transaction.atomic():
+        changed = change(applied(commit, at))
+        if changed:
+            records.note_written(run.pk, run.store, run.session_id, commit)
+    return changed
 
 
 def find_commit(run: Run) -> tuple[Commit, datetime] | None:
@@ -96,7 +104,7 @@ def find_commit(run: Run) -> tuple[Commit, datetime] | None:
     edits = edits_from_json(run.edits)
     with open_store(get_store(run.store)) as reader:
         part = reader.newest_part(run.session_id) if run.mode == "split" else run.session_id
-        found = reader.find_commit(run.session_id, run.basis, edits, recorded(reader, part), run.mode)
+        found = reader.find_commit(run.session_id, run.basis, edits, records.recorded(reader, part), run.mode)
     if found is None:
         return None
     return found, datetime.fromtimestamp(found.at, UTC) if found.at else timezone.now()

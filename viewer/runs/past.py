@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
+from weakref import ref
 
-from viewer.stores.base import Store
+from viewer.history import indexes, undo
+from viewer.history.indexes import AllRuns
+from viewer.stores.base import Session, Store
 from viewer.stores.message import Handoff
 from viewer.stores.registry import Reader, agent_of
 from viewer.stores.transcript import Cut, Outline, Weight
 
 from .models import Run
-from .undoing import refusal_to_undo
 
 BY_US = "by you, here"
 
@@ -69,7 +71,29 @@ def weights(history: Outline, cuts: Iterable[Cut]) -> dict[int, tuple[Weight, We
     return found
 
 
-def numbers(store: Store, history: Outline) -> list[Numbers]:
+REMEMBERED = 1_000  # sessions
+
+_numbers: dict[tuple[str, str, str], tuple[ref[Outline], list[Numbers]]] = {}
+
+
+def numbers(reader: Reader, session: Session, runs: AllRuns | None = None) -> list[Numbers]:
+    """The numbers of every compaction that stands, oldest first; where few tokens are uncounted, they are counted.
+    Remembered while the session's index is the same. `runs` are those of the store, for who asks for many sessions.
+    Raises StoreUnavailable.
+    """
+    found, key = indexes.outline(reader, session, runs), (reader.store.name, reader.store.url, session.id)
+    made_of, made = _numbers.get(key, (None, []))
+    if made_of is None or made_of() is not found:
+        ids = {row_id for cut in found.compactions for row_id in (*cut.before_ids, *cut.block_ids)}
+        found = indexes.count_few(reader, session, sorted(ids))
+        made = numbers_of(reader.store, found)
+        if len(_numbers) >= REMEMBERED:
+            _numbers.clear()
+        _numbers[key] = ref(found), made
+    return made
+
+
+def numbers_of(store: Store, history: Outline) -> list[Numbers]:
     """Every compaction that stands, oldest first. Reads our own runs, not the store."""
     tokens = weights(history, history.compactions) if history.compactions else {}
     return [
@@ -92,8 +116,12 @@ def numbers(store: Store, history: Outline) -> list[Numbers]:
     ]
 
 
-def compactions(reader: Reader, session_id: str, history: Outline) -> list[CompactionView]:
-    """The same with their texts. Raises NotFound."""
+def compactions(reader: Reader, session_id: str) -> list[CompactionView]:
+    """Every compaction that stands, with its text, its tokens counted however long that takes. Raises NotFound."""
+    session = reader.session(session_id)
+    cuts = [cut for cut in indexes.outline(reader, session).compactions if cut.run is None]  # of ours the run counted
+    ids = {row_id for cut in cuts for row_id in (*cut.before_ids, *cut.block_ids)}
+    history = indexes.count_all(reader, session, sorted(ids))
     if not history.compactions:
         return []
     summaries = {
@@ -102,12 +130,12 @@ def compactions(reader: Reader, session_id: str, history: Outline) -> list[Compa
         if isinstance(item, Handoff)
     }
     newest = max(boundary.handoff_id for boundary in history.compactions)
-    undoable = not refusal_to_undo(reader, session_id, newest, history)
+    undoable = not undo.refusal(reader, session, newest)
     return [
         CompactionView(
             **{field.name: getattr(each, field.name) for field in fields(each)},
             summary=summaries.get(each.handoff_id, ""),
             undoable=undoable and each.handoff_id == newest,
         )
-        for each in numbers(reader.store, history)
+        for each in numbers_of(reader.store, history)
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from viewer.history.models import Compaction
 from viewer.stores.base import Session
 from viewer.stores.message import StoredMessage
 from viewer.stores.registry import Agent, Reader, agent_of
@@ -32,8 +33,7 @@ def before_run(agent: Agent, session: Session) -> str:
 def pick_up(run: Run, reader: Reader) -> PickUp:
     """Whether anything was written to the session since this applied run's commit, and what that means."""
     agent, session = agent_of(reader.store), reader.session(run.new_session_id or run.session_id)
-    after = run.last_id or 0
-    first = _first_of_others(reader, run, session.id, after)
+    first = _first_of_others(reader, run, session.id)
     if first is None:
         return PickUp(None, f"Waiting for the agent. {before_run(agent, session)}")
     if agent.holds_in_memory(session):
@@ -41,12 +41,13 @@ def pick_up(run: Run, reader: Reader) -> PickUp:
     return PickUp(first.timestamp, "The session has gone on since the compaction.")
 
 
-def _first_of_others(reader: Reader, run: Run, session_id: str, after: int) -> StoredMessage | None:
-    """The first row above an id that no run of ours wrote: a second compaction of ours is no answer of the agent."""
-    runs = Run.objects.filter(
-        store=run.store, session_id__in=(run.session_id, session_id), status__in=("applied", "undone")
-    )
-    ours = [(first, last) for first, last in runs.values_list("first_id", "last_id") if first and last]
+def _first_of_others(reader: Reader, run: Run, session_id: str) -> StoredMessage | None:
+    """The first message behind this run's that no run of ours wrote: a second compaction is no answer of the agent."""
+    written = Compaction.objects.filter(
+        store=run.store, session_id__in=(run.session_id, session_id), run__isnull=False
+    ).values_list("run", "first_id", "last_id")
+    ours = [(first, last) for _, first, last in written if first is not None and last is not None]
+    after = next((last or 0 for number, _, last in written if number == run.pk), 0)
     row = reader.next_message(session_id, after)
     while row is not None and any(first <= row.id <= last for first, last in ours):
         row = reader.next_message(session_id, row.id)

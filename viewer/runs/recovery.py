@@ -16,7 +16,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, TypedDict
 
 from django.conf import settings
-from django.db import Error, connection
+from django.db import Error, connection, transaction
 from django.db.models import BooleanField, ExpressionWrapper, Q, QuerySet
 from django.db.models.functions import Now
 from django_tasks import TaskResultStatus, default_task_backend
@@ -24,9 +24,11 @@ from django_tasks.exceptions import TaskResultDoesNotExist
 
 from viewer import holders
 from viewer.errors import NotFound, StoreError
+from viewer.history import records
+from viewer.history.models import Compaction
 from viewer.stores.registry import all_stores, get_store, identity, open_store, writer_of
 
-from . import aftermath, job, leftovers, outcomes, taken_back, workers
+from . import aftermath, job, leftovers, outcomes, workers
 from .models import OPEN_STATUSES, Run
 from .queues import stores_here
 
@@ -35,7 +37,7 @@ SWEEP_SECONDS = STALE_SECONDS / 12
 MOST_ATTEMPTS = 3  # a run that kills its worker each time must end
 AWAY_LIMITS = 10  # heartbeat limits without a sign of any worker that has the store, before its runs are given up
 UNKNOWN = "outcome_unknown"  # the error code of a run that may have been written to a store that cannot be read
-HEAVY = ("plan", "report", "basis", "edits", "receipt", "chunks", "summary")
+HEAVY = ("plan", "report", "basis", "edits", "chunks", "summary")
 
 logger = logging.getLogger(__name__)
 
@@ -218,8 +220,9 @@ def _look_up(run: Run) -> bool:
     except StoreError:
         return False
     message = "The worker died before it was written. The summary is kept: apply it, or plan again."
-    fields = outcomes.applied(*found) if found else {**outcomes.closed("ready", message), "error_code": "worker_lost"}
-    return _change(run, **{"error_message": message, **fields})
+    if found:
+        return outcomes.note_written(run, *found, lambda fields: _change(run, **fields))
+    return _change(run, **outcomes.closed("ready", message), error_code="worker_lost", error_message=message)
 
 
 def _note_undone(run: Run) -> bool:
@@ -228,14 +231,16 @@ def _note_undone(run: Run) -> bool:
         store = get_store(run.store)
         writer_of(store).release_lock(run.session_id, run.holder)
         writer_of(store).release_lease(run.session_id, run.holder)
+        written = Compaction.objects.filter(run=run.pk).first()
         with open_store(store) as reader:
-            receipt = reader.find_undo(run.session_id, run.receipt)
+            receipt = reader.find_undo(run.session_id, written.receipt) if written else None
     except StoreError:
         return False
     if receipt is None:
         return _change(run, holder="")
-    taken_back.note(run.store, run.session_id, run.handoff_id or 0, receipt)
-    return _change(run, **outcomes.undone())
+    with transaction.atomic():
+        records.note_undone(run.store, run.session_id, run.handoff_id or 0, receipt)
+        return _change(run, **outcomes.undone())
 
 
 def _change(run: Run, **fields: object) -> bool:

@@ -13,7 +13,7 @@ from viewer.holders import Held
 
 from .base import Capabilities, ChangeToken, Child, Session, Store
 from .changes import Basis, Commit, Edit, Json, UndoPlan
-from .history_types import Boundary, Entry, History
+from .history_types import Boundary, Entry
 from .listing import Listing
 from .message import Handoff, HistoryMessage, Preview, StoredMessage, live_content
 from .query import Query
@@ -140,10 +140,6 @@ class Reader(ABC):
     def extended(self, session_id: str, index: Outline, before: ChangeToken, now: ChangeToken) -> Outline | None:
         """The index with the messages that were appended between two tokens; None where it has to be made anew."""
         return None
-
-    def history(self, session_id: str, recorded: Recorded) -> History:
-        """The once-only History of a session, for an undo."""
-        return History((), (), {})
 
     # -- what a compaction asks
 

@@ -8,7 +8,6 @@ from django.core.management.base import BaseCommand
 
 from viewer.api.branches import branch_out
 from viewer.api.schemas import ErrorOut, ProblemOut
-from viewer.catalog import histories
 from viewer.errors import StoreError
 from viewer.runs import branching
 from viewer.stores.registry import get_store
@@ -34,7 +33,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, store: str, session: str, before: int | None, json: bool, **options: Any) -> None:
         try:
             found = get_store(store)
-            made = branch_out(found, branching.branch(found, session, before, histories.of))
+            made = branch_out(found, branching.branch(found, session, before))
         except StoreError as refused:
             if json:
                 problem = ProblemOut(error=ErrorOut(code=refused.code, message=refused.message))

@@ -10,7 +10,6 @@ from django.utils.safestring import SafeString
 from django.views.decorators.http import require_http_methods
 from django_htmx.http import HttpResponseClientRedirect
 
-from viewer.catalog import histories
 from viewer.pages.addresses import Place
 from viewer.pages.http import is_fragment, page, shows_refusals
 from viewer.pages.redaction import session_for
@@ -43,7 +42,7 @@ def branch(request: HttpRequest, store: str, session_id: str, handoff_id: int | 
     if request.method != "POST":
         data = _page(request, Place(store, session_id), handoff_id)
         return page(request, "session/_branch.html" if is_fragment(request) else "session/branch.html", data)
-    made = Place(store, branching.branch(get_store(store), session_id, handoff_id, histories.of))
+    made = Place(store, branching.branch(get_store(store), session_id, handoff_id))
     return HttpResponseClientRedirect(made.href) if is_fragment(request) else redirect(made.href)
 
 
@@ -51,7 +50,7 @@ def _page(request: HttpRequest, place: Place, before: int | None) -> BranchPage:
     found = get_store(place.store)
     with open_store(found) as reader:
         name = session_for(request, reader.session(place.session)).name
-    outlook = branching.outlook(found, place.session, before, histories.of)
+    outlook = branching.outlook(found, place.session, before)
     return BranchPage(
         name=line(name, 120),
         address=place.view("branch") if before is None else place.listed(before, "branch"),

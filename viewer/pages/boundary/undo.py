@@ -10,7 +10,6 @@ from django.utils.safestring import SafeString
 from django.views.decorators.http import require_http_methods
 from django_htmx.http import HttpResponseClientRedirect
 
-from viewer.catalog import histories
 from viewer.pages.addresses import Place
 from viewer.pages.http import Undone, is_fragment, on_page_of, page, shows_refusals
 from viewer.pages.redaction import session_for
@@ -46,13 +45,13 @@ class UndoPage:
 @shows_refusals
 def undo(request: HttpRequest, store: str, session_id: str, handoff_id: int) -> HttpResponse:
     found, place = get_store(store), Place(store, session_id)
-    outlook = life.outlook(found, session_id, handoff_id, histories.of)
+    outlook = life.outlook(found, session_id, handoff_id)
     if request.method != "POST":
         data = _page(request, place, handoff_id, outlook)
         return page(request, "session/_undo.html" if is_fragment(request) else "session/undo.html", data)
     with open_store(found) as reader:
         cut_id = find(opened(reader, session_id), handoff_id).cut_id
-    life.undo(found, session_id, handoff_id, histories.of)
+    life.undo(found, session_id, handoff_id)
     back = now_without_boundary(place, cut_id)
     if is_fragment(request) and on_page_of(request, place):
         sentence = f"Undone. {formats.counted(outlook.context_messages_after, 'message')} in context again."

@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString
 from django.views.decorators.http import require_safe
 
 from compaction import rules
-from viewer.catalog import histories
+from viewer.history import records, undo
 from viewer.pages.addresses import Place
 from viewer.pages.compact.report import label, loss_of
 from viewer.pages.compact.rules import ShownRules, shown_rules
@@ -151,7 +151,7 @@ def earlier_cut(outline: Outline, cut: Cut) -> Cut | None:
 def _no_undo(found: Opened, cut: Cut) -> str:
     """Why this compaction cannot be undone, "" when it can: a later one stands in the way of an older one."""
     newest = _newest(found.outline)
-    refusal = histories.refusal_to_undo(found.reader, found.session, newest)
+    refusal = undo.refusal(found.reader, found.session, newest)
     return refusal if cut.handoff_id == newest else COVERED if refusal else LATER_FIRST
 
 
@@ -260,7 +260,7 @@ def find(found: Opened, handoff_id: int) -> Cut:
     """The boundary of this handoff. Raises AlreadyUndone, NotFound."""
     cut = found.outline.cut_at(handoff_id)
     if cut is None:
-        raise life.not_there(found.place.store, found.place.session, handoff_id)
+        raise records.not_there(found.place.store, found.place.session, handoff_id)
     return cut
 
 

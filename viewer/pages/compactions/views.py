@@ -11,10 +11,10 @@ from django.utils.safestring import SafeString
 from django.views.decorators.http import require_safe
 
 from viewer.broken import Broken, lines_of
-from viewer.catalog import histories
 from viewer.catalog.lines import SessionFilter, page_of_lines
 from viewer.catalog.models import Line
 from viewer.errors import NotFound, StoreError
+from viewer.history import indexes
 from viewer.pages.addresses import Place
 from viewer.pages.compact.card import STATUS, after_tokens
 from viewer.pages.http import page
@@ -22,7 +22,7 @@ from viewer.pages.redaction import masks, session_for
 from viewer.pages.sessions.lines import SessionLine, shown_lines
 from viewer.rendering import formats
 from viewer.rendering.texts import line
-from viewer.runs import life
+from viewer.runs import life, past
 from viewer.runs.losses import lost_of
 from viewer.runs.models import Run
 from viewer.runs.past import Numbers
@@ -147,7 +147,7 @@ def _found(
     request: HttpRequest, reader: Reader, sessions: Sequence[Line]
 ) -> tuple[list[BoundaryLine], tuple[Broken, ...]]:
     """The boundaries of these sessions, and the sessions whose boundaries cannot be shown."""
-    runs_here = histories.all_runs(reader.store)
+    runs_here = indexes.all_runs(reader.store)
     shown, broken = lines_of(
         sessions,
         lambda each: _boundaries(request, reader, each.session_id, runs_here),
@@ -157,14 +157,14 @@ def _found(
 
 
 def _boundaries(
-    request: HttpRequest, reader: Reader, session_id: str, runs_here: histories.AllRuns
+    request: HttpRequest, reader: Reader, session_id: str, runs_here: indexes.AllRuns
 ) -> list[BoundaryLine]:
     try:
         session = reader.session(session_id)
     except NotFound:  # deleted since it was listed
         return []
     place = Place(reader.store.name, session.id)
-    found = histories.numbers(reader, session, runs_here)
+    found = past.numbers(reader, session, runs_here)
     name = line(session_for(request, session).name, 80)
     return [_boundary(each, place, name) for each in found]
 

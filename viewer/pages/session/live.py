@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 from django_htmx.http import HttpResponseClientRedirect
 
-from viewer.catalog import histories
+from viewer.history import indexes
 from viewer.pages.addresses import Place
 from viewer.pages.boundary.audits import Card, audited, card
 from viewer.pages.http import page, shows_refusals
@@ -53,7 +53,7 @@ class News:
 @shows_refusals
 def live(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
     look, found_store = _look(request), get_store(store)
-    unwritten = histories.unwritten(found_store, session_id)
+    unwritten = indexes.unwritten(found_store, session_id)
     if unwritten is not None and unwritten.messages == look.seen and look.holds(unwritten):
         return HttpResponse(status=204)
     with open_store(found_store) as reader:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from viewer.catalog import histories
 from viewer.errors import StoreError
+from viewer.history import indexes
 from viewer.pages.addresses import Place
 from viewer.pages.redaction import masked_session
 from viewer.runs.models import Audit
@@ -38,9 +38,9 @@ class Opened:
 def opened(reader: Reader, session_id: str, *, masking: bool = False) -> Opened:
     """The session; a short one with its tokens counted. Raises NotFound, StoreUnavailable."""
     session = reader.session(session_id)
-    outline = histories.outline(reader, session)
+    outline = indexes.outline(reader, session)
     if outline.context.about:
-        outline = histories.count_few(reader, session, outline.live_ids)
+        outline = indexes.count_few(reader, session, outline.live_ids)
     shown = masked_session(session) if masking else session
     return Opened(reader, shown, outline, Place(reader.store.name, session.id), masking)
 
@@ -57,6 +57,6 @@ def now_without_boundary(place: Place, cut_id: int | None) -> str:
     """The same of a session that is not read just now; the session where it cannot be."""
     try:
         with open_store(get_store(place.store)) as reader:
-            return without_boundary(histories.outline(reader, reader.session(place.session)), place, cut_id)
+            return without_boundary(indexes.outline(reader, reader.session(place.session)), place, cut_id)
     except StoreError:
         return place.view()

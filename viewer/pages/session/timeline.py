@@ -9,7 +9,7 @@ from itertools import accumulate, filterfalse
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
-from viewer.catalog import histories
+from viewer.history import indexes
 from viewer.pages.http import is_fragment, page, shows_refusals
 from viewer.pages.redaction import masks
 from viewer.rendering import formats
@@ -64,7 +64,7 @@ def timeline(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
     with open_store(get_store(store)) as reader:
         found = opened(reader, session_id, masking=masks(request))
         if NONE in found.outline.tokens:
-            histories.count_some(reader, found.session, COUNTING_SECONDS)
+            indexes.count_some(reader, found.session, COUNTING_SECONDS)
             found = opened(reader, session_id, masking=masks(request))
         limit = agent_of(reader.store).threshold(found.session.model, found.window)
         data = drawn(rises(found.outline), limit, about=NONE in found.outline.tokens)

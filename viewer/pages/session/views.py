@@ -8,14 +8,13 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_safe
 
-from viewer.errors import NotFound
+from viewer.errors import AlreadyUndone, NotFound
+from viewer.history import records
 from viewer.pages.addresses import Place
 from viewer.pages.boundary.audits import Card, audited, card
 from viewer.pages.compact import views as compact
 from viewer.pages.http import is_fragment, page, shows_refusals
 from viewer.pages.redaction import masks
-from viewer.runs import life
-from viewer.runs.errors import AlreadyUndone
 from viewer.stores.registry import get_store, open_store
 from viewer.stores.transcript import Outline, Window
 
@@ -105,7 +104,7 @@ def _moved(opened: Opened, around: int | None) -> str:
     found = outline.message_of(around)
     if found is not None:
         return "" if found == around else place.message(found)
-    undone = life.not_there(place.store, place.session, around)
+    undone = records.not_there(place.store, place.session, around)
     if isinstance(undone, AlreadyUndone):
         return without_boundary(outline, place, undone.cut_id)
     raise NotFound(f"Message {around} is not shown in this session's History: it was taken back, or never part of it.")

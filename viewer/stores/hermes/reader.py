@@ -12,7 +12,7 @@ from viewer.errors import SessionEnded, StoreReadOnly
 from viewer.holders import Held
 from viewer.stores.base import Capabilities, ChangeToken, Child, Session, Store
 from viewer.stores.changes import Basis, Commit, Edit, Json, UndoPlan
-from viewer.stores.history_types import Boundary, History
+from viewer.stores.history_types import Boundary
 from viewer.stores.listing import Listing
 from viewer.stores.message import Handoff, HistoryMessage, Preview, StoredMessage
 from viewer.stores.query import Query
@@ -130,9 +130,6 @@ class HermesReader(Connected, Reader):
 
     def practise(self, session_id: str, *, now: float) -> str:
         return copy_session(self, session_id, settings.DEMO_STORE, now=now)
-
-    def history(self, session_id: str, recorded: Recorded) -> History:
-        return reading.read_history(self, session_id, receipts.blocks_of(recorded), receipts.undone_of(recorded))
 
     def live(self, session_id: str) -> list[StoredMessage]:
         return reading.live_context(self, session_id)

@@ -1,4 +1,4 @@
-"""The Histories of sessions, kept as outlines in our own database and, the newest ones, in this process.
+"""The indexes of sessions' Histories, kept in our own database and, the newest ones, in this process.
 
 An outline is shown only while its *mark* holds: the rows of all parts of the conversation and their states, the file,
 and what our own runs know of them. While the file is not written at all (`stores.signature`) the rows' part of the mark
@@ -19,31 +19,24 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from weakref import ref
 
 from django.db import DatabaseError
-from django.db.models import QuerySet
 
 from compaction import tokens
 from viewer import own_database
 from viewer.own_database import OwnDatabaseUnavailable
-from viewer.runs import past
-from viewer.runs.models import Run
-from viewer.runs.ours import recorded
-from viewer.runs.past import CompactionView, Numbers
-from viewer.runs.undoing import refusal_of_rows
 from viewer.stores import counting, packing
 from viewer.stores.base import ChangeToken, Session, Store
 from viewer.stores.registry import Reader, identity, signature
 from viewer.stores.transcript import Outline
 
-from .models import PackedHistory
+from .models import Compaction, PackedHistory
+from .records import recorded
 
 log = logging.getLogger(__name__)
 
 UNKEPT = 64  # appended rows up to which an extended outline is not written down: the next one extends it again
 HELD_ROWS = 1_000_000  # of all outlines in this process, about 40 MB
-REFUSALS = 1_000  # sentences remembered, and sessions whose compactions' numbers are
 FEW, FEW_OCTETS = 300, 300_000  # uncounted rows, and octets of their text, that a page counts by itself
 AT_ONCE, AT_ONCE_OCTETS = 200, 2_000_000  # rows counted between two looks at the clock
 
@@ -80,14 +73,15 @@ class Held:
 
 
 _held: OrderedDict[Key, Held] = OrderedDict()
-_refusals: dict[tuple[str, str, str, int], tuple[Mark, str]] = {}
-_numbers: dict[Key, tuple[ref[Outline], list[Numbers]]] = {}
 _lock = threading.Lock()
 
 
-def outline(reader: Reader, session: Session) -> Outline:
-    """The session's History as it is now. Raises StoreUnavailable."""
-    return _current(reader, session).outline
+def outline(reader: Reader, session: Session, runs: AllRuns | None = None) -> Outline:
+    """The session's History as it is now. `runs` are those of the store, for who asks for many sessions.
+
+    Raises StoreUnavailable.
+    """
+    return _current(reader, session, runs).outline
 
 
 def of(reader: Reader, session_id: str) -> Outline:
@@ -111,44 +105,10 @@ def forget() -> None:
         _held.clear()
 
 
-def refusal_to_undo(reader: Reader, session: Session, handoff_id: int) -> str:
-    """`undoing.refusal_to_undo`, its long part remembered while the session stays as it is."""
-    if (problem := reader.compact_refusal(session.id)) is not None:
-        return problem.message
-    held, key = _current(reader, session), (*_key(reader.store, session.id), handoff_id)
-    found = _refusals.get(key)
-    if found is None or found[0] != held.mark:
-        if len(_refusals) >= REFUSALS:
-            _refusals.clear()
-        found = _refusals[key] = (held.mark, refusal_of_rows(reader, session.id, handoff_id, held.outline))
-    return found[1]
-
-
-def compactions(reader: Reader, session_id: str) -> list[CompactionView]:
-    """Every compaction of the session that stands, oldest first, its tokens counted however long that takes. Raises
-    NotFound.
-    """
-    session = reader.session(session_id)
-    cuts = [cut for cut in outline(reader, session).compactions if cut.run is None]  # of ours the run has counted
-    ids = {row_id for cut in cuts for row_id in (*cut.before_ids, *cut.block_ids)}
-    return past.compactions(reader, session_id, count_all(reader, session, sorted(ids)))
-
-
-def numbers(reader: Reader, session: Session, runs: AllRuns | None = None) -> list[Numbers]:
-    """The numbers of every compaction that stands, oldest first; where few tokens are uncounted, they are counted.
-    Remembered while the session's outline is the same. `runs` are those of the store, for who asks for many sessions.
-    Raises StoreUnavailable.
-    """
-    found, key = _current(reader, session, runs).outline, _key(reader.store, session.id)
-    made_of, made = _numbers.get(key, (None, []))
-    if made_of is None or made_of() is not found:
-        ids = {row_id for cut in found.compactions for row_id in (*cut.before_ids, *cut.block_ids)}
-        found = count_few(reader, session, sorted(ids))
-        made = past.numbers(reader.store, found)
-        if len(_numbers) >= REFUSALS:
-            _numbers.clear()
-        _numbers[key] = ref(found), made
-    return made
+def marked(reader: Reader, session: Session) -> tuple[Mark, Outline]:
+    """`outline` with what it was made of. Raises StoreUnavailable."""
+    held = _current(reader, session)
+    return held.mark, held.outline
 
 
 # -- counting ----------------------------------------------------------------------------------------------------------
@@ -271,10 +231,9 @@ def _file(store: Store) -> str:
 def all_runs(store: Store) -> AllRuns:
     """What the marks of all sessions of a store know of our runs, by session."""
     found: dict[str, list[tuple[int, str, int | None]]] = {}
-    for session_id, number, status, handoff in _written_runs(store).values_list(
-        "session_id", "pk", "status", "handoff_id"
-    ):
-        found.setdefault(session_id, []).append((number, status, handoff))
+    of_store = Compaction.objects.filter(store=store.name, run__isnull=False)
+    for session_id, *run in of_store.values_list("session_id", *_OF_A_RUN):
+        found.setdefault(session_id, []).append(_known(*run))
     return found
 
 
@@ -283,12 +242,15 @@ def _runs(
 ) -> tuple[tuple[int, str, int | None], ...]:
     if known is not None:
         return tuple(sorted(run for session_id in sessions for run in known.get(session_id, ())))
-    runs = _written_runs(store).filter(session_id__in=sessions)
-    return tuple(runs.order_by("pk").values_list("pk", "status", "handoff_id"))
+    runs = Compaction.objects.filter(store=store.name, session_id__in=sessions, run__isnull=False)
+    return tuple(_known(*run) for run in runs.order_by("run").values_list(*_OF_A_RUN))
 
 
-def _written_runs(store: Store) -> QuerySet[Run]:
-    return Run.objects.filter(store=store.name, status__in=("applied", "undone"))
+_OF_A_RUN = ("run", "undone", "handoff_id")
+
+
+def _known(run: int, undone: bool, handoff_id: int) -> tuple[int, str, int | None]:
+    return run, "undone" if undone else "applied", handoff_id
 
 
 # -- keeping -----------------------------------------------------------------------------------------------------------

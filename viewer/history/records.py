@@ -1,0 +1,66 @@
+"""What this site wrote into sessions and took back: which messages, and by which receipts."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.utils import timezone
+
+from viewer.errors import AlreadyUndone, NotFound, StoreError
+from viewer.stores.changes import Commit, Json
+from viewer.stores.recorded import Recorded, Written
+from viewer.stores.registry import Reader
+
+from .models import Compaction
+
+
+def recorded(reader: Reader, session_id: str) -> Recorded:
+    """All that is known here of the compactions of a session and the parts it continues."""
+    found = Compaction.objects.filter(store=reader.store.name, session_id__in=reader.parts(session_id)).order_by("run")
+    rows = list(found.values_list("run", "receipt", "undone", "handoff_id", "undo"))
+    return Recorded(
+        [Written(run, receipt, undone) for run, receipt, undone, *_ in rows if run is not None],
+        {handoff_id: undo for *_, handoff_id, undo in rows if undo},
+    )
+
+
+def note_written(run: int, store: str, session_id: str, commit: Commit) -> None:
+    """This run wrote a compaction of this session."""
+    written = {
+        "store": store,
+        "session_id": session_id,
+        "handoff_id": commit.handoff_id,
+        "receipt": commit.receipt,
+        "first_id": commit.first_id,
+        "last_id": commit.last_id,
+    }
+    Compaction.objects.update_or_create(run=run, defaults=written)
+
+
+def note_undone(store: str, session_id: str, handoff_id: int, receipt: Json, cut_id: int | None = None) -> None:
+    """This compaction, which stood before the message `cut_id`, was undone just now, with this receipt."""
+    undone = {"undone": True, "undone_at": timezone.now(), "undo": receipt, "cut_id": cut_id}
+    known = Compaction.objects.filter(store=store, session_id=session_id, handoff_id=handoff_id)
+    if not known.filter(run__isnull=False, undone=False).update(**undone):
+        known.update_or_create(store=store, session_id=session_id, handoff_id=handoff_id, run=None, defaults=undone)
+
+
+def not_there(store: str, session_id: str, handoff_id: int) -> StoreError:
+    """What to raise where History knows no compaction of this handoff: it was undone, or there was none."""
+    undone = Compaction.objects.filter(store=store, session_id=session_id, handoff_id=handoff_id, undone=True)
+    known = undone.order_by("-undone_at").only("undone_at", "cut_id").first()
+    if known is None:
+        return NotFound(f"Message {handoff_id} is not the handoff of a compaction of this session.")
+    return AlreadyUndone(_sentence(known.undone_at), store, session_id, handoff_id, known.undone_at, known.cut_id)
+
+
+def _sentence(at: datetime | None) -> str:
+    if at is None:  # before this was noted
+        return "Already undone."
+    here, now = timezone.localtime(at), timezone.localtime()
+    day = (
+        ""
+        if here.date() == now.date()
+        else f" on {here.day} {here:%b}" + (f" {here:%Y}" if here.year != now.year else "")
+    )
+    return f"Already undone{day} at {here:%H:%M}."

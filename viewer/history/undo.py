@@ -1,0 +1,94 @@
+"""Whether a compaction, ours or an agent's, can be taken back, and what that would do. `runs.undoing` does it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from viewer.errors import NotFound, StoreError
+from viewer.stores.base import Session
+from viewer.stores.changes import Json, UndoPlan
+from viewer.stores.registry import Reader, get_store, open_store
+from viewer.stores.transcript import Cut, Outline
+
+from . import indexes, records
+from .models import Compaction
+
+REMEMBERED = 1_000  # sentences
+
+_refusals: dict[tuple[str, str, str, int], tuple[indexes.Mark, str]] = {}
+
+
+def compaction_of(reader: Reader, session_id: str, handoff_id: int, index: Outline) -> Json | Cut:
+    """What to take a compaction back by: the receipt of our commit, or for an agent's the boundary in the index.
+
+    Raises NotFound, or AlreadyUndone.
+    """
+    ours = Compaction.objects.filter(
+        store=reader.store.name, session_id=session_id, handoff_id=handoff_id, run__isnull=False, undone=False
+    )
+    receipt: Json | None = ours.order_by("-run").values_list("receipt", flat=True).first()
+    if receipt and reader.wrote(session_id, receipt):
+        return receipt
+    boundary = index.cut_at(handoff_id)
+    if boundary is None:
+        raise records.not_there(reader.store.name, session_id, handoff_id)
+    return boundary
+
+
+def plan(reader: Reader, session_id: str, handoff_id: int, index: Outline) -> UndoPlan:
+    """What taking a compaction back would do now, or why it cannot be done. Raises NotFound, or AlreadyUndone."""
+    return reader.undo_plan(session_id, compaction_of(reader, session_id, handoff_id, index))
+
+
+def refusal(reader: Reader, session: Session, handoff_id: int) -> str:
+    """Why a compaction cannot be taken back, as a sentence; "" when it can. Remembered while the session stays as it
+    is. Raises NotFound, or AlreadyUndone.
+    """
+    if (problem := reader.compact_refusal(session.id)) is not None:
+        return problem.message
+    key = (reader.store.name, reader.store.url, session.id, handoff_id)
+    mark, index = indexes.marked(reader, session)
+    found = _refusals.get(key)
+    if found is None or found[0] != mark:
+        if len(_refusals) >= REMEMBERED:
+            _refusals.clear()
+        found = _refusals[key] = (mark, plan(reader, session.id, handoff_id, index).refusal)
+    return found[1]
+
+
+def undoable_among(runs: Iterable[int]) -> set[int]:
+    """Those of these runs whose compaction can be taken back now; none of a store that cannot be read.
+
+    Each store is opened once, and receipts are read of one run a session at most: the one that is in effect.
+    """
+    written = Compaction.objects.filter(run__in=list(runs), undone=False).defer("receipt", "undo")
+    by_store: dict[str, dict[str, list[Compaction]]] = {}
+    for each in written:
+        by_store.setdefault(each.store, {}).setdefault(each.session_id, []).append(each)
+    return {run for store, sessions in by_store.items() for run in _undoable_of(store, sessions)}
+
+
+def _undoable_of(store: str, sessions: dict[str, list[Compaction]]) -> list[int]:
+    try:
+        with open_store(get_store(store)) as reader:
+            in_effect = [
+                each for session_id, found in sessions.items() for each in _in_effect(reader, session_id, found)
+            ]
+            return [each.run for each in in_effect if each.run is not None and _is_undoable(reader, each)]
+    except StoreError:
+        return []
+
+
+def _in_effect(reader: Reader, session_id: str, found: list[Compaction]) -> list[Compaction]:
+    """Those whose handoff is in context: a later compaction takes it out."""
+    rows = reader.messages(session_id, [each.handoff_id for each in found])
+    return [each for each in found if (row := rows.get(each.handoff_id)) is not None and row.state == "live"]
+
+
+def _is_undoable(reader: Reader, found: Compaction) -> bool:
+    try:
+        if reader.compact_refusal(found.session_id) is not None or not reader.wrote(found.session_id, found.receipt):
+            return False
+        return not reader.undo_plan(found.session_id, found.receipt).refusal
+    except NotFound:  # its session is gone
+        return False
