@@ -89,7 +89,7 @@ NOTE = f"[Note: Some {NOTE_SENTENCE}. {FRAMING}]"
 MEDIA_STUB = "[An earlier image was left out when the context was compacted.]"
 IMAGE_STUB = "[image]"  # in a digest
 UNANSWERED_STUB = "[A tool call that never got a result was left out when the context was compacted.]"
-MASKED = "[Shortened tool output]"  # first words of the line that stands for a tool output
+PRUNED = "[Shortened tool output]"  # first words of the line that stands for a tool output
 PRUNE_SENTENCE = "Old tool output before this note was shortened to one line each; nothing was summarised."  # its note
 CUT_SHORT = "[... {:,} characters left out]"  # behind the start of a long argument
 # A body must not contain what would end it early for a reader; these stand in for a quoted marker. Neither begins or
@@ -130,7 +130,7 @@ FEWEST_TAIL = 3
 MOST_TAIL_FLOOR = 8
 OUTPUT_CHARS, ARGUMENTS_CHARS = 4_000, 2_000  # of a tool's output and arguments in a digest; a longer middle is cut out
 REPEATED_CHARS = 200  # from this length on, output that was shown already is named by its message
-MASKED_CHARS = 240  # output and arguments up to this length stay as they are
+PRUNED_CHARS = 240  # output and arguments up to this length stay as they are
 ARGUMENT_CHARS = 120  # that stay of a longer argument
 PROMPT_TOKENS = 1_500  # of a summariser's window, for everything in a request but material, focus and earlier summary
 LONGEST_SUMMARY = 1.5  # x the budget asked for: a longer answer is refused

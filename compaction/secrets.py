@@ -1,5 +1,5 @@
-"""Redaction of credentials, before any text leaves for a summariser and again before a summary is kept; and masking of
-them where text is shown.
+"""Redaction of credentials, before any text leaves for a summariser and again before a summary is kept; and where
+text is shown, each replaced by what it is.
 
 A summary outlives the messages it replaces and may be sent to another provider, so it must not carry keys. What looks
 like one is recognised by `credentials`; anything else stays as it is.
@@ -18,15 +18,16 @@ from typing import Any
 from .credentials import DESCRIPTIONS, ENDINGS, LABEL, NAMED_AGAIN, QUOTED, RULES, SAID, VALUES, Rule
 
 REDACTED = "[REDACTED]"
-MASKED = "[masked: "  # and the kind, and "]"
+SHOWN_AS = "[redacted: "  # and the kind, and "]"
+SHOWN_BEFORE = "[masked: "  # the same, as exports of earlier versions have it
 CUT = "\n...\n"  # stands where the middle of a text was left out
 
 Span = tuple[int, int]
-Mask = Callable[[str], str]  # the kind of a credential -> what stands in its place
+Replacement = Callable[[str], str]  # the kind of a credential -> what stands in its place
 
 _PLACEHOLDER = re.compile(
-    r"(?i)(?:\[redacted\]|\[masked: .*|\*+|x{3,}|none|null|undefined|true|false|str|string|number|required|optional"
-    r"|\.\.\.|<.*>|\$.*|%.*|\{.*)$"
+    r"(?i)(?:\[redacted\]|\[(?:redacted|masked): .*|\*+|x{3,}|none|null|undefined|true|false|str|string|number"
+    r"|required|optional|\.\.\.|<.*>|\$.*|%.*|\{.*)$"
 )
 _LAST_WORD = re.compile(r"(?<![!-~])[!-~]+\Z")  # of ASCII, as credentials are
 _COUNT = re.compile(r"[\d.,]+$")  # "max_token: 4096" counts tokens
@@ -48,30 +49,30 @@ def redact(text: str) -> str:
 
 def redact_value(value: Any) -> Any:
     """A value of JSON with every text in it redacted; what a key such as "password" names, too."""
-    return _masked_value(value, "", _redacted, 0)
+    return _redacted_value(value, "", _redacted, 0)
 
 
-def mask(text: str, put: Mask | None = None) -> str:
-    """The text with credentials replaced by what they are: "[masked: GitHub token]". JSON stays JSON.
+def redact_shown(text: str, put: Replacement | None = None) -> str:
+    """The text with credentials replaced by what they are: "[redacted: GitHub token]". JSON stays JSON.
 
     `put` may say something else for a kind, or count.
     """
-    return _masked_text(text, put or label, 0)
+    return _redacted_text(text, put or label, 0)
 
 
-def mask_start(text: str, put: Mask | None = None) -> str:
-    """`mask` of a text that was cut somewhere: a credential cut in two has no shape any more, so the last word goes."""
-    return mask(_LAST_WORD.sub("…", text), put)
+def redact_start(text: str, put: Replacement | None = None) -> str:
+    """The same of a text that was cut somewhere: a credential cut in two has no shape, so the last word goes."""
+    return redact_shown(_LAST_WORD.sub("…", text), put)
 
 
-def mask_value(value: Any, put: Mask | None = None) -> Any:
-    """A value of JSON, masked like `mask`; what a key such as "password" names, too."""
-    return _masked_value(value, "", put or label, 0)
+def redact_shown_value(value: Any, put: Replacement | None = None) -> Any:
+    """A value of JSON, redacted like `redact_shown`; what a key such as "password" names, too."""
+    return _redacted_value(value, "", put or label, 0)
 
 
 def label(kind: str) -> str:
     """What stands in the place of a credential of this kind."""
-    return f"{MASKED}{kind}]"
+    return f"{SHOWN_AS}{kind}]"
 
 
 def _redacted(kind: str) -> str:
@@ -115,7 +116,7 @@ def _outside(text: str, at: int, starts: _Starts) -> Span:
     return at, at
 
 
-def _without(text: str, starts: _Starts, put: Mask) -> str:
+def _without(text: str, starts: _Starts, put: Replacement) -> str:
     found = _matches(text, starts) if len(text) >= _SHORTEST else ()
     spans = sorted((match.span(_group(match)), _kind(match, rule)) for match, rule in found)
     if not spans:
@@ -201,7 +202,7 @@ _HEADERS = re.compile(r"(?i)(?:authorization|cookie)$")
 _IMAGE = re.compile(r"data:[\w/+.-]{1,80};base64,[A-Za-z0-9+/=\s]*")
 
 
-def _masked_text(text: str, put: Mask, depth: int) -> str:
+def _redacted_text(text: str, put: Replacement, depth: int) -> str:
     """A text; one that is JSON as a value, so that it stays JSON, and laid out as it was: on one line or several."""
     if len(text) < _SHORTEST or (text.startswith("data:") and _IMAGE.fullmatch(text)):
         return text
@@ -212,7 +213,7 @@ def _masked_text(text: str, put: Mask, depth: int) -> str:
     if text.lstrip()[:1] in ("{", "[") and depth < _DEEPEST:
         try:
             value = json.loads(text)
-            changed = _masked_value(value, "", put, depth + 1)
+            changed = _redacted_value(value, "", put, depth + 1)
             if changed == value:
                 return text
             return json.dumps(changed, ensure_ascii=text.isascii(), indent=2 if "\n" in text.strip() else None)
@@ -221,33 +222,33 @@ def _masked_text(text: str, put: Mask, depth: int) -> str:
     return _without(text, starts, put)
 
 
-def _masked_value(value: Any, name: str, put: Mask, depth: int) -> Any:
+def _redacted_value(value: Any, name: str, put: Replacement, depth: int) -> Any:
     """A value; `name` is the key it stands under."""
     if isinstance(value, str):
         kind = _named_secret(name, value)
-        return put(kind) if kind else _masked_text(value, put, depth)
+        return put(kind) if kind else _redacted_text(value, put, depth)
     if isinstance(value, bytes):
-        return _masked_text(value.decode("utf-8", "surrogateescape"), put, depth).encode("utf-8", "surrogateescape")
+        return _redacted_text(value.decode("utf-8", "surrogateescape"), put, depth).encode("utf-8", "surrogateescape")
     if isinstance(value, (list, dict)) and depth >= _DEEPEST:
         return put(_TOO_DEEP)
     if isinstance(value, list):
         told = [(_option(before, item) or name, item) for before, item in zip(["", *value], value, strict=False)]
-        return [_masked_value(item, named, put, depth + 1) for named, item in told]
+        return [_redacted_value(item, named, put, depth + 1) for named, item in told]
     if isinstance(value, dict):
-        return dict(_masked_items(value, put, depth + 1))
+        return dict(_redacted_items(value, put, depth + 1))
     if isinstance(value, int) and len(str(value)) >= 4 and _named_secret(name, str(value)) == "password":
         return put("password")
     return value
 
 
-def _masked_items(value: dict[Any, Any], put: Mask, depth: int) -> Iterator[tuple[Any, Any]]:
+def _redacted_items(value: dict[Any, Any], put: Replacement, depth: int) -> Iterator[tuple[Any, Any]]:
     """Keys are texts as well. In {"name": "DB_PASSWORD", "value": "…"} the name stands beside."""
     names = (item for key, item in value.items() if key in _NAMES and isinstance(item, str))
     beside = next(names, "")[-_LONGEST_NAME:]
     for key, item in value.items():
         name = key if isinstance(key, str) else ""
         told = beside if name in _VALUES and (LABEL.search(beside) or _HEADERS.search(beside)) else name
-        yield _masked_text(key, put, depth) if name else key, _masked_value(item, told, put, depth)
+        yield _redacted_text(key, put, depth) if name else key, _redacted_value(item, told, put, depth)
 
 
 _LONGEST_NAME = 100
@@ -264,7 +265,7 @@ def _named_secret(name: str, value: str) -> str:
     """The kind of secret that the name says its value is, "" for none."""
     name = name[-_LONGEST_NAME:]
     if _HEADERS.search(name) and len(value) >= 12:
-        return "" if value.startswith((MASKED, REDACTED)) else _HEADERS.search(name)[0].lower()  # type: ignore[index]
+        return "" if value.startswith((SHOWN_AS, SHOWN_BEFORE, REDACTED)) else _HEADERS.search(name)[0].lower()  # type: ignore[index]
     found = LABEL.search(name)
     if found is None or len(value) < 4 or _PAGING.search(name) or _is_placeholder(found["label"].lower(), value):
         return ""

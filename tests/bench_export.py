@@ -20,7 +20,7 @@ def main(store: str, path: Path) -> None:
     with closing(sqlite3.connect(path)) as con:
         longest = "SELECT session_id FROM messages GROUP BY 1 ORDER BY COUNT(*) DESC LIMIT 1"
         (session_id,) = con.execute(longest).fetchone()
-    print(f"\nexport of {session_id}, history, masked")
+    print(f"\nexport of {session_id}, history, redacted")
     print(f"{'':34} {'time':>9} {'first':>9} {'size':>9} {'peak':>9}")
     for format in exports.CONTENT_TYPES:
         started = time.perf_counter()

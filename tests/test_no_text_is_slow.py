@@ -33,7 +33,7 @@ from compaction import Plan, Policy, digest, prompt, prune, strategy, tokens
 from compaction.strategy import Strategy
 from tests import filling
 from viewer.errors import StoreError
-from viewer.pages.addresses import Place
+from viewer.places import Place
 from viewer.runs.summarizers.base import Listener
 from viewer.runs.summarizers.connections import Connection
 from viewer.stores.base import Store
@@ -138,7 +138,7 @@ ELSEWHERE = {
         compaction.digest.fold compaction.digest.Fold.take compaction.left.Left.below
         viewer.api.Api viewer.api.cursors.read viewer.api.errors.problem viewer.apps viewer.bad_requests
         viewer.exports.making.download viewer.rendering.blocks.by_template viewer.rendering.cache.by_template
-        viewer.rendering.parts.part viewer.rendering.lru.Shelf
+        viewer.rendering.parts.part viewer.rendering.lru.SizedCache
         viewer.pages.compact.report.named_lost viewer.pages.session.timeline.apart viewer.runs.candidate
         viewer.runs.losses
         viewer.runs.planning.Basis viewer.runs.planning.plan_of viewer.runs.planning.recorded viewer.stores.changes

@@ -15,15 +15,15 @@ pytestmark = pytest.mark.django_db
 
 
 def secure(host: str, **sent: Any) -> bool:
-    """Sign in and switch masking on: whether every cookie that comes back is Secure."""
+    """Sign in and switch redacting on: whether every cookie that comes back is Secure."""
     client = Client(enforce_csrf_checks=True, HTTP_HOST=host, **sent)
     link = new_link()
     client.get(link)
     body = {"csrfmiddlewaretoken": client.cookies["palimpsest_csrf"].value}
     scheme = "https" if sent.get("HTTP_X_FORWARDED_PROTO") else "http"
     assert client.post(link, body, HTTP_ORIGIN=f"{scheme}://{host}").status_code == 302
-    token = {"csrfmiddlewaretoken": client.cookies["palimpsest_csrf"].value, "mask": "1"}
-    assert client.post("/mask", token, HTTP_ORIGIN=f"{scheme}://{host}").status_code == 302
+    token = {"csrfmiddlewaretoken": client.cookies["palimpsest_csrf"].value, "redact": "1"}
+    assert client.post("/redact", token, HTTP_ORIGIN=f"{scheme}://{host}").status_code == 302
     assert set(client.cookies) == {"palimpsest", "palimpsest_csrf", "palimpsest_mask"}
     found = {bool(cookie["secure"]) for cookie in client.cookies.values()}
     assert len(found) == 1

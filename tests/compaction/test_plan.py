@@ -151,7 +151,7 @@ TASK = user("the task")
 @pytest.mark.parametrize(
     "before", [[system(protocol.NOTE), TASK, reply("On it.")], [system(), handoff(), TASK, reply("On it.")]]
 )
-def test_a_running_turn_that_is_all_there_is_can_be_summarised_and_masked(before: list[Message]) -> None:
+def test_a_running_turn_that_is_all_there_is_can_be_summarised_and_pruned(before: list[Message]) -> None:
     messages = [*before, *RUN]
     assert plan(messages, SMALL, count).head == (0, *range(len(before) - 2, len(before)))
     assert len(prune.plan(messages, SMALL, count).middle) > 20

@@ -39,7 +39,7 @@ LONG = "first line\n" + "more of it\n" * 80
 RECENT = [row for i in range(6) for row in tool_turn(100 + i, size=60)]
 
 
-def masked(messages: list[Message], policy: Policy = SMALL) -> Result:
+def pruned(messages: list[Message], policy: Policy = SMALL) -> Result:
     before = copy.deepcopy(messages)
     made = prune.compact(messages, policy, count)
     assert messages == before, "the input is never mutated"
@@ -54,7 +54,7 @@ def turn(text: Any, arguments: Any = '{"path": "a.txt"}', id_: str = "x") -> lis
 
 def line(messages: list[Message], *more: Message) -> str:
     """The one line the first tool output of a transcript became."""
-    made = masked([system(), *messages, *turn(LONG * 2, id_="filler"), *more, *RECENT])
+    made = pruned([system(), *messages, *turn(LONG * 2, id_="filler"), *more, *RECENT])
     return next(str(row["content"]) for row in made.messages if row.get("role") == "tool")
 
 
@@ -77,15 +77,15 @@ def test_a_line_keeps_the_error(output: str, outcome: str) -> None:
 
 
 def test_a_short_output_stays() -> None:
-    made = masked([system(), *turn("done", id_="a"), *turn("x" * protocol.MASKED_CHARS, id_="b"), *turn(LONG), *RECENT])
+    made = pruned([system(), *turn("done", id_="a"), *turn("x" * protocol.PRUNED_CHARS, id_="b"), *turn(LONG), *RECENT])
     outputs = [row["content"] for row in made.messages if row.get("role") == "tool"]
-    assert outputs[:2] == ["done", "x" * protocol.MASKED_CHARS] and outputs[2].startswith(protocol.MASKED)
+    assert outputs[:2] == ["done", "x" * protocol.PRUNED_CHARS] and outputs[2].startswith(protocol.PRUNED)
 
 
 def test_an_output_hardly_longer_than_its_line_stays() -> None:
-    wordy = "y" * (protocol.MASKED_CHARS + 1)
+    wordy = "y" * (protocol.PRUNED_CHARS + 1)
     rows = turn(wordy, json.dumps({"path": "p" * 200}))
-    made = masked([system(), *rows, *turn(LONG * 2, id_="filler"), *RECENT])
+    made = pruned([system(), *rows, *turn(LONG * 2, id_="filler"), *RECENT])
     assert made.messages[3]["content"] == wordy
 
 
@@ -100,10 +100,10 @@ def test_a_row_is_never_longer_in_tokens_either() -> None:
 
 def test_a_line_is_not_shortened_again_however_long_it_is() -> None:
     arguments = json.dumps({"path": "p" * 300})
-    first = masked([system(), *turn("e" * 150 + "\n" + LONG, arguments), *RECENT])
+    first = pruned([system(), *turn("e" * 150 + "\n" + LONG, arguments), *RECENT])
     line = first.messages[3]["content"]
-    assert len(line) > protocol.MASKED_CHARS
-    second = masked([*first.messages, *turn(LONG * 3, id_="n1"), *turn(LONG * 4, id_="n2"), *RECENT])
+    assert len(line) > protocol.PRUNED_CHARS
+    second = pruned([*first.messages, *turn(LONG * 3, id_="n1"), *turn(LONG * 4, id_="n2"), *RECENT])
     assert second.messages[3]["content"] == line and len(second.report.shortened) >= 2
 
 
@@ -112,12 +112,12 @@ def test_a_repeated_output_points_to_its_newest_copy_which_may_stand_in_the_tail
     assert "the same output stands further down, of call b [" in line(same)
     in_tail = line(same, *RECENT[:-4], *turn(LONG, id_="last"))
     assert "the same output stands further down, of call last [" in in_tail
-    made = masked([system(), *same, *turn(LONG * 2, id_="c"), *RECENT])
+    made = pruned([system(), *same, *turn(LONG * 2, id_="c"), *RECENT])
     assert ": first line [" in made.messages[7]["content"], "the newest itself keeps its own line"
 
 
 def test_a_result_without_a_call_names_no_tool_and_is_left_out() -> None:
-    made = masked([system(), user("go"), result("nowhere", LONG), reply("hm"), *turn(LONG * 3), *RECENT])
+    made = pruned([system(), user("go"), result("nowhere", LONG), reply("hm"), *turn(LONG * 3), *RECENT])
     assert made.report.repairs == ("Message 3: a tool result without its call was left out.",)
     assert made.report.summarised == (2,)
 
@@ -125,14 +125,14 @@ def test_a_result_without_a_call_names_no_tool_and_is_left_out() -> None:
 # --- shapes ----------------------------------------------------------------------------------------------------------
 def test_text_parts_become_one_line_and_images_stubs() -> None:
     parts = [{"type": "input_text", "text": LONG}, image(), {"type": "input_text", "text": LONG}, {"type": "x", "y": 1}]
-    made = masked([system(), *turn(parts), *RECENT])
+    made = pruned([system(), *turn(parts), *RECENT])
     first, *rest = made.messages[3]["content"]
-    assert first["type"] == "input_text" and first["text"].startswith(protocol.MASKED)
+    assert first["type"] == "input_text" and first["text"].startswith(protocol.PRUNED)
     assert rest == [{"type": "text", "text": protocol.MEDIA_STUB}, {"type": "x", "y": 1}]
 
 
 def test_an_image_beside_little_text_becomes_a_stub_and_the_text_stays() -> None:
-    made = masked([system(), *turn([image(), {"type": "text", "text": "page"}]), *RECENT])
+    made = pruned([system(), *turn([image(), {"type": "text", "text": "page"}]), *RECENT])
     assert made.messages[3]["content"] == [
         {"type": "text", "text": protocol.MEDIA_STUB},
         {"type": "text", "text": "page"},
@@ -141,18 +141,18 @@ def test_an_image_beside_little_text_becomes_a_stub_and_the_text_stays() -> None
 
 def test_images_of_users_stay() -> None:
     look = user([{"type": "text", "text": "look"}, image()])
-    assert masked([system(), look, reply("I see."), *turn(LONG), *RECENT]).messages[1] == look
+    assert pruned([system(), look, reply("I see."), *turn(LONG), *RECENT]).messages[1] == look
 
 
 def test_anthropic_blocks_are_shortened_where_they_stand() -> None:
     use = {"type": "tool_use", "id": "t", "name": "write", "input": {"text": words(300), "path": "a.txt", "n": [1.5]}}
     answer = {"type": "tool_result", "tool_use_id": "t", "content": [{"type": "text", "text": LONG}, image()]}
     rest = {"type": "text", "text": "and go on " + words(90)}
-    made = masked([system(), user("go"), reply([use]), user([answer, rest]), reply("ok"), *RECENT])
+    made = pruned([system(), user("go"), reply([use]), user([answer, rest]), reply("ok"), *RECENT])
     block = made.messages[2]["content"][0]
     assert block["input"] == {"text": _cut(words(300)), "path": "a.txt", "n": [1.5]} and block["id"] == "t"
     shorter, kept = made.messages[3]["content"]
-    assert shorter["content"][0]["text"].startswith(f"{protocol.MASKED} write(path=a.txt, text=wor wor")
+    assert shorter["content"][0]["text"].startswith(f"{protocol.PRUNED} write(path=a.txt, text=wor wor")
     assert shorter["content"][1]["text"] == protocol.MEDIA_STUB and kept == rest
 
 
@@ -162,8 +162,8 @@ def test_responses_results_are_named_by_call_id() -> None:
         "tool_calls": [{"id": "fc", "call_id": "c", "name": "ls", "arguments": "{}"}],
     }
     answer: Message = {"role": "tool", "call_id": "c", "content": [{"type": "input_text", "text": LONG}]}
-    made = masked([system(), user("go"), asked, answer, reply("ok"), *RECENT])
-    assert made.messages[3]["content"][0]["text"].startswith(f"{protocol.MASKED} ls(")
+    made = pruned([system(), user("go"), asked, answer, reply("ok"), *RECENT])
+    assert made.messages[3]["content"][0]["text"].startswith(f"{protocol.PRUNED} ls(")
 
 
 def test_responses_items_are_shortened_where_they_stand() -> None:
@@ -173,13 +173,13 @@ def test_responses_items_are_shortened_where_they_stand() -> None:
         result_item("a", LONG),
         {"type": "custom_tool_call_output", "call_id": "b", "output": [{"type": "input_text", "text": LONG * 2}, SHOT]},
     ]
-    made = masked([system(), user("go"), *rows, reply("ok"), *RECENT])
+    made = pruned([system(), user("go"), *rows, reply("ok"), *RECENT])
     written, ran, first, second = made.messages[2:6]
     assert written == {**rows[0], "arguments": json.dumps({"text": _cut(words(300))})} and ran == rows[1]
     assert first == {**rows[2], "output": first["output"]} and first["output"].startswith(
-        f"{protocol.MASKED} write(text="
+        f"{protocol.PRUNED} write(text="
     )
-    assert second["output"][0]["text"].startswith(f"{protocol.MASKED} run(wor wor")
+    assert second["output"][0]["text"].startswith(f"{protocol.PRUNED} run(wor wor")
     assert second["output"][1] == {"type": "input_text", "text": protocol.MEDIA_STUB} and "content" not in second
 
 
@@ -190,7 +190,7 @@ def _cut(text: str) -> str:
 
 
 def arguments_of(messages: list[Message]) -> Any:
-    return masked([system(), *messages, *turn(LONG * 2, id_="filler"), *RECENT]).messages[2]["tool_calls"]
+    return pruned([system(), *messages, *turn(LONG * 2, id_="filler"), *RECENT]).messages[2]["tool_calls"]
 
 
 def test_arguments_as_json_text_keep_every_octet_but_those_of_long_values() -> None:
@@ -226,7 +226,7 @@ def test_arguments_that_are_no_json_object_stay(odd: Any) -> None:
 # --- the note --------------------------------------------------------------------------------------------------------
 def test_one_note_stands_before_the_tail_where_a_role_fits_it() -> None:
     messages = [system(), *turn(LONG), *(row for i in range(12) for row in tool_turn(i, size=90))]
-    made = masked(messages)
+    made = pruned(messages)
     at = next(i for i, edit in enumerate(made.edits) if isinstance(edit, Insert))
     note = made.messages[at]
     assert [made.messages[i]["role"] for i in (at - 1, at, at + 1)] == ["tool", "user", "assistant"]
@@ -239,7 +239,7 @@ def test_one_note_stands_before_the_tail_where_a_role_fits_it() -> None:
 
 def test_between_a_reply_and_a_question_it_is_merged_when_no_better_place_lies_near() -> None:
     messages = [system(), *turn(LONG * 9), *exchange(30)]
-    made = masked(messages)
+    made = pruned(messages)
     [carrier] = [row for row in made.messages if protocol.is_handoff(row)]
     [live, note] = compaction.split(carrier["content"])
     assert note.text == made.summary and live.kind == "prior"
@@ -247,27 +247,27 @@ def test_between_a_reply_and_a_question_it_is_merged_when_no_better_place_lies_n
     assert made.report.notes == (f"The note stands behind the text of message {made.plan.tail[0] + 1}.",)
     assert abs(made.tokens_after - made.plan.tokens_after_estimate) < 9, "what sets the note apart is counted, too"
     with pytest.raises(NothingToCompact):
-        masked(made.messages)
+        pruned(made.messages)
 
 
 def test_a_note_that_was_merged_is_replaced_where_it_stands() -> None:
     messages = [system(), *turn(LONG * 9), *exchange(30)]
-    first = masked(messages)
+    first = pruned(messages)
     assert first.plan.role is None
-    assert masked([*messages[:5], *first.messages[5:]]).messages == first.messages
+    assert pruned([*messages[:5], *first.messages[5:]]).messages == first.messages
 
 
 def test_a_running_turn_is_shortened_as_well() -> None:
     run = [row for i in range(30) for row in (reply("", f"c{i}"), result(f"c{i}", LONG))]
-    made = masked([system(), user("the task"), reply("On it."), *run])
+    made = pruned([system(), user("the task"), reply("On it."), *run])
     assert made.messages[1]["content"] == "the task" and len(made.report.shortened) > 20
 
 
 def test_earlier_summaries_stay_and_an_earlier_note_is_replaced() -> None:
     real = handoff("What was done.", "user")
-    first = masked([system(), real, reply("Go on."), *turn(LONG * 2), *RECENT])
+    first = pruned([system(), real, reply("Go on."), *turn(LONG * 2), *RECENT])
     assert real in first.messages
-    second = masked([*first.messages, *turn(LONG * 3, id_="n1"), *turn(LONG * 4, id_="n2"), *RECENT])
+    second = pruned([*first.messages, *turn(LONG * 3, id_="n1"), *turn(LONG * 4, id_="n2"), *RECENT])
     assert real in second.messages
     assert [row for row in second.messages if is_prune_note(row)][0]["content"] == second.handoff
     assert sum(map(protocol.is_handoff, second.messages)) == 2
@@ -277,12 +277,12 @@ def test_earlier_summaries_stay_and_an_earlier_note_is_replaced() -> None:
 def test_an_earlier_summary_stays_with_all_that_is_in_its_row() -> None:
     carrier = handoff("What was done.", "assistant", live="I go on.")
     carrier["tool_calls"] = [call("k", arguments=json.dumps({"text": words(300)}))]
-    made = masked([system(), user("go"), carrier, result("k", LONG), *turn(LONG * 2), *RECENT])
-    assert made.messages[2] == carrier and made.messages[3]["content"].startswith(protocol.MASKED)
+    made = pruned([system(), user("go"), carrier, result("k", LONG), *turn(LONG * 2), *RECENT])
+    assert made.messages[2] == carrier and made.messages[3]["content"].startswith(protocol.PRUNED)
 
 
 def test_a_summary_made_later_does_not_take_the_note_for_one() -> None:
-    noted = masked([system(), *turn(LONG * 3), *RECENT])
+    noted = pruned([system(), *turn(LONG * 3), *RECENT])
     later = compaction.plan([*noted.messages, *exchange(20)], SMALL, count)
     assert later.previous_summary == "" and not later.recompaction and later.head == (0, 1, 2, 3)
     assert not any("earlier summar" in reason for reason in later.reasons)
@@ -302,7 +302,7 @@ def test_too_little_tool_output_is_refused(messages: list[Message]) -> None:
 
 def test_keep_last_is_kept() -> None:
     messages = [row for i in range(30) for row in turn(LONG, id_=f"c{i}")]
-    made = masked(messages, Policy(context_window=4_000, keep_last=60))
+    made = pruned(messages, Policy(context_window=4_000, keep_last=60))
     assert made.messages[-59:] == messages[-59:] and made.report.shortened
 
 

@@ -15,7 +15,7 @@ AWS_SECRET = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
 NO_DIGIT = "wJalrXUtnFEMI/KxMDENG/bPxRfiCYEXAMPLEKEY"  # 40 characters, as AWS' secrets have
 PEM = "-----BEGIN {0}PRIVATE KEY{1}-----\nMIIEow\nabc=\n-----END {0}PRIVATE KEY{1}-----"
 
-# A text, the secret in it, what the mask calls it.
+# A text, the secret in it, what the redact_shown calls it.
 KINDS = [
     (f"gsk_{LETTERS}", f"gsk_{LETTERS}", "API key"),
     (f"xai-{LETTERS}", f"xai-{LETTERS}", "API key"),
@@ -229,20 +229,20 @@ def test_credentials_are_redacted(text: str, secret: str) -> None:
     ],
 )
 def test_look_alikes_stay(text: str) -> None:
-    assert redact(text) == text and secrets.mask(text) == text
+    assert redact(text) == text and secrets.redact_shown(text) == text
 
 
 @pytest.mark.parametrize(("text", "secret", "kind"), KINDS)
-def test_each_kind_is_masked_and_named(text: str, secret: str, kind: str) -> None:
-    masked = secrets.mask(text)
-    assert secret in text and secret not in masked and f"[masked: {kind}]" in masked
+def test_each_kind_is_redacted_and_named(text: str, secret: str, kind: str) -> None:
+    redacted = secrets.redact_shown(text)
+    assert secret in text and secret not in redacted and f"[redacted: {kind}]" in redacted
     assert secret not in secrets.redact_value(text)
-    assert secrets.mask(masked) == masked
+    assert secrets.redact_shown(redacted) == redacted
     if text.startswith("{"):
-        assert json.loads(masked).keys() == json.loads(text).keys()
+        assert json.loads(redacted).keys() == json.loads(text).keys()
 
 
-def test_a_value_is_masked_by_its_key_and_by_its_shape() -> None:
+def test_a_value_is_redacted_by_its_key_and_by_its_shape() -> None:
     value = {
         "db_password": "correct horse",
         "pin": {"password": 123456},
@@ -252,32 +252,32 @@ def test_a_value_is_masked_by_its_key_and_by_its_shape() -> None:
         f"sk-{LETTERS}": [b"token ghp_" + LETTERS.encode() + b"abcd\xff"],
         "usage": {"total_tokens": 4096, "token": 7},
     }
-    masked = secrets.mask_value(value)
-    assert masked["db_password"] == "[masked: password]" and masked["pin"]["password"] == "[masked: password]"
-    assert masked["headers"] == {"Authorization": "[masked: authorization]"}
-    assert [entry["value"] for entry in masked["env"]] == ["[masked: password]", "hunter"]
-    assert json.loads(masked["arguments"]) == {"clientSecret": "[masked: secret]", "n": 1.5, "text": 'say "hi"\n'}
-    assert masked["[masked: API key]"] == [b"token [masked: GitHub token]\xff"]
-    assert masked["usage"] == value["usage"] and secrets.mask_value(masked) == masked
+    redacted = secrets.redact_shown_value(value)
+    assert redacted["db_password"] == "[redacted: password]" and redacted["pin"]["password"] == "[redacted: password]"
+    assert redacted["headers"] == {"Authorization": "[redacted: authorization]"}
+    assert [entry["value"] for entry in redacted["env"]] == ["[redacted: password]", "hunter"]
+    assert json.loads(redacted["arguments"]) == {"clientSecret": "[redacted: secret]", "n": 1.5, "text": 'say "hi"\n'}
+    assert redacted["[redacted: API key]"] == [b"token [redacted: GitHub token]\xff"]
+    assert redacted["usage"] == value["usage"] and secrets.redact_shown_value(redacted) == redacted
 
 
 def test_json_stays_json_and_what_holds_no_secret_stays_as_it_was_written() -> None:
     plain = '{ "a" :1, "note": "the password is asked for",\t"b":[ ] }'
-    assert secrets.mask(plain) == plain
+    assert secrets.redact_shown(plain) == plain
     laid_out = json.dumps({"password": "it's \\ \" odd", "b": [1, "ä"]}, indent=4)
-    assert json.loads(secrets.mask(laid_out)) == {"password": "[masked: password]", "b": [1, "ä"]}
-    assert "\n" in secrets.mask(laid_out)
+    assert json.loads(secrets.redact_shown(laid_out)) == {"password": "[redacted: password]", "b": [1, "ä"]}
+    assert "\n" in secrets.redact_shown(laid_out)
     broken = '{"password": "correct horse", '
-    assert secrets.mask(broken) == '{"password": "[masked: password]", '
+    assert secrets.redact_shown(broken) == '{"password": "[redacted: password]", '
 
 
 def test_nothing_that_is_nested_too_deeply_to_be_searched_is_shown() -> None:
     deep: object = "password=hunter22"
     for _ in range(400):
         deep = [deep]
-    assert "hunter22" not in json.dumps(secrets.mask_value(deep))
+    assert "hunter22" not in json.dumps(secrets.redact_shown_value(deep))
     for depth in (400, 50_000):
-        assert "hunter22" not in secrets.mask("[" * depth + '"password=hunter22"' + "]" * depth)
+        assert "hunter22" not in secrets.redact_shown("[" * depth + '"password=hunter22"' + "]" * depth)
 
 
 def test_a_private_key_goes_as_a_whole() -> None:
@@ -374,12 +374,12 @@ def test_a_secret_that_is_only_named_is_redacted(text: str) -> None:
     cleaned = redact(text)
     secret = next(secret for secret in SECRETS if secret in text)
     assert secret not in cleaned and cleaned.replace("[REDACTED]", secret) == text
-    assert secret not in secrets.mask(text)
+    assert secret not in secrets.redact_shown(text)
 
 
 @pytest.mark.parametrize("text", TALK)
 def test_talk_of_passwords_stays(text: str) -> None:
-    assert redact(text) == text and secrets.mask(text) == text
+    assert redact(text) == text and secrets.redact_shown(text) == text
 
 
 HOSTILE = [
@@ -402,7 +402,7 @@ def test_looking_for_credentials_grows_with_the_text(piece: str) -> None:
     """A quadratic search takes minutes for this; a second stands for "never"."""
     text = piece * (100_000 // len(piece))
     assert within(1, redact, f"-----BEGIN PRIVATE KEY-----\n{text}")
-    assert within(1, secrets.mask_value, {"password": text, "name": text, "value": [text]})
+    assert within(1, secrets.redact_shown_value, {"password": text, "name": text, "value": [text]})
 
 
 @pytest.mark.parametrize("piece", ["password is ", "token='a'b", "-----BEGIN PRIVATE KEY-----\n", "a", "cookie: a=1;"])
@@ -410,7 +410,7 @@ def test_every_way_to_look_for_credentials_grows_with_the_text(piece: str) -> No
     text = piece * (100_000 // len(piece))
     for value in (text, [text], {text: text}, json.dumps({"password": text, "text": text})):
         assert within(1, secrets.redact_value, value)
-        assert within(1, secrets.mask_value, value)
-    for look in (redact, secrets.mask, secrets.mask_start):
+        assert within(1, secrets.redact_shown_value, value)
+    for look in (redact, secrets.redact_shown, secrets.redact_start):
         assert within(1, look, text)
     assert within(1, secrets.redact_all, [text, text], [4_000, 40_000])

@@ -25,7 +25,7 @@ from viewer.stores.hermes.known import KnownBlock, Undone
 from viewer.stores.hermes.reader import open_store
 from viewer.stores.hermes.undoing import Undoing, check_undo, undoing_of_boundary
 from viewer.stores.history_types import History
-from viewer.stores.message import HistoryMessage, message_of, summary_of
+from viewer.stores.message import HistoryMessage, message_of, parted
 
 from . import ours
 from .author import Author
@@ -229,7 +229,7 @@ class Story:
             return [Fault("no boundary", "the agent compacted and History does not say so")]
         with open_store(ours.store_of(self.path)) as reader:
             rows = reading.read_rows(reader, newest)
-        telling = [row_id for row_id in newest if mark in summary_of(rows[row_id])]
+        telling = [row_id for row_id in newest if mark in parted(rows[row_id]).summary]
         made.handoff_id = [*newest, *telling][-1]
         if telling or not any(mark in row.text for row in live):  # the model failed, or its summary was refused
             return []

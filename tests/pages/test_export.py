@@ -1,4 +1,4 @@
-"""Export: each format holds each message once, reads in windows, masks unless told otherwise, and is safe to open."""
+"""Export: each format holds each message once, reads in windows, redacts unless told otherwise, and is safe to open."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from viewer import exports
 from viewer.exports import CONTENT_TYPES, Format, View
 from viewer.exports.page import POLICY
 from viewer.history import indexes
-from viewer.rendering import prose
+from viewer.rendering import markdown
 
 pytestmark = pytest.mark.django_db  # Histories are kept in our own database
 
@@ -37,8 +37,8 @@ KEY = "ghp_aB3dE5fG7hJ9kL1mN2pQ4rS6tU8vW0xYabcd"
 HANDOFF = f"{protocol.LEGACY_HEADER}\n\n## Goal\nTo go on.\n\n{protocol.END_MARKER}"
 
 
-def text_of(store: str, session_id: str, format: Format, view: View = "history", *, mask: bool = True) -> str:
-    made = exports.export(store, session_id, format, view, mask=mask)
+def text_of(store: str, session_id: str, format: Format, view: View = "history", *, redact: bool = True) -> str:
+    made = exports.export(store, session_id, format, view, redact=redact)
     return b"".join(made.chunks).decode()
 
 
@@ -182,8 +182,8 @@ def test_a_short_text_makes_no_huge_page(book: Book, name: str) -> None:
     book.session("s")
     book.say("s", "user", text)
     exported = text_of("own", "s", "html")
-    assert len(exported) < prose.GROWTH * len(text) + prose.GROWTH_FLOOR + 10_000
-    assert exported.count("<blockquote") < 1_000 and exported.count("<td") <= prose.CELLS
+    assert len(exported) < markdown.GROWTH * len(text) + markdown.GROWTH_FLOOR + 10_000
+    assert exported.count("<blockquote") < 1_000 and exported.count("<td") <= markdown.CELLS
 
 
 # -- secrets -----------------------------------------------------------------------------------------------------------
@@ -209,23 +209,23 @@ def told(book: Book) -> Book:
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("view", VIEWS)
 def test_nothing_that_looks_like_a_secret_leaves_unless_asked_for(told: Book, format: Format, view: View) -> None:
-    masked = text_of("own", "s", format, view)
-    assert KEY not in masked and "correct horse" not in masked and KEY[4:] not in masked
-    assert "masked: GitHub token" in masked and "masked: password" in masked
-    whole = text_of("own", "s", format, view, mask=False)
+    redacted = text_of("own", "s", format, view)
+    assert KEY not in redacted and "correct horse" not in redacted and KEY[4:] not in redacted
+    assert "redacted: GitHub token" in redacted and "redacted: password" in redacted
+    whole = text_of("own", "s", format, view, redact=False)
     assert KEY in whole and "correct horse" in whole and "hidden" not in whole
-    said = {"md": "**What looks like a secret is masked", "html": "What looks like a secret is masked"}
-    assert said.get(format, '"masked": true') in masked[: masked.find("<main>") if format == "html" else 2_000]
+    said = {"md": "**What looks like a secret is redacted", "html": "What looks like a secret is redacted"}
+    assert said.get(format, '"masked": true') in redacted[: redacted.find("<main>") if format == "html" else 2_000]
     assert said.get(format, '"masked": true') not in whole
 
 
-def test_an_export_says_how_many_places_were_masked(book: Book) -> None:
+def test_an_export_says_how_many_places_were_redacted(book: Book) -> None:
     book.session("s", title="t")
     book.say("s", "user", f"{KEY} and {KEY}")
     book.say("s", "assistant", "password=hunter22")
     assert json.loads(text_of("own", "s", "json"))["masked_places"] == 3
     assert lines_of(text_of("own", "s", "jsonl"))[-1]["masked_places"] == 3
-    assert "3 places were masked." in text_of("own", "s", "md") and "3 places" in text_of("own", "s", "html")
+    assert "3 places were redacted." in text_of("own", "s", "md") and "3 places" in text_of("own", "s", "html")
 
 
 # -- as a file ---------------------------------------------------------------------------------------------------------
@@ -272,10 +272,10 @@ def test_the_page_asks_what_to_export_and_masks_unless_told_otherwise(signed_in:
         for field in form.all("input")
         if "checked" in field.attributes
     }
-    assert chosen == {"format": "md", "view": "history", "mask": "1"}
-    for query in ({"format": "md"}, {"format": "md", "view": "nonsense", "mask": "x"}):
+    assert chosen == {"format": "md", "view": "history", "redact": "1"}
+    for query in ({"format": "md"}, {"format": "md", "view": "nonsense", "redact": "x"}):
         assert KEY.encode() not in b"".join(signed_in.get(href, query))
-    assert KEY.encode() in b"".join(signed_in.get(href, {"format": "md", "mask": "0"}))
+    assert KEY.encode() in b"".join(signed_in.get(href, {"format": "md", "redact": "0"}))
     assert read(signed_in.get(href, {"format": "exe"})).one("form", "export")
     assert signed_in.get("/stores/own/sessions/none/export").status_code == 404
     assert signed_in.get("/stores/own/sessions/none/export", {"format": "md"}).status_code == 404
@@ -295,7 +295,7 @@ def test_the_command_writes_the_same(told: Book, capfdbinary: pytest.CaptureFixt
     call_command("export", "own", "s", format="jsonl", view="raw", stdout=StringIO())
     written = capfdbinary.readouterr().out.decode()
     assert len(lines_of(written)) == 8 and KEY not in written
-    call_command("export", "own", "s", format="jsonl", view="raw", no_mask=True)
+    call_command("export", "own", "s", format="jsonl", view="raw", no_redact=True)
     assert KEY in capfdbinary.readouterr().out.decode()
     with pytest.raises(SystemExit, match="no session 'none'"):
         call_command("export", "own", "none")
@@ -449,7 +449,7 @@ def test_rules_in_a_handoff_read_well(book: Book) -> None:
         assert "<b>Never</b> push." in page.one("section", "boundary").all("details")[0].one("pre").text
         for text in (markdown, page.text):
             assert protocol.RULES_CLOSE not in text and "workspace-critical" not in text.partition("Red Lines")[0]
-        found = json.loads(text_of("own", "s", "json", view, mask=False))["messages"]
+        found = json.loads(text_of("own", "s", "json", view, redact=False))["messages"]
         assert [one["rules"] for one in found if one["kind"] == "handoff"] == [f"{carried}\nThe key is {KEY}."]
         assert [one["summary"] for one in found if one["kind"] == "handoff"] == ["## Goal\nTo go on."]
     for format in FORMATS:

@@ -18,9 +18,9 @@ GROUPS = "{% part '_filters.html' groups=groups %}"
 
 @pytest.fixture(autouse=True)
 def empty() -> Iterator[None]:
-    parts._SHELF.clear()
+    parts._CACHE.clear()
     yield
-    parts._SHELF.clear()
+    parts._CACHE.clear()
 
 
 def rendered(source: str, **values: object) -> str:

@@ -222,7 +222,7 @@ def test_the_switch_masks_what_somebody_else_named(
     (workspace / "AGENTS.md").write_text(f"{RED}\n\nThe key is {key}.")
     href = chat(f"/nowhere/{key}")
     assert key in panel(signed_in, href).one("p", "rules").text
-    signed_in.post("/mask", {"mask": "1"})
+    signed_in.post("/redact", {"redact": "1"})
     for address in (href, f"{href}/plan"):
         assert key not in signed_in.get(address).content.decode()
 

@@ -105,7 +105,7 @@ def test_the_exports(pair: Pair, signed_in: Client) -> None:
     def exported(store: str, session_id: str, kind: str, view: str) -> bytes:
         tool = Client(headers={"Authorization": f"Bearer {token}"})
         path = f"/api/v1/stores/{store}/sessions/{session_id}/export"
-        body = b"".join(tool.get(path, {"format": kind, "view": view, "mask": "0"}))
+        body = b"".join(tool.get(path, {"format": kind, "view": view, "redact": "0"}))
         dated = re.sub(rb"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?Z?", b"-", body)
         named = re.sub(rf"(Compacted[^\n]{{0,40}}?)by {AGENTS[store]}".encode(), rb"\1by -", dated)
         return re.sub(rf"\b{store}\b".encode(), b"-", named)

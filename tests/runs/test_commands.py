@@ -77,8 +77,8 @@ def test_the_plan_shows_the_rules_that_are_carried(desk: Desk, workspace: Path) 
 
     said = run("compact", "hermes", desk.session_id, "--plan", "--no-rules")
     assert f"No rules are carried, as you chose; there are some in {place}." in said and "Never push" not in said
-    masked = ("compact", "hermes", desk.session_id, "--plan", "--strategy", "prune")
-    assert "rules" not in run(*masked) and not json.loads(run(*masked, "--json"))["rules"]["carried"]
+    pruned = ("compact", "hermes", desk.session_id, "--plan", "--strategy", "prune")
+    assert "rules" not in run(*pruned) and not json.loads(run(*pruned, "--json"))["rules"]["carried"]
     (workspace / "AGENTS.md").unlink()
     said = run("compact", "hermes", desk.session_id, "--plan")
     assert f"No rules are carried. There is no context file with anything in it in {workspace}" in said

@@ -399,7 +399,7 @@ def test_no_content_can_pretend_to_be_a_mark(empty: Path) -> None:
     assert plain(hit).startswith("<mark>needle</mark> >>>x<<<")
 
 
-def test_what_is_masked_is_not_shown(empty: Path) -> None:
+def test_what_is_redacted_is_not_shown(empty: Path) -> None:
     arguments = json.dumps({"note": "needle", "password": "correct horse"})
     calls = json.dumps([{"id": "c", "function": {"name": "sign_in", "arguments": arguments}}])
     with closing(sqlite3.connect(empty)) as con, con:
@@ -407,13 +407,13 @@ def test_what_is_masked_is_not_shown(empty: Path) -> None:
     say(empty, "needle with password=hunter22")
     say(empty, None, role="assistant", tool_calls=calls)
     with reader_of(empty) as reader:
-        found = search.search(reader, parse("needle"), SearchFilter(), 5, masking=True)
+        found = search.search(reader, parse("needle"), SearchFilter(), 5, redacting=True)
         shown = search.search(reader, parse("needle"), SearchFilter(), 5)
     assert sorted(map(plain, found.hits)) == [
-        "needle with password=[masked: password]",
-        "sign_in note: needle password: [masked: password]",
+        "needle with password=[redacted: password]",
+        "sign_in note: needle password: [redacted: password]",
     ], "a value in a call is told by its name"
-    assert {hit.session.title for hit in found.hits} == {"password=[masked: password]"}
+    assert {hit.session.title for hit in found.hits} == {"password=[redacted: password]"}
     assert any("correct horse" in plain(hit) for hit in shown.hits)
 
 

@@ -38,10 +38,12 @@ def export(
     session_id: str,
     format: Format = "json",
     view: View = "history",
+    redact: bool = True,
     mask: bool = True,
 ) -> StreamingHttpResponse:
     """Markdown, HTML, JSON or JSON lines, as `docs/export.md` describes them.
 
-    What looks like a secret is masked unless `mask=0`. The file ends with a note when rows vanished meanwhile.
+    What looks like a secret is redacted unless `redact=0` (or `mask=0`, until December 2027). The file ends with a note
+    when rows vanished meanwhile.
     """
-    return exports.download(exports.export(store, session_id, format, view, mask=mask))
+    return exports.download(exports.export(store, session_id, format, view, redact=redact and mask))

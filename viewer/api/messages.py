@@ -7,11 +7,10 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from typing import Any, Literal
 
-import compaction
 from viewer.errors import NotFound
 from viewer.history import indexes
 from viewer.stores.base import Session
-from viewer.stores.message import Handoff, HistoryMessage, StoredMessage, live_content, message_of
+from viewer.stores.message import Handoff, HistoryMessage, StoredMessage, message_of, parted
 from viewer.stores.registry import Reader
 from viewer.stores.transcript import Outline
 
@@ -95,19 +94,17 @@ def _start(ids: array[int], around: int | None, after: int | None, limit: int) -
 
 def _of_live(row: StoredMessage) -> Iterator[MessageOut]:
     """A live row: its message, its handoff, or for a merged row both."""
-    parts = compaction.split(row.content, flagged=row.flagged)
-    summaries = [part.text for part in parts if part.kind == "summary"]
-    if summaries:
-        yield _handoff(row, "\n\n".join(summaries), [row.id])
-    if not summaries or len(summaries) < len(parts) or row.tool_calls:
-        yield _message(row, live_content(row), [row.id])
+    found = parted(row)
+    if found.has_handoff:
+        yield _handoff(row, found.summary, [row.id])
+    if found.message is not None:
+        yield _message(row, found.message.content, [row.id])
 
 
 def _raw(row: StoredMessage) -> MessageOut:
     """The row as it is stored."""
-    summaries = [part.text for part in compaction.split(row.content, flagged=row.flagged) if part.kind == "summary"]
-    stored = _message(row, row.content, [row.id])
-    return stored.model_copy(update={"kind": "handoff", "summary": "\n\n".join(summaries)}) if summaries else stored
+    found, stored = parted(row), _message(row, row.content, [row.id])
+    return stored.model_copy(update={"kind": "handoff", "summary": found.summary}) if found.has_handoff else stored
 
 
 def _handoff(row: StoredMessage, summary: str, rows: list[int]) -> MessageOut:

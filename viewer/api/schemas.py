@@ -307,8 +307,8 @@ class PlanOut(Schema):
     """A dry run: `head` and `tail` stay, `middle` would be summarised, earlier handoffs (`lifted`, and those merged
     into kept rows; `earlier_tokens` together) are folded into the new one.
 
-    With the strategy `mask` the `middle` are the messages whose tool output or arguments would be shortened, the `head`
-    all others before the `tail`, only earlier notes of this strategy are `lifted`, and no rules are carried.
+    With the strategy `prune` the `middle` are the messages whose tool output or arguments would be shortened, the
+    `head` all others before the `tail`, only earlier notes of this strategy are `lifted`, and no rules are carried.
     """
 
     head: PartOut

@@ -1,7 +1,7 @@
 """JSON and JSON lines: the same objects, as one document or one a line. `docs/export.md` describes them.
 
 The document is written as it is read, so that what became of it stands at its end: `complete`, `note`,
-`masked_places`.
+`masked_places` (the names of version 1 of the format).
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _head(facts: Facts) -> dict[str, Any]:
     }  # fmt: skip
     return {
         "format": FORMAT, "version": VERSION, "exported_at": facts.exported_at.isoformat(timespec="seconds"),
-        "view": facts.view, "masked": facts.masked, "system_prompt": facts.system_prompt or None, "session": session,
+        "view": facts.view, "masked": facts.redacted, "system_prompt": facts.system_prompt or None, "session": session,
     }  # fmt: skip
 
 
@@ -97,7 +97,7 @@ def _boundary(cut: Cut) -> dict[str, Any]:
 def _tail(outcome: Outcome) -> dict[str, Any]:
     return {
         "complete": outcome.complete, "missing": outcome.missing, "note": outcome.note,
-        "masked_places": outcome.masked,
+        "masked_places": outcome.redacted,
     }  # fmt: skip
 
 

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from django.utils import timezone
 
 from compaction import secrets
-from compaction.secrets import Mask
-from viewer.rendering.redaction import masked_session
+from compaction.secrets import Replacement
+from viewer.rendering.redaction import redacted_session
 
 from .source import Plan, View
 
@@ -26,7 +26,7 @@ class Facts:
     """The session, and what of it this export holds. Times in epoch seconds."""
 
     view: View
-    masked: bool
+    redacted: bool
     exported_at: datetime
     store: str
     id: str
@@ -74,24 +74,26 @@ class Facts:
         return f"{self.messages:,}, {self.in_context:,} of them in context"
 
     @property
-    def masking(self) -> str:
+    def redacting(self) -> str:
         """What was done about secrets, as a sentence."""
-        if self.masked:
-            return "What looks like a secret is masked in this export: “[masked: password]”, say, stands in its place."
-        return "Nothing is masked in this export: it may hold passwords and keys."
+        if self.redacted:
+            return (
+                "What looks like a secret is redacted in this export: “[redacted: password]”, say, stands in its place."
+            )
+        return "Nothing is redacted in this export: it may hold passwords and keys."
 
 
-def facts_of(planned: Plan, put: Mask | None) -> Facts:
-    """The facts; with `put`, masked as the messages are."""
+def facts_of(planned: Plan, put: Replacement | None) -> Facts:
+    """The facts; with `put`, redacted as the messages are."""
 
     def said(text: str) -> str:
-        return secrets.mask(text, put) if put else text
+        return secrets.redact_shown(text, put) if put else text
 
-    session = masked_session(planned.session, put) if put else planned.session
+    session = redacted_session(planned.session, put) if put else planned.session
     outline = planned.outline
     return Facts(
         view=planned.view,
-        masked=put is not None,
+        redacted=put is not None,
         exported_at=datetime.now(UTC),
         store=planned.store.name,
         id=session.id,

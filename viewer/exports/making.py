@@ -61,15 +61,15 @@ class Export:
     outcome: Outcome
 
 
-def export(store: str, session_id: str, format: Format, view: View = "history", *, mask: bool = True) -> Export:
+def export(store: str, session_id: str, format: Format, view: View = "history", *, redact: bool = True) -> Export:
     """A session as a file. Raises NotFound or StoreUnavailable; what fails later, ends the file with a note."""
     planned, outcome = plan(store, session_id, view), Outcome()
 
     def put(kind: str) -> str:
-        outcome.masked += 1
+        outcome.redacted += 1
         return secrets.label(kind)
 
-    hide = put if mask else None
+    hide = put if redact else None
     facts = facts_of(planned, hide)
     writer = WRITERS[format](planned, facts)
     return Export(
@@ -77,7 +77,7 @@ def export(store: str, session_id: str, format: Format, view: View = "history", 
     )
 
 
-def _chunks(planned: Plan, writer: Writer, outcome: Outcome, put: secrets.Mask | None) -> Iterator[bytes]:
+def _chunks(planned: Plan, writer: Writer, outcome: Outcome, put: secrets.Replacement | None) -> Iterator[bytes]:
     yield _encoded(writer.start())
     for window in windows(planned):
         if window.is_large:
@@ -93,7 +93,7 @@ def _chunks(planned: Plan, writer: Writer, outcome: Outcome, put: secrets.Mask |
 
 
 def _write_large(
-    planned: Plan, window: Window, writer: Writer, outcome: Outcome, put: secrets.Mask | None, file: IO[bytes]
+    planned: Plan, window: Window, writer: Writer, outcome: Outcome, put: secrets.Replacement | None, file: IO[bytes]
 ) -> None:
     """One at a time in this process, and into a file: a message of 10 MB takes many times that while it is written, and
     somebody who downloads slowly is not to keep any of it in memory.

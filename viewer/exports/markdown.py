@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from compaction import messages as engine
-from viewer.rendering import prose
+from viewer.rendering.images import data_image
 from viewer.texts import line
 
-from . import words
+from . import quoting, words
 from .facts import Facts
 from .source import Outcome, Piece, Plan
-from .texts import Part, data_image, parts, pretty
+from .texts import Part, parts, pretty
 
 
 class Markdown:
@@ -21,49 +21,49 @@ class Markdown:
         self.facts = facts
 
     def start(self) -> str:
-        facts = [f"- {name}: {prose.escaped(line(value, 500))}" for name, value in self.facts.lines]
-        lines = [f"# {prose.escaped(line(self.facts.name, 200))}", "", *facts, "", f"**{self.facts.masking}**", ""]
+        facts = [f"- {name}: {quoting.escaped(line(value, 500))}" for name, value in self.facts.lines]
+        lines = [f"# {quoting.escaped(line(self.facts.name, 200))}", "", *facts, "", f"**{self.facts.redacting}**", ""]
         if self.facts.system_prompt:
-            lines += ["## System prompt", "", prose.fenced(self.facts.system_prompt)]
+            lines += ["## System prompt", "", quoting.fenced(self.facts.system_prompt)]
         return "\n".join([*lines, ""])
 
     def piece(self, piece: Piece) -> str:
         return _handoff(piece) if piece.kind == "handoff" else _message(piece)
 
     def end(self, outcome: Outcome) -> str:
-        said = [f"**{prose.escaped(outcome.note)}**"] if outcome.note else []
-        if self.facts.masked:
-            said.append(words.masked_places(outcome.masked))
+        said = [f"**{quoting.escaped(outcome.note)}**"] if outcome.note else []
+        if self.facts.redacted:
+            said.append(words.redacted_places(outcome.redacted))
         if not self.facts.exported:
             said.insert(0, "There is no message in this view.")
         return "---\n\n" + "\n\n".join([*said, "End of the export."]) + "\n"
 
 
 def _message(piece: Piece) -> str:
-    blocks = [f"## {_heading(piece)}", *(prose.escaped(note) for note in words.notes(piece))]
+    blocks = [f"## {_heading(piece)}", *(quoting.escaped(note) for note in words.notes(piece))]
     if piece.reasoning:
-        blocks += ["Thinking:", prose.quoted(piece.reasoning)]
+        blocks += ["Thinking:", quoting.quoted(piece.reasoning)]
     blocks += [_part(part) for part in parts(piece.role, piece.content)]
     for call in engine.calls({"tool_calls": piece.tool_calls}):
-        blocks.append(f"Calls **{prose.escaped(line(call.name, 80) or 'a tool')}**:\n\n{_code(call.arguments)}")
-    blocks += [f"{prose.escaped(name)}:\n\n{_code(pretty(value))}" for name, value in piece.extra.items()]
+        blocks.append(f"Calls **{quoting.escaped(line(call.name, 80) or 'a tool')}**:\n\n{_code(call.arguments)}")
+    blocks += [f"{quoting.escaped(name)}:\n\n{_code(pretty(value))}" for name, value in piece.extra.items()]
     return "\n\n".join(block.rstrip("\n") for block in blocks) + "\n\n"
 
 
 def _heading(piece: Piece) -> str:
-    return " · ".join(prose.escaped(word) for word in words.heading(piece))
+    return " · ".join(quoting.escaped(word) for word in words.heading(piece))
 
 
 def _handoff(piece: Piece) -> str:
-    blocks = ["---", f"## {' · '.join(prose.escaped(word) for word in words.of_handoff(piece))}"]
-    blocks += [prose.escaped(line) for line in words.of_boundary(piece)]
+    blocks = ["---", f"## {' · '.join(quoting.escaped(word) for word in words.of_handoff(piece))}"]
+    blocks += [quoting.escaped(line) for line in words.of_boundary(piece)]
     blocks.append(words.NOBODYS)
-    blocks.append(prose.quoted(piece.summary.strip()))
+    blocks.append(quoting.quoted(piece.summary.strip()))
     if piece.rules:
-        blocks += [f"{words.RULES}:", prose.quoted(piece.rules)]
+        blocks += [f"{words.RULES}:", quoting.quoted(piece.rules)]
     if piece.directive:
-        blocks += ["The instructions to the model around it:", prose.quoted(piece.directive.strip())]
-    blocks += [f"{prose.escaped(name)}:\n\n{_code(pretty(value))}" for name, value in piece.extra.items()]
+        blocks += ["The instructions to the model around it:", quoting.quoted(piece.directive.strip())]
+    blocks += [f"{quoting.escaped(name)}:\n\n{_code(pretty(value))}" for name, value in piece.extra.items()]
     return "\n\n".join(block.rstrip("\n") for block in [*blocks, "---"]) + "\n\n"
 
 
@@ -73,21 +73,21 @@ def _part(part: Part) -> str:
 
 def _lines(part: Part) -> Iterator[str]:
     if part.kind == "prose":
-        yield prose.embedded(part.text)
+        yield quoting.embedded(part.text)
     elif part.kind == "thinking":
-        yield from ("Thinking:", prose.quoted(part.text))
+        yield from ("Thinking:", quoting.quoted(part.text))
     elif part.kind == "call":
-        yield from (f"Calls **{prose.escaped(line(part.name, 80) or 'a tool')}**:", _code(part.text))
+        yield from (f"Calls **{quoting.escaped(line(part.name, 80) or 'a tool')}**:", _code(part.text))
     elif part.kind == "image":
         yield _image(part.text)
     else:
-        yield from (f"{prose.escaped(line(part.name, 80))}:",) if part.name else ()
+        yield from (f"{quoting.escaped(line(part.name, 80))}:",) if part.name else ()
         yield _code(part.text)
 
 
 def _code(text: str) -> str:
     text = pretty(text)
-    return prose.fenced(text, "json" if text[:1] in ("{", "[") and text[-1:] in ("}", "]") else "")
+    return quoting.fenced(text, "json" if text[:1] in ("{", "[") and text[-1:] in ("}", "]") else "")
 
 
 def _image(address: str) -> str:
@@ -95,4 +95,4 @@ def _image(address: str) -> str:
         return f"*An image ({found[0]}, {found[1]:,} bytes) stands here; it is in the HTML and JSON exports.*"
     if address.startswith("data:"):
         return "*An image of a kind that is not shown stands here; it is in the JSON export.*"
-    return f"*An image, not loaded:* {prose.escaped(line(address, 2_000))}"
+    return f"*An image, not loaded:* {quoting.escaped(line(address, 2_000))}"

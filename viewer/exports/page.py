@@ -8,14 +8,15 @@ from collections.abc import Iterator
 from html import escape
 
 from compaction import messages as engine
-from viewer.rendering import prose
+from viewer.rendering.images import data_image
+from viewer.rendering.markdown import rendered
 from viewer.texts import clean, line
 
 from . import words
 from .facts import Facts
 from .source import Outcome, Piece, Plan
 from .style import STYLE
-from .texts import Part, data_image, parts, pretty
+from .texts import Part, parts, pretty
 
 _HASH = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
 POLICY = f"default-src 'none'; style-src 'sha256-{_HASH}'; img-src data:; base-uri 'none'; form-action 'none'"
@@ -38,7 +39,7 @@ class Page:
             f'<meta name="referrer" content="no-referrer">\n<title>{name}</title>\n<style>{STYLE}</style>\n</head>\n'
             "<body>\n"
             f'<header>\n<h1 dir="auto">{name}</h1>\n<dl>{rows}</dl>\n'
-            f'<p class="masking">{_text(self.facts.masking)}</p>\n</header>\n<main>\n{prompt}'
+            f'<p class="redacting">{_text(self.facts.redacting)}</p>\n</header>\n<main>\n{prompt}'
         )
 
     def piece(self, piece: Piece) -> str:
@@ -47,7 +48,7 @@ class Page:
     def end(self, outcome: Outcome) -> str:
         none = "" if self.facts.exported else "<p>There is no message in this view.</p>\n"
         note = f'<p class="incomplete">{_text(outcome.note)}</p>\n' if outcome.note else ""
-        places = f"<p>{_text(words.masked_places(outcome.masked))}</p>\n" if self.facts.masked else ""
+        places = f"<p>{_text(words.redacted_places(outcome.redacted))}</p>\n" if self.facts.redacted else ""
         return f"</main>\n<footer>\n{none}{note}{places}<p>End of the export.</p>\n</footer>\n</body>\n</html>\n"
 
 
@@ -67,9 +68,10 @@ def _handoff(piece: Piece) -> str:
     lines = "".join(f"<p>{_text(line)}</p>\n" for line in words.of_boundary(piece))
     rules = _folded(words.RULES, piece.rules) if piece.rules else ""
     directive = _folded("The instructions to the model around it", piece.directive.strip()) if piece.directive else ""
+    summary = rendered(piece.summary.strip(), colours=False)
     return (
         f'<section class="boundary" id="b{piece.id}">\n{_heading(words.of_handoff(piece))}{lines}'
-        f'<p class="note">{_text(words.NOBODYS)}</p>\n<blockquote dir="auto">{prose.as_html(piece.summary.strip())}'
+        f'<p class="note">{_text(words.NOBODYS)}</p>\n<blockquote dir="auto">{summary}'
         f"</blockquote>\n{rules}{directive}{''.join(_columns(piece))}</section>\n"
     )
 
@@ -87,7 +89,7 @@ def _columns(piece: Piece) -> Iterator[str]:
 
 def _part(part: Part) -> str:
     if part.kind == "prose":
-        return f'<div class="md" dir="auto">{prose.as_html(part.text)}</div>\n'
+        return f'<div class="md" dir="auto">{rendered(part.text, colours=False)}</div>\n'
     if part.kind == "thinking":
         return _folded("Thinking", part.text)
     if part.kind == "call":

@@ -11,14 +11,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
-import compaction
 from compaction import rules, secrets
-from compaction.secrets import Mask
+from compaction.secrets import Replacement
 from viewer.errors import StoreError, StoreUnavailable
 from viewer.history import indexes
 from viewer.runs import past
 from viewer.stores.base import Session, Store
-from viewer.stores.message import HistoryMessage, StoredMessage, live_content
+from viewer.stores.message import HistoryMessage, StoredMessage, parted
 from viewer.stores.registry import Reader, get_store, identity, open_store
 from viewer.stores.transcript import Cut, Outline
 
@@ -94,11 +93,11 @@ class Window:
 
 @dataclass(slots=True)
 class Outcome:
-    """What became of an export, told at its end: rows that had vanished, why it broke off, what was masked."""
+    """What became of an export, told at its end: rows that had vanished, why it broke off, what was redacted."""
 
     missing: int = 0
     broken_off: str = ""
-    masked: int = 0
+    redacted: int = 0
 
     @property
     def complete(self) -> bool:
@@ -129,8 +128,8 @@ def plan(store: str, session_id: str, view: View) -> Plan:
         )
 
 
-def read(planned: Plan, window: Window, outcome: Outcome, put: Mask | None) -> list[Piece]:
-    """The pieces of one window, in order; `outcome` is filled in on the way. With `put`, masked."""
+def read(planned: Plan, window: Window, outcome: Outcome, put: Replacement | None) -> list[Piece]:
+    """The pieces of one window, in order; `outcome` is filled in on the way. With `put`, redacted."""
     pieces = _of_history if planned.view == "history" else _of_rows
     try:
         with open_store(planned.store) as reader:
@@ -140,7 +139,7 @@ def read(planned: Plan, window: Window, outcome: Outcome, put: Mask | None) -> l
     except StoreError as problem:
         outcome.broken_off = problem.message
         return []
-    return [_masked(piece, put) for piece in found] if put else found
+    return [_redacted(piece, put) for piece in found] if put else found
 
 
 def windows(planned: Plan) -> Iterator[Window]:
@@ -193,21 +192,19 @@ def _of_rows(planned: Plan, reader: Reader, start: int, stop: int, outcome: Outc
 
 def _of_live(row: StoredMessage) -> Iterator[Piece]:
     """Its message, its handoff, or for a merged row both."""
-    parts = compaction.split(row.content, flagged=row.flagged)
-    found = [part for part in parts if part.kind == "summary"]
-    if found:
-        directive = "\n\n".join(part.directive for part in found if part.directive)
-        yield replace(_handoff(row, "\n\n".join(part.text for part in found), directive), state="live")
-    if not found or len(found) < len(parts) or row.tool_calls:
-        yield replace(_message(row, live_content(row), (row.id,)), state="live")
+    found = parted(row)
+    if found.has_handoff:
+        yield replace(_handoff(row, found.summary, found.directive), state="live")
+    if found.message is not None:
+        yield replace(_message(row, found.message.content, (row.id,)), state="live")
 
 
 def _raw(row: StoredMessage) -> Piece:
     """The row as it is stored."""
-    parts = [part.text for part in compaction.split(row.content, flagged=row.flagged) if part.kind == "summary"]
+    found = parted(row)
     extra = {name: value for name, value in row.extra.items() if name not in NOT_EXPORTED}
     stored = replace(_message(row, row.content, (row.id,)), extra=extra)
-    return replace(stored, kind="handoff", **_summed_up("\n\n".join(parts))) if parts else stored
+    return replace(stored, kind="handoff", **_summed_up(found.summary)) if found.has_handoff else stored
 
 
 def _handoff(row: StoredMessage, summary: str, directive: str) -> Piece:
@@ -239,19 +236,19 @@ def _message(row: StoredMessage, content: Any, rows: tuple[int, ...]) -> Piece:
     )
 
 
-def _masked(piece: Piece, put: Mask) -> Piece:
+def _redacted(piece: Piece, put: Replacement) -> Piece:
     """The piece without what looks like a secret, in whatever column. What stands twice in it is counted once."""
     return replace(
         piece,
-        role=secrets.mask(piece.role, put),
-        content=secrets.mask_value(piece.content, put),
-        tool_calls=secrets.mask_value(piece.tool_calls, put),
-        tool_call_id=secrets.mask(piece.tool_call_id, put),
-        tool_name=secrets.mask(piece.tool_name, put),
-        reasoning=secrets.mask(piece.reasoning, put),
-        finish_reason=secrets.mask(piece.finish_reason, put),
-        summary=secrets.mask(piece.summary),
-        rules=secrets.mask(piece.rules),
-        directive=secrets.mask(piece.directive),
-        extra={name: secrets.mask_value({name: value}, put)[name] for name, value in piece.extra.items()},
+        role=secrets.redact_shown(piece.role, put),
+        content=secrets.redact_shown_value(piece.content, put),
+        tool_calls=secrets.redact_shown_value(piece.tool_calls, put),
+        tool_call_id=secrets.redact_shown(piece.tool_call_id, put),
+        tool_name=secrets.redact_shown(piece.tool_name, put),
+        reasoning=secrets.redact_shown(piece.reasoning, put),
+        finish_reason=secrets.redact_shown(piece.finish_reason, put),
+        summary=secrets.redact_shown(piece.summary),
+        rules=secrets.redact_shown(piece.rules),
+        directive=secrets.redact_shown(piece.directive),
+        extra={name: secrets.redact_shown_value({name: value}, put)[name] for name, value in piece.extra.items()},
     )

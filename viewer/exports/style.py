@@ -1,11 +1,24 @@
-"""The style of an exported page: the site's colours and measures, by hand and small."""
+"""The style of an exported page: small, in the site's own colours."""
 
-STYLE = """
-:root { color-scheme: light dark;
-  --paper: light-dark(#f6f3ec, #161513); --sheet: light-dark(#fffdf8, #1e1c1a); --ink: light-dark(#201d18, #ece6da);
-  --faded: light-dark(#645d51, #a89f90); --rule: light-dark(#e0d9ca, #37332d); --scraped: light-dark(#efe8d9, #26231f);
-  --accent: light-dark(#22579e, #86b4f2); --user: light-dark(#1c6e6b, #6fc3bd);
-  --assistant: light-dark(#5a4b8a, #b8a8ea); --bad: light-dark(#a2322b, #ee938c); }
+from __future__ import annotations
+
+import re
+
+from django.conf import settings
+
+_SHEET = (settings.BASE_DIR / "static" / "palimpsest.css").read_text()
+_COLOURS = ("paper", "sheet", "ink", "faded", "rule", "scraped", "accent", "user", "assistant", "bad")
+
+
+def _palette() -> str:
+    """These colours as the site's stylesheet has them."""
+    found = dict(re.findall(r"--(\w+): (light-dark\([^)]*\))", _SHEET))
+    return "".join(f" --{name}: {found[name]};" for name in _COLOURS)
+
+
+STYLE = (
+    f":root {{ color-scheme: light dark;{_palette()} }}"
+    + """
 *, ::before, ::after { box-sizing: border-box; }
 body { margin: 0 auto; max-width: 52rem; padding: 1.5rem 1rem; background: var(--paper); color: var(--ink);
   font: 15px/1.6 system-ui, sans-serif; overflow-wrap: anywhere; }
@@ -17,7 +30,7 @@ dl { display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: .1re
 dt, .note, summary { color: var(--faded); }
 dd { margin: 0; }
 .note, summary { font-size: 12.5px; }
-.masking { border-left: 3px solid var(--accent); padding-left: .75rem; }
+.redacting { border-left: 3px solid var(--accent); padding-left: .75rem; }
 .incomplete { color: var(--bad); font-weight: 600; }
 header { border-bottom: 1px solid var(--rule); margin-bottom: 1rem; padding-bottom: .5rem; }
 footer { border-top: 1px solid var(--rule); margin-top: 1rem; color: var(--faded); font-size: 13px; }
@@ -46,3 +59,4 @@ img { max-width: 100%; }
   details::details-content { content-visibility: visible; block-size: auto; }
 }
 """
+)

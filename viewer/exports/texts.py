@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from compaction import messages as engine
 from compaction import protocol
+from viewer.rendering.images import address_of
+from viewer.rendering.texts import as_text, json_value
 
-_IMAGE = re.compile(r"data:(image/(?:png|jpeg|jpg|gif|webp|avif|bmp));base64,([A-Za-z0-9+/=\s]+)")
+LONGEST = 1_000_000  # characters of JSON that are laid out
 
 
 def pretty(value: Any) -> str:
     """A value, or the JSON text it is, over several lines; any other text as it is."""
-    if isinstance(value, bytes):
-        value = value.decode("utf-8", "replace")
-    if isinstance(value, str):
-        if len(value) > 1_000_000 or not value.lstrip().startswith(("{", "[")):
-            return value
-        try:
-            value = json.loads(value)
-        except (ValueError, RecursionError):
-            return str(value)
-    try:
-        return json.dumps(value, ensure_ascii=False, indent=2, default=repr)
-    except (ValueError, RecursionError):
-        return f"({type(value).__name__}, nested too deeply to be shown)"
+    text = as_text(value)
+    found = json_value(text, LONGEST) if isinstance(value, (str, bytes)) else None
+    return text if found is None else as_text(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,17 +73,6 @@ def _output(content: Any) -> Iterator[Part]:
 
 
 def _image(block: dict[str, Any]) -> Part:
-    """In the shapes of OpenAI chat, Responses and Anthropic; the address of one that stands elsewhere."""
-    found = block.get("image_url")
-    source = block.get("source")
-    if isinstance(found, dict):
-        found = found.get("url")
-    if isinstance(source, dict):
-        found = source.get("url") or f"data:{source.get('media_type')};base64,{source.get('data')}"
-    return Part("image", found) if isinstance(found, str) else Part("raw", pretty(block), "image")
-
-
-def data_image(address: str) -> tuple[str, int] | None:
-    """Type and octets of an image that is a data URL of a picture format; None for any other address."""
-    found = _IMAGE.fullmatch(address)
-    return (found[1], len(found[2]) * 3 // 4) if found else None
+    """Its data URL, or the address of one that stands elsewhere."""
+    address = address_of(block)
+    return Part("image", address) if address else Part("raw", pretty(block), "image")

@@ -5,38 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from compaction import messages as engine
-from viewer.stores.message import BOOKKEEPING_ROLES
+from viewer.rendering.words import CUT_OFF, STATES, role_label, was_cut_off
 from viewer.texts import line
 
 from .facts import clock
 from .source import Piece
 
-NAMES = {"user": "User", "assistant": "Assistant", "system": "System", "developer": "System", "tool": "Tool"}
-STATES = {"live": "in context", "under": "summarised away", "out": "replaced or undone"}
 RULES = "Rules of the workspace, carried along"
 NOBODYS = "This is the summary of a compaction. It stands for earlier messages; nobody in the conversation said it."
-
-
-def who(role: str) -> str:
-    """A role as a person reads it; one this site does not know is named as it is."""
-    if role in BOOKKEEPING_ROLES:
-        return "The agent's own record"
-    return NAMES.get(role) or f"Role “{line(role, 40)}”"
 
 
 def heading(piece: Piece) -> list[str]:
     """Who, which tool, when, where in the context, the row."""
     tool = line(piece.tool_name, 80) if piece.role in engine.RESULT_ROLES else ""
     state = STATES.get(piece.state, piece.state) if piece.state != "live" else ""
-    return [word for word in (who(piece.role), tool, clock(piece.timestamp), state, f"message {piece.id}") if word]
+    found = role_label(piece.role), tool, clock(piece.timestamp), state, f"message {piece.id}"
+    return [word for word in found if word]
 
 
 def notes(piece: Piece) -> Iterator[str]:
     """What is to be known of a message beside its text."""
     if piece.shortened and piece.state == "live":
         yield "The model now sees a shortened form of this."
-    if piece.finish_reason in ("length", "max_tokens"):
-        yield "The model was cut off at its length limit."
+    if was_cut_off(piece.finish_reason):
+        yield CUT_OFF
 
 
 def of_handoff(piece: Piece) -> list[str]:
@@ -58,9 +50,11 @@ def of_boundary(piece: Piece) -> Iterator[str]:
         )
 
 
-def masked_places(count: int) -> str:
-    """How much was masked, as a sentence."""
-    return f"{_counted(count, 'place')} {'was' if count == 1 else 'were'} masked." if count else "Nothing was masked."
+def redacted_places(count: int) -> str:
+    """How much was redacted, as a sentence."""
+    return (
+        f"{_counted(count, 'place')} {'was' if count == 1 else 'were'} redacted." if count else "Nothing was redacted."
+    )
 
 
 def _counted(count: int, noun: str) -> str:

@@ -15,11 +15,11 @@ import json
 import logging
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
+from cachetools import LRUCache
 from django.db import DatabaseError
 
 from compaction import tokens
@@ -72,7 +72,7 @@ class Held:
     kept: int
 
 
-_held: OrderedDict[Key, Held] = OrderedDict()
+_held: LRUCache[Key, Held] = LRUCache(HELD_ROWS, getsizeof=lambda held: min(len(held.outline.ids), HELD_ROWS))
 _lock = threading.Lock()
 
 
@@ -262,18 +262,12 @@ def _key(store: Store, session_id: str) -> Key:
 
 def _remembered(key: Key) -> Held | None:
     with _lock:
-        if key in _held:
-            _held.move_to_end(key)
         return _held.get(key)
 
 
 def _remember(key: Key, held: Held) -> None:
     with _lock:
         _held[key] = held
-        _held.move_to_end(key)
-        rows = sum(len(each.outline.ids) for each in _held.values())
-        while rows > HELD_ROWS and len(_held) > 1:
-            rows -= len(_held.popitem(last=False)[1].outline.ids)
 
 
 def _keep(store: Store, session_id: str, held: Held) -> Held:

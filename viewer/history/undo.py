@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from threading import Lock
+
+from cachetools import LRUCache
 
 from viewer.errors import NotFound, StoreError
 from viewer.stores.base import Session
@@ -15,7 +18,8 @@ from .models import Compaction
 
 REMEMBERED = 1_000  # sentences
 
-_refusals: dict[tuple[str, str, str, int], tuple[indexes.Mark, str]] = {}
+_refusals: LRUCache[tuple[str, str, str, int], tuple[indexes.Mark, str]] = LRUCache(REMEMBERED)
+_lock = Lock()
 
 
 def compaction_of(reader: Reader, session_id: str, handoff_id: int, index: Outline) -> Json | Cut:
@@ -48,11 +52,12 @@ def refusal(reader: Reader, session: Session, handoff_id: int) -> str:
         return problem.message
     key = (reader.store.name, reader.store.url, session.id, handoff_id)
     mark, index = indexes.marked(reader, session)
-    found = _refusals.get(key)
+    with _lock:
+        found = _refusals.get(key)
     if found is None or found[0] != mark:
-        if len(_refusals) >= REMEMBERED:
-            _refusals.clear()
-        found = _refusals[key] = (mark, plan(reader, session.id, handoff_id, index).refusal)
+        found = mark, plan(reader, session.id, handoff_id, index).refusal
+        with _lock:
+            _refusals[key] = found
     return found[1]
 
 

@@ -15,9 +15,9 @@ from django.utils.html import format_html
 from django_htmx.middleware import HtmxDetails
 
 from viewer.errors import AlreadyUndone, StoreError
+from viewer.places import Place
 from viewer.rendering import formats
 
-from .addresses import Place
 from .session.loading import now_without_boundary
 
 P = ParamSpec("P")

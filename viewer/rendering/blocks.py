@@ -20,6 +20,7 @@ from django.utils.safestring import SafeString, mark_safe
 from compaction import messages as engine
 
 from . import diffs, formats, highlight, markdown, terminal
+from .images import address_of, data_image
 from .texts import as_text, clean, json_value, line, pretty
 
 MARKDOWN_LIMIT = 16_000  # characters of a message shown at once; the rest is one click away
@@ -332,27 +333,15 @@ def image(part: dict[str, Any], href: str = "") -> Image | Remote:
     if url:
         label = f"Image in the message, {formats.size(len(url) * 3 // 4)}"
         return Image(href if href and len(url) > INLINE_IMAGE else url, label)
-    held = _held(part)
+    held = address_of(part)
     web = held.startswith(("https://", "http://"))
     return Remote("Image, not loaded", clean(held[:4_000]) if web else "", line(held, 120) or "no address")
 
 
 def data_url(part: dict[str, Any]) -> str:
     """The data: URL of an image part, "" where it has none that this site shows."""
-    url = _held(part)
-    return url if len(url) <= IMAGE_LIMIT and markdown.DATA_IMAGE.fullmatch(url) else ""
-
-
-def _held(part: dict[str, Any]) -> str:
-    held = part.get("image_url") or part.get("source") or part.get("url") or ""
-    if isinstance(held, str):
-        return held
-    if not isinstance(held, dict):
-        return ""
-    if held.get("type") == "base64":
-        return f"data:{held.get('media_type')};base64,{held.get('data')}"
-    url = held.get("url")
-    return url if isinstance(url, str) else ""
+    url = address_of(part)
+    return url if len(url) <= IMAGE_LIMIT and data_image(url) else ""
 
 
 def _cut(text: str, limit: int, whole: str) -> tuple[str, Rest | None]:

@@ -1,7 +1,7 @@
 """What is shown of a row's content, calls and results as HTML, rendered once and kept by the text it comes from.
 
 A key holds everything its HTML depends on: the text, the kind of row, the address that shows it whole, and whether code
-is in colours. Who sees a masked text has another text, and so another key.
+is in colours. Who sees a redacted text has another text, and so another key.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 from django.utils.safestring import SafeString
 
 from compaction import messages as engine
-from viewer.pages.addresses import Place
+from viewer.places import Place
 from viewer.stores.message import StoredMessage
 
 from . import blocks, diffs, highlight, lru, outcomes, tools
@@ -34,12 +34,12 @@ class Shown:
     sessions: tuple[str, ...] = ()
 
 
-_SHELF: lru.Shelf[Shown] = lru.Shelf(lambda shown: sys.getsizeof(shown.html))
+_CACHE: lru.SizedCache[Shown] = lru.SizedCache(lambda shown: sys.getsizeof(shown.html))
 
 
 def clear() -> None:
     """Forget everything rendered, as a new process has."""
-    _SHELF.clear()
+    _CACHE.clear()
 
 
 def said(row: StoredMessage, place: Place, *, colours: bool = False) -> Shown:
@@ -53,7 +53,7 @@ def said(row: StoredMessage, place: Place, *, colours: bool = False) -> Shown:
         colours,
         *map(lru.digest, (row.content, row.reasoning, beside)),
     )
-    return _SHELF.get(key, lambda: _shown(_said(row, place, colours)))
+    return _CACHE.get(key, lambda: _shown(_said(row, place, colours)))
 
 
 def _kind(role: str) -> str:
@@ -77,13 +77,13 @@ def answered(row: StoredMessage, place: Place, language: str = "", *, colours: b
         made = blocks.of_output(row.content, place.whole(row.id, "content"), language=language, colours=colours)
         return _shown(made, outcome=outcomes.outcome(row.content), sessions=outcomes.sessions_in(row.content))
 
-    return _SHELF.get(key, make)
+    return _CACHE.get(key, make)
 
 
 def asked(call: engine.Call, whole: str, result: outcomes.Outcome | None, *, colours: bool = False) -> Shown:
     """The line of a call, and the blocks of its arguments."""
     key = ("asked", call.name, whole, result, colours, lru.digest(call.arguments, in_full=True))
-    return _SHELF.get(key, lambda: _asked(call, whole, result, colours))
+    return _CACHE.get(key, lambda: _asked(call, whole, result, colours))
 
 
 def _asked(call: engine.Call, whole: str, result: outcomes.Outcome | None, colours: bool) -> Shown:
@@ -107,7 +107,7 @@ def _arguments(
 
 def by_template(template: str, block: Hashable) -> SafeString:
     """A block rendered by its template; the block itself is the key, as its template knows nothing else."""
-    return _SHELF.get((template, block), lambda: Shown(blocks.by_template(template, block), waits=False)).html
+    return _CACHE.get((template, block), lambda: Shown(blocks.by_template(template, block), waits=False)).html
 
 
 def _shown(made: Iterable[blocks.Block], **beside: Any) -> Shown:

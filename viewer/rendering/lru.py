@@ -6,13 +6,13 @@ A key names everything the HTML depends on, texts by their digest. What was used
 from __future__ import annotations
 
 import json
-from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
 from hashlib import blake2b
 from secrets import token_bytes
 from threading import Lock
 from typing import Any, Generic, TypeVar
+
+from cachetools import LRUCache
 
 LIMIT = 64_000_000  # bytes, about
 ENTRY = 300  # bytes that an entry takes beside its HTML
@@ -22,39 +22,33 @@ LOOKED_AT = 200_000
 T = TypeVar("T")
 
 
-@dataclass(slots=True)
-class Shelf(Generic[T]):
+class SizedCache(Generic[T]):
     """Values by key, together at most `limit` bytes. Safe between threads; two may make the same value at once."""
 
-    size_of: Callable[[T], int]
-    limit: int = LIMIT
-    held: int = 0
-    _values: OrderedDict[Hashable, T] = field(default_factory=OrderedDict)
-    _lock: Lock = field(default_factory=Lock)
+    def __init__(self, size_of: Callable[[T], int], limit: int = LIMIT) -> None:
+        self._values: LRUCache[Hashable, T] = LRUCache(limit, getsizeof=lambda value: size_of(value) + ENTRY)
+        self._lock = Lock()
+
+    @property
+    def size(self) -> int:
+        """Bytes of all that is kept."""
+        return int(self._values.currsize)
 
     def get(self, key: Hashable, make: Callable[[], T]) -> T:
-        """The value kept under the key, made now if there is none."""
+        """The value kept under the key, made now if there is none; one of more than an eighth of all is not kept."""
         with self._lock:
             found = self._values.get(key)
-            if found is not None:
-                self._values.move_to_end(key)
-                return found
+        if found is not None:
+            return found
         made = make()
-        size = self.size_of(made) + ENTRY
-        if size > self.limit // 8:
-            return made
-        with self._lock:
-            if key not in self._values:
+        if self._values.getsizeof(made) <= self._values.maxsize // 8:
+            with self._lock:
                 self._values[key] = made
-                self.held += size
-            while self.held > self.limit:
-                self.held -= self.size_of(self._values.popitem(last=False)[1]) + ENTRY
         return made
 
     def clear(self) -> None:
         with self._lock:
             self._values.clear()
-            self.held = 0
 
 
 def digest(value: Any, *, in_full: bool = False) -> bytes:

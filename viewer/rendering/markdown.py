@@ -11,15 +11,19 @@ from __future__ import annotations
 import html
 import re
 
+import comrak
 import nh3
 from django.utils.safestring import SafeString, mark_safe
 
-from viewer.rendering.prose import laid_out
-
 from . import highlight, lru
+from .images import data_image
 from .texts import clean
 
-DATA_IMAGE = re.compile(r"data:image/(?:png|jpeg|jpg|gif|webp|avif|bmp);base64,[A-Za-z0-9+/=\s]+")
+LONGEST = 200_000  # characters; a longer text is shown as it is, not laid out
+CELLS = 20_000  # of a text's tables, about; comrak fills short rows up to the width of their table
+COLUMNS = 200
+GROWTH, GROWTH_FLOOR = 12, 20_000  # how many times longer than its text HTML may be, of a text that is not short
+
 _LINK = re.compile(r"(?:https?:|mailto:)", re.IGNORECASE)
 
 _TAGS = {
@@ -37,7 +41,7 @@ def _allowed(tag: str, attribute: str, value: str) -> str | None:
     if tag == "a" and attribute == "href":
         return value if _LINK.match(value) else None
     if tag == "img" and attribute == "src":
-        return value if DATA_IMAGE.fullmatch(value) else None
+        return value if data_image(value) else None
     return value
 
 
@@ -56,6 +60,14 @@ def _sanitised(markup: str) -> SafeString:
 
 # -- Markdown --------------------------------------------------------------------------------------------------------
 
+_EXTENSIONS = comrak.ExtensionOptions()
+_EXTENSIONS.table = _EXTENSIONS.strikethrough = _EXTENSIONS.autolink = _EXTENSIONS.tasklist = True
+_WITHOUT_TABLES = comrak.ExtensionOptions()
+_WITHOUT_TABLES.strikethrough = _WITHOUT_TABLES.autolink = _WITHOUT_TABLES.tasklist = True
+_RENDERING = comrak.RenderOptions()
+_RENDERING.escape = True  # tags in a transcript are shown as text
+_RENDERING.hardbreaks = True  # people and models mean the line breaks they type
+
 _FENCE = re.compile(r'<pre><code(?: class="language-([^"]*)")?>(.*?)</code></pre>', re.DOTALL)
 _IMAGE = re.compile(r'<img src="([^"]*)" alt="([^"]*)"(?: title="[^"]*")? />')
 _HEADING = re.compile(r"<(/?)h([1-6])>")
@@ -67,13 +79,13 @@ def markdown(text: str) -> SafeString:
     return _KEPT.get(lru.digest(text), lambda: rendered(text, colours=True))
 
 
-_KEPT: lru.Shelf[SafeString] = lru.Shelf(len, limit=8_000_000)
+_KEPT: lru.SizedCache[SafeString] = lru.SizedCache(len, limit=8_000_000)
 
 
 def rendered(text: str, *, colours: bool) -> SafeString:
     """A Markdown text as sanitised HTML, rendered now; its code in colours or plain."""
     text = clean(text)
-    made = laid_out(text)
+    made = _laid_out(text) if len(text) <= LONGEST else None
     if made is None:
         return _as_it_is(text)
     made = _FENCE.sub(_coloured_fence if colours else _plain_fence, made)
@@ -82,6 +94,25 @@ def rendered(text: str, *, colours: bool) -> SafeString:
     made = _HEADING.sub(lambda found: "</p>" if found[1] else f'<p class="h h{found[2]}">', made)
     made = _BOX.sub(lambda found: "☑" if found[1] else "☐", made)
     return _sanitised(made)
+
+
+def _laid_out(text: str) -> str | None:
+    """A Markdown text as comrak lays it out, tags in it escaped; None for one that would grow beyond measure."""
+    if _QUOTES.search(text):
+        return None
+    extensions = _WITHOUT_TABLES if _is_vast_table(text) else _EXTENSIONS
+    made = comrak.render_markdown(text, extension_options=extensions, render_options=_RENDERING)
+    return made if len(made) <= GROWTH * len(text) + GROWTH_FLOOR else None
+
+
+_QUOTES = re.compile(r"(?:>[ \t]*){50}")
+
+
+def _is_vast_table(text: str) -> bool:
+    if text.count("|") < COLUMNS:
+        return False
+    widest = max(line.count("|") for line in text.split("\n"))
+    return widest > COLUMNS or widest * text.count("\n") > CELLS
 
 
 def code_size(text: str) -> int:
@@ -109,7 +140,7 @@ def _plain_fence(found: re.Match[str]) -> str:
 
 def _image(found: re.Match[str]) -> str:
     source, alt = found[1], found[2]
-    if DATA_IMAGE.fullmatch(html.unescape(source)):
+    if data_image(html.unescape(source)):
         return found[0]
     if not _LINK.match(source):
         return f"[image: {alt or source}]"

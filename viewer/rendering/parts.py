@@ -14,16 +14,16 @@ from django import template
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 
-from .lru import Shelf
+from .lru import SizedCache
 
 LIMIT = 16_000_000  # bytes of HTML, about
 
 register = template.Library()
-_SHELF: Shelf[SafeString] = Shelf(len, LIMIT)
+_CACHE: SizedCache[SafeString] = SizedCache(len, LIMIT)
 
 
 @register.simple_tag
 def part(template_name: str, **values: Any) -> SafeString:
     """The template rendered with these values, which must be all that it asks for."""
     key = blake2b(pickle.dumps((template_name, values)), digest_size=16).digest()
-    return _SHELF.get(key, lambda: render_to_string(template_name, values))
+    return _CACHE.get(key, lambda: render_to_string(template_name, values))

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
+from threading import Lock
 from weakref import ref
+
+from cachetools import LRUCache
 
 from viewer.history import indexes, undo
 from viewer.history.indexes import AllRuns
@@ -73,7 +76,8 @@ def weights(history: Outline, cuts: Iterable[Cut]) -> dict[int, tuple[Weight, We
 
 REMEMBERED = 1_000  # sessions
 
-_numbers: dict[tuple[str, str, str], tuple[ref[Outline], list[Numbers]]] = {}
+_numbers: LRUCache[tuple[str, str, str], tuple[ref[Outline], list[Numbers]]] = LRUCache(REMEMBERED)
+_lock = Lock()
 
 
 def numbers(reader: Reader, session: Session, runs: AllRuns | None = None) -> list[Numbers]:
@@ -82,14 +86,14 @@ def numbers(reader: Reader, session: Session, runs: AllRuns | None = None) -> li
     Raises StoreUnavailable.
     """
     found, key = indexes.outline(reader, session, runs), (reader.store.name, reader.store.url, session.id)
-    made_of, made = _numbers.get(key, (None, []))
+    with _lock:
+        made_of, made = _numbers.get(key, (None, []))
     if made_of is None or made_of() is not found:
         ids = {row_id for cut in found.compactions for row_id in (*cut.before_ids, *cut.block_ids)}
         found = indexes.count_few(reader, session, sorted(ids))
         made = numbers_of(reader.store, found)
-        if len(_numbers) >= REMEMBERED:
-            _numbers.clear()
-        _numbers[key] = ref(found), made
+        with _lock:
+            _numbers[key] = ref(found), made
     return made
 
 

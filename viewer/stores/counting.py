@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from functools import lru_cache
 from hashlib import blake2b
+from threading import Lock
 
 import genai_prices.data
+from cachetools import LRUCache
 
 import compaction
 from compaction import tokens
@@ -16,7 +18,8 @@ SHORT = 64  # characters; counting a shorter text costs less than hashing it
 LONGEST_NAME = 200  # characters of a model's name that are looked at: it is compared with those of all models
 USUAL_WINDOW = 200_000  # tokens, for models nobody has heard of
 
-_counted: dict[tuple[str, bytes], int] = {}
+_counted: LRUCache[tuple[str, bytes], int] = LRUCache(REMEMBERED)
+_lock = Lock()
 
 
 def counter_for(model: str) -> compaction.Counter:
@@ -27,11 +30,12 @@ def counter_for(model: str) -> compaction.Counter:
         if len(text) < SHORT:
             return count(text)
         key = (encoding, blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest())
-        found = _counted.get(key)
+        with _lock:
+            found = _counted.get(key)
         if found is None:
-            if len(_counted) >= REMEMBERED:
-                _counted.clear()
-            found = _counted[key] = count(text)
+            found = count(text)
+            with _lock:
+                _counted[key] = found
         return found
 
     return remembered

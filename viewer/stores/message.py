@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import compaction
@@ -127,6 +127,36 @@ class Handoff:
     directive: str
 
 
+@dataclass(frozen=True, slots=True)
+class Parted:
+    """What a row holds, taken apart: a handoff, a message, or both where one was merged into the other.
+
+    `summary` is the handoff's body and `directive` the instructions to the model around it, "" where there is none;
+    `message` is the row with its own words alone, None for nothing but a handoff, and `comes_first` says that it stands
+    before the handoff.
+    """
+
+    has_handoff: bool
+    summary: str
+    directive: str
+    message: StoredMessage | None
+    comes_first: bool
+
+
+def parted(row: StoredMessage) -> Parted:
+    """What a row holds, a handoff and a message apart."""
+    parts = compaction.split(row.content, flagged=row.flagged)
+    handoffs = [part for part in parts if part.kind == "summary"]
+    speaks = len(handoffs) < len(parts) or bool(row.tool_calls)
+    return Parted(
+        has_handoff=bool(handoffs),
+        summary="\n\n".join(part.text for part in handoffs),
+        directive="\n\n".join(part.directive for part in handoffs if part.directive),
+        message=replace(row, content=live_content(row)) if speaks else None,
+        comes_first=parts[0].kind == "prior",
+    )
+
+
 def live_content(row: StoredMessage) -> Any:
     """The row's content without any summary merged into it, in its own shape."""
     parts = compaction.split(row.content, flagged=row.flagged)
@@ -134,12 +164,6 @@ def live_content(row: StoredMessage) -> Any:
         return row.content
     live = [part.content for part in parts if part.kind != "summary"]
     return live[0] if len(live) == 1 else "\n\n".join(part.text for part in parts if part.kind != "summary")
-
-
-def summary_of(row: StoredMessage) -> str:
-    """The body of the compaction summary in a row, "" where there is none."""
-    parts = compaction.split(row.content, flagged=row.flagged)
-    return "\n\n".join(part.text for part in parts if part.kind == "summary")
 
 
 def for_model(rows: Iterable[StoredMessage]) -> list[StoredMessage]:

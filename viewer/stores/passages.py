@@ -43,19 +43,19 @@ class Readable:
 
 
 def readable(
-    content: bytes | None, tool_calls: Any, tool_name: Any, *, flagged: bool, masking: bool = False
+    content: bytes | None, tool_calls: Any, tool_name: Any, *, flagged: bool, redacting: bool = False
 ) -> Readable:
     """The words of a row, of whose content the first OCTETS are given.
 
-    With `masking`, without what looks like a secret. It is looked for in what is stored, not in what is read of that:
+    With `redacting`, without what looks like a secret. It is looked for in what is stored, not in what is read of that:
     there a name still stands beside its value.
     """
     stored = (content or b"").decode("utf-8", "ignore")
     decoded, called = decode_content(stored), decode_calls(tool_calls)
     if isinstance(decoded, str) and decoded.startswith(JSON_MARK):  # cut, or broken
         decoded = decoded[len(JSON_MARK) :]
-    if masking:
-        decoded, called, tool_name = secrets.mask_value([decoded, called, tool_name])
+    if redacting:
+        decoded, called, tool_name = secrets.redact_shown_value([decoded, called, tool_name])
     parts = compaction.split(decoded, flagged=flagged)
     summary = "\n".join(part.text for part in parts if part.kind == "summary")
     live = [messages.text(part.content) for part in parts if part.kind != "summary"]

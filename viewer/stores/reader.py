@@ -121,9 +121,9 @@ class Reader(ABC):
         after: Key | None = None,
         *,
         stage: Stage = "none",
-        masking: bool = False,
+        redacting: bool = False,
     ) -> Found:
-        """At most `limit` hits behind the key `after` and the `stage` of an earlier page; with `masking`, without what
+        """At most `limit` hits behind the key `after` and the `stage` of an earlier page; `redacting` leaves out what
         looks like a secret in what is shown of them.
         """
 

@@ -186,25 +186,25 @@ class WholeReader(Reader):
         after: Key | None = None,
         *,
         stage: Stage = "none",
-        masking: bool = False,
+        redacting: bool = False,
     ) -> Found:
         """Messages are looked through one by one, newest session first; the key is how many hits were given before."""
         start = after[1] if after else 0
-        hits = list(self._hits(query, wanted, masking=masking)) if not query.empty else []
+        hits = list(self._hits(query, wanted, redacting=redacting)) if not query.empty else []
         more = start + limit < len(hits)
         rows = sum(len(each.messages) for each in self._conversations.values())
         return Found(tuple(hits[start : start + limit]), (0.0, start + limit) if more else None, False, rows, True)
 
-    def _hits(self, query: Query, wanted: SearchFilter, *, masking: bool) -> Iterator[Hit]:
+    def _hits(self, query: Query, wanted: SearchFilter, *, redacting: bool) -> Iterator[Hit]:
         number = 0
         for session_id in self.listing.active_lately(len(self._conversations)):
             found = self._conversations[session_id]
             if wanted.sessions and session_id not in wanted.sessions or wanted.source not in ("", found.session.source):
                 continue
-            name = secrets.mask(found.session.name) if masking else found.session.name
+            name = secrets.redact_shown(found.session.name) if redacting else found.session.name
             session = HitSession(session_id, name, found.session.source, split=False)
             for row in reversed(found.messages):
-                words = _words(row, masking=masking)
+                words = _words(row, redacting=redacting)
                 if row.state != "out" and _is_wanted(row, wanted) and _holds(words, query):
                     number += 1
                     shown = passage(words.said or words.summary, query)
@@ -218,10 +218,10 @@ def _is_wanted(row: StoredMessage, wanted: SearchFilter) -> bool:
     return wanted.role in ("", row.role) and since <= row.timestamp < until
 
 
-def _words(row: StoredMessage, *, masking: bool) -> Readable:
+def _words(row: StoredMessage, *, redacting: bool) -> Readable:
     calls = json.dumps(row.tool_calls) if row.tool_calls else None
     text = chat.text(row.content).encode("utf-8", "replace")
-    return readable(text, calls, row.tool_name, flagged=row.flagged, masking=masking)
+    return readable(text, calls, row.tool_name, flagged=row.flagged, redacting=redacting)
 
 
 def _holds(words: Readable, query: Query) -> bool:

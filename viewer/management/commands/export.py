@@ -14,20 +14,20 @@ from viewer.exports import CONTENT_TYPES, Format, View, export
 class Command(BaseCommand):
     """Write one session to the standard output."""
 
-    help = "Write a session to the standard output, with what looks like a secret masked."
+    help = "Write a session to the standard output, with what looks like a secret redacted."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("store", help="name of the store (`manage.py stores`)")
         parser.add_argument("session", help="id of the session")
         parser.add_argument("--format", choices=list(CONTENT_TYPES), default="md", help="md if not given")
         parser.add_argument("--view", choices=get_args(View), default="history", help="history if not given")
-        parser.add_argument("--no-mask", action="store_true", help="leave passwords and keys in it")
+        parser.add_argument("--no-redact", "--no-mask", action="store_true", help="leave passwords and keys in it")
 
     def handle(
-        self, *args: Any, store: str, session: str, format: Format, view: View, no_mask: bool, **options: Any
+        self, *args: Any, store: str, session: str, format: Format, view: View, no_redact: bool, **options: Any
     ) -> None:
         try:
-            made = export(store, session, format, view, mask=not no_mask)
+            made = export(store, session, format, view, redact=not no_redact)
         except StoreError as refused:
             sys.exit(refused.message)
         try:

@@ -89,9 +89,9 @@ def missing(audit: Audit) -> list[str]:
     return [one["named"] for one in audit.findings if one["message"] is None]
 
 
-def shown_name(name: str, *, masking: bool) -> str:
+def shown_name(name: str, *, redacting: bool) -> str:
     """A file's name as one line in which nothing is hidden."""
-    return line(secrets.mask(name) if masking else name, NAMED)
+    return line(secrets.redact_shown(name) if redacting else name, NAMED)
 
 
 # -- beside the session ------------------------------------------------------------------------------------------------
@@ -106,7 +106,7 @@ def card(found: Opened) -> Card | None:
     files = _files(audit)
     return Card(
         standing=_short(audit),
-        files=tuple(shown_name(name, masking=found.masking) for name in files[:FEW]),
+        files=tuple(shown_name(name, redacting=found.redacting) for name in files[:FEW]),
         more=max(0, len(files) - FEW),
         next=_next(audit),
         href=found.place.listed(audit.handoff_id, "reading"),

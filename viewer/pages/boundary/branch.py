@@ -10,9 +10,9 @@ from django.utils.safestring import SafeString
 from django.views.decorators.http import require_http_methods
 from django_htmx.http import HttpResponseClientRedirect
 
-from viewer.pages.addresses import Place
 from viewer.pages.http import is_fragment, page, shows_refusals
 from viewer.pages.redaction import session_for
+from viewer.places import Place
 from viewer.rendering import formats
 from viewer.rendering.texts import line
 from viewer.runs import branching

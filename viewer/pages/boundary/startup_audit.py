@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 
 from compaction import secrets
 from viewer.pages.http import is_fragment, page, shows_refusals
-from viewer.pages.redaction import masks
+from viewer.pages.redaction import redacts
 from viewer.pages.session.loading import Opened, opened
 from viewer.rendering import formats
 from viewer.rendering.texts import clean, line, visible
@@ -100,7 +100,7 @@ class ReadingPage:
 @shows_refusals
 def reading(request: HttpRequest, store: str, session_id: str, handoff_id: int) -> HttpResponse:
     with open_store(get_store(store)) as reader:
-        found = audited(opened(reader, session_id, masking=masks(request)))
+        found = audited(opened(reader, session_id, redacting=redacts(request)))
         cut = find(found, handoff_id)
         audit = audit_of(found, handoff_id)
         standing = standing_of(found, cut) or Standing("nothing to check" if audit else "not followed")
@@ -118,8 +118,8 @@ def _page(found: Opened, handoff_id: int, standing: Standing, audit: Audit | Non
         handoff_id=handoff_id,
         heading=f"Startup reading: {standing.label}",
         standing=standing,
-        source=line(_masked(audit.source, found), PATH) if audit else "",
-        workspace=line(_masked(audit.workspace, found), PATH) if audit else "",
+        source=line(_redacted(audit.source, found), PATH) if audit else "",
+        workspace=line(_redacted(audit.workspace, found), PATH) if audit else "",
         explained=_explained(audit, found) if audit else UNSEEN if standing.label != "not followed" else UNFOLLOWED,
         late=LATE if audit and audit.late else "",
         seen=found.place.message(at) if at else "",
@@ -131,8 +131,8 @@ def _page(found: Opened, handoff_id: int, standing: Standing, audit: Audit | Non
     )
 
 
-def _masked(text: str, found: Opened) -> str:
-    return secrets.mask(text) if found.masking else text
+def _redacted(text: str, found: Opened) -> str:
+    return secrets.redact_shown(text) if found.redacting else text
 
 
 # -- the turn ----------------------------------------------------------------------------------------------------------
@@ -146,7 +146,7 @@ def _explained(audit: Audit, found: Opened) -> str | SafeString:
             "at: from what somebody writes to the end of the agent's answer."
         )
     if audit.status == "nothing_required":
-        said = visible(_masked(audit.reason, found)) or GONE
+        said = visible(_redacted(audit.reason, found)) or GONE
         return format_html("Nothing to check. {} (As of {}.)", said, formats.clock(audit.audited_at or audit.armed_at))
     if audit.status == "undone":
         return "This compaction was taken back before it could be told whether the agent reads its files again."
@@ -182,7 +182,7 @@ def _files(audit: Audit, found: Opened) -> Iterator[File]:
 
 def _file(path: str, names: dict[str, str], found: Opened, message: int | None = None, tool: str = "") -> File:
     called = names.get(path, path)
-    name, dated = (shown_name(each, masking=found.masking) for each in (path, "" if called == path else called))
+    name, dated = (shown_name(each, redacting=found.redacting) for each in (path, "" if called == path else called))
     if message is None:
         return File(name, dated, Standing("not read", "warn"))
     at = found.outline.message_of(message)
@@ -195,7 +195,7 @@ def _file(path: str, names: dict[str, str], found: Opened, message: int | None =
 
 def _told(found: Opened, audit: Audit) -> Iterator[Told]:
     for event in events.of_audit(audit):
-        text = clean(_masked(events.text_of(event), found))
+        text = clean(_redacted(events.text_of(event), found))
         size = formats.counted(len(text), "character")
         yield Told(event.pk, KINDS[event.kind], _state(event), WHY.get(event.status, ""), text, size)
 

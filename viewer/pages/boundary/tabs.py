@@ -11,15 +11,15 @@ from django.views.decorators.http import require_safe
 
 from compaction.rules import without_rules
 from viewer.errors import NotFound
-from viewer.pages.addresses import Place
 from viewer.pages.compact.report import Loss, Lost, label, lost_parts, named_lost
 from viewer.pages.http import is_fragment, page, shows_refusals
-from viewer.pages.redaction import masks, text_for
+from viewer.pages.redaction import redacts, text_for
 from viewer.pages.session.loading import Opened, opened
+from viewer.places import Place
 from viewer.rendering import blocks, diffs, formats
 from viewer.rendering.texts import line
 from viewer.runs.losses import losses
-from viewer.stores.message import summary_of
+from viewer.stores.message import parted
 from viewer.stores.registry import Reader, get_store, open_store
 
 from .views import earlier_cut, find, start_of
@@ -76,7 +76,7 @@ class UpdatePage:
 def details(request: HttpRequest, store: str, session_id: str, handoff_id: int) -> HttpResponse:
     """All lists, or with `list` and `from` more of one."""
     with open_store(get_store(store)) as reader:
-        found = opened(reader, session_id, masking=masks(request))
+        found = opened(reader, session_id, redacting=redacts(request))
         noted = losses(reader, found.session.id, found.outline, find(found, handoff_id))
     which, start = request.GET.get("list", ""), start_of(request)
     lists = tuple(each for each in _lists(noted, found.place, handoff_id, start) if not which or each.name == which)
@@ -116,7 +116,7 @@ def _lists(noted: Mapping[str, Any], place: Place, handoff_id: int, start: int) 
 def update(request: HttpRequest, store: str, session_id: str, handoff_id: int) -> HttpResponse:
     """What the summary of a later compaction made of the one before it."""
     with open_store(get_store(store)) as reader:
-        found = opened(reader, session_id, masking=masks(request))
+        found = opened(reader, session_id, redacting=redacts(request))
         earlier = earlier_cut(found.outline, find(found, handoff_id))
         if earlier is None:
             raise NotFound("This is the first summary of the session: there is none before it that it could change.")
@@ -143,4 +143,4 @@ def _top(found: Opened, handoff_id: int) -> dict[str, str]:
 def _summary(reader: Reader, session_id: str, handoff_id: int) -> str:
     """Without the rules it carries along: those are the file's words, and no summary changes them."""
     row = reader.messages(session_id, [handoff_id]).get(handoff_id)
-    return without_rules(summary_of(row)) if row is not None else ""
+    return without_rules(parted(row).summary) if row is not None else ""

@@ -10,10 +10,10 @@ from django.utils.safestring import SafeString
 from django.views.decorators.http import require_http_methods
 from django_htmx.http import HttpResponseClientRedirect
 
-from viewer.pages.addresses import Place
 from viewer.pages.http import Undone, is_fragment, on_page_of, page, shows_refusals
 from viewer.pages.redaction import session_for
 from viewer.pages.session.loading import now_without_boundary, opened
+from viewer.places import Place
 from viewer.rendering import formats
 from viewer.rendering.texts import line
 from viewer.runs import life

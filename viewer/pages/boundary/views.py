@@ -13,15 +13,15 @@ from django.views.decorators.http import require_safe
 
 from compaction import rules
 from viewer.history import records, undo
-from viewer.pages.addresses import Place
 from viewer.pages.compact.report import label, loss_of
 from viewer.pages.compact.rules import ShownRules, shown_rules
 from viewer.pages.http import is_fragment, page, shows_refusals
-from viewer.pages.redaction import masked_text, masks
+from viewer.pages.redaction import redacted_text, redacts
 from viewer.pages.session.loading import Opened, opened
-from viewer.pages.session.messages import who
+from viewer.places import Place
 from viewer.rendering import formats, markdown
 from viewer.rendering.texts import clean, line
+from viewer.rendering.words import role_label
 from viewer.runs import life, past
 from viewer.runs.losses import counted
 from viewer.stores.message import Handoff
@@ -115,7 +115,7 @@ def shown_boundary(handoff: Handoff, found: Opened, marked: int | None) -> Shown
         messages_after=formats.exact(cut.messages_after),
         tokens_before=weighed(before),
         tokens_after=weighed(after),
-        summary=summary_text(handoff.summary, handoff.directive, cut.run, masking=found.masking),
+        summary=summary_text(handoff.summary, handoff.directive, cut.run, redacting=found.redacting),
         summarised=formats.exact(cut.summarised),
         kept=formats.exact(cut.kept),
         shortened=cut.shortened,
@@ -165,10 +165,10 @@ def weighed(weight: Weight) -> SafeString:
     return format_html("about {}", number) if weight.about else number
 
 
-def summary_text(text: str, directive: str, run: int | None = None, *, masking: bool = False) -> Summary:
+def summary_text(text: str, directive: str, run: int | None = None, *, redacting: bool = False) -> Summary:
     """A handoff's body as Markdown; its instructions to the model and the rules it carries along beside it.
 
-    Where those rules come from only our own `run` knows, which is masked here as the text is already.
+    Where those rules come from only our own `run` knows, which is redacted here as the text is already.
     """
     carried = rules.rules_in(text)
     text, directive = rules.without_rules(text), directive.strip()
@@ -176,17 +176,17 @@ def summary_text(text: str, directive: str, run: int | None = None, *, masking: 
         html=markdown.markdown(text),
         long=len(text) > CLAMP or text.count("\n") > CLAMP_LINES,
         size=formats.counted(len(text), "character"),
-        rules=_rules(carried, run, masking=masking) if carried else None,
+        rules=_rules(carried, run, redacting=redacting) if carried else None,
         directive=clean(directive),
         directive_size=formats.counted(len(directive), "character"),
     )
 
 
-def _rules(text: str, run: int | None, *, masking: bool) -> ShownRules:
+def _rules(text: str, run: int | None, *, redacting: bool) -> ShownRules:
     """The rules that stand in a handoff, with their source if that is known."""
     noted = life.rules_of(run) if run else {}
     known = {name: noted.get(name, "") for name in ("source", "workspace")}
-    return shown_rules(text, noted.get("sections", ()), **known, masking=masking)
+    return shown_rules(text, noted.get("sections", ()), **known, redacting=redacting)
 
 
 # -- the lists behind the tabs ---------------------------------------------------------------------------------------
@@ -232,7 +232,7 @@ def kept(request: HttpRequest, store: str, session_id: str, handoff_id: int) -> 
 def _list(request: HttpRequest, place: Place, handoff_id: int, which: str) -> HttpResponse:
     start = start_of(request)
     with open_store(get_store(place.store)) as reader:
-        found = opened(reader, place.session, masking=masks(request))
+        found = opened(reader, place.session, redacting=redacts(request))
         cut = find(found, handoff_id)
         ids = cut.kept_ids if which == "kept" else cut.summarised_ids
         stop = start + LISTED
@@ -270,6 +270,8 @@ def _listed(found: Opened, ids: Sequence[int], cut: Cut) -> Iterable[Listed]:
     for message_id in ids:
         row = rows.get(message_id)
         if row is not None:
-            text = line(masked_text(row) if found.masking else row.text, FIRST_WORDS)
+            text = line(redacted_text(row) if found.redacting else row.text, FIRST_WORDS)
             words = text or ("calls a tool" if row.has_calls else "no text")
-            yield Listed(message_id, found.place.message(message_id), who(row.role), words, message_id in shortened)
+            yield Listed(
+                message_id, found.place.message(message_id), role_label(row.role), words, message_id in shortened
+            )

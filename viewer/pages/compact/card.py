@@ -13,7 +13,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from viewer.errors import StoreError
-from viewer.pages.addresses import Place
+from viewer.places import Place
 from viewer.rendering import formats
 from viewer.rendering.texts import clean
 from viewer.runs import life
@@ -121,7 +121,7 @@ class RunCard:
         return f"Run {self.id}: {self.label}. {self.error or self.part}"
 
 
-def run_card(run: Run, *, masking: bool = False) -> RunCard:
+def run_card(run: Run, *, redacting: bool = False) -> RunCard:
     """The card's data."""
     place = Place(run.store, run.new_session_id or run.session_id)
     waiting, picked_up = _pick_up(run)
@@ -143,7 +143,7 @@ def run_card(run: Run, *, masking: bool = False) -> RunCard:
         tokens_before=formats.number(run.tokens_before or 0, "tokens"),
         tokens_after=after_tokens(run),
         summary=clean(run.summary),
-        rules=rules_of_run(run, masking=masking),
+        rules=rules_of_run(run, redacting=redacting),
         report=report_of(run, Place(run.store, run.session_id)),
         error=clean(run.error_message),
         stalled=_is_stalled(run),

@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
-from viewer.pages.addresses import Place
+from viewer.places import Place
 from viewer.rendering import formats
 from viewer.rendering.texts import clean, line
 from viewer.runs import life

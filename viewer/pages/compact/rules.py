@@ -44,15 +44,15 @@ def shown_rules(
     workspace: str = "",
     reason: str = "",
     *,
-    masking: bool = False,
+    redacting: bool = False,
 ) -> ShownRules:
     """Rules on their way to a page: `text` as it stands in the handoff, `sections` as they stand in the file.
 
-    Credentials were taken out of the text when it was made; `masking` is for the directory and the reason, which
+    Credentials were taken out of the text when it was made; `redacting` is for the directory and the reason, which
     somebody else named.
     """
-    if masking:
-        text, source, workspace, reason = map(secrets.mask, (text, source, workspace, reason))
+    if redacting:
+        text, source, workspace, reason = map(secrets.redact_shown, (text, source, workspace, reason))
     return ShownRules(
         titles=", ".join(_titles(text, sections)),
         source=line(source, SHOWN),
@@ -72,12 +72,12 @@ def _nothing(reason: str) -> str | SafeString:
     return format_html('No rules carried along. {}in <a href="{}">Settings</a>.', said, link)
 
 
-def found_rules(rules: Rules, *, masking: bool = False) -> ShownRules:
+def found_rules(rules: Rules, *, redacting: bool = False) -> ShownRules:
     """What was found just now."""
-    return shown_rules(rules.text, rules.sections, rules.source, rules.workspace, rules.reason, masking=masking)
+    return shown_rules(rules.text, rules.sections, rules.source, rules.workspace, rules.reason, redacting=redacting)
 
 
-def rules_of_run(run: Run, *, masking: bool = False) -> ShownRules | None:
+def rules_of_run(run: Run, *, redacting: bool = False) -> ShownRules | None:
     """What stands behind a run's summary, or why nothing does; None where the run knows nothing of rules."""
     found = run.rules
     if not found or not strategy_of(run.strategy).carries_rules:
@@ -86,7 +86,7 @@ def rules_of_run(run: Run, *, masking: bool = False) -> ShownRules | None:
         return ShownRules(reason=LEFT_OUT)
     return shown_rules(
         found.get("text", ""), found.get("sections", ()), found.get("source", ""), found.get("workspace", ""),
-        found.get("reason", ""), masking=masking,
+        found.get("reason", ""), redacting=redacting,
     )  # fmt: skip
 
 

@@ -9,9 +9,9 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_POST, require_safe
 
 from viewer.errors import CompactionConflict, StoreError
-from viewer.pages.addresses import Place
 from viewer.pages.http import is_fragment, on_page_of, page, refused, shows_refusals
-from viewer.pages.redaction import masks, session_for
+from viewer.pages.redaction import redacts, session_for
+from viewer.places import Place
 from viewer.rendering.texts import clean, line
 from viewer.runs import life
 from viewer.runs.models import Run
@@ -43,7 +43,7 @@ def run(request: HttpRequest, run_id: int) -> HttpResponse:
     if is_fragment(request) and (known := life.glance(run_id)) and request.GET.get("mark") == mark_of(known):
         return _ticks(request, known)
     found = life.get_run(run_id)
-    card = run_card(found, masking=masks(request))
+    card = run_card(found, redacting=redacts(request))
     if is_fragment(request):
         return page(request, "runs/_news.html", replace(card, just_applied=_just_applied(request, found)))
     return page(request, "runs/run.html", RunPage(card, _session_name(request, found)))
@@ -87,7 +87,7 @@ def apply(request: HttpRequest, run_id: int) -> HttpResponse:
         return _answer(request, life.apply(found, typed))
     except CompactionConflict as refusal:
         if is_fragment(request):
-            card = run_card(found, masking=masks(request))
+            card = run_card(found, redacting=redacts(request))
             return page(request, "runs/_conflict.html", replace(card, kept=clean(typed or "")))
         return refused(request, refusal, clean(typed or ""))
     except StoreError as refusal:
@@ -99,7 +99,7 @@ def apply(request: HttpRequest, run_id: int) -> HttpResponse:
 
 def _refused_edit(request: HttpRequest, run: Run, refusal: StoreError, typed: str | None) -> HttpResponse:
     """The candidate again with the text as it was typed, and over it why it was not applied."""
-    card = run_card(run, masking=masks(request))
+    card = run_card(run, redacting=redacts(request))
     card = replace(card, refused=refusal.message, typed=None if typed is None else clean(typed))
     if is_fragment(request):
         return page(request, "runs/_news.html", card)
@@ -120,5 +120,5 @@ def cancel(request: HttpRequest, run_id: int) -> HttpResponse:
 
 def _answer(request: HttpRequest, run: Run) -> HttpResponse:
     if is_fragment(request):
-        return page(request, "runs/_news.html", run_card(run, masking=masks(request)))
+        return page(request, "runs/_news.html", run_card(run, redacting=redacts(request)))
     return redirect("pages:run", run.pk)

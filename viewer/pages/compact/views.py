@@ -17,11 +17,11 @@ import compaction
 from compaction import prune
 from compaction.strategy import STRATEGIES, named
 from viewer.errors import StoreError
-from viewer.pages.addresses import Place
 from viewer.pages.http import is_fragment, page, refused, shows_refusals
-from viewer.pages.redaction import masks, session_for
+from viewer.pages.redaction import redacts, session_for
+from viewer.places import Place
 from viewer.rendering import formats
-from viewer.rendering.lru import Shelf, digest
+from viewer.rendering.lru import SizedCache, digest
 from viewer.rendering.texts import line
 from viewer.runs import life, planning
 from viewer.runs.errors import AlreadyOpen
@@ -137,14 +137,14 @@ class Panel:
 
 
 def panel(
-    reader: Reader, session: Session, options: Options | None = None, *, in_context: int = 0, masking: bool = False
+    reader: Reader, session: Session, options: Options | None = None, *, in_context: int = 0, redacting: bool = False
 ) -> Panel:
     """The panel's data. A plan of so many messages `in_context` is left for later where they are many."""
     store, usable = reader.store, summarizers()
     options = options or Options(summarizer=_usual(store, usable))
     reason = _refusal(reader, session)
     later = in_context > LIVE_LIMIT and not reason
-    plan, nothing, instead = (None, "", "") if later or reason else _planned(reader, session, options, masking)
+    plan, nothing, instead = (None, "", "") if later or reason else _planned(reader, session, options, redacting)
     newest = life.latest(store, session.id)
     return Panel(
         place=Place(store.name, session.id),
@@ -162,7 +162,7 @@ def panel(
         nothing=nothing,
         instead=_instead(Place(store.name, session.id), options, instead),
         later=later,
-        run=run_card(newest, masking=masking) if newest is not None and matters(newest) else None,
+        run=run_card(newest, redacting=redacting) if newest is not None and matters(newest) else None,
         name=line(session.name, 120),
     )
 
@@ -189,10 +189,10 @@ def _refusal(reader: Reader, session: Session) -> str:
     return "" if refusal is None else refusal.message
 
 
-def _planned(reader: Reader, session: Session, options: Options, masking: bool) -> tuple[PlanShown | None, str, str]:
+def _planned(reader: Reader, session: Session, options: Options, redacting: bool) -> tuple[PlanShown | None, str, str]:
     """The plan, or why there is none just now and which strategy would help."""
     try:
-        return _with_sending(planning.draft_of(reader, session.id, options), options, masking), "", ""
+        return _with_sending(planning.draft_of(reader, session.id, options), options, redacting), "", ""
     except compaction.NothingToCompact as problem:
         return None, problem.reason, problem.instead
     except compaction.CompactionError as problem:
@@ -209,9 +209,9 @@ def _instead(place: Place, options: Options, strategy: str) -> tuple[str, str] |
     return STRATEGIES[strategy].label, place.view("plan", strategy=strategy, **kept)
 
 
-def _with_sending(draft: Draft, options: Options, masking: bool) -> PlanShown:
+def _with_sending(draft: Draft, options: Options, redacting: bool) -> PlanShown:
     """A draft in the words of the panel, with what a model would be sent where one would be."""
-    shown = shown_plan(draft, masking)
+    shown = shown_plan(draft, redacting)
     asks = options.summarizer in KINDS and strategy_of(options.strategy).asks_model
     model = connection(options.summarizer) if asks else None
     if model is None:
@@ -234,7 +234,7 @@ def _sends(found: Sending) -> SafeString:
     )  # fmt: skip
 
 
-def shown_plan(draft: Draft, masking: bool) -> PlanShown:
+def shown_plan(draft: Draft, redacting: bool) -> PlanShown:
     """A draft in the words of the panel."""
     plan = draft.plan
     parts = _parts(draft)
@@ -255,11 +255,11 @@ def shown_plan(draft: Draft, masking: bool) -> PlanShown:
         question=_question(plan, draft.lease is not None),
         blocked=draft.lock is not None,
         turn=draft.lease is not None,
-        rules=None if plan.keeps_middle else found_rules(draft.rules, masking=masking),
+        rules=None if plan.keeps_middle else found_rules(draft.rules, redacting=redacting),
     )
 
 
-_STAKES: Shelf[str] = Shelf(len, limit=1_000_000)  # finding every detail takes longer than the rest of a plan
+_STAKES: SizedCache[str] = SizedCache(len, limit=1_000_000)  # finding every detail takes longer than the rest of a plan
 
 
 def _stakes_key(draft: Draft) -> bytes:
@@ -365,7 +365,7 @@ def plan(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
     found = get_store(store)
     with open_store(found) as reader:
         session = session_for(request, reader.session(session_id))
-        data = panel(reader, session, options_from(said, found), masking=masks(request))
+        data = panel(reader, session, options_from(said, found), redacting=redacts(request))
     data = replace(data, confirming="confirm" in said)
     return page(request, "session/_plan.html" if is_fragment(request) else "session/plan.html", data)
 
@@ -383,8 +383,8 @@ def start(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
     except AlreadyOpen as refusal:
         if not is_fragment(request):
             return refused(request, refusal, back=(reverse("pages:run", args=[refusal.run]), f"Run {refusal.run}"))
-        card = run_card(life.get_run(refusal.run), masking=masks(request))
+        card = run_card(life.get_run(refusal.run), redacting=redacts(request))
         return page(request, "runs/_news.html", replace(card, refused=refusal.message))
     if is_fragment(request):
-        return page(request, "runs/_news.html", run_card(run, masking=masks(request)))
+        return page(request, "runs/_news.html", run_card(run, redacting=redacts(request)))
     return redirect("pages:run", run.pk)

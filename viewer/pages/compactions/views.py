@@ -15,11 +15,11 @@ from viewer.catalog.lines import SessionFilter, page_of_lines
 from viewer.catalog.models import Line
 from viewer.errors import NotFound, StoreError
 from viewer.history import indexes
-from viewer.pages.addresses import Place
 from viewer.pages.compact.card import STATUS, after_tokens
 from viewer.pages.http import page
-from viewer.pages.redaction import masks, session_for
+from viewer.pages.redaction import redacts, session_for
 from viewer.pages.sessions.lines import SessionLine, shown_lines
+from viewer.places import Place
 from viewer.rendering import formats
 from viewer.rendering.texts import line
 from viewer.runs import life, past
@@ -127,7 +127,7 @@ def compactions(request: HttpRequest) -> HttpResponse:
             problems.append(problem.message)
     boundaries.sort(key=lambda each: each.at or 0.0, reverse=True)
     near = page_of_lines(SessionFilter(near=True), stores, NEAR)
-    near_lines, unshown = shown_lines(near, masking=masks(request))
+    near_lines, unshown = shown_lines(near, redacting=redacts(request))
     run_lines, unshown_runs = lines_of(runs, partial(_run, names), lambda run: (f"Run {run.pk}", run.store))
     data = CompactionsPage(
         runs=run_lines,

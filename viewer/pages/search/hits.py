@@ -10,10 +10,10 @@ from urllib.parse import quote, unquote
 
 from django.utils.safestring import SafeString
 
-from viewer.pages.addresses import Place
-from viewer.pages.session.messages import who
+from viewer.places import Place
 from viewer.rendering import formats
 from viewer.rendering.texts import clean, line
+from viewer.rendering.words import role_label
 from viewer.stores.passages import Piece
 from viewer.stores.searching import Found, Hit, Key, Stage
 
@@ -42,7 +42,7 @@ def shown(hit: Hit, place: Place) -> ShownHit:
     return ShownHit(
         href=place.boundary(hit.id) if boundary else place.message(hit.id),
         id=hit.id,
-        who="Summary by a compaction" if hit.kind == "summary" else who(hit.role),
+        who="Summary by a compaction" if hit.kind == "summary" else role_label(hit.role),
         summary=hit.kind == "summary",
         away=hit.state != "live",
         time=formats.moment(hit.time),

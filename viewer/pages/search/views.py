@@ -20,9 +20,9 @@ from viewer.catalog.lines import Listed, SessionFilter
 from viewer.catalog.models import Line
 from viewer.errors import NotFound, StoreError
 from viewer.pages import redaction
-from viewer.pages.addresses import Place
 from viewer.pages.filters import Group, Link
 from viewer.pages.http import is_fragment, page, shows_refusals
+from viewer.places import Place
 from viewer.rendering import formats
 from viewer.rendering.texts import line
 from viewer.stores.base import Store
@@ -124,15 +124,15 @@ def messages(request: HttpRequest) -> HttpResponse:
         raise NotFound(f"There is no store named {asked.store!r}.")
     query, places = parse(asked.q), hits.positions(asked.after)
     chosen = [store for store in stores if asked.store in ("", store.name)]
-    masked = redaction.masks(request)
+    redacted = redaction.redacts(request)
     searched, unsearched = lines_of(
         (store for store in chosen if not places.done(store.name)),
-        lambda store: _searched(store, query, asked, places, masked),
+        lambda store: _searched(store, query, asked, places, redacted),
         lambda store: (store.name, store.name),
     )
     further = is_fragment(request) and bool(asked.after)
     listed = Listed((), (), (), more=False) if further else _named(query, chosen, asked)
-    data = _page(asked, query, stores, listed, searched, places, masked)
+    data = _page(asked, query, stores, listed, searched, places, redacted)
     data = replace(data, broken=(*unsearched, *data.broken))
     return page(request, "search/_hits.html" if further else "search/search.html", data)
 
@@ -190,7 +190,7 @@ def _pairs(asked: Asked, **changes: str) -> list[tuple[str, str]]:
 # -- what is found -----------------------------------------------------------------------------------------------------
 
 
-def _searched(store: Store, query: Query, asked: Asked, places: Positions, masked: bool) -> Searched:
+def _searched(store: Store, query: Query, asked: Asked, places: Positions, redacted: bool) -> Searched:
     """The next hits of one store. A store that cannot be read must not hide the others."""
     if query.empty:
         return Searched(store, None)
@@ -206,7 +206,7 @@ def _searched(store: Store, query: Query, asked: Asked, places: Positions, maske
                 indexed=not asked.scan,
             )
             after, stage = places.after(store.name), places.stage(store.name)
-            return Searched(store, reader.search(query, wanted, PAGE, after, stage=stage, masking=masked))
+            return Searched(store, reader.search(query, wanted, PAGE, after, stage=stage, redacting=redacted))
     except StoreError as problem:
         return Searched(store, None, problem.message)
 
@@ -226,13 +226,13 @@ def _page(
     listed: Listed,
     searched: Sequence[Searched],
     places: Positions,
-    masked: bool,
+    redacted: bool,
 ) -> SearchPage:
     found = [(each.store.name, each.found) for each in searched if each.found]
     taken, behind = hits.merged(found, PAGE, places)
     further = any(behind.keys.get(name) is not None or name not in behind.keys for name, _ in found)
     narrow = asked.session or asked.role
-    named, unnamed = _named_sessions(listed, masked)
+    named, unnamed = _named_sessions(listed, redacted)
     shown, unshown = lines_of(
         taken, lambda each: hits.shown(each[1], Place(each[0], each[1].session.id)), lambda each: (each[1].id, each[0])
     )
@@ -285,11 +285,11 @@ def _tips(query: Query) -> Iterator[str]:
     yield "fewer words" if len(query.wanted) > 1 else "another spelling, or a shorter part of it"
 
 
-def _named_sessions(listed: Listed, masked: bool) -> tuple[tuple[NamedSession, ...], tuple[Broken, ...]]:
+def _named_sessions(listed: Listed, redacted: bool) -> tuple[tuple[NamedSession, ...], tuple[Broken, ...]]:
     stores = {shelf.state.pk: shelf.store.name for shelf in listed.shelves if shelf.state}
 
     def make(found: Line) -> NamedSession | Broken:
-        store, name = stores[found.state_id], line(redaction.name(lines.name_of(found), masked), 120)
+        store, name = stores[found.state_id], line(redaction.name(lines.name_of(found), redacted), 120)
         if found.problem:
             return Broken(name, store, found.problem)
         return NamedSession(

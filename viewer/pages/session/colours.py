@@ -7,9 +7,9 @@ from dataclasses import replace
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
-from viewer.pages.addresses import Place
 from viewer.pages.http import shows_refusals
-from viewer.pages.redaction import masked, masks
+from viewer.pages.redaction import redacted, redacts
+from viewer.places import Place
 from viewer.rendering import cache, calls, highlight
 from viewer.stores.message import StoredMessage, live_content
 from viewer.stores.registry import get_store, open_store
@@ -22,7 +22,7 @@ from .rows import row_of
 def colours(request: HttpRequest, store: str, session_id: str, row_id: int) -> HttpResponse:
     with open_store(get_store(store)) as reader:
         row = row_of(reader, session_id, row_id)
-    row = masked(row) if masks(request) else row
+    row = redacted(row) if redacts(request) else row
     shown = _shown(replace(row, content=live_content(row)), Place(store, session_id), request)
     response = HttpResponse(shown.html.encode("utf-8", "replace"))
     response["Cache-Control"] = "no-store"

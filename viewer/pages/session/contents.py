@@ -6,8 +6,8 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from viewer.pages.addresses import Place
-from viewer.pages.redaction import masked_text
+from viewer.pages.redaction import redacted_text
+from viewer.places import Place
 from viewer.rendering import formats
 from viewer.rendering.texts import prose
 from viewer.stores.transcript import Cut, Window
@@ -36,7 +36,7 @@ class Contents:
     after: str
 
 
-def contents(found: Opened, window: Window, *, masking: bool) -> Contents:
+def contents(found: Opened, window: Window, *, redacting: bool) -> Contents:
     """The prompts nearest to the window, and every boundary."""
     outline, place = found.outline, found.place
     prompts, stop = outline.prompts, outline.messages - window.later
@@ -45,7 +45,8 @@ def contents(found: Opened, window: Window, *, masking: bool) -> Contents:
     start = max(0, min((middle - PROMPTS) // 2, len(prompts) - PROMPTS))
     listed = prompts[start : start + PROMPTS]
     lines = [
-        (at, 1, each) for at, each in zip(listed, _prompts(found, listed, (window.earlier, stop), masking), strict=True)
+        (at, 1, each)
+        for at, each in zip(listed, _prompts(found, listed, (window.earlier, stop), redacting), strict=True)
     ]
     cuts = {cut.handoff_id for cut in window.items if isinstance(cut, Cut)}
     lines += [(cut.place, 0, _boundary(cut, place, cut.handoff_id in cuts)) for cut in outline.cuts]
@@ -56,25 +57,25 @@ def contents(found: Opened, window: Window, *, masking: bool) -> Contents:
     )
 
 
-def new_items(found: Opened, seen: int, *, masking: bool) -> tuple[Item, ...]:
+def new_items(found: Opened, seen: int, *, redacting: bool) -> tuple[Item, ...]:
     """The lines of prompts behind the first so many messages."""
     outline = found.outline
     listed = outline.prompts[bisect_left(outline.prompts, seen) :][:PROMPTS]
-    return tuple(_prompts(found, listed, (seen, outline.messages), masking))
+    return tuple(_prompts(found, listed, (seen, outline.messages), redacting))
 
 
 def _link(found: Opened, place: int) -> str:
     return found.place.message(found.outline.ids[found.outline.first[place]])
 
 
-def _prompts(found: Opened, places: Sequence[int], window: tuple[int, int], masking: bool) -> list[Item]:
+def _prompts(found: Opened, places: Sequence[int], window: tuple[int, int], redacting: bool) -> list[Item]:
     entries = [found.outline.entry(place) for place in places]
     rows = found.reader.previews(found.session.id, [entry.full_id for entry in entries])
     items = []
     for place, entry in zip(places, entries, strict=True):
         here = window[0] <= place < window[1]
         row = rows.get(entry.full_id)
-        text = "" if row is None else masked_text(row) if masking else row.text
+        text = "" if row is None else redacted_text(row) if redacting else row.text
         href = f"#m{entry.id}" if here else found.place.message(entry.id)
         items.append(Item(prose(text, 90) or "A message without words", href, False, here))
     return items
@@ -82,6 +83,6 @@ def _prompts(found: Opened, places: Sequence[int], window: tuple[int, int], mask
 
 def _boundary(cut: Cut, place: Place, here: bool) -> Item:
     numbers = f"{cut.messages_before:,} → {cut.messages_after:,}"
-    masked = f"shortened {formats.counted(cut.shortened, 'message')}" if cut.shortened and not cut.summarised else ""
-    label = "begins with a summary" if cut.inherited else masked or f"compacted, {numbers}"
+    shortened = f"shortened {formats.counted(cut.shortened, 'message')}" if cut.shortened and not cut.summarised else ""
+    label = "begins with a summary" if cut.inherited else shortened or f"compacted, {numbers}"
     return Item(label, f"#b{cut.handoff_id}" if here else place.boundary(cut.handoff_id), True, here)

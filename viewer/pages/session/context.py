@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 from django.http import HttpRequest, HttpResponse
@@ -11,19 +11,20 @@ from django.utils.safestring import SafeString
 from django.views.decorators.http import require_safe
 
 import compaction
-from viewer.pages.addresses import Place
 from viewer.pages.boundary.views import Summary, summary_text
 from viewer.pages.http import is_fragment, page, shows_refusals
-from viewer.pages.redaction import masked, masks, text_for
+from viewer.pages.redaction import redacted, redacts, text_for
+from viewer.places import Place
 from viewer.rendering import blocks, formats
+from viewer.rendering.words import role_label
 from viewer.stores import counting
-from viewer.stores.message import StoredMessage, live_content
+from viewer.stores.message import Parted, StoredMessage, parted
 from viewer.stores.registry import get_store, open_store
 from viewer.stores.transcript import Outline
 
 from .header import Header, header
 from .loading import opened
-from .messages import Message, Reading, Said, shown, who
+from .messages import Message, Reading, Said, shown
 
 WINDOW = 80
 
@@ -66,14 +67,14 @@ class ContextPage:
 @shows_refusals
 def context(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
     with open_store(get_store(store)) as reader:
-        found = opened(reader, session_id, masking=masks(request))
+        found = opened(reader, session_id, redacting=redacts(request))
         ids, place = found.outline.live_ids, found.place
         start = _start(request, found.outline)
         stop = _stop(found.outline, start)
         read = reader.messages(session_id, ids[start:stop])
         prompt = "" if start else text_for(request, reader.system_prompt(session_id))
         top = header(found, "context")
-    rows = [masked(read[row_id]) if found.masking else read[row_id] for row_id in ids[start:stop] if row_id in read]
+    rows = [redacted(read[row_id]) if found.redacting else read[row_id] for row_id in ids[start:stop] if row_id in read]
     count = counting.counter_for(found.session.model)
     told = Reading(place, count, newest=ids[-1] if ids else None)
     data = ContextPage(
@@ -114,24 +115,18 @@ def _parts(rows: Sequence[StoredMessage], told: Reading) -> Iterator[Message | S
     """Messages in order; a handoff in a row comes as a block of its own, on its side of the live text."""
     run: list[Said] = []
     for row in rows:
-        parts = compaction.split(row.content, flagged=row.flagged)
-        summaries = [part for part in parts if part.kind == "summary"]
-        own = Said(row.id, replace(row, content=live_content(row)), "live")
-        speaks = bool(row.tool_calls) or any(part.kind != "summary" for part in parts)
-        if summaries:
-            first = parts[0].kind == "prior"
-            run += [own] if first else []
-            yield from shown(run, told)
-            yield _handoff(row, summaries, merged=speaks, told=told)
-            run = [own] if speaks and not first else []
+        found = parted(row)
+        own = [Said(row.id, found.message, "live")] if found.message is not None else []
+        if found.has_handoff:
+            yield from shown([*run, *own] if found.comes_first else run, told)
+            yield _handoff(row, found, told)
+            run = [] if found.comes_first else own
         else:
-            run.append(own)
+            run += own
     yield from shown(run, told)
 
 
-def _handoff(row: StoredMessage, parts: Sequence[compaction.Part], *, merged: bool, told: Reading) -> ShownHandoff:
-    text = "\n\n".join(part.text for part in parts)
-    directive = "\n\n".join(part.directive for part in parts if part.directive)
-    return ShownHandoff(
-        row.id, who(row.role), merged, formats.number(told.count(text), "tokens"), summary_text(text, directive)
-    )
+def _handoff(row: StoredMessage, found: Parted, told: Reading) -> ShownHandoff:
+    tokens = formats.number(told.count(found.summary), "tokens")
+    text = summary_text(found.summary, found.directive)
+    return ShownHandoff(row.id, role_label(row.role), found.message is not None, tokens, text)

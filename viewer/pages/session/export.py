@@ -10,9 +10,9 @@ from django.views.decorators.http import require_safe
 
 from viewer import exports
 from viewer.exports import CONTENT_TYPES, Format, View, download
-from viewer.pages.addresses import Place
 from viewer.pages.http import page, shows_refusals
 from viewer.pages.redaction import session_for
+from viewer.places import Place
 from viewer.rendering.texts import line
 from viewer.stores.registry import get_store, open_store
 
@@ -49,5 +49,7 @@ def export(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
         return page(request, "session/export.html", ExportPage(name, Place(store, session_id), FORMATS, VIEWS))
     view = request.GET.get("view", "")
     view = view if view in [value for value, _, _ in VIEWS] else "history"
-    made = exports.export(store, session_id, wanted, view, mask=request.GET.get("mask") != "0")
+    made = exports.export(
+        store, session_id, wanted, view, redact="0" not in (request.GET.get("redact"), request.GET.get("mask"))
+    )
     return cast(HttpResponse, download(made))  # pages' wrappers know of one kind of answer

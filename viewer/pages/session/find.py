@@ -11,10 +11,10 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
 from viewer.pages import redaction
-from viewer.pages.addresses import Place
 from viewer.pages.http import is_fragment, page, shows_refusals
 from viewer.pages.search import hits
 from viewer.pages.search.hits import ShownHit
+from viewer.places import Place
 from viewer.rendering import formats
 from viewer.rendering.texts import line
 from viewer.stores.query import LONGEST, parse
@@ -55,19 +55,19 @@ def find(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
     with open_store(get_store(store)) as reader:
         name = redaction.session_for(request, reader.session(session_id)).name
         after = hits.positions(request.GET.get("after", "")).after(store)
-        results = _results(reader, place, q, after, redaction.masks(request)) if q else None
+        results = _results(reader, place, q, after, redaction.redacts(request)) if q else None
     found = Find(place.view("find"), q, line(name, 120), place.href, results)
     return page(request, "session/_found.html" if is_fragment(request) else "session/find.html", found)
 
 
-def _results(reader: Reader, place: Place, q: str, after: Key | None, masked: bool) -> Results:
+def _results(reader: Reader, place: Place, q: str, after: Key | None, redacted: bool) -> Results:
     """The newest by words, from the whole session, and those that hold the text itself, from the newest messages or
     from those before `after`.
     """
     parts = tuple(reader.parts(place.session))
-    words = reader.search(parse(q), SearchFilter(sessions=parts), MOST, masking=masked)
+    words = reader.search(parse(q), SearchFilter(sessions=parts), MOST, redacting=redacted)
     wanted = SearchFilter(sessions=parts, indexed=False)
-    inside = reader.search(parse(q, whole=True), wanted, MOST, after, masking=masked)
+    inside = reader.search(parse(q, whole=True), wanted, MOST, after, redacting=redacted)
     known = {hit.id for hit in words.hits}
     found = {hit.id: hit for hit in inside.hits if hit.id not in known}
     found |= {hit.id: hit for hit in words.hits if after is None}

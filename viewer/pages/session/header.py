@@ -9,8 +9,8 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from viewer.errors import NotFound
-from viewer.pages.addresses import Place
-from viewer.pages.redaction import masked_session, name
+from viewer.pages.redaction import name, redacted_session
+from viewer.places import Place
 from viewer.rendering import formats
 from viewer.rendering.texts import line
 from viewer.stores.base import Child
@@ -91,7 +91,7 @@ def _origin(found: Opened, session_id: str) -> tuple[str, str]:
         origin = found.reader.session(session_id)
     except NotFound:
         return session_id, ""
-    origin = masked_session(origin) if found.masking else origin
+    origin = redacted_session(origin) if found.redacting else origin
     return line(origin.name, 120), Place(found.reader.store.name, origin.id).href
 
 
@@ -105,7 +105,7 @@ def _facts(found: Opened) -> list[str | SafeString]:
     compactions = len(outline.compactions)
     return [
         line(session.source, 40),
-        line(name(session.model, found.masking), 60),
+        line(name(session.model, found.redacting), 60),
         in_context(outline),
         formats.of_window(outline.context.tokens, found.window, about=outline.context.about),
         f"compacted {times(compactions)}" if compactions else "never compacted",
@@ -143,12 +143,12 @@ def _kin(found: Opened) -> Iterator[Kin]:
         yield Kin("Raw rows of its parts", tuple(numbered[:KIN]), max(0, len(numbered) - KIN))
     born = [child for child in found.reader.children(parts) if child.id not in parts]
     for kind, label in (("branch", "Branches"), ("delegate", "Sub-agent sessions"), ("", "Followed by")):
-        yield from _listed(label, [child for child in born if child.kind == kind], store, found.masking)
+        yield from _listed(label, [child for child in born if child.kind == kind], store, found.redacting)
 
 
-def _listed(label: str, born: list[Child], store: str, masking: bool) -> Iterator[Kin]:
+def _listed(label: str, born: list[Child], store: str, redacting: bool) -> Iterator[Kin]:
     if born:
         named = tuple(
-            (line(name(child.title, masking), 60) or child.id, Place(store, child.id).href) for child in born[:KIN]
+            (line(name(child.title, redacting), 60) or child.id, Place(store, child.id).href) for child in born[:KIN]
         )
         yield Kin(label, named, len(born) - len(named))

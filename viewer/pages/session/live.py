@@ -9,10 +9,10 @@ from django.views.decorators.http import require_safe
 from django_htmx.http import HttpResponseClientRedirect
 
 from viewer.history import indexes
-from viewer.pages.addresses import Place
 from viewer.pages.boundary.audits import Card, audited, card
 from viewer.pages.http import page, shows_refusals
-from viewer.pages.redaction import masks
+from viewer.pages.redaction import redacts
+from viewer.places import Place
 from viewer.stores.registry import get_store, open_store
 from viewer.stores.transcript import Outline
 
@@ -60,15 +60,15 @@ def live(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
         newest = reader.newest_part(session_id)
         if newest != session_id:
             return HttpResponseClientRedirect(Place(store, newest).href)
-        found = opened(reader, session_id, masking=masks(request))
+        found = opened(reader, session_id, redacting=redacts(request))
         if not look.holds(found.outline) or (not look.seen and found.outline.messages):
             return page(request, "session/_changed.html", found.place)
         if found.outline.messages == look.seen:
             return HttpResponse(status=204)
         found = audited(found)
         window = whole_groups(found.outline, look.start, min(found.outline.messages, look.seen + WINDOW))
-        stretch = read_stretch(found, window, None, masking=found.masking)
-        listed = new_items(found, look.seen, masking=found.masking)
+        stretch = read_stretch(found, window, None, redacting=found.redacting)
+        listed = new_items(found, look.seen, redacting=found.redacting)
         data = News(header(found), stretch, listed, card(found))
     response = page(request, "session/_news.html", data)
     if found.audits:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from viewer.errors import StoreError
 from viewer.history import indexes
-from viewer.pages.addresses import Place
-from viewer.pages.redaction import masked_session
+from viewer.pages.redaction import redacted_session
+from viewer.places import Place
 from viewer.runs.models import Audit
 from viewer.stores import counting
 from viewer.stores.base import Session
@@ -17,7 +17,7 @@ from viewer.stores.transcript import Outline
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A session that is read just now; with `masking`, without what looks like a secret in what people call it.
+    """A session that is read just now; with `redacting`, without what looks like a secret in what people call it.
 
     `audits` are those of its compactions, newest first, where a page asked for them (`audits.audited`).
     """
@@ -26,7 +26,7 @@ class Opened:
     session: Session
     outline: Outline
     place: Place
-    masking: bool = False
+    redacting: bool = False
     audits: tuple[Audit, ...] = ()
 
     @property
@@ -35,14 +35,14 @@ class Opened:
         return counting.context_window(self.session.model)
 
 
-def opened(reader: Reader, session_id: str, *, masking: bool = False) -> Opened:
+def opened(reader: Reader, session_id: str, *, redacting: bool = False) -> Opened:
     """The session; a short one with its tokens counted. Raises NotFound, StoreUnavailable."""
     session = reader.session(session_id)
     outline = indexes.outline(reader, session)
     if outline.context.about:
         outline = indexes.count_few(reader, session, outline.live_ids)
-    shown = masked_session(session) if masking else session
-    return Opened(reader, shown, outline, Place(reader.store.name, session.id), masking)
+    shown = redacted_session(session) if redacting else session
+    return Opened(reader, shown, outline, Place(reader.store.name, session.id), redacting)
 
 
 def without_boundary(outline: Outline, place: Place, cut_id: int | None) -> str:

@@ -12,13 +12,12 @@ from django.utils.safestring import SafeString
 import compaction
 from compaction import messages as engine
 from compaction import protocol
-from viewer.pages.addresses import Place
+from viewer.places import Place
 from viewer.rendering import cache, calls, formats, tools
 from viewer.rendering.texts import line
+from viewer.rendering.words import CUT_OFF, role_label, was_cut_off
 from viewer.stores.counting import row_tokens
-from viewer.stores.message import BOOKKEEPING_ROLES, HistoryMessage, StoredMessage, message_of
-
-NAMES = {"user": "User", "assistant": "Assistant", "system": "System", "developer": "System", "tool": "Tool"}
+from viewer.stores.message import HistoryMessage, StoredMessage, message_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +107,7 @@ def _message(found: _Found, at: int) -> Message:
         id=item.id,
         href=place.message(item.id),
         kind=item.row.role if item.row.role in ("user", "assistant", "tool") else "other",
-        who=who(item.row.role),
+        who=role_label(item.row.role),
         away=item.state != "live",
         time=formats.moment(item.row.timestamp),
         tokens=_tokens(item.row, found.reading),
@@ -141,13 +140,6 @@ def _size(row: StoredMessage, reading: Reading) -> SafeString:
     return format_html("{} characters", formats.number(len(engine.text(row.content)), "characters"))
 
 
-def who(role: str) -> str:
-    """A role as a person reads it; one this site does not know is named as it is."""
-    if role in BOOKKEEPING_ROLES:
-        return "The agent's own record"
-    return NAMES.get(role) or f"Role “{line(role, 40)}”"
-
-
 def _notes(row: StoredMessage) -> tuple[str, ...]:
     notes = []
     kind = str(row.extra.get("display_kind") or "")
@@ -159,8 +151,8 @@ def _notes(row: StoredMessage) -> tuple[str, ...]:
         notes.append(f"Written by the agent, not typed by a person{f' ({line(kind, 40)})' if kind else ''}.")
     if row.extra.get("observed"):
         notes.append("Seen in a group chat, not addressed to the agent.")
-    if row.finish_reason in ("length", "max_tokens"):
-        notes.append("The model was cut off at its length limit.")
+    if was_cut_off(row.finish_reason):
+        notes.append(CUT_OFF)
     return tuple(notes)
 
 

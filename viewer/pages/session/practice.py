@@ -8,8 +8,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
-from viewer.pages.addresses import Place
 from viewer.pages.http import shows_refusals
+from viewer.places import Place
 from viewer.stores.registry import all_stores, get_store, open_store
 
 

@@ -13,11 +13,12 @@ from django.views.decorators.http import require_safe
 
 from compaction import messages as engine
 from viewer.errors import NotFound
-from viewer.pages.addresses import Place
 from viewer.pages.http import is_fragment, page, shows_refusals
-from viewer.pages.redaction import masked, masks, session_for, text_for
+from viewer.pages.redaction import redacted, redacts, session_for, text_for
+from viewer.places import Place
 from viewer.rendering import blocks, formats
 from viewer.rendering.texts import as_text, clean, json_value, line, pretty
+from viewer.rendering.words import STATES
 from viewer.stores.message import StoredMessage, live_content
 from viewer.stores.registry import Reader, get_store, open_store
 
@@ -28,7 +29,6 @@ WINDOW = 50
 SLICE = 200_000  # characters of a text shown uncut at once
 # May hold memory that the agent injected on the way to the provider (`docs/hermes.md` section 1): never rendered.
 NOT_SHOWN = frozenset({"api_content"})
-STATES = {"live": "in context", "under": "summarised away", "out": "replaced or undone"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +66,10 @@ def rows(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
     text = request.GET.get("before", "")
     before = int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
     with open_store(get_store(store)) as reader:
-        found = opened(reader, session_id, masking=masks(request))
+        found = opened(reader, session_id, redacting=redacts(request))
         stored = reader.raw(session_id, before=before, limit=WINDOW + 1)
         top = header(found, "rows")
-    kept = [masked(row) if found.masking else row for row in stored[-WINDOW:]]
+    kept = [redacted(row) if found.redacting else row for row in stored[-WINDOW:]]
     data = RowsPage(
         header=top,
         rows=tuple(_row(row, top.place) for row in kept),
@@ -150,7 +150,7 @@ def whole(request: HttpRequest, store: str, session_id: str, row_id: int) -> Htt
     with open_store(get_store(store)) as reader:
         session = session_for(request, reader.session(session_id))
         row = row_of(reader, session_id, row_id)
-    row = masked(row) if masks(request) else row
+    row = redacted(row) if redacts(request) else row
     if "image" in request.GET:
         return _image(row, request.GET["image"])
     text = _part(row, part)

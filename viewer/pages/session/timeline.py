@@ -11,7 +11,7 @@ from django.views.decorators.http import require_safe
 
 from viewer.history import indexes
 from viewer.pages.http import is_fragment, page, shows_refusals
-from viewer.pages.redaction import masks
+from viewer.pages.redaction import redacts
 from viewer.rendering import formats
 from viewer.stores.registry import agent_of, get_store, open_store
 from viewer.stores.transcript import NONE, Outline
@@ -62,10 +62,10 @@ class TimelinePage:
 @shows_refusals
 def timeline(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
     with open_store(get_store(store)) as reader:
-        found = opened(reader, session_id, masking=masks(request))
+        found = opened(reader, session_id, redacting=redacts(request))
         if NONE in found.outline.tokens:
             indexes.count_some(reader, found.session, COUNTING_SECONDS)
-            found = opened(reader, session_id, masking=masks(request))
+            found = opened(reader, session_id, redacting=redacts(request))
         limit = agent_of(reader.store).threshold(found.session.model, found.window)
         data = drawn(rises(found.outline), limit, about=NONE in found.outline.tokens)
         if is_fragment(request):

@@ -10,11 +10,11 @@ from django.views.decorators.http import require_safe
 
 from viewer.errors import AlreadyUndone, NotFound
 from viewer.history import records
-from viewer.pages.addresses import Place
 from viewer.pages.boundary.audits import Card, audited, card
 from viewer.pages.compact import views as compact
 from viewer.pages.http import is_fragment, page, shows_refusals
-from viewer.pages.redaction import masks
+from viewer.pages.redaction import redacts
+from viewer.places import Place
 from viewer.stores.registry import get_store, open_store
 from viewer.stores.transcript import Outline, Window
 
@@ -50,22 +50,22 @@ class Wanted:
 @require_safe
 @shows_refusals
 def session(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
-    wanted, masking = _wanted(request), masks(request)
+    wanted, redacting = _wanted(request), redacts(request)
     with open_store(get_store(store)) as reader:
         newest = reader.newest_part(session_id)
         if newest != session_id:
             return redirect(_elsewhere(Place(store, newest), wanted))
-        found = audited(opened(reader, session_id, masking=masking))
+        found = audited(opened(reader, session_id, redacting=redacting))
         if moved := _moved(found, wanted.around):
             return redirect(moved)
         window = _window(found.outline, wanted)
-        stretch = read_stretch(found, window, wanted.around, masking=masking)
+        stretch = read_stretch(found, window, wanted.around, redacting=redacting)
         if is_fragment(request) and (wanted.before or wanted.after):
             side = "session/_earlier.html" if wanted.before else "session/_later.html"
             return page(request, side, stretch)
         top = header(found)
-        listed = contents(found, window, masking=masking)
-        panel = compact.panel(reader, found.session, in_context=len(found.outline.live), masking=masking)
+        listed = contents(found, window, redacting=redacting)
+        panel = compact.panel(reader, found.session, in_context=len(found.outline.live), redacting=redacting)
     data = SessionPage(top, listed, stretch, panel, card(found), _newest(found.outline, window, found.place))
     return page(request, "session/session.html", data)
 

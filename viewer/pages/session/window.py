@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from compaction import messages as engine
 from viewer.pages.boundary.views import ShownBoundary, shown_boundary
-from viewer.pages.redaction import masked_item
+from viewer.pages.redaction import redacted_item
 from viewer.rendering import formats
 from viewer.stores import counting
 from viewer.stores.message import Handoff, HistoryMessage, StoredMessage
@@ -60,12 +60,12 @@ def whole_groups(outline: Outline, start: int, stop: int) -> Window:
     return outline.stretch(start, stop)
 
 
-def read_stretch(found: Opened, window: Window, marked: int | None, *, masking: bool) -> Stretch:
+def read_stretch(found: Opened, window: Window, marked: int | None, *, redacting: bool) -> Stretch:
     """The rows of a window as messages and boundaries."""
     place, outline = found.place, found.outline
     items = found.reader.shown(found.session.id, window.items)
-    if masking:
-        items = [masked_item(item) for item in items]
+    if redacting:
+        items = [redacted_item(item) for item in items]
     newest = outline.entry(outline.messages - 1).id if outline.messages else None
     told = Reading(place, counting.counter_for(found.session.model), marked, newest)
     settled = len(items) if window.later else _settled(items)

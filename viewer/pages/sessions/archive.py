@@ -13,7 +13,7 @@ from viewer.addresses import name_in, segment
 from viewer.catalog import keeping, lines
 from viewer.errors import StoreError
 from viewer.pages.http import is_fragment, page, shows_refusals
-from viewer.pages.redaction import masks
+from viewer.pages.redaction import redacts
 from viewer.rendering import formats
 from viewer.rendering.texts import line
 from viewer.stores.registry import get_store, writer_of
@@ -53,7 +53,7 @@ def archive(request: HttpRequest) -> HttpResponse:
     archived = request.POST.get("archived") != "no"
     if len(keys) > MOST:
         raise StoreError(f"At most {MOST} sessions can be archived at once; {len(keys):,} were chosen.")
-    data = _archived(keys, archived, _address(request.POST.get("back", "")), masking=masks(request))
+    data = _archived(keys, archived, _address(request.POST.get("back", "")), redacting=redacts(request))
     if "unlisted" in request.POST:  # asked for from the receipt: their lines have left the page already
         data = replace(data, marks=())
     return page(request, "sessions/_archived.html" if is_fragment(request) else "sessions/archived.html", data)
@@ -64,7 +64,7 @@ def _address(back: str) -> str:
     return f"/{back}" if back.startswith("?") else "/"
 
 
-def _archived(keys: Sequence[str], archived: bool, back: str, *, masking: bool) -> ArchivePage:
+def _archived(keys: Sequence[str], archived: bool, back: str, *, redacting: bool) -> ArchivePage:
     chosen: dict[str, list[str]] = {}
     for key in keys:
         store, _, session_id = key.partition("/")
@@ -75,7 +75,7 @@ def _archived(keys: Sequence[str], archived: bool, back: str, *, masking: bool) 
     marks: list[str] = []
     refused: list[Refused] = []
     for store, ids in chosen.items():
-        changed, reasons, shown = _of_store(store, ids, archived, masking=masking)
+        changed, reasons, shown = _of_store(store, ids, archived, redacting=redacting)
         done += [f"{segment(store)}/{segment(session_id)}" for session_id in changed]
         marks += shown
         refused += reasons
@@ -91,7 +91,7 @@ def _archived(keys: Sequence[str], archived: bool, back: str, *, masking: bool) 
 
 
 def _of_store(
-    name: str, ids: Sequence[str], archived: bool, *, masking: bool
+    name: str, ids: Sequence[str], archived: bool, *, redacting: bool
 ) -> tuple[list[str], list[Refused], list[str]]:
     """The sessions of one store that were changed, those that were not, and the lines of the changed."""
     try:
@@ -99,7 +99,7 @@ def _of_store(
         known = {each.session_id: each for each in lines.of_sessions(store, ids)}
     except StoreError as problem:
         return [], [Refused(problem.message, tuple(line(each, 80) for each in ids))], []
-    names = named(list(known.values()), masking=masking)
+    names = named(list(known.values()), redacting=redacting)
     changed: list[str] = []
     reasons: dict[str, list[str]] = {}
     for session_id in ids:

@@ -12,9 +12,9 @@ from viewer.broken import Broken, lines_of
 from viewer.catalog import lines
 from viewer.catalog.lines import Listed, name_of
 from viewer.catalog.models import Line
-from viewer.pages.addresses import Place
 from viewer.pages.filters import Link
-from viewer.pages.redaction import name as masked
+from viewer.pages.redaction import name as redacted
+from viewer.places import Place
 from viewer.rendering import formats
 from viewer.rendering.texts import line as one_line
 
@@ -47,8 +47,8 @@ class SessionLine:
     goes_on: Link | None
 
 
-def shown_lines(listed: Listed, *, masking: bool) -> tuple[tuple[SessionLine, ...], tuple[Broken, ...]]:
-    """The lines of a page, in order, and those that cannot be shown; with `masking`, without what looks like a secret
+def shown_lines(listed: Listed, *, redacting: bool) -> tuple[tuple[SessionLine, ...], tuple[Broken, ...]]:
+    """The lines of a page, in order, and those that cannot be shown; with `redacting`, without what looks like a secret
     in their names.
     """
     stores = {shelf.state.pk: shelf.store.name for shelf in listed.shelves if shelf.state}
@@ -57,22 +57,22 @@ def shown_lines(listed: Listed, *, masking: bool) -> tuple[tuple[SessionLine, ..
 
     def make(each: Line) -> SessionLine | Broken:
         if each.problem:
-            return Broken(one_line(masked(each.title, masking), 80), stores[each.state_id], each.problem)
-        return _shown(each, stores[each.state_id], each.kind_id in near, seem, masking)
+            return Broken(one_line(redacted(each.title, redacting), 80), stores[each.state_id], each.problem)
+        return _shown(each, stores[each.state_id], each.kind_id in near, seem, redacting)
 
     return lines_of(listed.lines, make, lambda each: (each.session_id, stores[each.state_id]))
 
 
-def _shown(each: Line, store: str, near: bool, seem: Mapping[int, Line], masking: bool) -> SessionLine:
+def _shown(each: Line, store: str, near: bool, seem: Mapping[int, Line], redacting: bool) -> SessionLine:
     before = seem.get(each.pk)
     return SessionLine(
         key=f"{segment(store)}/{segment(each.session_id)}",
         mark=f"l{each.pk}",
         href=Place(store, each.session_id).href,
-        name=one_line(masked(name_of(each), masking), 120),
+        name=one_line(redacted(name_of(each), redacting), 120),
         store=store,
-        source=one_line(masked(each.source, masking), 30),
-        model=one_line(masked(each.model, masking), 40),
+        source=one_line(redacted(each.source, redacting), 30),
+        model=one_line(redacted(each.model, redacting), 40),
         parts=each.parts,
         tokens=UNCOUNTED if each.tokens is None else formats.of_window(each.tokens, each.window, about=each.due),
         share=f"{100 * min(1.0, (each.tokens or 0) / each.window):.1f}" if each.window else "0.0",
@@ -83,12 +83,12 @@ def _shown(each: Line, store: str, near: bool, seem: Mapping[int, Line], masking
         ended=each.ended_at is not None,
         archived=each.archived,
         near=near,
-        goes_on=None if before is None else _link(store, before, masking),
+        goes_on=None if before is None else _link(store, before, redacting),
     )
 
 
-def _link(store: str, each: Line, masking: bool) -> Link:
-    return Link(one_line(masked(name_of(each), masking), 80), Place(store, each.session_id).href)
+def _link(store: str, each: Line, redacting: bool) -> Link:
+    return Link(one_line(redacted(name_of(each), redacting), 80), Place(store, each.session_id).href)
 
 
 def in_context(live: int, messages: int | None) -> str:
@@ -105,6 +105,6 @@ def times(count: int) -> str:
     return {0: "", 1: "once", 2: "twice"}.get(count, f"{count} times")
 
 
-def named(found: Sequence[Line], *, masking: bool) -> dict[str, str]:
+def named(found: Sequence[Line], *, redacting: bool) -> dict[str, str]:
     """The names of sessions, by id."""
-    return {each.session_id: one_line(masked(name_of(each), masking), 80) for each in found}
+    return {each.session_id: one_line(redacted(name_of(each), redacting), 80) for each in found}

@@ -11,9 +11,9 @@ from django.views.decorators.http import require_http_methods
 
 from viewer.catalog import keeping
 from viewer.errors import StoreError
-from viewer.pages.addresses import Place
 from viewer.pages.http import is_fragment, page, refused, shows_refusals
 from viewer.pages.redaction import session_for
+from viewer.places import Place
 from viewer.rendering.texts import line
 from viewer.stores.base import Session
 from viewer.stores.registry import get_store, open_store, writer_of
@@ -76,7 +76,7 @@ def _data(
     *,
     renamed: bool = False,
 ) -> RenamePage:
-    """The field holds the title as it is, masked or not: it is what is edited."""
+    """The field holds the title as it is, redacted or not: it is what is edited."""
     name = line(session_for(request, found).name, 200)
     longest = writer_of(get_store(place.store)).longest_title
     longest = writer_of(get_store(place.store)).longest_title

@@ -15,10 +15,10 @@ from viewer.broken import Broken
 from viewer.catalog.keeping import Shelf
 from viewer.catalog.lines import Key, Listed, Order, SessionFilter, named_tip, page_of_lines, sort_key
 from viewer.errors import NotFound
-from viewer.pages.addresses import Place
 from viewer.pages.filters import Group, Link
 from viewer.pages.http import is_fragment, page, shows_refusals
-from viewer.pages.redaction import masks
+from viewer.pages.redaction import redacts
+from viewer.places import Place
 from viewer.rendering import formats
 from viewer.rendering.texts import line
 from viewer.stores.base import Store
@@ -87,14 +87,14 @@ def sessions(request: HttpRequest) -> HttpResponse:
     shown = [store for store in stores if asked.store in ("", store.name)]
     listed = page_of_lines(asked.filter, shown, PAGE, asked.after)
     further = is_fragment(request) and asked.after is not None
-    data = _page(asked, [] if further else stores, listed, masking=masks(request))
+    data = _page(asked, [] if further else stores, listed, redacting=redacts(request))
     return page(request, "sessions/_lines.html" if further else "sessions/sessions.html", data)
 
 
-def _page(asked: Asked, stores: Sequence[Store], listed: Listed, *, masking: bool) -> SessionsPage:
+def _page(asked: Asked, stores: Sequence[Store], listed: Listed, *, redacting: bool) -> SessionsPage:
     """The page's data; without stores, that of further lines alone."""
     query = query_of(asked)
-    shown, broken = shown_lines(listed, masking=masking)
+    shown, broken = shown_lines(listed, redacting=redacting)
     return SessionsPage(
         q=asked.filter.q,
         here=f"?{urlencode(query)}",

@@ -148,9 +148,9 @@ class HermesReader(Connected, Reader):
         after: Key | None = None,
         *,
         stage: Stage = "none",
-        masking: bool = False,
+        redacting: bool = False,
     ) -> Found:
-        return search.search(self, query, wanted, limit, after, stage=stage, masking=masking)
+        return search.search(self, query, wanted, limit, after, stage=stage, redacting=redacting)
 
 
 @contextmanager

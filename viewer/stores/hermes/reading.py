@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import compaction
 from compaction import protocol
 from viewer.batches import chunks
 from viewer.stores.history_types import Boundary, Entry, History
-from viewer.stores.message import Handoff, HistoryMessage, StoredMessage, summary_of
+from viewer.stores.message import Handoff, HistoryMessage, StoredMessage, parted
 from viewer.stores.transcript import Cut, Item
 
 from . import history as histories
@@ -49,9 +48,8 @@ def own_words(row: StoredMessage) -> Any:
 
 
 def handoff_of(boundary: Boundary | Cut, row: StoredMessage) -> Handoff:
-    parts = [part for part in compaction.split(row.content, flagged=row.flagged) if part.kind == "summary"]
-    directive = "\n\n".join(part.directive for part in parts if part.directive)
-    return Handoff(boundary, row, summary_of(row), directive)
+    found = parted(row)
+    return Handoff(boundary, row, found.summary, found.directive)
 
 
 # -- rows ------------------------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from viewer.batches import chunks
-from viewer.rendering.redaction import masked_name
+from viewer.rendering.redaction import redacted_name
 from viewer.stores.passages import OCTETS, Readable, passage, readable
 from viewer.stores.query import Query, fold
 from viewer.stores.searching import Found, Hit, HitSession, Key, Note, SearchFilter, Stage
@@ -69,34 +69,34 @@ def search(
     after: Key | None = None,
     *,
     stage: Stage = "none",
-    masking: bool = False,
+    redacting: bool = False,
 ) -> Found:
-    """At most `limit` hits behind the key `after` and the `stage` of an earlier page; with `masking`, without what
+    """At most `limit` hits behind the key `after` and the `stage` of an earlier page; with `redacting`, without what
     looks like a secret in what is shown of them.
     """
     if query.empty:
         return Found((), None, stopped=False, looked=0, scanned=False)
     sought = query.inside or query
     if stage == "inside" or stage == "through":
-        return _inside(_page(reader, sought, _by(wanted, stage), limit, after, masking=masking), stage)
-    found = _page(reader, query, wanted, limit, after, masking=masking)
+        return _inside(_page(reader, sought, _by(wanted, stage), limit, after, redacting=redacting), stage)
+    found = _page(reader, query, wanted, limit, after, redacting=redacting)
     if stage == "words" or found.hits:
         return replace(found, stage="words")
     if found.next or not query.inside:
         return found
-    return _first_inside(reader, sought, wanted, limit, found.notes, masking=masking)
+    return _first_inside(reader, sought, wanted, limit, found.notes, redacting=redacting)
 
 
 def _first_inside(
-    reader: Reader, query: Query, wanted: SearchFilter, limit: int, notes: tuple[Note, ...], *, masking: bool
+    reader: Reader, query: Query, wanted: SearchFilter, limit: int, notes: tuple[Note, ...], *, redacting: bool
 ) -> Found:
     """The first page of what stands inside words. Nothing found is said with the gaps of all indexes that were asked,
     if not the messages themselves could be looked through in one step.
     """
-    found = _inside(_page(reader, query, wanted, limit, None, masking=masking), "inside")
+    found = _inside(_page(reader, query, wanted, limit, None, redacting=redacting), "inside")
     if found.hits or found.next or not any(note.is_gap for note in found.notes):
         return found if found.hits else replace(found, notes=tuple(dict.fromkeys(notes + found.notes)))
-    through = _inside(_page(reader, query, _by(wanted, "through"), limit, None, masking=masking), "through")
+    through = _inside(_page(reader, query, _by(wanted, "through"), limit, None, redacting=redacting), "through")
     if through.hits or not through.next:
         return through
     return replace(found, notes=tuple(dict.fromkeys(notes + found.notes)))
@@ -106,10 +106,12 @@ def _by(wanted: SearchFilter, stage: Stage) -> SearchFilter:
     return replace(wanted, indexed=False) if stage == "through" else wanted
 
 
-def _page(reader: Reader, query: Query, wanted: SearchFilter, limit: int, after: Key | None, *, masking: bool) -> Found:
+def _page(
+    reader: Reader, query: Query, wanted: SearchFilter, limit: int, after: Key | None, *, redacting: bool
+) -> Found:
     gathering = _Gathering(reader, query, wanted, limit, time.monotonic() + SECONDS)
     gathering.gather(after)
-    return gathering.found(masking=masking)
+    return gathering.found(redacting=redacting)
 
 
 def _inside(found: Found, stage: Stage) -> Found:
@@ -181,14 +183,14 @@ class _Gathering:
         by_id = {row.id: row for row in rows}
         return {row_id for row_id, other in pairs if other in others and _alike(by_id[row_id], others[other])}
 
-    def found(self, *, masking: bool) -> Found:
+    def found(self, *, redacting: bool) -> Found:
         shown = self.rows[: self.limit]
         full = len(self.rows) > self.limit
-        sessions = _sessions(self.reader, [row.light["session_id"] for _, row in shown], masking=masking)
+        sessions = _sessions(self.reader, [row.light["session_id"] for _, row in shown], redacting=redacting)
         hits = shown
-        if masking:  # found by what they say, shown by what may be seen of it
-            masked = _read(self.reader, [row.id for _, row in shown], masking=True)
-            hits = [(key, masked[row.id]) for key, row in shown if row.id in masked]
+        if redacting:  # found by what they say, shown by what may be seen of it
+            redacted = _read(self.reader, [row.id for _, row in shown], redacting=True)
+            hits = [(key, redacted[row.id]) for key, row in shown if row.id in redacted]
         return Found(
             hits=tuple(_hit(key, row, sessions, self.query) for key, row in hits),
             next=shown[-1][0] if full else self.reached if self.stopped else None,
@@ -202,7 +204,7 @@ class _Gathering:
 # -- words -------------------------------------------------------------------------------------------------------------
 
 
-def _read(reader: Reader, ids: Sequence[int], *, masking: bool = False) -> dict[int, _Row]:
+def _read(reader: Reader, ids: Sequence[int], *, redacting: bool = False) -> dict[int, _Row]:
     names = selection(reader.columns.messages, _LIGHT, "m.")
     found: dict[int, _Row] = {}
     for chunk in chunks(ids):
@@ -214,7 +216,7 @@ def _read(reader: Reader, ids: Sequence[int], *, masking: bool = False) -> dict[
         for row in rows:
             light = dict(zip(_LIGHT, row, strict=False))
             flagged = bool(light["_compressed_summary"])
-            words = readable(row[-1], light["tool_calls"], light["tool_name"], flagged=flagged, masking=masking)
+            words = readable(row[-1], light["tool_calls"], light["tool_name"], flagged=flagged, redacting=redacting)
             found[row[0]] = _Row(light, words)
     return found
 
@@ -275,13 +277,13 @@ def _start(row: _Row) -> str:
 # -- sessions ----------------------------------------------------------------------------------------------------------
 
 
-def _sessions(reader: Reader, ids: Iterable[Any], *, masking: bool) -> dict[str, HitSession]:
+def _sessions(reader: Reader, ids: Iterable[Any], *, redacting: bool) -> dict[str, HitSession]:
     names = selection(reader.columns.sessions, {"id": "NULL", "title": "NULL", "source": "''", "end_reason": "NULL"})
     found: dict[str, HitSession] = {}
     for chunk in chunks(sorted({str(each) for each in ids})):
         rows = reader.con.execute(f"SELECT {names} FROM sessions WHERE id IN ({marks(chunk)})", chunk).fetchall()
         for session_id, title, source, reason in rows:
             name = str(title or "") or first_words(reader, session_id)
-            name = masked_name(name) if masking else name
+            name = redacted_name(name) if redacting else name
             found[session_id] = HitSession(session_id, name, str(source or ""), split=reason == "compression")
     return found

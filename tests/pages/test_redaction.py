@@ -1,4 +1,4 @@
-"""The switch that masks what looks like a secret, and what it hides on the pages."""
+"""The switch that redacts what looks like a secret, and what it hides on the pages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from viewer import exports
 from viewer.pages.redaction import COOKIE
 
 KEY = "ghp_aB3dE5fG7hJ9kL1mN2pQ4rS6tU8vW0xYabcd"
-MASK = "[masked: GitHub token]"
+MASK = "[redacted: GitHub token]"
 
 
 @pytest.fixture
@@ -40,38 +40,38 @@ def test_pages_show_text_as_it_is_until_the_switch_is_on(signed_in: Client, told
     for page in pages:
         text = read(signed_in.get(page)).one("main").text
         assert KEY in text and MASK not in text
-    signed_in.post("/mask", {"mask": "1", "next": href})
+    signed_in.post("/redact", {"redact": "1", "next": href})
     for page in pages:
         text = read(signed_in.get(page)).one("main").text
         assert KEY not in text and MASK in text
     assert "correct horse" not in read(signed_in.get(f"{href}/rows")).one("main").text
-    signed_in.post("/mask", {"mask": "0", "next": href})
+    signed_in.post("/redact", {"redact": "0", "next": href})
     assert KEY in read(signed_in.get(pages[0])).one("main").text
 
 
-def test_a_session_says_that_secrets_are_masked(signed_in: Client, told: tuple[str, int]) -> None:
+def test_a_session_says_that_secrets_are_redacted(signed_in: Client, told: tuple[str, int]) -> None:
     href = told[0]
-    assert "secrets masked" not in read(signed_in.get(href)).one("header", "about").text
-    signed_in.post("/mask", {"mask": "1", "next": href})
+    assert "secrets redacted" not in read(signed_in.get(href)).one("header", "about").text
+    signed_in.post("/redact", {"redact": "1", "next": href})
     for page in (href, f"{href}/context", f"{href}/rows"):
-        assert "secrets masked" in read(signed_in.get(page)).one("header", "about").text
+        assert "secrets redacted" in read(signed_in.get(page)).one("header", "about").text
 
 
 def test_the_switch_leads_back_to_its_page_and_nowhere_else(signed_in: Client) -> None:
-    answer = signed_in.post("/mask", {"mask": "1", "next": "/stores/a/sessions/b?around=3"})
+    answer = signed_in.post("/redact", {"redact": "1", "next": "/stores/a/sessions/b?around=3"})
     assert answer.status_code == 302 and answer.headers["Location"] == "/stores/a/sessions/b?around=3"
     assert answer.cookies[COOKIE].value == "1" and answer.cookies[COOKIE]["httponly"]
     for elsewhere in ("https://evil.example/", "//evil.example/", "javascript:alert(1)", "/\\evil.example", "", "x"):
-        assert signed_in.post("/mask", {"mask": "1", "next": elsewhere}).headers["Location"] == "/"
-    assert signed_in.post("/mask", {"next": "/"}).cookies[COOKIE].value == ""
-    assert signed_in.get("/mask").status_code == 405
+        assert signed_in.post("/redact", {"redact": "1", "next": elsewhere}).headers["Location"] == "/"
+    assert signed_in.post("/redact", {"next": "/"}).cookies[COOKIE].value == ""
+    assert signed_in.get("/redact").status_code == 405
 
 
 def test_only_the_owner_and_the_sites_own_forms_may_switch(client: Client, signed_in: Client) -> None:
     strict = Client(enforce_csrf_checks=True)
     strict.cookies = signed_in.cookies
-    assert strict.post("/mask", {"mask": "1", "next": "/"}).status_code == 403
-    assert COOKIE not in Client().post("/mask", {"mask": "1", "next": "/"}).cookies
+    assert strict.post("/redact", {"redact": "1", "next": "/"}).status_code == 403
+    assert COOKIE not in Client().post("/redact", {"redact": "1", "next": "/"}).cookies
 
 
 # -- everywhere --------------------------------------------------------------------------------------------------------
@@ -119,7 +119,7 @@ def _addresses(client: Client, pages: list[str]) -> list[str]:
 
 
 def test_nothing_that_looks_like_a_secret_is_on_any_page_while_the_switch_is_on(signed_in: Client, full: str) -> None:
-    signed_in.post("/mask", {"mask": "1", "next": "/"})
+    signed_in.post("/redact", {"redact": "1", "next": "/"})
     own = [f"{full}{view}" for view in ("", "/rows", "/context", "/context/prompt", "/find?q=echo", "/find?q=after")]
     pages = _addresses(signed_in, ["/", "/search?q=correct", "/search?q=after", "/compactions", *own])
     pages += [f"/stores/own/sessions/{name}" for name in ("u", "kid", "u/context", "kid/rows", "u/plan", "u/export")]
@@ -142,7 +142,7 @@ def test_a_secret_that_is_cut_off_in_a_name_is_not_shown_in_part(signed_in: Clie
     book.session("s")
     book.say("s", "user", f"{words} postgres://app:hunter{'r' * 240}@db {KEY} {token}")
     book.say("s", "assistant", "yes")
-    signed_in.post("/mask", {"mask": "1", "next": "/"})
+    signed_in.post("/redact", {"redact": "1", "next": "/"})
     made = exports.export("own", "s", "md")
     shown = [
         read(signed_in.get(page)).text for page in ("/", "/stores/own/sessions/s", "/search?q=yes", "/search?q=word")

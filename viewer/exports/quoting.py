@@ -1,0 +1,58 @@
+"""Somebody's words inside a Markdown text of ours: set so that nothing in them can end or join what is around them."""
+
+from __future__ import annotations
+
+import re
+
+from viewer.texts import clean
+
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
+_ATX = re.compile(r"( {0,3})(#{1,4})(?=[ \t]|$)")
+_UNDERLINE = re.compile(r" {0,3}(?:=+|-+)[ \t]*$")
+_TAG = re.compile(r" {0,3}(?=<[A-Za-z/!?])")
+_RUN = re.compile(r"`+")
+
+
+def fenced(text: str, language: str = "") -> str:
+    """The text in a fence that nothing in it can close."""
+    text = clean(text)
+    longest = max((len(run) for run in _RUN.findall(text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{language}\n{text}\n{fence}\n"
+
+
+def embedded(text: str) -> str:
+    """A Markdown text that may stand between the headings of an export: its own headings go two levels down, a fence
+    that it leaves open is closed, a tag at the start of a line is text.
+    """
+    lines: list[str] = []
+    fence = ""
+    for line in clean(text).split("\n"):
+        found = _FENCE.match(line)
+        if fence:
+            if found and found[1].startswith(fence) and not found[2].strip():
+                fence = ""
+        elif found and not (found[1][0] == "`" and "`" in found[2]):
+            fence = found[1]
+        else:
+            line = _tamed(line, lines[-1] if lines else "")
+        lines.append(line)
+    return "\n".join([*lines, fence] if fence else lines)
+
+
+def _tamed(line: str, before: str) -> str:
+    if _ATX.match(line):
+        return _ATX.sub(lambda found: f"{found[1]}##{found[2]}", line, count=1)
+    if before.strip() and _UNDERLINE.match(line):
+        return f"\\{line.lstrip(' ')}"
+    return _TAG.sub(lambda found: f"{found[0]}\\", line, count=1)
+
+
+def quoted(text: str) -> str:
+    """The text as a quotation of Markdown."""
+    return "\n".join(f"> {line}" if line else ">" for line in embedded(text).split("\n"))
+
+
+def escaped(text: str) -> str:
+    """A line of anybody's words, as text and nothing else."""
+    return re.sub(r"([\\`*{}\[\]<>#|~&]|(?<![^\W_])_|_(?![^\W_]))", r"\\\1", text)
