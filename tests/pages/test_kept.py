@@ -117,8 +117,7 @@ def test_threads_share_a_cache() -> None:
     for thread in threads:
         thread.join()
     assert not wrong
-    kept = [made for key in range(300) if (made := held.get(key, lambda: "not kept")) != "not kept"]
-    assert held.size <= 50_000 and len(kept) > 100
+    assert 40_000 < held.size <= 50_000
 
 
 def test_tokens_come_from_the_reading_and_are_not_counted_again() -> None:

@@ -73,4 +73,4 @@ def test_runs_are_asked_for_once_however_many_sessions_were_compacted(
     assert len(shown) > 4
     with CaptureQueriesContext(connection) as queries:
         signed_in.get("/compactions")
-    assert len([each for each in queries.captured_queries if "'undone'" in each["sql"]]) == 1
+    assert len([each for each in queries.captured_queries if "history_compaction" in each["sql"]]) == 1
