@@ -121,12 +121,13 @@ BY_HAND: dict[str, Callable[[str], object]] = {
 ELSEWHERE = {
     "asks our own database, by names and numbers": """
         viewer.access viewer.api.shapes.compaction viewer.catalog.working viewer.pages.settings.rules.rule_forms
-        viewer.runs.aftermath.taken_back viewer.runs.life.listed viewer.runs.planning.check_options
-        viewer.runs.reading_habits.asks_for_events viewer.runs.summarizers.get_summarizer
+        viewer.enforcement.auditing.on_undone viewer.enforcement.auditing.on_applied
+        viewer.runs.life.listed viewer.runs.planning.check_options
+        viewer.enforcement.habits.asks_for_events viewer.runs.summarizers.get_summarizer
         viewer.runs.summarizers.connections viewer.history.records viewer.runs.workers viewer.runs.recovery""",
     "opens a store or a file by its name": """
-        viewer.exports.making.export viewer.exports.source.plan viewer.runs.context_files.read_context_file
-        viewer.runs.workspaces.workspace_of viewer.stores.hermes.postgres viewer.stores.hermes.schema_postgres.create
+        viewer.exports.making.export viewer.exports.source.plan viewer.workspaces.context_files.read_context_file
+        viewer.workspaces.rules.workspace_of viewer.stores.hermes.postgres viewer.stores.hermes.schema_postgres.create
         viewer.stores.hermes.sqlite viewer.stores.registry.get_store""",
     "talks to a model's server": """
         viewer.runs.summarizers.anthropic.pieces viewer.runs.summarizers.openai.pieces
@@ -137,6 +138,7 @@ ELSEWHERE = {
         compaction.apply.Rewrites compaction.boundaries.by_tokens compaction.prune.PrunePlan compaction.prune.apply
         compaction.digest.fold compaction.digest.Fold.take compaction.left.Left.below
         viewer.api.Api viewer.api.cursors.read viewer.api.errors.problem viewer.apps viewer.bad_requests
+        viewer.enforcement.apps
         viewer.exports.making.download viewer.rendering.blocks.by_template viewer.rendering.cache.by_template
         viewer.rendering.parts.part viewer.rendering.lru.SizedCache
         viewer.pages.compact.report.named_lost viewer.pages.session.timeline.apart viewer.runs.candidate

@@ -292,7 +292,9 @@ INSTALLED_APPS = [
     "ninja",
     "viewer",
     "viewer.history",
+    "viewer.workspaces",
     "viewer.runs",
+    "viewer.enforcement",
     "viewer.catalog",
 ]
 MIDDLEWARE = [

@@ -19,11 +19,12 @@ from tests.api.room import AGENTS, Room
 from tests.api.tool import Tool, session_path
 from tests.runs.desk import Desk
 from viewer import access
+from viewer.enforcement import auditing
+from viewer.enforcement.models import Audit, Event
 from viewer.history import indexes
-from viewer.runs import aftermath
-from viewer.runs.models import Audit, Event, StoreRules
 from viewer.stores.hermes.reader import open_store
 from viewer.stores.hermes.sessions import get_session
+from viewer.workspaces.models import StoreRules
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
 
@@ -137,7 +138,7 @@ def test_a_store_that_cannot_be_compacted_here_has_events_all_the_same(
     desk.rows("DELETE FROM messages WHERE session_id = ? AND id > ?", desk.session_id, newest)  # it was just now
     with open_store(desk.store) as reader:
         session = get_session(reader, desk.session_id)
-        aftermath.look(reader, session, indexes.outline(reader, session), arm=True)
+        auditing.look(reader, session, indexes.outline(reader, session), arm=True)
     octets = hashlib.sha256(desk.path.read_bytes()).digest()
     path = f"{session_path(desk)}/context"
     assert [event["kind"] for event in tool.get(path)["events"]] == ["note"]

@@ -14,7 +14,7 @@ from tests.api.tool import Tool, session_path
 from tests.runs.desk import Desk
 from viewer import access
 from viewer.api import cursors
-from viewer.runs.models import Event
+from viewer.enforcement.models import Event
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
 

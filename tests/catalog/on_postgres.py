@@ -31,7 +31,7 @@ def _found() -> dict[str, Any]:
     from tests.catalog.test_lines import FILTERS, ORDERS, walk
     from viewer.catalog import working
     from viewer.catalog.models import Line
-    from viewer.runs.models import Audit
+    from viewer.enforcement.models import Audit
 
     first = ids(order="recent")
     working.keep_up()

@@ -11,7 +11,7 @@ from compaction import protocol, rules
 from compaction.reads import reads_of
 from tests.catalog.shelves import settle
 from viewer.catalog import working
-from viewer.runs.models import Audit, Event
+from viewer.enforcement.models import Audit, Event
 
 from . import ours
 from .conversations import write_session

@@ -19,10 +19,11 @@ from tests.catalog.shelves import settle
 from tests.pages.conftest import Book
 from tests.pages.html import Element, read
 from tests.runs.desk import Desk
+from viewer.enforcement import auditing, events
+from viewer.enforcement.models import Audit, Event
 from viewer.history import indexes
 from viewer.pages.boundary.startup_audit import GIVEN, LATE, OFFERED
-from viewer.runs import aftermath, events, life
-from viewer.runs.models import Audit, Event
+from viewer.runs import life
 from viewer.runs.planning import Options
 from viewer.stores.hermes.reader import open_store
 from viewer.stores.hermes.sessions import get_session
@@ -75,7 +76,7 @@ def armed(book: Book) -> Audit:
     settle()
     with open_store(get_store("own")) as reader:
         session = get_session(reader, "s")
-        return aftermath.look(reader, session, indexes.outline(reader, session), arm=True)[0]
+        return auditing.look(reader, session, indexes.outline(reader, session), arm=True)[0]
 
 
 def turn(book: Book, *paths: str) -> list[int]:

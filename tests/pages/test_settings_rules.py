@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django import DjangoAssertNumQueries, Settings
 
 from tests.pages.html import Element, read
-from viewer.runs.models import StoreRules
+from viewer.workspaces.models import StoreRules
 
 FRAGMENT = {"HX-Request": "true"}
 AGENTS = "## Session Startup\n\nRead `WORKFLOW.md`.\n\n## Red Lines\n\nNever <b>push</b>.\n\n## Style\n\nShort.\n"

@@ -19,15 +19,18 @@ from tests.catalog.shelves import settle
 from tests.runs.desk import Desk
 from tests.store.agent_sql import Agent
 from viewer.catalog import working
+from viewer.enforcement import auditing, events
+from viewer.enforcement.models import Audit, Event
 from viewer.history import indexes
-from viewer.runs import aftermath, events, life
-from viewer.runs.models import Audit, Event, Run, StoreRules
+from viewer.runs import life
+from viewer.runs.models import Run
 from viewer.runs.planning import Options
 from viewer.stores.hermes import appending, reading
 from viewer.stores.hermes.reader import HermesReader as Reader
 from viewer.stores.hermes.reader import open_store
 from viewer.stores.hermes.sessions import get_session
 from viewer.stores.message import StoredMessage
+from viewer.workspaces.models import StoreRules
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
 RULES = """# Ours
@@ -94,7 +97,7 @@ def look(desk: Desk, **options: bool) -> Audit:
     settle()
     with open_store(desk.store) as reader:
         session = get_session(reader, desk.session_id)
-        return aftermath.look(reader, session, indexes.outline(reader, session), **options)[0]
+        return auditing.look(reader, session, indexes.outline(reader, session), **options)[0]
 
 
 def left_out(audit: Audit) -> list[str]:
@@ -339,7 +342,7 @@ def test_looking_again_costs_one_query_and_reads_no_row(
         session = get_session(reader, desk.session_id)
         outline = indexes.outline(reader, session)
         with CaptureQueriesContext(connection) as queries:
-            aftermath.look(reader, session, outline)
+            auditing.look(reader, session, outline)
     assert len(queries) == 1
     assert len(read) <= 1, "the last row alone tells that the turn goes on"
 
@@ -379,7 +382,7 @@ def test_of_a_very_long_turn_the_beginning_is_judged(
     desk: Desk, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     compacted(desk)
-    monkeypatch.setattr(aftermath, "MOST_ROWS", 3)
+    monkeypatch.setattr(auditing, "MOST_ROWS", 3)
     turn(desk, "SOUL.md", today())
     audit = look(desk)
     assert (audit.status, audit.turns, left_out(audit)) == ("missing", 1, [today()])
@@ -393,10 +396,10 @@ def test_of_long_texts_beginning_and_end_are_kept(desk: Desk) -> None:
     with open_store(desk.store) as reader:
         row = next(iter(reading.read_rows(reader, [turn(desk)[0]]).values()))
     content = json.dumps({"output": "x" * 50_000, "exit_code": 1, "error": None}) + "\n\n[a remark]"
-    cut = str(aftermath._cut(replace(row, content=content)).content)
+    cut = str(auditing._cut(replace(row, content=content)).content)
     assert len(cut) < 5_000 and json.loads(cut)["exit_code"] == 1
-    assert str(aftermath._cut(replace(row, content="x" * 50_000 + "code 1")).content).endswith("code 1")
-    kept = aftermath._cut(replace(row, content=[call, result])).content
+    assert str(auditing._cut(replace(row, content="x" * 50_000 + "code 1")).content).endswith("code 1")
+    kept = auditing._cut(replace(row, content=[call, result])).content
     assert len(str(kept)) < 15_000
     assert kept[0] == call and kept[1]["content"][0]["text"] == "Be kind."
 

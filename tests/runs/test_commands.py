@@ -13,8 +13,9 @@ from django.core.management import call_command
 from pytest_django import Settings
 
 from tests.runs.desk import QUEUED, Desk
-from viewer.runs.models import Run, StoreRules
+from viewer.runs.models import Run
 from viewer.stores.hermes import lock_time
+from viewer.workspaces.models import StoreRules
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

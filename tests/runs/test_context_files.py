@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from viewer.runs.context_files import LARGEST, ContextFile, Refused, read_context_file
+from viewer.workspaces.context_files import LARGEST, ContextFile, Refused, read_context_file
 
 
 @pytest.fixture

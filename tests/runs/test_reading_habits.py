@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
-from viewer.runs.models import Audit, Event
-from viewer.runs.reading_habits import Habit, asks_for_events, habits
+from viewer.enforcement.habits import Habit, asks_for_events, habits
+from viewer.enforcement.models import Audit, Event
 
 pytestmark = pytest.mark.django_db
 _numbers = count(1)

@@ -17,11 +17,12 @@ from pytest_django import Settings
 from tests.runs.desk import QUEUED, Desk, until
 from tests.support.histories import receipt_of
 from viewer import holders
+from viewer.enforcement.models import Audit
 from viewer.errors import SessionBusy
 from viewer.history.models import Compaction
 from viewer.runs import job, life, recovery
 from viewer.runs.hold import Hold, claim
-from viewer.runs.models import Audit, Run
+from viewer.runs.models import Run
 from viewer.runs.planning import Options
 from viewer.stores.changes import edits_from_json
 from viewer.stores.hermes import guards

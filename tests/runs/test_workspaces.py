@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from pytest_django import Settings
 
 from compaction import protocol
-from viewer.runs.models import StoreRules
-from viewer.runs.workspaces import Rules, existing, rules_of, rules_with, zone_of
 from viewer.stores.base import Session, Store
+from viewer.workspaces.models import StoreRules
+from viewer.workspaces.rules import Rules, existing, rules_of, rules_with, zone_of
 
 STARTUP = "## Session Startup\n\nRead `WORKFLOW.md` and `memory/YYYY-MM-DD.md` first."
 STYLE = "## Style\n\nShort."

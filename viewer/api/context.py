@@ -8,8 +8,8 @@ from django.http import HttpRequest
 from ninja import Router, Schema
 
 from compaction.tokens import message_tokens
+from viewer.enforcement import auditing, events
 from viewer.history import indexes
-from viewer.runs import aftermath, events
 from viewer.stores import counting
 from viewer.stores.base import Store
 from viewer.stores.message import for_model
@@ -60,7 +60,7 @@ def told_context(request: HttpRequest, store: str, session_id: str) -> ContextOu
 def _context(store: Store, session_id: str, *, deliver: bool) -> ContextOut:
     with open_store(store) as reader:
         session = reader.session(session_id)
-        aftermath.look(reader, session, indexes.outline(reader, session))
+        auditing.look(reader, session, indexes.outline(reader, session))
         rows = for_model(reader.live(session_id))
         prompt = reader.system_prompt(session_id)
     count = counting.counter_for(session.model)

@@ -8,9 +8,9 @@ from typing import Literal
 from django.http import HttpRequest
 from ninja import Router, Schema
 
+from viewer.enforcement import auditing, events
+from viewer.enforcement.models import Audit, Event
 from viewer.history import indexes
-from viewer.runs import aftermath, events
-from viewer.runs.models import Audit, Event
 from viewer.stores.base import Store
 from viewer.stores.registry import get_store, open_store
 
@@ -127,7 +127,7 @@ def audits(request: HttpRequest, store: str, session_id: str) -> AuditsOut:
 def _look(store: Store, session_id: str) -> list[Audit]:
     with open_store(store) as reader:
         session = reader.session(session_id)
-        return aftermath.look(reader, session, indexes.outline(reader, session))
+        return auditing.look(reader, session, indexes.outline(reader, session))
 
 
 def event_out(event: Event) -> EventOut:

@@ -12,8 +12,9 @@ from ninja.responses import Status
 from viewer.broken import lines_of
 from viewer.catalog import keeping
 from viewer.catalog.lines import Order, SessionFilter
+from viewer.enforcement import auditing
 from viewer.history import indexes, records
-from viewer.runs import aftermath, past, planning
+from viewer.runs import past, planning
 from viewer.runs.losses import losses
 from viewer.runs.planning import Options
 from viewer.stores.registry import get_store, open_store, writer_of
@@ -113,7 +114,7 @@ def compactions(request: HttpRequest, store: str, session_id: str) -> Compaction
     with open_store(get_store(store)) as reader:
         found = past.compactions(reader, session_id)
         session = reader.session(session_id)
-        audits = aftermath.look(reader, session, indexes.outline(reader, session)) if found else []
+        audits = auditing.look(reader, session, indexes.outline(reader, session)) if found else []
     judged = {audit.handoff_id: audit.status for audit in audits}
     items, broken = lines_of(
         found,

@@ -6,9 +6,9 @@ import logging
 import time
 
 import compaction
+from viewer.enforcement import auditing
 from viewer.errors import NotFound
 from viewer.history import indexes
-from viewer.runs import aftermath
 from viewer.stores import counting
 from viewer.stores.message import for_model, message_of
 from viewer.stores.registry import Reader
@@ -65,7 +65,7 @@ def _count(reader: Reader, line: Line, seconds: float) -> bool:
         done = indexes.count_some(reader, session, seconds)
         outline = indexes.outline(reader, session)
         if outline.compactions:
-            aftermath.look(reader, session, outline, arm=True)
+            auditing.look(reader, session, outline, arm=True)
     except NotFound:
         return True  # the next comparison takes the line away
     line.messages, line.in_context = outline.messages, outline.in_context

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from compaction import secrets
 from compaction.secrets import Replacement
-from viewer.stores.base import LONGEST_FIRST_WORDS, Session
+from viewer.stores.base import Session, redacted_name
 from viewer.stores.message import Handoff, HistoryMessage, Preview, StoredMessage
 
 
@@ -46,11 +46,6 @@ def redacted_session(session: Session, put: Replacement | None = None) -> Sessio
         cwd=secrets.redact_shown(session.cwd, put),
         end_reason=secrets.redact_shown(session.end_reason, put),
     )
-
-
-def redacted_name(text: str, put: Replacement | None = None) -> str:
-    """A title or first words: of those, no more is kept than a name needs."""
-    return secrets.redact_start(text, put) if len(text) >= LONGEST_FIRST_WORDS else secrets.redact_shown(text, put)
 
 
 def redacted_text(message: Preview) -> str:

@@ -23,15 +23,16 @@ from viewer.errors import SessionBusy, StoreError
 from viewer.history import records
 from viewer.stores.changes import edits_from_json
 from viewer.stores.registry import open_store, writer_of
+from viewer.workspaces.rules import rules_of
 
-from . import aftermath, candidate, outcomes, planning
+from . import candidate, outcomes, planning
 from .errors import BadSummary
 from .hold import Hold, Lost, claim
 from .models import Run
 from .progress import Progress
 from .queues import queue_of
+from .signals import applied
 from .summarizers import get_summarizer
-from .workspaces import rules_of
 
 POLL_SECONDS = 1.0  # between two looks at whether the agent's turn has ended
 
@@ -121,7 +122,7 @@ def _commit(hold: Hold) -> None:
         writer_of(hold.store).release_lease(run.session_id, hold.holder)
     note = partial(records.note_written, run.pk, run.store, run.session_id, done)
     hold.tell(also=note, **outcomes.applied(done, timezone.now()))
-    aftermath.arm_run(run)
+    applied.send(Run, run=run)
 
 
 def _wait_for_turn(hold: Hold) -> None:

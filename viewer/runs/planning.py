@@ -18,11 +18,11 @@ from viewer.stores.base import Session, Store
 from viewer.stores.changes import MODES, Json
 from viewer.stores.message import StoredMessage, for_model, message_of
 from viewer.stores.registry import Reader, agent_of, open_store
+from viewer.workspaces.rules import Rules, rules_of
 
 from .errors import UnknownChoice
 from .pickup import before_run
 from .summarizers import get_summarizer
-from .workspaces import Rules, rules_of
 
 SLOW_SECONDS, TOO_SLOW_SECONDS = 1.0, 10.0  # of a held write lock: worth a word; longer than the agent may wait
 

@@ -28,9 +28,10 @@ from viewer.history import records
 from viewer.history.models import Compaction
 from viewer.stores.registry import all_stores, get_store, identity, open_store, writer_of
 
-from . import aftermath, job, leftovers, outcomes, workers
+from . import job, leftovers, outcomes, workers
 from .models import OPEN_STATUSES, Run
 from .queues import stores_here
+from .signals import applied
 
 STALE_SECONDS = float(settings.LOST_AFTER)  # without a heartbeat
 SWEEP_SECONDS = STALE_SECONDS / 12
@@ -125,7 +126,7 @@ def recover(run: Run) -> bool:
         if run.status == "applying" and outcomes.finish_if_committed(run):
             logger.warning("Run %s was written although its worker died.", run.pk)
             run.refresh_from_db()
-            aftermath.arm_run(run)
+            applied.send(Run, run=run)
             return True
         identity(get_store(run.store))
     except StoreError as problem:

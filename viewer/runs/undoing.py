@@ -18,8 +18,9 @@ from viewer.stores.changes import IS_SPLIT
 from viewer.stores.message import StoredMessage, for_model
 from viewer.stores.registry import Reader, agent_of, get_store, open_store, writer_of
 
-from . import aftermath, outcomes, planning
+from . import outcomes, planning
 from .models import Run
+from .signals import undone
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +92,7 @@ def undo(store: Store, session_id: str, handoff_id: int) -> None:
         with transaction.atomic():
             ours.update(**outcomes.undone())
             records.note_undone(store.name, session_id, handoff_id, receipt, boundary.cut_id if boundary else None)
-        aftermath.taken_back(store.name, session_id, handoff_id)
+        undone.send(Run, store=store.name, session_id=session_id, handoff_id=handoff_id)
     except StoreError:
         ours.filter(holder=holder).update(holder="")
         raise

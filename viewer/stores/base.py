@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from compaction import secrets
 from viewer.errors import StoreUnavailable
 
 
@@ -130,3 +131,8 @@ class Child:
     id: str
     title: str
     kind: Literal["branch", "delegate", ""]
+
+
+def redacted_name(text: str, put: secrets.Replacement | None = None) -> str:
+    """A title or first words: of those, no more is kept than a name needs."""
+    return secrets.redact_start(text, put) if len(text) >= LONGEST_FIRST_WORDS else secrets.redact_shown(text, put)

@@ -18,10 +18,10 @@ from viewer.runs.errors import WrongStatus
 from viewer.runs.models import Run
 from viewer.runs.planning import Draft, Options
 from viewer.runs.summarizers import KINDS, OFFLINE
-from viewer.runs.workspaces import Rules
 from viewer.stores.base import Store
 from viewer.stores.changes import MODES
 from viewer.stores.registry import agent_of, get_store
+from viewer.workspaces.rules import Rules
 
 
 class Command(BaseCommand):

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from compaction import secrets
+from viewer.enforcement import auditing
+from viewer.enforcement.models import Audit
 from viewer.pages.session.loading import Opened
 from viewer.rendering import formats
 from viewer.rendering.texts import line
-from viewer.runs import aftermath
-from viewer.runs.models import Audit
 from viewer.stores.transcript import Cut, Outline
 
 NAMED = 400  # characters of a file's name, whose end tells most
@@ -51,7 +51,7 @@ def audited(found: Opened) -> Opened:
     """The session with the audits of its compactions, as of its rows now; nothing is asked where there are none."""
     if not found.outline.compactions:
         return found
-    return replace(found, audits=tuple(aftermath.look(found.reader, found.session, found.outline)))
+    return replace(found, audits=tuple(auditing.look(found.reader, found.session, found.outline)))
 
 
 def audit_of(found: Opened, handoff_id: int) -> Audit | None:

@@ -12,14 +12,14 @@ from django.utils.safestring import SafeString
 from django.views.decorators.http import require_safe
 
 from compaction import secrets
+from viewer.enforcement import events
+from viewer.enforcement.habits import asks_for_events
+from viewer.enforcement.models import Audit, Event
 from viewer.pages.http import is_fragment, page, shows_refusals
 from viewer.pages.redaction import redacts
 from viewer.pages.session.loading import Opened, opened
 from viewer.rendering import formats
 from viewer.rendering.texts import clean, line, visible
-from viewer.runs import events
-from viewer.runs.models import Audit, Event
-from viewer.runs.reading_habits import asks_for_events
 from viewer.stores.registry import get_store, open_store
 
 from .audits import Standing, audit_of, audited, shown_name, standing_of, unread

@@ -14,7 +14,7 @@ from viewer.rendering import formats
 from viewer.rendering.texts import line, visible
 from viewer.runs.models import Run
 from viewer.runs.planning import strategy_of
-from viewer.runs.workspaces import Rules
+from viewer.workspaces.rules import Rules
 
 SHOWN = 300  # characters of a title, a file or a directory
 LEFT_OUT = "The workspace's rules were left out."

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_safe
 from viewer.broken import Broken, lines_of
 from viewer.catalog.lines import SessionFilter, page_of_lines
 from viewer.catalog.models import Line
+from viewer.enforcement.habits import Habit, habits
 from viewer.errors import NotFound, StoreError
 from viewer.history import indexes
 from viewer.pages.compact.card import STATUS, after_tokens
@@ -26,7 +27,6 @@ from viewer.runs import life, past
 from viewer.runs.losses import lost_of
 from viewer.runs.models import Run
 from viewer.runs.past import Numbers
-from viewer.runs.reading_habits import Habit, habits
 from viewer.stores.base import Store
 from viewer.stores.registry import Reader, all_stores, open_store
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from viewer.enforcement.models import Audit
 from viewer.errors import StoreError
 from viewer.history import indexes
 from viewer.pages.redaction import redacted_session
 from viewer.places import Place
-from viewer.runs.models import Audit
 from viewer.stores import counting
 from viewer.stores.base import Session
 from viewer.stores.registry import Reader, get_store, open_store

@@ -12,17 +12,11 @@ from django.urls import reverse
 from compaction import protocol
 from viewer.pages.compact.rules import ShownRules, found_rules
 from viewer.rendering.texts import clean
-from viewer.runs.models import StoreRules
-from viewer.runs.rule_settings import (
-    carried_now,
-    drafted,
-    typed_rules,
-    wrong_sections,
-    wrong_workspace,
-)
-from viewer.runs.workspaces import kept_rules
 from viewer.stores.base import Store
 from viewer.stores.registry import all_stores
+from viewer.workspaces.models import StoreRules
+from viewer.workspaces.rule_settings import carried_now, drafted, typed_rules, wrong_sections, wrong_workspace
+from viewer.workspaces.rules import kept_rules
 
 TYPED = 10_000  # characters of a field that are looked at
 

@@ -21,13 +21,13 @@ from django.views.decorators.http import require_POST, require_safe
 
 from viewer.pages.http import is_fragment, page, shows_refusals
 from viewer.rendering.texts import clean
-from viewer.runs.rule_settings import save_rules
 from viewer.runs.summarizers import connections, keys, limits
 from viewer.runs.summarizers.connections import KINDS, Connection, Kind
 from viewer.runs.summarizers.trying import Tried, try_out
-from viewer.runs.workspaces import kept_rules
 from viewer.server_url import is_server_url
 from viewer.stores.registry import get_store
+from viewer.workspaces.rule_settings import save_rules
+from viewer.workspaces.rules import kept_rules
 
 from . import rules
 from .rules import RuleForms, StoreForm

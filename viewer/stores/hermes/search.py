@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from viewer.batches import chunks
-from viewer.rendering.redaction import redacted_name
+from viewer.stores.base import redacted_name
 from viewer.stores.passages import OCTETS, Readable, passage, readable
 from viewer.stores.query import Query, fold
 from viewer.stores.searching import Found, Hit, HitSession, Key, Note, SearchFilter, Stage

@@ -12,13 +12,12 @@ from datetime import UTC, datetime, tzinfo
 from django.utils import timezone
 
 from compaction import rules
+from viewer.enforcement.models import Audit, Event
 from viewer.errors import NotFound
+from viewer.runs.plain import plain
 from viewer.stores.base import Store
 from viewer.stores.registry import get_store
-
-from .models import Audit, Event
-from .plain import plain
-from .workspaces import existing, zone_of
+from viewer.workspaces.rules import existing, zone_of
 
 
 def of_session(

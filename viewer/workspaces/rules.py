@@ -23,9 +23,9 @@ from compaction import paths, protocol, rules
 from viewer import texts
 from viewer.stores.base import Session, Store
 from viewer.stores.registry import agent_of, all_stores
+from viewer.workspaces.models import StoreRules
 
 from .context_files import SHOWN, ContextFile, Refused, is_inside, read_context_file
-from .models import StoreRules
 
 
 @dataclass(frozen=True, slots=True)

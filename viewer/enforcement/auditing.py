@@ -30,18 +30,19 @@ from compaction.paths import normal
 from compaction.reads import Read, reads_of
 from compaction.rules import Finding, Requirement, Turn, audit, dated, turns
 from viewer import own_database
+from viewer.enforcement.models import Audit
 from viewer.errors import StoreError
 from viewer.history.models import Compaction
 from viewer.own_database import OwnDatabaseUnavailable
+from viewer.runs.models import Run
+from viewer.runs.plain import plain
 from viewer.stores.base import Session
 from viewer.stores.message import StoredMessage, message_of
 from viewer.stores.registry import Reader, get_store
 from viewer.stores.transcript import Cut, Outline
+from viewer.workspaces.rules import existing, rules_of, zone_of
 
 from . import events
-from .models import Audit, Run
-from .plain import plain
-from .workspaces import existing, rules_of, zone_of
 
 JUDGED = 2  # turns
 LATE_SECONDS = 300.0  # since a turn ended: nobody would be told in time about what it left out
@@ -58,7 +59,7 @@ logger = logging.getLogger(__name__)
 # -- arming ------------------------------------------------------------------------------------------------------------
 
 
-def arm_run(run: Run) -> None:
+def on_applied(run: Run, **_: Any) -> None:
     """Arm the audit of a compaction that was just written. A failure is left to the worker's next look."""
     try:
         _forget_another_files(run)
@@ -157,7 +158,7 @@ def look(reader: Reader, session: Session, outline: Outline, *, arm: bool = Fals
     return audits
 
 
-def taken_back(store: str, session_id: str, handoff_id: int) -> None:
+def on_undone(store: str, session_id: str, handoff_id: int, **_: Any) -> None:
     """The compaction with this handoff was undone: nothing is asked of the agent any more. If that cannot be noted now,
     the next look does.
     """

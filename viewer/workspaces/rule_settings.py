@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from compaction import protocol
 from viewer.stores.base import Store
+from viewer.workspaces.models import StoreRules
 
 from .context_files import Refused
-from .models import StoreRules
-from .workspaces import Rules, rules_with, workspace_of
+from .rules import Rules, rules_with, workspace_of
 
 MOST_TITLES, LONGEST_TITLE, LONGEST_PATH = 20, 200, 4_096  # titles; characters
 

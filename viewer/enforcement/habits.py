@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from django.db.models import Count, Q
 
-from .models import Audit, Event
+from viewer.enforcement.models import Audit, Event
 
 
 @dataclass(frozen=True, slots=True)
