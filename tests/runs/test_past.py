@@ -138,7 +138,7 @@ def test_more_runs_mean_no_more_queries(alike: Desk) -> None:
             reader.con.set_trace_callback(statements.append)
             assert len(past.compactions(reader, alike.session_id)) == len(counts) + 1
         counts.append((len(queries), len(statements)))
-    assert len(set(counts[1:])) == 1  # the first time nothing is kept yet
+    assert len(set(counts[1:])) == 1, counts  # the first time nothing is kept yet
 
 
 def test_who_compacted_is_the_agent_that_owns_the_store() -> None:

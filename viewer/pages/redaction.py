@@ -8,8 +8,8 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST
 
 from compaction.secrets import redact_shown
-from viewer.rendering.redaction import redacted, redacted_item, redacted_name, redacted_session, redacted_text
-from viewer.stores.base import Session
+from viewer.rendering.redaction import redacted, redacted_item, redacted_session, redacted_text
+from viewer.stores.base import Session, redacted_name
 
 __all__ = [
     "COOKIE", "name", "redacted", "redacted_item", "redacted_session", "redacted_text", "redacts", "session_for",
