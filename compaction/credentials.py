@@ -155,8 +155,12 @@ _OPAQUE = r"(?P<value>(?=[^\s\"']{0,80}\d)[\w+/.-]{20,}={0,2})"
 RULES = (
     _rule("private key", "-----begin", _PRIVATE_KEY),
     _rule("private key", "age-secret-key-1", r"(?i)\bAGE-SECRET-KEY-1[0-9A-Z]{40,80}"),
-    _rule("API key", "sk-", r"\bsk-(?=[\w-]{0,200}\d)[\w-]{20,}"),  # OpenAI, Anthropic, OpenRouter, DeepSeek
-    _rule("API key", "gsk_ xai- pplx- nvapi- tvly-", r"\b(?:gsk_|xai-|pplx-|nvapi-|tvly-)(?=[\w-]{0,200}\d)[\w-]{20,}"),
+    _rule("API key", "sk-", r"\bsk-(?=[A-Za-z_-]{0,200}+\d)[\w-]{20,}"),  # OpenAI, Anthropic, OpenRouter, DeepSeek
+    _rule(
+        "API key",
+        "gsk_ xai- pplx- nvapi- tvly-",
+        r"\b(?:gsk_|xai-|pplx-|nvapi-|tvly-)(?=[A-Za-z_-]{0,200}+\d)[\w-]{20,}",
+    ),
     _rule("API key", "r8_ fw_ e2b_ jina_", r"\b(?:r8_|fw_|e2b_|jina_)(?=[A-Za-z]{0,60}\d)[A-Za-z0-9]{20,}"),
     _rule("API key", "lsv2_ fc-", r"\blsv2_(?:pt|sk)_[0-9a-f_]{32,}|\bfc-[0-9a-f]{32}\b"),
     _rule("Stripe key", "sk_ rk_ pk_ whsec_", r"\b[srp]k_(?:live|test)_[A-Za-z0-9]{16,}|\bwhsec_[A-Za-z0-9+/=]{24,}"),

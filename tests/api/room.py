@@ -54,11 +54,23 @@ class Room:
             ]
         return self.append(*said, {"role": "assistant", "content": "Done, the next step is taken."})
 
+    def judged(self) -> None:
+        """A worker looks at the session, as it does when its messages have changed."""
+        from viewer.enforcement import auditing  # models are there only now
+        from viewer.history import indexes
+        from viewer.stores.registry import open_store
+
+        with open_store(self.desk.store) as reader:
+            session = reader.session(self.session_id)
+            auditing.look(reader, session, indexes.outline(reader, session), arm=True)
+
     def events(self, **wanted: str) -> list[dict[str, Any]]:
+        self.judged()
         return list(self.tool.get(f"{self.path}/events", **wanted)["items"])
 
     def audit(self) -> dict[str, Any]:
         """The newest one."""
+        self.judged()
         return dict(self.tool.get(f"{self.path}/audits")["items"][0])
 
 

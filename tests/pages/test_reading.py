@@ -147,6 +147,8 @@ def test_one_file_is_read_then_the_other(signed_in: Client, book: Book, workspac
 
     ids = turn(book, "./SOUL.md")
     assert label(signed_in, at) == "1 of 2 files not read"
+    assert Audit.objects.get().turns == 0, "a page writes nothing"
+    armed(book)
     assert card(signed_in).one("b", "warn").text == "1 of 2 files not read"
     assert card(signed_in).one("li").text == today()
     assert "A warning waits for the agent; its next turn is checked, too." in card(signed_in).text
@@ -160,6 +162,7 @@ def test_one_file_is_read_then_the_other(signed_in: Client, book: Book, workspac
     assert len(told(page)) == 2 and today() in page.all("pre")[1].text and "SOUL.md" not in page.all("pre")[1].text
 
     ids = turn(book, str(workspace / today()))
+    armed(book)
     assert label(signed_in, at) == "passed"
     assert card(signed_in).text == "After the last compaction 2 files read again Startup reading"
     page = tab(signed_in, at)

@@ -60,12 +60,13 @@ def told_context(request: HttpRequest, store: str, session_id: str) -> ContextOu
 def _context(store: Store, session_id: str, *, deliver: bool) -> ContextOut:
     with open_store(store) as reader:
         session = reader.session(session_id)
-        auditing.look(reader, session, indexes.outline(reader, session))
+        audits = auditing.look(reader, session, indexes.outline(reader, session), write=deliver)
         rows = for_model(reader.live(session_id))
         prompt = reader.system_prompt(session_id)
     count = counting.counter_for(session.model)
     sent, tokens = [messages.openai(row) for row in rows], sum(counting.row_tokens(row, count) for row in rows)
-    found = events.pending(store, session_id)
+    over = {audit.pk for audit in audits if audit.settled or audit.late}
+    found = [event for event in events.pending(store, session_id) if event.audit_id not in over]
     if deliver:  # last: what fails before this has told nothing
         found = events.deliver(found)
         notes = [{"role": "system", "content": event.text} for event in found]

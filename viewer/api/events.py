@@ -104,7 +104,8 @@ def session_events(
     """Newest first. For a runtime that tells its agent itself; it then acknowledges each one it told."""
     before = cursors.read(cursor, "events", int)[0] if cursor else None
     found = get_store(store)
-    _look(found, session_id)
+    with open_store(found) as reader:
+        reader.session(session_id)  # refused where there is none
     listed = events.of_session(found, session_id, status=status, before=before, limit=limit + 1)
     more = cursors.written("events", listed[limit - 1].pk) if len(listed) > limit else None
     return EventsOut(items=[event_out(event) for event in listed[:limit]], next=more)
@@ -127,7 +128,7 @@ def audits(request: HttpRequest, store: str, session_id: str) -> AuditsOut:
 def _look(store: Store, session_id: str) -> list[Audit]:
     with open_store(store) as reader:
         session = reader.session(session_id)
-        return auditing.look(reader, session, indexes.outline(reader, session))
+        return auditing.shown(reader, session, indexes.outline(reader, session))
 
 
 def event_out(event: Event) -> EventOut:

@@ -114,7 +114,7 @@ def compactions(request: HttpRequest, store: str, session_id: str) -> Compaction
     with open_store(get_store(store)) as reader:
         found = past.compactions(reader, session_id)
         session = reader.session(session_id)
-        audits = auditing.look(reader, session, indexes.outline(reader, session)) if found else []
+        audits = auditing.shown(reader, session, indexes.outline(reader, session)) if found else []
     judged = {audit.handoff_id: audit.status for audit in audits}
     items, broken = lines_of(
         found,

@@ -13,7 +13,7 @@ import os
 import time
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import asdict, replace
 from datetime import UTC, date, datetime
 from itertools import takewhile
@@ -129,10 +129,17 @@ def _no_file(named: Sequence[str]) -> str:
 # -- looking -----------------------------------------------------------------------------------------------------------
 
 
-def look(reader: Reader, session: Session, outline: Outline, *, arm: bool = False) -> list[Audit]:
-    """The audits of a conversation, newest first, brought up to date with its rows.
+def shown(reader: Reader, session: Session, outline: Outline) -> list[Audit]:
+    """The audits of a conversation, newest first, as its messages stand now; nothing is written. Raises
+    StoreUnavailable.
+    """
+    return look(reader, session, outline, write=False)
 
-    With `arm` its newest compaction gets one if it has none. Raises StoreUnavailable.
+
+def look(reader: Reader, session: Session, outline: Outline, *, arm: bool = False, write: bool = True) -> list[Audit]:
+    """The same, and what is new is written down, for workers and for who takes what an agent is to be told.
+
+    With `arm` the newest compaction gets an audit if it has none. Raises StoreUnavailable.
     """
     parts = reader.parts(session.id) if session.parts > 1 else [session.id]
     audits = list(Audit.objects.filter(store=session.store, session_id__in=parts).order_by("-handoff_id"))
@@ -145,11 +152,11 @@ def look(reader: Reader, session: Session, outline: Outline, *, arm: bool = Fals
             if each.settled:
                 continue
             if each.handoff_id not in standing:
-                _settle(each, "undone")
+                _settle(each, "undone", write=write)
             elif newest is not None and each.handoff_id != newest.handoff_id:
-                _settle(each, "superseded" if each.status == "not_yet" else each.status)
+                _settle(each, "superseded" if each.status == "not_yet" else each.status, write=write)
             else:
-                _judge(reader, session, each, outline)
+                _judge(reader, session, each, outline, write=write)
         except (
             DatabaseProblem,
             OwnDatabaseUnavailable,
@@ -164,16 +171,20 @@ def on_undone(store: str, session_id: str, handoff_id: int, **_: Any) -> None:
     """
     for each in Audit.objects.filter(store=store, session_id=session_id, handoff_id=handoff_id, settled=False):
         with suppress(OwnDatabaseUnavailable):
-            _settle(each, "undone")
+            _settle(each, "undone", write=True)
 
 
-def _settle(each: Audit, status: str) -> None:
-    _record(each, status=status, settled=True)
+def _settle(each: Audit, status: str, *, write: bool) -> None:
+    _record(each, write, status=status, settled=True)
 
 
-def _record(each: Audit, **fields: Any) -> None:
+def _record(each: Audit, write: bool, **fields: Any) -> None:
     """Change an audit that is still open and was not judged further by somebody else."""
     fields = plain({"audited_at": timezone.now(), **fields})
+    if not write:
+        for name, value in fields.items():
+            setattr(each, name, value)
+        return
     with own_database.noting():
         if Audit.objects.filter(pk=each.pk, settled=False, turns=each.turns).update(**fields):
             for name, value in fields.items():
@@ -189,7 +200,7 @@ def _record(each: Audit, **fields: Any) -> None:
 # -- judging -----------------------------------------------------------------------------------------------------------
 
 
-def _judge(reader: Reader, session: Session, each: Audit, outline: Outline) -> None:
+def _judge(reader: Reader, session: Session, each: Audit, outline: Outline, *, write: bool) -> None:
     """Judge the turns behind the compaction that are complete now and were not judged yet."""
     ids = outline.live_ids[bisect_right(outline.live_ids, each.after) :].tolist()
     if not ids or ids[-1] <= each.seen_to or not _may_be_complete(reader, each, outline, ids):
@@ -203,21 +214,23 @@ def _judge(reader: Reader, session: Session, each: Audit, outline: Outline) -> N
         return
     reads, cwd = reads_of(said), _cwd_elsewhere(session)
     judged = [(rows[turn.end - 1], _findings(each, reads, rows, turn, cwd)) for turn in complete[each.turns :]]
-    with own_database.noting():  # a turn that was judged without its warning would never get one
+    # Together: a turn that was judged without its warning would never get one.
+    with own_database.noting() if write else nullcontext():
         for last, findings in judged:
             late = not each.turns and _ended_long_ago(each, last)
-            _conclude(each, findings, seen_to=last.id, late=late or each.late)
+            _conclude(each, findings, seen_to=last.id, late=late or each.late, write=write)
             if each.settled:
                 return
-        events.warn(each, [found["named"] for found in each.findings if found["message"] is None])
+        if write:
+            events.warn(each, [found["named"] for found in each.findings if found["message"] is None])
 
 
-def _conclude(each: Audit, findings: list[dict[str, Any]], *, seen_to: int, late: bool) -> None:
+def _conclude(each: Audit, findings: list[dict[str, Any]], *, seen_to: int, late: bool, write: bool) -> None:
     left_out = any(found["message"] is None for found in findings)
     status = "nothing_required" if not findings else "missing" if left_out else "passed"
     count = each.turns + 1
     settled = not left_out or count >= JUDGED or late
-    _record(each, findings=findings, status=status, settled=settled, turns=count, seen_to=seen_to, late=late)
+    _record(each, write, findings=findings, status=status, settled=settled, turns=count, seen_to=seen_to, late=late)
 
 
 def _may_be_complete(reader: Reader, each: Audit, outline: Outline, ids: Sequence[int]) -> bool:

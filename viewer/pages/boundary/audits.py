@@ -51,7 +51,7 @@ def audited(found: Opened) -> Opened:
     """The session with the audits of its compactions, as of its rows now; nothing is asked where there are none."""
     if not found.outline.compactions:
         return found
-    return replace(found, audits=tuple(auditing.look(found.reader, found.session, found.outline)))
+    return replace(found, audits=tuple(auditing.shown(found.reader, found.session, found.outline)))
 
 
 def audit_of(found: Opened, handoff_id: int) -> Audit | None:
