@@ -18,9 +18,9 @@ from .messages import Message, patched
 from .pairs import loose_ends
 from .plan import Plan
 from .repair import repairs
-from .rules import with_rules, without_rules
 from .survival import survival_of
 from .tokens import message_tokens
+from .workspace_rules import with_rules, without_rules
 
 Why = Literal["merged", "unwrapped", "shortened", "noted"]
 WHYS: tuple[Why, ...] = ("merged", "unwrapped", "shortened", "noted")  # the first that applies names the rewrite

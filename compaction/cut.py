@@ -25,9 +25,9 @@ from .messages import Message, patched
 from .pairs import Ids
 from .policy import Policy
 from .repair import Repairs, repairs
-from .rules import with_rules
 from .sizes import SLACK, Sizes
 from .tokens import Counter, message_tokens
+from .workspace_rules import with_rules
 
 Role = Literal["user", "assistant"]
 ROLES: tuple[Role, ...] = ("user", "assistant")

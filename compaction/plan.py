@@ -14,9 +14,9 @@ from .cut import Cut, Role, replaced_for, room_in
 from .errors import BadTranscript, NothingToCompact
 from .messages import Message
 from .policy import Policy
-from .rules import without_rules
 from .sizes import Sizes
 from .tokens import Counter, message_tokens
+from .workspace_rules import without_rules
 
 
 @dataclass(frozen=True)

@@ -109,7 +109,7 @@ def _filled(sessions: int = 2_000, mean: int = 100, big: int = 20_000) -> Path:
 
 def _measure(name: str) -> None:
     from viewer.stores.hermes import sessions
-    from viewer.stores.hermes.marks import read_marks
+    from viewer.stores.hermes.change_tokens import read_marks
     from viewer.stores.hermes.reader import open_store
     from viewer.stores.registry import get_store
 

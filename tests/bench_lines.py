@@ -35,7 +35,7 @@ def main(stores: dict[str, Path]) -> None:
 
 def _measure(path: Path, place: Path) -> None:
     _set_up(path, place)
-    from viewer.catalog import numbers, working
+    from viewer.catalog import numbers, sync_worker
     from viewer.catalog.models import Line
 
     client = _signed_in()
@@ -45,7 +45,7 @@ def _measure(path: Path, place: Path) -> None:
     for name in ("count_some", "is_any_due"):  # lines first; counting tokens is another matter
         setattr(numbers, name, lambda *_: False)
     started = time.perf_counter()
-    working.keep_up()
+    sync_worker.keep_up()
     print(f"  {f'making the catalog: {Line.objects.count():,} lines':54} {time.perf_counter() - started:9.1f}s ")
     for what, query, fragment in _pages():
         _time(client, what, f"/?{urlencode(query)}", fragment)

@@ -120,10 +120,10 @@ BY_HAND: dict[str, Callable[[str], object]] = {
 # Why a function, or all that a module or class has, is not walked. What is walked needs no mention.
 ELSEWHERE = {
     "asks our own database, by names and numbers": """
-        viewer.access viewer.api.shapes.compaction viewer.catalog.working viewer.pages.settings.rules.rule_forms
+        viewer.access viewer.api.shapes.compaction viewer.catalog.sync_worker viewer.pages.settings.rules.rule_forms
         viewer.enforcement.auditing.on_undone viewer.enforcement.auditing.on_applied
-        viewer.runs.life.listed viewer.runs.planning.check_options
-        viewer.enforcement.habits.asks_for_events viewer.runs.summarizers.get_summarizer
+        viewer.runs.service.listed viewer.runs.planning.check_options
+        viewer.enforcement.audit_statistics.asks_for_events viewer.runs.summarizers.get_summarizer
         viewer.runs.summarizers.connections viewer.history.records viewer.runs.workers viewer.runs.recovery""",
     "opens a store or a file by its name": """
         viewer.exports.making.export viewer.exports.source.plan viewer.workspaces.context_files.read_context_file
@@ -142,10 +142,10 @@ ELSEWHERE = {
         viewer.exports.making.download viewer.rendering.blocks.by_template viewer.rendering.cache.by_template
         viewer.rendering.parts.part viewer.rendering.lru.SizedCache
         viewer.pages.compact.report.named_lost viewer.pages.session.timeline.apart viewer.runs.candidate
-        viewer.runs.losses
+        viewer.runs.detail_loss
         viewer.runs.planning.Basis viewer.runs.planning.plan_of viewer.runs.planning.recorded viewer.stores.changes
         viewer.stores.hermes.receipts
-        viewer.stores.hermes.chains.Chains viewer.stores.hermes.codec.decode_row viewer.stores.hermes.marks
+        viewer.stores.hermes.chains.Chains viewer.stores.hermes.codec.decode_row viewer.stores.hermes.change_tokens
         viewer.stores.transcript viewer.stores.packing viewer.stores.hermes.placing""",
 }
 NAMES = {name for names in ELSEWHERE.values() for name in names.split()}

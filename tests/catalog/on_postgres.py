@@ -29,12 +29,12 @@ def _found() -> dict[str, Any]:
 
     from tests.catalog.shelves import ids
     from tests.catalog.test_lines import FILTERS, ORDERS, walk
-    from viewer.catalog import working
+    from viewer.catalog import sync_worker
     from viewer.catalog.models import Line
     from viewer.enforcement.models import Audit
 
     first = ids(order="recent")
-    working.keep_up()
+    sync_worker.keep_up()
     lists = {
         f"{order} {wanted}": list(walk(7, order=order, **wanted))
         for order in ORDERS

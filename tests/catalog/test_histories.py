@@ -21,11 +21,11 @@ from tests.store.agent_sql import Agent
 from viewer.history import indexes
 from viewer.history.models import Compaction, PackedHistory
 from viewer.history.records import recorded
-from viewer.runs import life
+from viewer.runs import service
 from viewer.runs.planning import Options
 from viewer.stores import packing
 from viewer.stores.base import Store
-from viewer.stores.hermes import history, light, receipts
+from viewer.stores.hermes import history, receipts, row_digests
 from viewer.stores.hermes.opening import signature
 from viewer.stores.hermes.reader import HermesReader as Reader
 from viewer.stores.hermes.reader import open_store
@@ -48,13 +48,13 @@ def nothing_held() -> Iterator[None]:
 def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The sessions whose History is made anew from now on."""
     seen: list[str] = []
-    plain = light.light_rows
+    plain = row_digests.light_rows
 
     def counted(reader: Reader, session_id: str) -> list[LightRow]:
         seen.append(session_id)
         return plain(reader, session_id)
 
-    monkeypatch.setattr(light, "light_rows", counted)
+    monkeypatch.setattr(row_digests, "light_rows", counted)
     return seen
 
 
@@ -66,7 +66,7 @@ def kept(store: Store, session_id: str) -> Outline:
 def true(store: Store, session_id: str) -> Outline:
     """As it is now, from all rows."""
     with open_store(store) as reader:
-        rows = light.light_rows(reader, session_id)
+        rows = row_digests.light_rows(reader, session_id)
         return packing.pack(history.build(rows, receipts.blocks_of(recorded(reader, session_id))), rows)
 
 
@@ -134,7 +134,7 @@ CHANGES: dict[str, Callable[[Desk], object]] = {
     "edited": lambda desk: agent(desk).edit(agent(desk).rows()[-9][0], [row[1:] for row in agent(desk).rows()[-3:]]),
     "deleted": lambda desk: desk.rows("DELETE FROM messages WHERE session_id = ? AND id % 7 = 0", desk.session_id),
     "all deleted": lambda desk: desk.rows("DELETE FROM messages WHERE session_id = ?", desk.session_id),
-    "by us": lambda desk: life.start(desk.store, desk.session_id, Options(), apply=True),
+    "by us": lambda desk: service.start(desk.store, desk.session_id, Options(), apply=True),
 }
 
 
@@ -173,12 +173,12 @@ def test_a_message_taken_back_and_another_said_between_two_looks(book: Book) -> 
 
 
 def test_undoing_is_shown_at_once(desk: Desk) -> None:
-    run = life.start(desk.store, desk.session_id, Options(), apply=True)
+    run = service.start(desk.store, desk.session_id, Options(), apply=True)
     assert kept(desk.store, desk.session_id).cuts[-1].run == run.pk
     agent(desk).say("since")
     assert_true(desk.store, desk.session_id)
     assert run.handoff_id
-    life.undo(desk.store, desk.session_id, run.handoff_id)
+    service.undo(desk.store, desk.session_id, run.handoff_id)
     assert_true(desk.store, desk.session_id)
     assert all(cut.run is None for cut in kept(desk.store, desk.session_id).cuts)
 
@@ -186,7 +186,7 @@ def test_undoing_is_shown_at_once(desk: Desk) -> None:
 def test_an_undo_makes_history_once_before_and_once_for_the_page_after(
     desk: Desk, signed_in: Client, made: list[str]
 ) -> None:
-    run = life.start(desk.store, desk.session_id, Options(), apply=True)
+    run = service.start(desk.store, desk.session_id, Options(), apply=True)
     indexes.forget()
     PackedHistory.objects.all().delete()
     made.clear()
@@ -199,7 +199,7 @@ def test_an_undo_makes_history_once_before_and_once_for_the_page_after(
 
 def test_what_our_runs_know_counts_although_the_file_is_not_written(desk: Desk) -> None:
     """A compaction stands in the file a moment before it is noted here."""
-    run = life.start(desk.store, desk.session_id, Options(), apply=True)
+    run = service.start(desk.store, desk.session_id, Options(), apply=True)
     while signature(desk.store) != signature(desk.store):  # until the write has settled
         time.sleep(0.01)
     written = Compaction.objects.get(run=run.pk)

@@ -15,7 +15,7 @@ from pytest_django import Settings
 
 from tests.catalog.shelves import EVERYTHING, ids, listed, owner, settle
 from tests.pages.conftest import PRESENT, Book
-from viewer.catalog import keeping, lines, working
+from viewer.catalog import lines, sync, sync_worker
 from viewer.catalog.lines import Order, SessionFilter, page_of_lines, sort_key
 from viewer.catalog.models import Kind, Line, StoreState
 from viewer.stores.registry import get_store
@@ -69,9 +69,9 @@ def shelve(state: StoreState, count: int, start: int = 0) -> list[Line]:
 def shelved(book: Book) -> Callable[[int], list[Line]]:
     """A function that puts lines on the shelf of an empty store."""
     settle()
-    state = keeping.shelves([get_store("own")])[0].state
+    state = sync.shelves([get_store("own")])[0].state
     assert state is not None
-    working.keep_up()
+    sync_worker.keep_up()
     return lambda count: shelve(state, count)
 
 
@@ -239,7 +239,7 @@ def test_sessions_near_the_agents_own_threshold_need_compaction(book: Book) -> N
     book.session("large", model="gpt-4")
     book.say("large", "user", "many more words " * 2_200)
     assert ids(near=True) == []
-    working.keep_up()
+    sync_worker.keep_up()
     assert ids(near=True) == ["large"]
     (book.path.parent / "config.yaml").write_text("compression: {threshold_tokens: 1}")
     owner(book.path, "UPDATE sessions SET title = 'x' WHERE id = 'small'")

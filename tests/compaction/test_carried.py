@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import compaction
-from compaction import Policy, protocol, rules
+from compaction import Policy, protocol, workspace_rules
 from compaction.tokens import message_tokens
 from tests.compaction.transcripts import count, exchange, system
 
@@ -33,7 +33,7 @@ def test_they_are_the_last_thing_inside_the_end_marker() -> None:
     assert result.handoff.endswith(f"Go on.\n\n{BLOCK}\n\n{protocol.END_MARKER}")
     assert result.summary == "## Goal\nGo on."
     (part,) = compaction.split(result.handoff)
-    assert rules.rules_in(part.text) == RULES
+    assert workspace_rules.rules_in(part.text) == RULES
 
 
 def test_without_rules_there_is_no_block() -> None:
@@ -46,7 +46,7 @@ def test_merged_with_a_message_its_own_words_stay_outside() -> None:
     result = compacted(messages, RULES)
     (handoff,) = handoffs(result.messages)
     summary, *live = compaction.split(handoff)
-    assert rules.rules_in(summary.text) == RULES
+    assert workspace_rules.rules_in(summary.text) == RULES
     assert all(RULES not in part.text for part in live)
 
 
@@ -58,7 +58,7 @@ def test_a_recompaction_replaces_them(then: str) -> None:
     again = compaction.apply(plan, "## Goal\nStill.")
     text = "\n".join(str(message.get("content")) for message in again.messages)
     assert text.count(protocol.RULES_OPEN) == bool(then)
-    assert rules.rules_in(compaction.split(again.handoff)[0].text) == then
+    assert workspace_rules.rules_in(compaction.split(again.handoff)[0].text) == then
 
 
 def test_a_summary_that_repeats_a_block_does_not_stack_it() -> None:
@@ -85,7 +85,7 @@ def test_the_plan_counts_them_beside_the_summary() -> None:
 
 def test_they_are_never_cut_for_the_body_and_the_context_still_shrinks() -> None:
     """As little to summarise as makes a plan at all: the rules stay whole, the budget of the body is what is left."""
-    long = rules.carried([f"## Red Lines\n{'Never push to main. ' * 200}"])
+    long = workspace_rules.carried([f"## Red Lines\n{'Never push to main. ' * 200}"])
     assert len(long) > 1_900
     for size in range(10, 60, 2):
         messages = talk(size)
@@ -94,7 +94,7 @@ def test_they_are_never_cut_for_the_body_and_the_context_still_shrinks() -> None
         except compaction.NothingToCompact:
             continue
         result = compaction.apply(plan, "Go on.")
-        assert rules.rules_in(compaction.split(result.handoff)[0].text) == long
+        assert workspace_rules.rules_in(compaction.split(result.handoff)[0].text) == long
         assert result.tokens_after < result.tokens_before
         return
     pytest.fail("no plan at any size")

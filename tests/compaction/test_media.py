@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import compaction
 from compaction import Policy, offline, plan, protocol, request_of, summarize
 from compaction.prompt import prompt_of
-from compaction.rules import carried
+from compaction.workspace_rules import carried
 from tests.compaction.transcripts import call, count, exchange, handoff, reply, result, user
 from tests.work import within
 

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction import Message, protocol, rules, split
+from compaction import Message, protocol, split
+from compaction import workspace_rules as rules
 from compaction.reads import Read
-from compaction.rules import Finding, Requirement, Turn
+from compaction.workspace_rules import Finding, Requirement, Turn
 
 OPEN, CLOSE = protocol.RULES_OPEN, protocol.RULES_CLOSE
 

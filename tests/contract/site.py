@@ -33,9 +33,9 @@ class Site:
 
     def worker_looks(self) -> None:
         """Have a worker bring the list up to date."""
-        from viewer.catalog import working  # models: conftest files are read before Django is set up
+        from viewer.catalog import sync_worker  # models: conftest files are read before Django is set up
 
-        working.keep_up()
+        sync_worker.keep_up()
 
     def messages(self, session_id: str, view: str = "history", **query: Any) -> list[dict[str, Any]]:
         """All messages, window by window."""

@@ -19,7 +19,7 @@ import compaction
 from compaction import messages as engine
 from tests.support.boundaries import boundary_of
 from viewer.errors import StoreError
-from viewer.stores.hermes import light, reading, receipts
+from viewer.stores.hermes import reading, receipts, row_digests
 from viewer.stores.hermes.codec import decode_content
 from viewer.stores.hermes.known import KnownBlock, Undone
 from viewer.stores.hermes.reader import open_store
@@ -259,7 +259,7 @@ class Story:
             row = reading.read_rows(reader, [done.commit.handoff_id])[done.commit.handoff_id]
         copies = {copy: source for source, copy in done.commit.copies.items()}
         number = len(self.compacted)
-        return KnownBlock(number, done.commit.handoff_id, light.handoff_key(row.content), copies, undone=False)
+        return KnownBlock(number, done.commit.handoff_id, row_digests.handoff_key(row.content), copies, undone=False)
 
     # -- taking back
 

@@ -17,7 +17,7 @@ from pytest_django import Settings
 
 from tests.runs.desk import IMMEDIATE, QUEUED
 from viewer.errors import CompactionConflict, SessionBusy, SessionEnded, StoreError
-from viewer.runs import job, life
+from viewer.runs import job, service
 from viewer.runs.models import Run
 from viewer.runs.planning import Options
 from viewer.stores.hermes import agent_config, guards
@@ -318,7 +318,7 @@ def test_a_run_waits_for_its_turn_to_end_and_says_so(
     settings.STORES, settings.TASKS = {"hermes": f"sqlite:///{database}"}, QUEUED
     write_session(hermes, "waited")
     hermes.resume("waited")
-    run = life.start(get_store("hermes"), "waited", Options(keep_last=8), apply=True)
+    run = service.start(get_store("hermes"), "waited", Options(keep_last=8), apply=True)
     with model.held():
         hermes.send("turn", text="A long one.")
         model.wait_for(1)
@@ -345,16 +345,16 @@ def test_a_candidate_is_kept_when_it_takes_a_message_back(hermes: Hermes, databa
     settings.STORES, settings.TASKS = {"hermes": f"sqlite:///{database}"}, IMMEDIATE
     write_session(hermes, "kept")
     store = get_store("hermes")
-    run = life.start(store, "kept", Options(keep_last=8), apply=False)
+    run = service.start(store, "kept", Options(keep_last=8), apply=False)
     hermes.append("kept", "user", "One more thing.")
     hermes.take_back("kept", [row["id"] for row in live(hermes, "kept") if row["role"] == "user"][-2])
     before = states(hermes, "kept")
     with pytest.raises(CompactionConflict):
-        life.apply(run)
+        service.apply(run)
     run.refresh_from_db()
     assert (run.status, run.error_code) == ("conflict", "compaction_conflict") and run.summary
     assert states(hermes, "kept") == before
-    again = life.start(store, "kept", Options(keep_last=8), apply=True)
+    again = service.start(store, "kept", Options(keep_last=8), apply=True)
     assert again.status == "applied"
     check_sound(hermes, database, "kept")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from viewer.stores.hermes import light, reading
+from viewer.stores.hermes import reading, row_digests
 from viewer.stores.hermes.known import KnownBlock
 from viewer.stores.hermes.reader import open_store
 from viewer.stores.message import HistoryMessage
@@ -33,7 +33,7 @@ def known_of(done: ours.Done) -> KnownBlock:
     with open_store(done.store) as reader:
         row = reading.read_rows(reader, [done.commit.handoff_id])[done.commit.handoff_id]
     copies = {copy: source for source, copy in done.commit.copies.items()}
-    return KnownBlock(1, done.commit.handoff_id, light.handoff_key(row.content), copies, undone=False)
+    return KnownBlock(1, done.commit.handoff_id, row_digests.handoff_key(row.content), copies, undone=False)
 
 
 @pytest.mark.parametrize("back", [0, 1, 3, 12, 20], ids="{} turns taken back".format)

@@ -12,8 +12,8 @@ from django.test import Client
 from tests.pages.html import message_ids, read
 from tests.runs.desk import Desk
 from viewer.history import indexes
-from viewer.runs import life
-from viewer.runs.losses import losses
+from viewer.runs import service
+from viewer.runs.detail_loss import losses
 from viewer.runs.planning import Options
 from viewer.stores.hermes.reader import open_store
 from viewer.stores.hermes.sessions import get_session
@@ -66,7 +66,7 @@ LOST = "Details lost"
 @pytest.mark.usefixtures("at_once", "db")
 def test_of_our_own_compactions_the_tab_says_how_many(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
     desk = open_desk(31)
-    run = life.start(desk.store, desk.session_id, Options(), apply=True)
+    run = service.start(desk.store, desk.session_id, Options(), apply=True)
     counts = list(run.report["anchors"].values())
     lost, total = sum(each[1] - each[0] for each in counts), sum(each[1] for each in counts)
     kept, stated = run.report["statements"]
@@ -82,7 +82,7 @@ def test_of_our_own_compactions_the_tab_says_how_many(signed_in: Client, open_de
 @pytest.mark.usefixtures("at_once", "db")
 def test_what_is_looked_for_in_the_rows_is_what_the_run_noted(open_desk: Callable[..., Desk]) -> None:
     desk = open_desk(31)
-    run = life.start(desk.store, desk.session_id, Options(), apply=True)
+    run = service.start(desk.store, desk.session_id, Options(), apply=True)
     with open_store(desk.store) as reader:
         outline = indexes.outline(reader, get_session(reader, desk.session_id))
         cut = outline.cut_at(run.handoff_id or 0)

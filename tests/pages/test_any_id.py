@@ -159,10 +159,10 @@ def test_a_row_that_nobody_can_ask_for_is_told_of(signed_in: Client, tool: Tool,
     assert tool.get("/stores/own/search", q="zebra")["items"]
     with closing(sqlite3.connect(book.path)) as con, con:
         con.execute("UPDATE sessions SET id = 'mended' WHERE id IS NULL")
-    from viewer.catalog import working
+    from viewer.catalog import sync_worker
 
     time.sleep(0.1)  # until the write counts as done
-    working.keep_up()
+    sync_worker.keep_up()
     listed = tool.get("/stores/own/sessions", limit=100)
     assert {each["id"] for each in listed["items"]} == {"fine", "mended"} and len(listed["broken"]) == len(
         UNASKABLE

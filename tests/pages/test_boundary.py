@@ -18,7 +18,7 @@ from tests.pages.html import message_ids, read
 from tests.runs.desk import Desk
 from viewer import access
 from viewer.history.models import Compaction
-from viewer.runs import life
+from viewer.runs import service
 from viewer.runs.models import Run
 from viewer.runs.planning import Options
 
@@ -171,7 +171,7 @@ def test_undo_leads_to_the_session_where_what_the_tail_began_with_is_taken_back(
     signed_in: Client, open_desk: Callable[..., Desk], at_once: None
 ) -> None:
     desk = open_desk(31)
-    handoff = life.start(desk.store, desk.session_id, Options(keep_last=4), apply=True).handoff_id
+    handoff = service.start(desk.store, desk.session_id, Options(keep_last=4), apply=True).handoff_id
     assert handoff
     live = desk.rows("SELECT id FROM messages WHERE session_id = ? AND active = 1", desk.session_id)
     for _ in [row for row in live if row[0] > handoff]:

@@ -13,7 +13,7 @@ from tests.pages.html import read
 from tests.runs.desk import Desk
 from tests.support.histories import history_of
 from viewer.catalog.lines import SessionFilter, page_of_lines
-from viewer.runs import branching, life, past
+from viewer.runs import branching, compaction_list, service
 from viewer.runs.planning import Options
 from viewer.stores.hermes.reader import open_store
 from viewer.stores.registry import get_store
@@ -138,7 +138,7 @@ def test_a_session_that_was_split_here_leads_on_and_can_be_branched(
 ) -> None:
     desk = open_desk(31)
     before = desk.live()
-    run = life.start(desk.store, desk.session_id, Options(mode="split"), apply=True)
+    run = service.start(desk.store, desk.session_id, Options(mode="split"), apply=True)
     part = f"/stores/hermes/sessions/{run.new_session_id}"
     assert signed_in.get(page_of(desk))["Location"] == part
     page = read(signed_in.get(f"{part}?around={run.handoff_id}"))
@@ -172,7 +172,7 @@ def test_a_summary_that_a_branch_begins_with_is_no_compaction_of_its_own(
     assert "began with the summary" in refused.one("main").text
     assert branch.live() == before
     with open_store(desk.store) as reader:
-        assert past.compactions(reader, branch.session_id) == []
+        assert compaction_list.compactions(reader, branch.session_id) == []
 
 
 def test_what_a_person_said_behind_a_merged_summary_is_still_theirs(

@@ -13,7 +13,7 @@ from tests.pages.conftest import Book
 from tests.pages.screens import TOP, at_rest, require_accessible, require_top
 from tests.runs.desk import Desk
 from tests.runs.misbehaving import KEY, Service
-from viewer.runs import life
+from viewer.runs import service
 from viewer.runs.models import Run
 from viewer.runs.planning import Options
 
@@ -33,7 +33,7 @@ def test_settings_and_runs_are_accessible(screen: Page, open_desk: Callable[...,
     require_accessible(screen, "settings, a model set up")
 
     desk = open_desk(31)
-    run = life.start(desk.store, desk.session_id, Options(), apply=False)
+    run = service.start(desk.store, desk.session_id, Options(), apply=False)
     part = {"sentence": "Summarising.", "chunk": 2, "chunks": 4, "tokens": 1_204, "seconds": 9}
     failed = {"error_code": "model_unauthorized", "error_message": "models.example does not accept the API key (401)."}
     states: list[dict[str, Any]] = [
@@ -72,7 +72,7 @@ def test_a_model_is_set_up_and_tried_with_the_keyboard(screen: Page, service: Se
 
 def test_a_screen_reader_hears_of_parts_and_not_of_seconds(screen: Page, open_desk: Callable[..., Desk]) -> None:
     desk = open_desk(31)
-    run = life.start(desk.store, desk.session_id, Options(), apply=True)
+    run = service.start(desk.store, desk.session_id, Options(), apply=True)
 
     def tell(chunk: int, seconds: int) -> None:
         said = {"sentence": "Summarising.", "chunk": chunk, "chunks": 4, "tokens": 40 * seconds, "seconds": seconds}

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from tests.pages.screens import PHONE, WIDE, Visit, at_rest, require_accessible
 from tests.runs.desk import Desk
-from viewer.runs import life
+from viewer.runs import service
 from viewer.runs.models import Run
 from viewer.runs.planning import Options
 from viewer.stores.registry import get_store
@@ -124,14 +124,14 @@ def test_what_is_lost_can_be_read_in_any_light(
     """How much is lost is said in words as well as in colour, before and after it is applied."""
     place = demo("Stocktaking, ten warehouses")
     store, session_id = get_store("demo"), place.rsplit("/", 1)[1]
-    run = life.start(store, session_id, Options(), apply=False)
+    run = service.start(store, session_id, Options(), apply=False)
     screen = visit(*shape)
     screen.goto(f"/runs/{run.pk}")
     at_rest(screen)
     expect(screen.locator(".report summary.bad").first).to_contain_text("statements we recognise are lost")
     screen.locator(".report summary.bad").first.click()
     require_accessible(screen, "a preview")
-    done = life.apply(life.get_run(run.pk))
-    screen.goto(f"{place}/boundaries/{life.get_run(done.pk).handoff_id}/details")
+    done = service.apply(service.get_run(run.pk))
+    screen.goto(f"{place}/boundaries/{service.get_run(done.pk).handoff_id}/details")
     at_rest(screen)
     require_accessible(screen, "lost details")

@@ -18,7 +18,7 @@ from tests.pages.html import Element, read
 from tests.runs.desk import Desk
 from tests.runs.misbehaving import Service, answers, refuses
 from viewer.pages.compact.report import unmarked
-from viewer.runs import life, planning
+from viewer.runs import planning, service
 from viewer.runs.models import Run
 from viewer.runs.summarizers import connections, sending
 from viewer.stores.hermes import reading
@@ -737,7 +737,7 @@ def test_a_model_that_is_gone_is_not_replaced_in_silence(
 
 def test_a_run_into_a_new_session_leads_there(signed_in: Client, open_desk: Callable[..., Desk], at_once: None) -> None:
     desk = open_desk(31)
-    run = life.start(desk.store, desk.session_id, planning.Options(mode="split"), apply=True)
+    run = service.start(desk.store, desk.session_id, planning.Options(mode="split"), apply=True)
     assert (run.status, run.error_message) == ("applied", "")
     page = read(signed_in.get(f"/runs/{run.pk}"))
     card = page.one("section", "applied")

@@ -16,7 +16,7 @@ from tests.pages import hostile
 from tests.pages.conftest import Book
 from tests.pages.screens import Visit, at_rest, require, require_accessible, require_narrow
 from tests.runs.desk import Desk
-from viewer.runs import life
+from viewer.runs import service
 from viewer.runs.planning import Options
 
 SCREENS = ((1500, "light"), (768, "light"), (360, "dark"))
@@ -77,7 +77,7 @@ def test_every_page_of_a_session(visit: Visit, open_desk: Callable[..., Desk]) -
 def test_every_page_of_the_site(visit: Visit, open_desk: Callable[..., Desk], at_once: None) -> None:
     screen = visit()
     desk = open_desk(31)
-    run = life.start(desk.store, desk.session_id, Options(), apply=True)
+    run = service.start(desk.store, desk.session_id, Options(), apply=True)
     places = ("/", "/?compacted=yes", "/search", "/search?q=flight", "/search?q=nowheretobefound", "/compactions")
     for path in (*places, "/stores", "/settings", f"/runs/{run.pk}", "/?q=nowheretobefound"):
         screen.goto(path)

@@ -18,7 +18,7 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 
-from compaction import protocol, rules
+from compaction import protocol, workspace_rules
 from tests.pages.conftest import Book
 from tests.pages.hostile import markdown_bombs
 from tests.pages.html import Element, message_ids, read
@@ -437,7 +437,7 @@ def test_rules_in_a_handoff_read_well(book: Book) -> None:
     book.session("s")
     for number in range(6):
         book.say("s", ("user", "assistant")[number % 2], f"message {number}", active=0, compacted=1)
-    body = rules.with_rules("## Goal\nTo go on.", f"{carried}\nThe key is {KEY}.")
+    body = workspace_rules.with_rules("## Goal\nTo go on.", f"{carried}\nThe key is {KEY}.")
     book.say("s", "user", f"{protocol.LEGACY_HEADER}\n{body}\n\n{protocol.END_MARKER}", _compressed_summary=1)
     book.say("s", "assistant", "Going on.")
     for view in ("history", "live"):

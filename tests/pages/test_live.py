@@ -15,7 +15,7 @@ from tests.pages.conftest import PRESENT, Book
 from tests.pages.html import Element, message_ids, read
 from tests.runs.desk import Desk
 from tests.store.agent_sql import Agent
-from viewer.runs import life
+from viewer.runs import service
 from viewer.runs.planning import Options
 
 FRAGMENT = {"HX-Request": "true"}
@@ -119,7 +119,7 @@ CHANGES: dict[str, Callable[[Desk], object]] = {
     "written anew": lambda desk: Agent(desk.path, desk.session_id).replace(
         [row[1:] for row in Agent(desk.path, desk.session_id).rows()[:50]], active_only=False
     ),
-    "by us": lambda desk: life.start(desk.store, desk.session_id, Options(), apply=True),
+    "by us": lambda desk: service.start(desk.store, desk.session_id, Options(), apply=True),
     "deleted": lambda desk: desk.rows("DELETE FROM messages WHERE session_id = ?", desk.session_id),
 }
 

@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from pytest_django import Settings
 
-from compaction import protocol, rules
+from compaction import protocol, workspace_rules
 from tests.catalog.shelves import settle
 from tests.pages.conftest import Book
 from tests.pages.html import Element, read
@@ -23,7 +23,7 @@ from viewer.enforcement import auditing, events
 from viewer.enforcement.models import Audit, Event
 from viewer.history import indexes
 from viewer.pages.boundary.startup_audit import GIVEN, LATE, OFFERED
-from viewer.runs import life
+from viewer.runs import service
 from viewer.runs.planning import Options
 from viewer.stores.hermes.reader import open_store
 from viewer.stores.hermes.sessions import get_session
@@ -319,8 +319,8 @@ def test_without_rules_nothing_is_told(signed_in: Client, book: Book) -> None:
 
 
 def test_rules_are_no_part_of_the_summary_but_a_fold_of_their_own(signed_in: Client, book: Book) -> None:
-    carried = rules.carried([RULES])
-    at = compacted(book, body=rules.with_rules("## Goal\nTo go on.", carried))
+    carried = workspace_rules.carried([RULES])
+    at = compacted(book, body=workspace_rules.with_rules("## Goal\nTo go on.", carried))
     for href in (f"{PAGE}?around={at}", f"{PAGE}/context"):
         page = read(signed_in.get(href))
         assert page.one(cls="handoff").one(cls="body").text == "Goal To go on."
@@ -331,10 +331,10 @@ def test_rules_are_no_part_of_the_summary_but_a_fold_of_their_own(signed_in: Cli
 
 
 def test_rules_are_not_what_an_update_changed(signed_in: Client, book: Book) -> None:
-    compacted(book, body=rules.with_rules("## Goal\nTo go on.", "## Red Lines\nNever push."))
+    compacted(book, body=workspace_rules.with_rules("## Goal\nTo go on.", "## Red Lines\nNever push."))
     for number in range(6):
         book.say("s", ("user", "assistant")[number % 2], f"later {number}", active=0, compacted=1)
-    at = handoff(book, rules.with_rules("## Goal\nTo end.", "## Red Lines\nNever pull."))
+    at = handoff(book, workspace_rules.with_rules("## Goal\nTo end.", "## Red Lines\nNever pull."))
     change = read(signed_in.get(f"{PAGE}/boundaries/{at}/update")).one("main")
     assert "To end." in change.text
     assert "Never" not in change.text and "workspace-critical" not in change.text
@@ -360,7 +360,7 @@ def test_names_of_files_and_tools_are_text(signed_in: Client, book: Book) -> Non
 def test_with_the_mask_no_text_shows_what_looks_like_a_secret(signed_in: Client, book: Book, workspace: Path) -> None:
     (workspace / KEY).write_text("oh")
     (workspace / "AGENTS.md").write_text(f"## Session Startup\nRead `{KEY}`.\n")
-    at = compacted(book, workspace, rules.with_rules("## Goal\nTo go on.", f"## Red Lines\nNot {KEY}."))
+    at = compacted(book, workspace, workspace_rules.with_rules("## Goal\nTo go on.", f"## Red Lines\nNot {KEY}."))
     audit = armed(book)
     judged_name = [{"named": KEY, "path": KEY}]
     Audit.objects.filter(pk=audit.pk).update(required=judged_name, source=KEY, workspace=f"/{KEY}")
@@ -430,7 +430,7 @@ def test_where_rules_come_from_is_told_of_our_own_compactions(
     place = workspace.rename(workspace.parent / KEY)
     desk = open_desk(21)
     desk.rows("UPDATE sessions SET cwd = ? WHERE id = ?", str(place), desk.session_id)
-    run = life.start(desk.store, desk.session_id, Options(), apply=True)
+    run = service.start(desk.store, desk.session_id, Options(), apply=True)
     href = f"/stores/hermes/sessions/{desk.session_id}?around={run.handoff_id}"
     fold = read(signed_in.get(href)).one("section", id=f"b{run.handoff_id}").one("details", "rules")
     said = f"Rules carried along: Session Startup, Red Lines from AGENTS.md in {place} ("

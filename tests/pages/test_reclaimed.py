@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from tests.pages.html import read
 from tests.runs.desk import Desk
 from viewer.pages.compactions.reclaimed import DAYS, WIDTH, drawn
-from viewer.runs import life
+from viewer.runs import service
 from viewer.runs.planning import Options
 
 NOON = 1_784_030_400.0  # 14 July 2026, 12:00 UTC
@@ -52,7 +52,7 @@ def test_a_single_day_or_an_unknown_time_makes_no_chart(found: list[tuple[float 
 @pytest.mark.usefixtures("at_once", "shared_data")
 def test_the_page_has_the_chart_and_what_runs_took(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
     desk = open_desk(21)
-    run = life.start(desk.store, desk.session_id, Options(), apply=True)
+    run = service.start(desk.store, desk.session_id, Options(), apply=True)
     page = read(signed_in.get("/compactions"))
     chart = page.one("figure", "chart")
     assert chart.one("svg").attributes["aria-label"] == chart.one("figcaption").text

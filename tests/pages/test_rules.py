@@ -17,7 +17,7 @@ from tests.pages.conftest import Book
 from tests.pages.html import Element, read
 from tests.pages.screens import PHONE, Visit, require_accessible
 from viewer.pages.compact.rules import shown_rules
-from viewer.runs import life
+from viewer.runs import service
 from viewer.runs.models import Run
 from viewer.runs.planning import Options
 from viewer.stores.registry import get_store
@@ -110,7 +110,7 @@ def test_the_choice_travels(signed_in: Client, chat: Callable[..., str], workspa
 @pytest.mark.parametrize("carry", [False, True])
 def test_the_choice_comes_back_after_a_failure(signed_in: Client, chat: Callable[..., str], carry: bool) -> None:
     href = chat()
-    run = life.start(get_store("own"), "s", Options(carry=carry), apply=True)
+    run = service.start(get_store("own"), "s", Options(carry=carry), apply=True)
     Run.objects.update(status="conflict")
     again = read(signed_in.get(f"/runs/{run.pk}")).one("section", "card").one("a", "btn").attributes["href"]
     assert panel(signed_in, again).one("input", name="carry").attributes["value"] == str(int(carry))

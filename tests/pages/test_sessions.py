@@ -17,7 +17,7 @@ from pytest_django import Settings
 from tests.catalog.shelves import fill, settle
 from tests.pages.conftest import PRESENT, Book
 from tests.pages.html import Element, read
-from viewer.catalog import keeping, working
+from viewer.catalog import sync, sync_worker
 from viewer.pages.sessions import views as sessions
 from viewer.stores.hermes import schema
 
@@ -42,7 +42,7 @@ def walk(client: Client, href: str) -> list[str]:
 @pytest.mark.usefixtures("shared_data")  # ids and numbers of the real database
 def test_works(signed_in: Client, hermes_copy: Callable[[int], Path], settings: Settings) -> None:
     settings.STORES = {f"v{version}": f"sqlite:///{hermes_copy(version)}" for version in (16, 21, 31)}
-    working.keep_up()
+    sync_worker.keep_up()
     page = read(signed_in.get("/"))
     assert page.one("h1").text == "Sessions"
     for name in ("v16", "v21", "v31"):
@@ -55,7 +55,7 @@ def test_works(signed_in: Client, hermes_copy: Callable[[int], Path], settings: 
 
 def test_a_chain_is_one_line(signed_in: Client, hermes_copy: Callable[[int], Path], settings: Settings) -> None:
     settings.STORES = {"v16": f"sqlite:///{hermes_copy(16)}"}
-    working.keep_up()
+    sync_worker.keep_up()
     lines = read(signed_in.get("/?q=week+30")).all("li", "session")
     assert len(lines) == 1
     assert "4 parts" in lines[0].text
@@ -207,7 +207,7 @@ def test_a_list_that_is_still_being_made_says_so(
 ) -> None:
     for number in range(12):
         book.session(f"s{number:02}")
-    monkeypatch.setattr(keeping, "NEWEST", 5)
+    monkeypatch.setattr(sync, "NEWEST", 5)
     page = read(signed_in.get("/"))
     assert page.one("p", id="unlisted").text.startswith("7 older sessions still being listed.")
     assert links(page)[0] == "/stores/own/sessions/s11"
@@ -223,7 +223,7 @@ def test_what_is_not_counted_yet_says_so(signed_in: Client, book: Book) -> None:
     book.say("a", "user", "hello")
     line = read(signed_in.get("/?store=own")).one("li", "session")
     assert "not counted yet" in line.text and "1 message in context" in line.text
-    working.keep_up()
+    sync_worker.keep_up()
     line = read(signed_in.get("/?store=own")).one("li", "session")
     assert "not counted yet" not in line.text and "1 message, all in context" in line.text
 
@@ -240,7 +240,7 @@ def test_sessions_that_need_compaction(signed_in: Client, book: Book) -> None:
     book.session("small", model="gpt-4")
     book.session("large", model="gpt-4")
     book.say("large", "user", "many more words " * 2_200)
-    working.keep_up()
+    sync_worker.keep_up()
     assert links(read(signed_in.get("/?near=yes"))) == ["/stores/own/sessions/large"]
     line = next(line for line in read(signed_in.get("/")).all("li", "session") if "many more" in line.text)
     assert "needs compaction" in line.text
@@ -271,7 +271,7 @@ def test_more_sessions_mean_no_more_queries_and_an_unchanged_store_is_not_opened
         fill(path, [f"s{number:03}" for number in range(size)])
         settings.STORES = {f"of{size}": f"sqlite:///{path}"}
         settle()
-        working.keep_up()
+        sync_worker.keep_up()
         first = read(signed_in.get("/"))
         for address in ("/", "/?order=messages", "/?q=words", "/" + first.one("a", "neighbour").attributes["hx-get"]):
             statements.clear()

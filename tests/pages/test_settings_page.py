@@ -14,7 +14,7 @@ from tests.runs.desk import Desk
 from tests.runs.misbehaving import KEY, Service, answers, refuses, stalls
 from viewer import access
 from viewer.runs.models import Connection, Run
-from viewer.runs.summarizers import connections, trying
+from viewer.runs.summarizers import connection_test, connections
 from viewer.runs.summarizers.keys import opened
 
 FRAGMENT = {"HX-Request": "true"}
@@ -235,7 +235,7 @@ def test_a_text_that_is_no_summary_is_told_from_no_answer(signed_in: Client, ser
 def test_a_test_ends_when_it_takes_too_long(
     signed_in: Client, service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(trying, "PATIENCE", 0.3)
+    monkeypatch.setattr(connection_test, "PATIENCE", 0.3)
     service.behaviours = [stalls("## Active task")]
     assert "did not finish two short messages" in tried(signed_in, service).text
     assert service.left.wait(60)

@@ -15,10 +15,10 @@ from tests.pages.html import read
 from tests.postgres.conftest import Pair
 from tests.postgres.stores import ODD
 from viewer import access
-from viewer.catalog import working
+from viewer.catalog import sync_worker
 from viewer.catalog.models import Line
 from viewer.exports import CONTENT_TYPES
-from viewer.stores.hermes import light, listing, marks, reading, sessions
+from viewer.stores.hermes import change_tokens, listing, reading, row_digests, sessions
 from viewer.stores.hermes.reader import open_store
 
 pytestmark = pytest.mark.django_db
@@ -36,7 +36,7 @@ def test_every_row_and_every_history(pair: Pair) -> None:
     assert len(ids) > 20
     with open_store(pair.lite) as lite, open_store(pair.pg) as pg:
         for session_id in ids:
-            assert light.light_rows(pg, session_id) == light.light_rows(lite, session_id)
+            assert row_digests.light_rows(pg, session_id) == row_digests.light_rows(lite, session_id)
             assert reading.read_history(pg, session_id) == reading.read_history(lite, session_id)
             assert reading.live_context(pg, session_id) == reading.live_context(lite, session_id)
             rows = reading.raw_rows(pg, session_id, before=None, limit=10_000)
@@ -44,14 +44,14 @@ def test_every_row_and_every_history(pair: Pair) -> None:
             assert sessions.system_prompt(pg, session_id) == sessions.system_prompt(lite, session_id)
             same = replace(sessions.get_session(pg, session_id), store="lite")
             assert same == sessions.get_session(lite, session_id)
-        assert marks.read_marks(pg, ids) == marks.read_marks(lite, ids)
+        assert change_tokens.read_marks(pg, ids) == change_tokens.read_marks(lite, ids)
         assert listing.read_facts(pg, ids) == listing.read_facts(lite, ids)
         assert listing.ends(pg) == listing.ends(lite)
         assert listing.given_ids(pg) == listing.given_ids(lite)
 
 
 def test_the_lists(pair: Pair) -> None:
-    working.keep_up()
+    sync_worker.keep_up()
 
     def lines(store: str) -> list[tuple[Any, ...]]:
         facts = ("session_id", "title", "first_words", "messages", "in_context", "compactions", "tokens", "parts")

@@ -334,7 +334,7 @@ def test_a_store_is_made_once(twins: tuple[Store, Store]) -> None:
 @pytest.mark.django_db
 def test_a_run_on_the_site(twins: tuple[Store, Store], settings: Settings, tmp_path: Path) -> None:
     from tests.runs.desk import IMMEDIATE
-    from viewer.runs import life
+    from viewer.runs import service
     from viewer.runs.models import Run
     from viewer.runs.planning import Options
 
@@ -350,11 +350,11 @@ def test_a_run_on_the_site(twins: tuple[Store, Store], settings: Settings, tmp_p
             now=NOW + at,
         )
     before = all_rows(store)[1]
-    run = life.start(store, "s", Options(), apply=True)
+    run = service.start(store, "s", Options(), apply=True)
     run = Run.objects.get(pk=run.pk)
     assert run.status == "applied", run.error_message
     assert all_rows(store)[1] != before
-    life.undo_run(run)
+    service.undo_run(run)
     live = [row for row in all_rows(store)[1] if row[7] == 1]
     assert live == [row for row in before if row[7] == 1]
     assert all_rows(store)[2] == [[], []]

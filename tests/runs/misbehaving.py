@@ -268,11 +268,11 @@ KEY = "test-4f1d2c9b8a7e6d5c4b3a29180716f5e4"  # of no shape that is redacted an
 @pytest.fixture
 def service(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
     """A service on this machine; runs wait only moments for it."""
-    from viewer.runs.summarizers import calling, learned  # not before Django is set up
+    from viewer.runs.summarizers import calling, model_quirks  # not before Django is set up
 
     monkeypatch.setattr(calling, "FIRST_WAIT", 0.01)
     monkeypatch.setattr(calling, "TICK", 0.05)
-    monkeypatch.setattr(learned, "_of", {})
+    monkeypatch.setattr(model_quirks, "_of", {})
     with Service() as running:
         yield running
         running.shutdown()

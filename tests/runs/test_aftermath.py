@@ -18,11 +18,11 @@ from compaction import protocol
 from tests.catalog.shelves import settle
 from tests.runs.desk import Desk
 from tests.store.agent_sql import Agent
-from viewer.catalog import working
+from viewer.catalog import sync_worker
 from viewer.enforcement import auditing, events
 from viewer.enforcement.models import Audit, Event
 from viewer.history import indexes
-from viewer.runs import life
+from viewer.runs import service
 from viewer.runs.models import Run
 from viewer.runs.planning import Options
 from viewer.stores.hermes import appending, reading
@@ -62,7 +62,7 @@ def today() -> str:
 
 
 def compacted(desk: Desk, *, carry: bool = True) -> Run:
-    run = life.start(desk.store, desk.session_id, Options(carry=carry), apply=True)
+    run = service.start(desk.store, desk.session_id, Options(carry=carry), apply=True)
     assert (run.status, run.error_message) == ("applied", "")
     return run
 
@@ -232,7 +232,7 @@ def test_left_out_of_the_handoff_they_are_still_told_and_audited(desk: Desk, wor
 
 def test_undone_it_asks_nothing_any_more(desk: Desk, workspace: Path) -> None:
     run = compacted(desk)
-    life.undo_run(run)
+    service.undo_run(run)
     assert statuses(desk) == [("note", "expired")]
     assert look(desk).status == "undone"
 
@@ -257,13 +257,13 @@ def test_the_agents_own_is_armed_when_the_worker_sees_it(desk: Desk, workspace: 
     agent.compact()
     assert not Audit.objects.filter(session_id=desk.session_id).exists()
     settle()
-    working.keep_up()
+    sync_worker.keep_up()
     audit = Audit.objects.get(session_id=desk.session_id)
     assert (audit.status, audit.run) == ("not_yet", None)
     assert statuses(desk) == [("note", "pending")]
     turn(desk, "SOUL.md")
     settle()
-    working.keep_up()
+    sync_worker.keep_up()
     audit.refresh_from_db()
     assert (audit.status, left_out(audit)) == ("missing", [today()])
     assert statuses(desk) == [("note", "pending"), ("warning", "pending")]

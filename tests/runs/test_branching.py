@@ -13,7 +13,7 @@ from django.core.management import call_command
 from tests.runs.desk import Desk
 from tests.support.histories import history_of, receipt_of
 from viewer.errors import AlreadyUndone, NotBranchable, NotFound, NotUndoable, SessionEnded, StoreReadOnly
-from viewer.runs import branching, life
+from viewer.runs import branching, service
 from viewer.runs.models import Run
 from viewer.runs.planning import Options
 from viewer.stores.hermes.reader import open_store
@@ -24,7 +24,7 @@ SAID = "role, content, tool_calls, tool_call_id, timestamp"
 
 def compacted(desk: Desk, **options: Any) -> int:
     """The handoff of a compaction made now."""
-    run = life.start(desk.store, desk.session_id, Options(**options), apply=True)
+    run = service.start(desk.store, desk.session_id, Options(**options), apply=True)
     assert run.status == "applied" and run.handoff_id
     return run.handoff_id
 
@@ -116,15 +116,15 @@ def test_when_undo_is_refused(desk: Desk) -> None:
     handoff = compacted(desk, keep_last=20)
     compacted(desk, keep_last=5)
     with pytest.raises(NotUndoable):
-        life.undo(desk.store, desk.session_id, handoff)
+        service.undo(desk.store, desk.session_id, handoff)
     checked(desk, handoff, before)
 
 
 def test_what_came_while_the_summary_was_made_was_in_context_too(desk: Desk) -> None:
-    run = life.start(desk.store, desk.session_id, Options(), apply=False)
+    run = service.start(desk.store, desk.session_id, Options(), apply=False)
     desk.append("late one")
     before = context(desk, desk.session_id)
-    life.apply(run)
+    service.apply(run)
     run.refresh_from_db()
     checked(desk, run.handoff_id, before)
 
@@ -181,7 +181,7 @@ def test_what_is_no_compaction(desk: Desk) -> None:
 
 def test_an_undone_compaction_is_none_any_more(desk: Desk) -> None:
     handoff = compacted(desk)
-    life.undo(desk.store, desk.session_id, handoff)
+    service.undo(desk.store, desk.session_id, handoff)
     with pytest.raises(AlreadyUndone, match="Already undone at"):
         branching.branch(desk.store, desk.session_id, handoff)
 

@@ -20,7 +20,7 @@ import compaction
 from tests.runs.desk import IMMEDIATE, QUEUED, Desk
 from tests.runs.misbehaving import KEY, NOTES, Behaviour, Service, answers, refuses, stalls
 from tests.runs.test_models import Use
-from viewer.runs import job, life, recovery
+from viewer.runs import job, recovery, service
 from viewer.runs.models import Run
 from viewer.runs.planning import Options
 from viewer.runs.progress import Progress
@@ -46,7 +46,7 @@ def in_parts(*broken: tuple[int, Behaviour]) -> list[Behaviour]:
 
 
 def start(desk: Desk, **options: Any) -> Run:
-    return life.start(desk.store, desk.session_id, Options(summarizer="openai", **options), apply=True)
+    return service.start(desk.store, desk.session_id, Options(summarizer="openai", **options), apply=True)
 
 
 def parts_of(service: Service) -> list[tuple[int, int]]:
@@ -159,7 +159,7 @@ def test_a_worker_killed_between_parts_is_followed_by_one_that_goes_on(
     try:
         until = time.monotonic() + PATIENCE
         while len(parts.requests) < 3:
-            assert time.monotonic() < until, life.get_run(run.pk).error_message
+            assert time.monotonic() < until, service.get_run(run.pk).error_message
             time.sleep(0.05)
     finally:
         worker.send_signal(signal.SIGKILL)
@@ -169,7 +169,7 @@ def test_a_worker_killed_between_parts_is_followed_by_one_that_goes_on(
     parts.requests.clear()
     parts.behaviours = in_parts()[2:]
     settings.TASKS = IMMEDIATE
-    assert recovery.recover(life.get_run(run.pk))
+    assert recovery.recover(service.get_run(run.pk))
     run.refresh_from_db()
     assert (run.status, run.attempts, run.summary) == ("applied", 2, notes(PARTS))
     assert parts_of(parts) == [(3, PARTS), (4, PARTS)]
@@ -185,10 +185,10 @@ def test_cancelled_between_parts_nothing_more_is_asked(
     def cancel_after_two(progress: Progress, part: compaction.Finished) -> None:
         finished(progress, part)
         if len(progress._hold.run.chunks) == 2:
-            life.cancel(life.get_run(progress._hold.run.pk))
+            service.cancel(service.get_run(progress._hold.run.pk))
 
     monkeypatch.setattr(Progress, "finished", cancel_after_two)
-    run = life.prepare(desk.store, desk.session_id, Options(summarizer="openai"), apply=True)
+    run = service.prepare(desk.store, desk.session_id, Options(summarizer="openai"), apply=True)
     before = desk.live()
     job.compact.call(run.pk)
     run.refresh_from_db()

@@ -12,7 +12,7 @@ import pytest
 from tests.runs.desk import Desk
 from tests.runs.misbehaving import KEY, NOTES, Request, Service, refuses
 from tests.runs.test_models import KINDS, require_no_key, started
-from viewer.runs.summarizers import learned
+from viewer.runs.summarizers import model_quirks
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
 Use = Callable[..., None]
@@ -126,4 +126,4 @@ def test_a_service_that_always_wants_a_lower_limit_is_not_followed_for_ever(
     use(kind)
     service.behaviours = [behave]
     assert started(desk, kind).status == "failed"
-    assert len(service.requests) == 1 + learned.MOST_LESSONS
+    assert len(service.requests) == 1 + model_quirks.MOST_LESSONS

@@ -25,7 +25,7 @@ from viewer.errors import (
     StoreReadOnly,
     StoreUnavailable,
 )
-from viewer.runs import job, life, outcomes, past, planning, summarizers
+from viewer.runs import compaction_list, job, outcomes, planning, service, summarizers
 from viewer.runs.errors import BadSummary, NothingToDo, UnknownChoice, WrongStatus
 from viewer.runs.hold import claim
 from viewer.runs.models import Run
@@ -40,7 +40,7 @@ EDITED = "## Goal\nThe customer wants a window seat – café, 航班, “quotes
 
 def ready(desk: Desk, **options: str) -> Run:
     """A candidate."""
-    run = life.start(desk.store, desk.session_id, Options(**options), apply=False)  # type: ignore[arg-type]
+    run = service.start(desk.store, desk.session_id, Options(**options), apply=False)  # type: ignore[arg-type]
     assert (run.status, run.error_message) == ("ready", "")
     return run
 
@@ -70,7 +70,7 @@ def test_it_works(open_desk: Callable[[int], Desk], version: int) -> None:
     others = desk.rows("SELECT * FROM messages WHERE session_id <> ?", desk.session_id)
     sessions = desk.rows("SELECT id FROM sessions")
 
-    run = life.start(desk.store, desk.session_id, Options(), apply=True)
+    run = service.start(desk.store, desk.session_id, Options(), apply=True)
 
     assert (run.status, run.error_message) == ("applied", "")
     assert run.tokens_before and run.tokens_after and run.tokens_after < run.tokens_before
@@ -81,12 +81,12 @@ def test_it_works(open_desk: Callable[[int], Desk], version: int) -> None:
     assert desk.rows("SELECT * FROM messages WHERE session_id <> ?", desk.session_id) == others
     assert desk.holders("compression_locks") == desk.holders("session_turn_leases") == []
     with open_store(desk.store) as reader:
-        newest = past.compactions(reader, desk.session_id)[-1]
+        newest = compaction_list.compactions(reader, desk.session_id)[-1]
     assert (newest.by, newest.run, newest.undoable) == ("by you, here", run.pk, True)
     assert newest.summary == run.summary
     assert newest.messages_after == run.messages_after
 
-    life.undo(desk.store, desk.session_id, newest.handoff_id)
+    service.undo(desk.store, desk.session_id, newest.handoff_id)
 
     assert desk.live() == before
     run.refresh_from_db()
@@ -118,7 +118,7 @@ def test_exactly_the_edited_summary_is_written_and_later_messages_stay(desk: Des
     run = ready(desk)
     late = desk.append("And the refund?")
 
-    life.apply(run, EDITED)
+    service.apply(run, EDITED)
 
     assert (run.status, run.summary) == ("applied", EDITED)
     (handoff,) = desk.rows("SELECT content FROM messages WHERE id = ?", run.handoff_id)
@@ -127,7 +127,7 @@ def test_exactly_the_edited_summary_is_written_and_later_messages_stay(desk: Des
     assert desk.live()[-1][:2] == ("user", "And the refund?")
     assert str(late) in receipt_of(run)["copies"]
 
-    life.undo_run(run)
+    service.undo_run(run)
 
     assert desk.live() == [*before, ("user", "And the refund?", None, None)]
 
@@ -135,9 +135,9 @@ def test_exactly_the_edited_summary_is_written_and_later_messages_stay(desk: Des
 def test_an_unusable_text_is_refused_and_the_candidate_stays(desk: Desk) -> None:
     run = ready(desk)
     with pytest.raises(BadSummary):
-        life.apply(run, "   ")
+        service.apply(run, "   ")
     with pytest.raises(BadSummary, match="would not shrink"):
-        life.apply(run, "word " * 40_000)
+        service.apply(run, "word " * 40_000)
     run.refresh_from_db()
     assert run.status == "ready" and run.summary.strip()
 
@@ -146,12 +146,12 @@ def test_a_new_run_discards_an_older_candidate(desk: Desk) -> None:
     first, second = ready(desk), ready(desk, focus="refunds")
     first.refresh_from_db()
     assert (first.status, second.status) == ("discarded", "ready")
-    assert life.latest(desk.store, desk.session_id) == second
-    assert life.runs_of(desk.store, desk.session_id) == [second, first]
-    life.discard(second)
+    assert service.latest(desk.store, desk.session_id) == second
+    assert service.runs_of(desk.store, desk.session_id) == [second, first]
+    service.discard(second)
     assert second.status == "discarded"
     with pytest.raises(WrongStatus):
-        life.apply(second)
+        service.apply(second)
 
 
 def test_planned_messages_that_changed_are_a_conflict(desk: Desk) -> None:
@@ -159,12 +159,12 @@ def test_planned_messages_that_changed_are_a_conflict(desk: Desk) -> None:
     desk.take_back_newest()
     before = desk.live()
     with pytest.raises(CompactionConflict):
-        life.apply(run)
+        service.apply(run)
     run.refresh_from_db()
     assert (run.status, run.error_code) == ("conflict", "compaction_conflict")
     assert run.summary
     assert desk.live() == before
-    assert life.start(desk.store, desk.session_id, Options(), apply=True).status == "applied"
+    assert service.start(desk.store, desk.session_id, Options(), apply=True).status == "applied"
 
 
 # -- the agent's turn --------------------------------------------------------------------------------------------------
@@ -173,7 +173,7 @@ def test_planned_messages_that_changed_are_a_conflict(desk: Desk) -> None:
 def test_it_waits_for_the_turn_and_keeps_what_the_turn_wrote(desk: Desk, settings: Settings) -> None:
     settings.TASKS = QUEUED
     desk.start_turn()
-    run = life.start(desk.store, desk.session_id, Options(), apply=True)
+    run = service.start(desk.store, desk.session_id, Options(), apply=True)
     with in_worker(run):
         until(run, "waiting")
         while "holder" not in run.progress:
@@ -191,13 +191,13 @@ def test_a_turn_that_does_not_end_leaves_a_candidate(desk: Desk, settings: Setti
     settings.WAIT_SECONDS = 0
     before = desk.live()
     desk.start_turn()
-    run = life.start(desk.store, desk.session_id, Options(), apply=True)
+    run = service.start(desk.store, desk.session_id, Options(), apply=True)
     assert (run.status, run.error_code) == ("ready", "session_busy")
     assert "platform=telegram" in run.error_message and "summary is kept" in run.error_message
     assert desk.live() == before
     assert desk.holders("compression_locks") == []
     desk.end_turn()
-    assert life.apply(run).status == "applied"
+    assert service.apply(run).status == "applied"
     assert run.error_code == ""
 
 
@@ -205,34 +205,34 @@ def test_cancelled_while_it_waits(desk: Desk, settings: Settings) -> None:
     settings.TASKS = QUEUED
     before = desk.live()
     desk.start_turn()
-    run = life.start(desk.store, desk.session_id, Options(), apply=True)
+    run = service.start(desk.store, desk.session_id, Options(), apply=True)
     with in_worker(run):
-        life.cancel(until(run, "waiting"))
+        service.cancel(until(run, "waiting"))
         desk.end_turn()
     assert run.status == "cancelled"
     assert desk.live() == before
     assert desk.holders("compression_locks") == desk.holders("session_turn_leases") == []
     with pytest.raises(WrongStatus):
-        life.cancel(run)
+        service.cancel(run)
 
 
 def test_cancelled_before_a_worker_had_it(desk: Desk, settings: Settings) -> None:
     settings.TASKS = QUEUED
     before = desk.live()
-    run = life.start(desk.store, desk.session_id, Options(), apply=True)
-    assert life.cancel(run).status == "cancelled"
+    run = service.start(desk.store, desk.session_id, Options(), apply=True)
+    assert service.cancel(run).status == "cancelled"
     job.compact.call(run.pk)
     run.refresh_from_db()
     assert (run.status, run.holder, run.attempts) == ("cancelled", "", 0) and desk.live() == before
 
 
 def test_a_cancelled_run_frees_its_session_before_its_worker_looks(desk: Desk) -> None:
-    run = life.prepare(desk.store, desk.session_id, Options(), apply=True)
+    run = service.prepare(desk.store, desk.session_id, Options(), apply=True)
     claimed = claim(run.pk)
     assert claimed
     guards.take_lock(desk.store, desk.session_id, claimed.holder)
     guards.take_lease(desk.store, desk.session_id, claimed.holder)
-    life.cancel(claimed)
+    service.cancel(claimed)
     assert desk.holders("compression_locks") + desk.holders("session_turn_leases") == []
 
 
@@ -240,13 +240,13 @@ def test_workers_that_died_before_the_preview_do_not_count_for_its_writing(desk:
     run = ready(desk)
     Run.objects.update(attempts=3)
     settings.TASKS = QUEUED
-    assert life.apply(life.get_run(run.pk)).attempts == 0
+    assert service.apply(service.get_run(run.pk)).attempts == 0
 
 
 def test_messages_taken_back_during_the_wait_are_a_conflict(desk: Desk, settings: Settings) -> None:
     settings.TASKS = QUEUED
     desk.start_turn()
-    run = life.start(desk.store, desk.session_id, Options(), apply=True)
+    run = service.start(desk.store, desk.session_id, Options(), apply=True)
     with in_worker(run):
         until(run, "waiting")
         desk.take_back_newest()
@@ -266,7 +266,7 @@ def test_two_starts_at_once_make_one_run(desk: Desk, settings: Settings) -> None
     def click() -> None:
         try:
             together.wait()
-            outcomes.append(life.start(desk.store, desk.session_id, Options(), apply=True).status)
+            outcomes.append(service.start(desk.store, desk.session_id, Options(), apply=True).status)
         except SessionBusy as busy:
             outcomes.append(busy.message)
         finally:
@@ -288,13 +288,13 @@ def test_somebody_elses_lock_is_named(desk: Desk) -> None:
         desk.session_id,
     )
     with pytest.raises(SessionBusy, match=r"pid=1:tid=2:agent=ab:nonce=cd\) is compacting this session since \d\d:"):
-        life.start(desk.store, desk.session_id, Options(), apply=True)
+        service.start(desk.store, desk.session_id, Options(), apply=True)
     assert not Run.objects.exists()
 
 
 def test_a_lock_taken_after_the_start_fails_the_run(desk: Desk, settings: Settings) -> None:
     settings.TASKS = QUEUED
-    run = life.start(desk.store, desk.session_id, Options(), apply=True)
+    run = service.start(desk.store, desk.session_id, Options(), apply=True)
     guards.take_lock(desk.store, desk.session_id, "pid=1:tid=2:agent=ab:nonce=cd")
     job.compact.call(run.pk)
     run.refresh_from_db()
@@ -305,17 +305,17 @@ def test_a_lock_taken_after_the_start_fails_the_run(desk: Desk, settings: Settin
 def test_what_cannot_be_compacted_says_why(open_desk: Callable[..., Desk]) -> None:
     old = open_desk(16, "Airline desk, week 30")
     with pytest.raises(StoreReadOnly, match="schema 16"):
-        life.start(old.store, old.session_id, Options(), apply=True)
+        service.start(old.store, old.session_id, Options(), apply=True)
     desk = open_desk(31)
     with pytest.raises(NothingToDo):
-        life.start(desk.store, desk.session_id, Options(keep_last=5000), apply=True)
+        service.start(desk.store, desk.session_id, Options(keep_last=5000), apply=True)
     with pytest.raises(UnknownChoice, match="There is: offline"):
-        life.start(desk.store, desk.session_id, Options(summarizer="oracle"), apply=True)
+        service.start(desk.store, desk.session_id, Options(summarizer="oracle"), apply=True)
     with pytest.raises(NotFound):
-        life.start(desk.store, "nobody", Options(), apply=True)
+        service.start(desk.store, "nobody", Options(), apply=True)
     desk.rows("UPDATE sessions SET end_reason = 'compression', ended_at = 1 WHERE id = ?", desk.session_id)
     with pytest.raises(SessionEnded):
-        life.start(desk.store, desk.session_id, Options(), apply=True)
+        service.start(desk.store, desk.session_id, Options(), apply=True)
     assert not Run.objects.exists()
 
 
@@ -329,7 +329,7 @@ def test_a_commit_that_could_not_be_noted_at_once_is_noted(desk: Desk, monkeypat
         return real(commit, at)
 
     monkeypatch.setattr(outcomes, "applied", stumbles)
-    run = life.start(desk.store, desk.session_id, Options(), apply=True)
+    run = service.start(desk.store, desk.session_id, Options(), apply=True)
     assert (run.status, run.error_code, len(asked)) == ("applied", "", 2)
     assert run.messages_after == len(desk.live())
 
@@ -343,7 +343,7 @@ def test_a_summariser_that_fails_leaves_everything(
     before = desk.live()
     broken = summarizers.Summarizer("broken", "Broken", fails)
     monkeypatch.setattr(summarizers, "summarizers", lambda: {"broken": broken})
-    run = life.start(desk.store, desk.session_id, Options(summarizer="broken"), apply=True)
+    run = service.start(desk.store, desk.session_id, Options(summarizer="broken"), apply=True)
     assert (run.status, run.error_code) == ("failed", "unexpected")
     assert "ConnectionError" in run.error_message and "no route" in caplog.text
     assert desk.live() == before and desk.holders("compression_locks") == []
@@ -354,53 +354,53 @@ def test_a_summariser_that_fails_leaves_everything(
 
 def test_the_agents_own_compaction_is_undone(desk: Desk) -> None:
     with open_store(desk.store) as reader:
-        newest = past.compactions(reader, desk.session_id)[-1]
+        newest = compaction_list.compactions(reader, desk.session_id)[-1]
     assert (newest.by, newest.messages_before) == ("by Hermes", 359)
-    seen = life.outlook(desk.store, desk.session_id, newest.handoff_id)
+    seen = service.outlook(desk.store, desk.session_id, newest.handoff_id)
     assert seen.refusal == ""
-    life.undo(desk.store, desk.session_id, newest.handoff_id)
+    service.undo(desk.store, desk.session_id, newest.handoff_id)
     assert len(desk.live()) == seen.context_messages_after == 359 + seen.later_messages
     with open_store(desk.store) as reader:
-        assert len(past.compactions(reader, desk.session_id)) == 1
+        assert len(compaction_list.compactions(reader, desk.session_id)) == 1
 
 
 def test_only_the_newest_compaction_is_undone(desk: Desk) -> None:
-    first = life.start(desk.store, desk.session_id, Options(), apply=True)
-    second = life.start(desk.store, desk.session_id, Options(), apply=True)
-    assert (life.is_undoable(first), life.is_undoable(second)) == (False, True)
+    first = service.start(desk.store, desk.session_id, Options(), apply=True)
+    second = service.start(desk.store, desk.session_id, Options(), apply=True)
+    assert (service.is_undoable(first), service.is_undoable(second)) == (False, True)
     with pytest.raises(NotUndoable, match="later compaction"):
-        life.undo_run(first)
-    life.undo_run(second)
-    assert life.is_undoable(first)
-    life.undo_run(first)
+        service.undo_run(first)
+    service.undo_run(second)
+    assert service.is_undoable(first)
+    service.undo_run(first)
     with pytest.raises(NotUndoable, match="undone"):
-        life.undo_run(first)
+        service.undo_run(first)
 
 
 def test_undo_says_what_it_will_do_and_waits_for_no_turn(desk: Desk) -> None:
-    run = life.start(desk.store, desk.session_id, Options(), apply=True)
+    run = service.start(desk.store, desk.session_id, Options(), apply=True)
     desk.append("one more")
     assert run.handoff_id
-    seen = life.outlook(desk.store, desk.session_id, run.handoff_id)
+    seen = service.outlook(desk.store, desk.session_id, run.handoff_id)
     assert (seen.context_messages_before, seen.later_messages) == (len(desk.live()), 1)
     assert seen.context_messages_after == (run.messages_before or 0) + 1
     assert seen.context_tokens_before < seen.context_tokens_after
     desk.start_turn()
     with pytest.raises(SessionBusy, match="running a turn"):
-        life.undo_run(run)
+        service.undo_run(run)
     assert desk.holders("compression_locks") == []
 
 
 def test_pick_up_is_waited_for_and_seen(desk: Desk) -> None:
-    run = life.start(desk.store, desk.session_id, Options(), apply=True)
+    run = service.start(desk.store, desk.session_id, Options(), apply=True)
     with open_store(desk.store) as reader:
-        assert life.pick_up(run, reader).noticed_at is None
+        assert service.pick_up(run, reader).noticed_at is None
     first = desk.append("hello again")
     for number in range(40):
         desk.append(f"and on it goes, {number}", "assistant" if number % 2 else "user")
     desk.rows("UPDATE messages SET timestamp = 2e9 + id WHERE id >= ?", first)
     with open_store(desk.store) as reader:
-        assert life.pick_up(run, reader).noticed_at == 2e9 + first
+        assert service.pick_up(run, reader).noticed_at == 2e9 + first
 
 
 def test_a_plan_writes_nothing_and_names_who_is_busy(desk: Desk) -> None:
@@ -416,38 +416,38 @@ def test_a_plan_writes_nothing_and_names_who_is_busy(desk: Desk) -> None:
 
 def test_an_undo_counts_although_its_lease_could_not_be_released(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     before = desk.live()
-    run = life.start(desk.store, desk.session_id, Options(), apply=True)
+    run = service.start(desk.store, desk.session_id, Options(), apply=True)
 
     def locked(*_: object) -> None:
         raise StoreUnavailable("stayed locked")
 
     with monkeypatch.context() as patched:
         patched.setattr(guards, "release_lease", locked)
-        life.undo_run(run)
+        service.undo_run(run)
     run.refresh_from_db()
     assert (run.status, desk.live()) == ("undone", before)
     assert desk.holders("compression_locks") == []
 
 
 def test_a_second_compaction_of_ours_is_not_the_agent_noticing(desk: Desk) -> None:
-    first = life.start(desk.store, desk.session_id, Options(), apply=True)
-    life.start(desk.store, desk.session_id, Options(keep_last=10), apply=True)
+    first = service.start(desk.store, desk.session_id, Options(), apply=True)
+    service.start(desk.store, desk.session_id, Options(keep_last=10), apply=True)
     with open_store(desk.store) as reader:
-        assert life.pick_up(first, reader).noticed_at is None
+        assert service.pick_up(first, reader).noticed_at is None
     desk.append("hello again")
     with open_store(desk.store) as reader:
-        assert life.pick_up(first, reader).noticed_at is not None
+        assert service.pick_up(first, reader).noticed_at is not None
 
 
 def test_another_compaction_with_the_same_row_id_is_not_taken_for_ours(desk: Desk) -> None:
     """A restored backup gives the ids of our rows to what the agent writes next."""
-    run = life.start(desk.store, desk.session_id, Options(), apply=True)
+    run = service.start(desk.store, desk.session_id, Options(), apply=True)
     assert run.handoff_id is not None
     desk.rows("UPDATE messages SET content = replace(content, 'Extracted', 'Told') WHERE id = ?", run.handoff_id)
     with open_store(desk.store) as reader:
-        newest = past.compactions(reader, desk.session_id)[-1]
+        newest = compaction_list.compactions(reader, desk.session_id)[-1]
     assert (newest.by, newest.run) == ("by Hermes", None)
-    assert not life.is_undoable(run)
+    assert not service.is_undoable(run)
 
 
 def test_a_notice_that_no_person_typed_does_not_stand_for_the_last_question(desk: Desk) -> None:

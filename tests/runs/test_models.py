@@ -26,11 +26,13 @@ from pytest_django import Settings
 from tests.runs import misbehaving
 from tests.runs.desk import Desk
 from tests.runs.misbehaving import KEY, NOTES, READ, WRITTEN, Behaviour, Service, answers, refuses, sends, streams
-from viewer.runs import job, life
+from viewer.runs import job
 from viewer.runs.errors import ModelFailed
 from viewer.runs.models import Run
 from viewer.runs.planning import Options
 from viewer.runs.progress import Progress
+from viewer.runs.service import cancel as cancel_run
+from viewer.runs.service import get_run, prepare, start, undo_run
 from viewer.runs.summarizers import calling, exchange, limits
 from viewer.runs.summarizers.exchange import Piece
 
@@ -41,7 +43,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def started(desk: Desk, kind: str) -> Run:
-    return life.start(desk.store, desk.session_id, Options(summarizer=kind), apply=True)
+    return start(desk.store, desk.session_id, Options(summarizer=kind), apply=True)
 
 
 def everything(desk: Desk) -> list[list[tuple[Any, ...]]]:
@@ -171,7 +173,7 @@ def test_a_server_without_usage_and_with_the_newer_limit_is_learned(desk: Desk, 
     run = started(desk, "openai")
     assert (run.status, len(service.requests)) == ("applied", 4)
     assert run.usage == {"calls": 1, "input_tokens": 0, "output_tokens": 0, "cost": None}
-    life.undo_run(run)
+    undo_run(run)
     assert started(desk, "openai").status == "applied"
     last = service.requests[4]
     assert len(service.requests) == 5
@@ -454,7 +456,7 @@ HANGING: dict[str, Behaviour] = {
 def test_a_cancelled_run_hangs_up(behaviour: str, kind: str, desk: Desk, service: Service, use: Use) -> None:
     use(kind)
     service.behaviours = [HANGING[behaviour]]
-    run = life.prepare(desk.store, desk.session_id, Options(summarizer=kind), apply=True)
+    run = prepare(desk.store, desk.session_id, Options(summarizer=kind), apply=True)
     cancelled_in(run, lambda: len(service.requests) == 1)
     assert service.left.wait(misbehaving.PATIENCE), "the connection was left open"
     assert len(service.requests) == 1
@@ -481,7 +483,7 @@ def test_an_exchange_that_was_left_sends_nothing_any_more(service: Service, monk
 def test_a_cancelled_run_stops_waiting_for_its_next_attempt(desk: Desk, service: Service, use: Use) -> None:
     use("openai")
     service.behaviours = [refuses(429, retry_after="50"), answers()]
-    run = life.prepare(desk.store, desk.session_id, Options(summarizer="openai"), apply=True)
+    run = prepare(desk.store, desk.session_id, Options(summarizer="openai"), apply=True)
     cancelled_in(run, lambda: len(service.requests) == 1)
     assert len(service.requests) == 1
 
@@ -494,7 +496,7 @@ def cancelled_in(run: Run, reached: Callable[[], bool]) -> None:
             until = time.monotonic() + misbehaving.PATIENCE
             while not reached() and time.monotonic() < until:
                 time.sleep(0.02)
-            life.cancel(life.get_run(run.pk))
+            cancel_run(get_run(run.pk))
         finally:
             connection.close()
 

@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 
 from tests.runs.desk import Desk
 from tests.support.histories import history_of, receipt_of
-from viewer.runs import life, past
+from viewer.runs import compaction_list, service
 from viewer.runs.models import Run
 from viewer.runs.planning import Options
 from viewer.stores.base import Store
@@ -45,7 +45,7 @@ SAID = (("user", "go on "), ("assistant", "done "))
 
 
 def compact(desk: Desk, **options: int) -> Run:
-    run = life.start(desk.store, desk.session_id, Options(**options), apply=True)  # type: ignore[arg-type]
+    run = service.start(desk.store, desk.session_id, Options(**options), apply=True)  # type: ignore[arg-type]
     assert (run.status, run.error_message) == ("applied", "")
     return run
 
@@ -70,7 +70,7 @@ def test_messages_that_nothing_tells_apart_are_each_shown_once(alike: Desk) -> N
 
 def test_an_undone_compaction_is_none_and_one_made_after_it_is_ours(alike: Desk) -> None:
     first = compact(alike, keep_last=6)
-    life.undo_run(first)
+    service.undo_run(first)
     say_alike(alike, 3)
     known, _ = both(alike)
     assert not known.boundaries
@@ -83,7 +83,7 @@ def test_an_undone_compaction_is_none_and_one_made_after_it_is_ours(alike: Desk)
 
 
 def test_an_undone_compaction_stays_undone_when_everything_is_taken_back(alike: Desk) -> None:
-    life.undo_run(compact(alike, keep_last=6))
+    service.undo_run(compact(alike, keep_last=6))
     alike.rows("UPDATE messages SET active = 0 WHERE session_id = ?", alike.session_id)
     known, found = both(alike)
     assert len(found.boundaries) == 1
@@ -96,15 +96,15 @@ def test_a_restored_backup_has_no_compaction_of_ours(open_desk: Callable[[int], 
     backup = shutil.copyfile(desk.path, desk.path.with_suffix(".backup"))
     run = compact(desk)
     with open_store(desk.store) as reader:
-        assert past.compactions(reader, desk.session_id)[-1].run == run.pk
+        assert compaction_list.compactions(reader, desk.session_id)[-1].run == run.pk
     shutil.copyfile(backup, desk.path)
     for _ in receipt_of(run)["block"]:
         desk.append("said since the backup", "user")
     known, found = both(desk)
     assert known == found
     with open_store(desk.store) as reader:
-        views = past.compactions(reader, desk.session_id)
-    assert not [each for each in views if each.run or each.by == past.BY_US]
+        views = compaction_list.compactions(reader, desk.session_id)
+    assert not [each for each in views if each.run or each.by == compaction_list.BY_US]
 
 
 def test_a_transcript_deleted_and_written_anew_is_shown_as_it_is(alike: Desk) -> None:
@@ -136,12 +136,12 @@ def test_more_runs_mean_no_more_queries(alike: Desk) -> None:
         with CaptureQueriesContext(connection) as queries, open_store(alike.store) as reader:
             assert isinstance(reader.con, sqlite3.Connection)
             reader.con.set_trace_callback(statements.append)
-            assert len(past.compactions(reader, alike.session_id)) == len(counts) + 1
+            assert len(compaction_list.compactions(reader, alike.session_id)) == len(counts) + 1
         counts.append((len(queries), len(statements)))
     assert len(set(counts[1:])) == 1, counts  # the first time nothing is kept yet
 
 
 def test_who_compacted_is_the_agent_that_owns_the_store() -> None:
-    assert past.by(Store("a", "sqlite:////a.db", "found"), None) == "by Hermes"
-    assert past.by(Store("b", "postgres://host/b", "configured"), None) == "by its agent"
-    assert past.by(Store("b", "postgres://host/b", "configured"), 7) == "by you, here"
+    assert compaction_list.by(Store("a", "sqlite:////a.db", "found"), None) == "by Hermes"
+    assert compaction_list.by(Store("b", "postgres://host/b", "configured"), None) == "by its agent"
+    assert compaction_list.by(Store("b", "postgres://host/b", "configured"), 7) == "by you, here"

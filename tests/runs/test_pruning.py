@@ -11,7 +11,7 @@ from compaction import protocol, prune
 from tests.runs.desk import Desk
 from tests.runs.test_commands import run as command
 from tests.support.histories import history_of, receipt_of
-from viewer.runs import life, planning, summarizers
+from viewer.runs import planning, service, summarizers
 from viewer.runs.errors import NothingToDo, NothingToEdit
 from viewer.runs.models import Run
 from viewer.runs.planning import Options
@@ -38,7 +38,7 @@ def test_apply_history_and_undo(
     desk = open_desk(version)
     before, (messages, boundaries) = desk.live(), shown(desk)
 
-    run = life.start(desk.store, desk.session_id, MASK, apply=True)
+    run = service.start(desk.store, desk.session_id, MASK, apply=True)
 
     assert (run.status, run.error_message) == ("applied", "")
     assert run.tokens_before and run.tokens_after and run.tokens_after < 0.85 * run.tokens_before
@@ -55,7 +55,7 @@ def test_apply_history_and_undo(
         (row[0], row[1], row[3]) for row in before if row[0] != "tool" and "CONTEXT SUMMARY" not in (row[1] or "")
     ]
 
-    life.undo(desk.store, desk.session_id, stand[-1].handoff_id)
+    service.undo(desk.store, desk.session_id, stand[-1].handoff_id)
 
     assert desk.live() == before
     assert [each.id for each in shown(desk)[0]] == [each.id for each in messages]
@@ -63,28 +63,28 @@ def test_apply_history_and_undo(
 
 def test_a_second_run_has_nothing_to_do_and_a_summary_may_follow(desk: Desk) -> None:
     count = len(shown(desk)[0])
-    first = life.start(desk.store, desk.session_id, MASK, apply=True)
+    first = service.start(desk.store, desk.session_id, MASK, apply=True)
     with pytest.raises(NothingToDo, match="too little old tool output"):
-        life.start(desk.store, desk.session_id, MASK, apply=True)
-    second = life.start(desk.store, desk.session_id, Options(), apply=True)
+        service.start(desk.store, desk.session_id, MASK, apply=True)
+    second = service.start(desk.store, desk.session_id, Options(), apply=True)
     assert (first.status, second.status) == ("applied", "applied")
     messages, boundaries = shown(desk)
     assert len(messages) == count and [each.run for each in boundaries[-2:]] == [first.pk, second.pk]
     assert protocol.PRUNE_SENTENCE not in second.summary
     assert not any(protocol.PRUNE_SENTENCE in (row[1] or "") for row in desk.live())
-    life.undo_run(second)
-    life.undo_run(first)
+    service.undo_run(second)
+    service.undo_run(first)
     assert len(shown(desk)[0]) == count
 
 
 def test_there_is_no_summary_to_edit(desk: Desk) -> None:
-    run = life.start(desk.store, desk.session_id, MASK, apply=False)
+    run = service.start(desk.store, desk.session_id, MASK, apply=False)
     assert run.status == "ready"
     with pytest.raises(NothingToEdit, match="no summary to edit"):
-        life.apply(run, "Another text.")
+        service.apply(run, "Another text.")
     run.refresh_from_db()
     assert run.status == "ready"
-    assert life.apply(run, run.summary).status == "applied"
+    assert service.apply(run, run.summary).status == "applied"
 
 
 def test_bookkeeping_rows_stay_where_the_messages_stay(desk: Desk) -> None:
@@ -92,7 +92,7 @@ def test_bookkeeping_rows_stay_where_the_messages_stay(desk: Desk) -> None:
     marked = desk.rows(live, desk.session_id)[40][0]
     desk.rows("UPDATE messages SET role = 'session_meta', tool_calls = NULL, tool_call_id = NULL WHERE id = ?", marked)
     [text] = desk.rows("SELECT content FROM messages WHERE id = ?", marked)
-    run = life.start(desk.store, desk.session_id, MASK, apply=True)
+    run = service.start(desk.store, desk.session_id, MASK, apply=True)
     assert run.status == "applied" and str(marked) in receipt_of(run)["copies"]
     assert [row[1] for row in desk.live() if row[0] == "session_meta"] == list(text)
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
-from viewer.enforcement.habits import Habit, asks_for_events, habits
+from viewer.enforcement.audit_statistics import Habit, asks_for_events, habits
 from viewer.enforcement.models import Audit, Event
 
 pytestmark = pytest.mark.django_db

@@ -20,7 +20,7 @@ from viewer import holders
 from viewer.enforcement.models import Audit
 from viewer.errors import SessionBusy
 from viewer.history.models import Compaction
-from viewer.runs import job, life, recovery
+from viewer.runs import job, recovery, service
 from viewer.runs.hold import Hold, claim
 from viewer.runs.models import Run
 from viewer.runs.planning import Options
@@ -36,7 +36,7 @@ GONE = "pid=999999999:pidns=1:tid=1:agent=palimpsest:nonce=deadbeef"
 
 def queued(desk: Desk, apply: bool = True) -> Run:
     """A run that no worker has begun."""
-    return life.prepare(desk.store, desk.session_id, Options(), apply=apply)
+    return service.prepare(desk.store, desk.session_id, Options(), apply=apply)
 
 
 def died(run: Run, desk: Desk, **fields: object) -> Run:
@@ -73,11 +73,11 @@ def test_with_a_summary_it_is_taken_up_with_that_summary(desk: Desk, status: str
 @pytest.mark.parametrize("late", [0, 3])
 def test_a_commit_that_was_not_noted_is_found(open_desk: Callable[[int], Desk], version: int, late: int) -> None:
     desk = open_desk(version)
-    run = life.start(desk.store, desk.session_id, Options(), apply=False)
+    run = service.start(desk.store, desk.session_id, Options(), apply=False)
     planned = {"basis": run.basis, "edits": run.edits}
     for number in range(late):
         desk.append(f"late message {number}")
-    life.apply(run)
+    service.apply(run)
     noted = (run.handoff_id, receipt_of(run))
     Compaction.objects.filter(run=run.pk).delete()
     live, applied_at = desk.live(), run.applied_at
@@ -104,7 +104,7 @@ def test_a_compaction_of_somebody_else_is_not_taken_for_the_one_that_was_not_not
     died(run, desk, status="applying")
     guards.release_lock(desk.store, desk.session_id, GONE)
     settings.STORES = {**settings.STORES, "as another site": desk.store.url}
-    other = life.start(get_store("as another site"), desk.session_id, Options(keep_last=100), apply=True)
+    other = service.start(get_store("as another site"), desk.session_id, Options(keep_last=100), apply=True)
     after = desk.live()
     assert other.status == "applied"
 
@@ -116,7 +116,7 @@ def test_a_compaction_of_somebody_else_is_not_taken_for_the_one_that_was_not_not
 def test_a_worker_that_was_only_slow_cannot_write_any_more(desk: Desk, settings: Settings) -> None:
     settings.TASKS = QUEUED
     before = desk.live()
-    run = life.start(desk.store, desk.session_id, Options(), apply=False)
+    run = service.start(desk.store, desk.session_id, Options(), apply=False)
     slow = claim(run.pk)
     assert slow
     hold = Hold(slow)
@@ -157,7 +157,7 @@ def test_a_run_that_kills_every_worker_ends_with_a_reason(desk: Desk) -> None:
 
 def test_runs_that_wait_for_a_worker_or_beat_are_left_alone(desk: Desk, settings: Settings) -> None:
     settings.TASKS = QUEUED
-    run = life.start(desk.store, desk.session_id, Options(), apply=True)
+    run = service.start(desk.store, desk.session_id, Options(), apply=True)
     Run.objects.update(heartbeat_at=timezone.now() - timedelta(hours=1))
     assert recovery.sweep() == []
     run.refresh_from_db()
@@ -190,10 +190,10 @@ def test_a_run_of_a_store_that_is_not_here_is_left_to_workers_that_have_it(desk:
 
 @pytest.mark.parametrize("written", [False, True])
 def test_what_may_have_been_written_is_looked_up_once_the_store_can_be_read(desk: Desk, written: bool) -> None:
-    run = life.start(desk.store, desk.session_id, Options(), apply=False)
+    run = service.start(desk.store, desk.session_id, Options(), apply=False)
     planned = {"basis": run.basis, "edits": run.edits}
     if written:
-        life.apply(run)
+        service.apply(run)
         Compaction.objects.filter(run=run.pk).delete()
     live = desk.live()
     died(run, desk, status="applying", handoff_id=None, applied_at=None, **planned)
@@ -212,16 +212,16 @@ def test_what_may_have_been_written_is_looked_up_once_the_store_can_be_read(desk
     assert (run.status, run.error_code) == (("applied", "") if written else ("ready", "worker_lost"))
     assert desk.live() == live and desk.holders("compression_locks") == []
     if not written:
-        assert life.apply(run).status == "applied"
+        assert service.apply(run).status == "applied"
 
 
 @pytest.mark.parametrize("done", [False, True])
 def test_an_undo_that_was_not_noted_is_noted(desk: Desk, done: bool) -> None:
     before = desk.live()
-    run = life.start(desk.store, desk.session_id, Options(), apply=True)
+    run = service.start(desk.store, desk.session_id, Options(), apply=True)
     after = desk.live()
     if done:
-        life.undo_run(run)
+        service.undo_run(run)
     died(run, desk, status="applied")
 
     assert [found.pk for found in recovery.sweep()] == [run.pk]
@@ -248,7 +248,7 @@ def test_tasks_of_dead_workers_are_ended_and_what_they_had_not_claimed_is_taken_
     desk: Desk, settings: Settings
 ) -> None:
     settings.TASKS = QUEUED
-    run = life.start(desk.store, desk.session_id, Options(), apply=True)
+    run = service.start(desk.store, desk.session_id, Options(), apply=True)
     [task] = DBTaskResult.objects.all()
     task.claim(holders.new_holder())
     assert recovery.sweep() == []
@@ -261,7 +261,7 @@ def test_tasks_of_dead_workers_are_ended_and_what_they_had_not_claimed_is_taken_
 
 def test_a_task_whose_run_was_given_to_another_is_ended(desk: Desk, settings: Settings) -> None:
     settings.TASKS = QUEUED
-    run = life.start(desk.store, desk.session_id, Options(), apply=True)
+    run = service.start(desk.store, desk.session_id, Options(), apply=True)
     [task] = DBTaskResult.objects.all()
     task.claim("pid=1:elsewhere")
     DBTaskResult.objects.update(started_at=timezone.now() - timedelta(minutes=2))
@@ -275,7 +275,7 @@ def test_a_task_whose_run_was_given_to_another_is_ended(desk: Desk, settings: Se
 def test_a_task_whose_number_is_not_noted_yet_is_not_ended(desk: Desk, settings: Settings) -> None:
     """A worker can be quicker than who put the task into the queue; what has just begun may be that, too."""
     settings.TASKS = QUEUED
-    run = life.start(desk.store, desk.session_id, Options(), apply=True)
+    run = service.start(desk.store, desk.session_id, Options(), apply=True)
     [task] = DBTaskResult.objects.all()
     task.claim("pid=1:elsewhere")
     Run.objects.update(task_id="another")
@@ -285,7 +285,7 @@ def test_a_task_whose_number_is_not_noted_yet_is_not_ended(desk: Desk, settings:
     DBTaskResult.objects.update(started_at=timezone.now() - timedelta(minutes=2))
     recovery.sweep()
     assert DBTaskResult.objects.get().status == "RUNNING"
-    life.cancel(run)
+    service.cancel(run)
     recovery.sweep()
     assert DBTaskResult.objects.get().status == "FAILED"
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.runs.desk import Desk
 from tests.support.histories import history_of
-from viewer.runs import life
+from viewer.runs import service
 from viewer.runs.errors import NothingToDo
 from viewer.runs.models import Run
 from viewer.runs.planning import Options
@@ -60,7 +60,7 @@ def newest(desk: Desk) -> Boundary:
 
 
 def compact(desk: Desk) -> Run:
-    run = life.start(desk.store, "work", Options(), apply=True)
+    run = service.start(desk.store, "work", Options(), apply=True)
     assert (run.status, run.error_message) == ("applied", "")
     return run
 
@@ -84,7 +84,7 @@ def test_the_request_is_alive_and_everything_comes_back(open_desk: Callable[[int
     assert request in boundary.kept_ids and request not in boundary.summarised_ids
     assert boundary.cut_id == shown[len(before) - len(live[at + 1 :])], "before the first message the tail kept"
 
-    life.undo(desk.store, "work", boundary.handoff_id)
+    service.undo(desk.store, "work", boundary.handoff_id)
     assert desk.live() == before and [entry.id for entry in history(desk).entries] == shown
 
 
@@ -114,4 +114,4 @@ def test_a_refusal_names_what_helps(desk: Desk) -> None:
     desk = worker(desk, [("user", REQUEST), *steps(1), *CHAT, ("tool", "stray", "c0")])
     desk.rows("UPDATE messages SET content = ? WHERE role = 'tool' AND tool_call_id = 'c0'", "row ok\n" * 4_000)
     with pytest.raises(NothingToDo, match=r"Shortening old tool output would win [\d,]+ tokens"):
-        life.start(desk.store, "work", Options(), apply=True)
+        service.start(desk.store, "work", Options(), apply=True)

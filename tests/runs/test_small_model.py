@@ -8,7 +8,7 @@ from pytest_django import Settings
 from compaction.sections import TASK
 from tests.runs.desk import Desk
 from tests.runs.small_model import served
-from viewer.runs import life
+from viewer.runs import service
 from viewer.runs.planning import Options
 from viewer.runs.summarizers import limits
 
@@ -49,7 +49,7 @@ def test_it_is_written_or_refused_with_the_reason(
     with served(WINDOW) as address:
         model = {"model": "smollm2", "base_url": f"{address}/v1", "api_key": "", "window": WINDOW}
         settings.MODELS = {"openai": model, "anthropic": {**model, "model": ""}}
-        run = life.start(talk.store, talk.session_id, Options(summarizer="openai"), apply=True)
+        run = service.start(talk.store, talk.session_id, Options(summarizer="openai"), apply=True)
 
     assert run.usage["calls"] == 1 and run.usage["input_tokens"] > 500 and run.usage["output_tokens"] > 0
     if run.status == "applied":

@@ -15,7 +15,7 @@ from tests.runs.desk import QUEUED, Desk
 from tests.support.histories import history_of, receipt_of
 from viewer.errors import CompactionConflict, NotUndoable, SessionEnded, StoreReadOnly
 from viewer.history.models import Compaction
-from viewer.runs import branching, job, life, outcomes, past, recovery
+from viewer.runs import branching, compaction_list, job, outcomes, recovery, service
 from viewer.runs.hold import Hold, claim
 from viewer.runs.models import Run
 from viewer.runs.planning import Options
@@ -37,7 +37,7 @@ def part(desk: Desk, run: Run) -> Desk:
 
 
 def split(desk: Desk, **options: Any) -> Run:
-    run = life.start(desk.store, desk.session_id, Options(mode="split", **options), apply=True)
+    run = service.start(desk.store, desk.session_id, Options(mode="split", **options), apply=True)
     assert (run.status, run.error_message) == ("applied", "")
     return run
 
@@ -60,19 +60,19 @@ def test_the_result_goes_on_in_a_new_session(open_desk: Callable[..., Desk], ver
     assert [row for row in new if row in kept] == kept
     with open_store(desk.store) as reader:
         history = history_of(reader, run.new_session_id)
-        (*_, view) = past.compactions(reader, run.new_session_id)
+        (*_, view) = compaction_list.compactions(reader, run.new_session_id)
     assert [entry.id for entry in history.entries] == [entry.id for entry in told.entries], "each message once"
     assert len(history.boundaries) == len(told.boundaries) + 1
-    assert (view.run, view.by, view.handoff_id, view.undoable) == (run.pk, past.BY_US, run.handoff_id, False)
+    assert (view.run, view.by, view.handoff_id, view.undoable) == (run.pk, compaction_list.BY_US, run.handoff_id, False)
     assert (view.messages_before, view.messages_after) == (len(context), len(new))
 
 
 def test_what_came_meanwhile_goes_along(desk: Desk) -> None:
-    run = life.start(desk.store, desk.session_id, SPLIT, apply=False)
+    run = service.start(desk.store, desk.session_id, SPLIT, apply=False)
     assert run.status == "ready"
     desk.append("late one")
     desk.append("late two", role="assistant")
-    life.apply(run)
+    service.apply(run)
     run.refresh_from_db()
     assert [row[1] for row in part(desk, run).live()][-2:] == ["late one", "late two"]
     with open_store(desk.store) as reader:
@@ -83,9 +83,9 @@ def test_what_came_meanwhile_goes_along(desk: Desk) -> None:
 def test_an_edited_summary_on_a_schema_that_cannot_compact_in_place(open_desk: Callable[..., Desk]) -> None:
     desk = open_desk(16, SCHEMAS[16])
     with pytest.raises(StoreReadOnly, match="--mode split"):
-        life.start(desk.store, desk.session_id, Options(), apply=False)
-    run = life.start(desk.store, desk.session_id, SPLIT, apply=False)
-    life.apply(run, "## Goal\nWritten by a person.")
+        service.start(desk.store, desk.session_id, Options(), apply=False)
+    run = service.start(desk.store, desk.session_id, SPLIT, apply=False)
+    service.apply(run, "## Goal\nWritten by a person.")
     run.refresh_from_db()
     assert (run.status, run.error_message) == ("applied", "")
     assert ["by a person" in str(row[1]) for row in part(desk, run).live()].count(True) == 1
@@ -94,13 +94,13 @@ def test_an_edited_summary_on_a_schema_that_cannot_compact_in_place(open_desk: C
 def test_it_goes_on_from_part_to_part_and_in_place(desk: Desk) -> None:
     first = split(desk, keep_last=40)
     second = split(part(desk, first), keep_last=20)
-    third = life.start(desk.store, second.new_session_id, Options(keep_last=8), apply=True)
+    third = service.start(desk.store, second.new_session_id, Options(keep_last=8), apply=True)
     assert (third.status, third.new_session_id) == ("applied", "")
     with open_store(desk.store) as reader:
-        views = past.compactions(reader, second.new_session_id)
+        views = compaction_list.compactions(reader, second.new_session_id)
     assert [view.run for view in views][-3:] == [first.pk, second.pk, third.pk]
     assert [view.undoable for view in views][-3:] == [False, False, True]
-    life.undo_run(third)
+    service.undo_run(third)
     assert third.status == "undone"
 
 
@@ -110,14 +110,14 @@ def test_it_goes_on_from_part_to_part_and_in_place(desk: Desk) -> None:
 def test_it_cannot_be_undone_and_says_what_to_do(desk: Desk) -> None:
     context = desk.live()
     run = split(desk)
-    assert not life.is_undoable(run)
+    assert not service.is_undoable(run)
     stored = desk.rows("SELECT * FROM sessions"), desk.rows("SELECT * FROM messages")
     with pytest.raises(NotUndoable, match="split into two sessions here.*branch from here"):
-        life.undo_run(run)
+        service.undo_run(run)
     assert run.handoff_id
     with pytest.raises(NotUndoable, match="split into two sessions here.*branch from here"):
-        life.undo(desk.store, run.new_session_id, run.handoff_id)
-    assert "branch from here" in life.outlook(desk.store, run.new_session_id, run.handoff_id).refusal
+        service.undo(desk.store, run.new_session_id, run.handoff_id)
+    assert "branch from here" in service.outlook(desk.store, run.new_session_id, run.handoff_id).refusal
     assert (desk.rows("SELECT * FROM sessions"), desk.rows("SELECT * FROM messages")) == stored
     made = branching.branch(desk.store, run.new_session_id, run.handoff_id)
     assert Desk(desk.store, desk.path, made).live() == context, "what the sentence advises works"
@@ -127,7 +127,7 @@ def test_the_old_part_is_closed(desk: Desk) -> None:
     run = split(desk)
     for mode in ("split", "in_place"):
         with pytest.raises(SessionEnded, match=run.new_session_id):
-            life.start(desk.store, desk.session_id, Options(mode=mode), apply=True)
+            service.start(desk.store, desk.session_id, Options(mode=mode), apply=True)
 
 
 def test_a_session_that_was_reset_is_not_split(desk: Desk) -> None:
@@ -137,19 +137,19 @@ def test_a_session_that_was_reset_is_not_split(desk: Desk) -> None:
         desk.session_id,
     )
     with pytest.raises(SessionEnded, match="join it to what came after"):
-        life.start(desk.store, desk.session_id, SPLIT, apply=True)
-    assert life.start(desk.store, desk.session_id, Options(), apply=True).status == "applied"
+        service.start(desk.store, desk.session_id, SPLIT, apply=True)
+    assert service.start(desk.store, desk.session_id, Options(), apply=True).status == "applied"
 
 
 # -- what goes wrong ---------------------------------------------------------------------------------------------------
 
 
 def test_a_changed_prefix_is_a_conflict(desk: Desk) -> None:
-    run = life.start(desk.store, desk.session_id, SPLIT, apply=False)
+    run = service.start(desk.store, desk.session_id, SPLIT, apply=False)
     desk.rows("UPDATE messages SET content = content || '!' WHERE id = ?", run.plan["tail"][-1])
     sessions = desk.rows("SELECT * FROM sessions")
     with pytest.raises(CompactionConflict):
-        life.apply(run)
+        service.apply(run)
     run.refresh_from_db()
     assert (run.status, run.summary != "", desk.rows("SELECT * FROM sessions")) == ("conflict", True, sessions)
 
@@ -157,10 +157,10 @@ def test_a_changed_prefix_is_a_conflict(desk: Desk) -> None:
 @pytest.mark.parametrize("later", ["nothing", "messages", "in place", "split"])
 def test_a_commit_that_was_not_noted_is_found(desk: Desk, later: str) -> None:
     """The worker dies between the store's commit and the row's note of it; what came since must not hide it."""
-    run = life.start(desk.store, desk.session_id, SPLIT, apply=False)
+    run = service.start(desk.store, desk.session_id, SPLIT, apply=False)
     planned = {"basis": run.basis, "edits": run.edits}
     desk.append("late one")
-    life.apply(run)
+    service.apply(run)
     run.refresh_from_db()
     noted = (run.new_session_id, run.handoff_id, receipt_of(run))
     child = part(desk, run)
@@ -173,7 +173,9 @@ def test_a_commit_that_was_not_noted_is_found(desk: Desk, later: str) -> None:
     )
     if later in ("in place", "split"):
         mode = later.replace(" ", "_")
-        assert life.start(desk.store, child.session_id, Options(keep_last=5, mode=mode), apply=True).status == "applied"
+        assert (
+            service.start(desk.store, child.session_id, Options(keep_last=5, mode=mode), apply=True).status == "applied"
+        )
     run.refresh_from_db()
     assert recovery.recover(run)
     run.refresh_from_db()
@@ -183,7 +185,7 @@ def test_a_commit_that_was_not_noted_is_found(desk: Desk, later: str) -> None:
 
 def test_one_that_was_not_made_is_made_once(desk: Desk, settings: Settings) -> None:
     settings.TASKS = QUEUED
-    run = life.start(desk.store, desk.session_id, SPLIT, apply=True)
+    run = service.start(desk.store, desk.session_id, SPLIT, apply=True)
     job._make_candidate(held(run))
     Run.objects.filter(pk=run.pk).update(status="applying")
     run.refresh_from_db()
@@ -202,8 +204,8 @@ def held(run: Run) -> Hold:
 
 
 def test_an_agents_own_split_is_not_taken_for_ours(desk: Desk) -> None:
-    run = life.start(desk.store, desk.session_id, SPLIT, apply=False)
-    other = life.start(desk.store, desk.session_id, Options(mode="split", keep_last=100), apply=True)
+    run = service.start(desk.store, desk.session_id, SPLIT, apply=False)
+    other = service.start(desk.store, desk.session_id, Options(mode="split", keep_last=100), apply=True)
     assert other.status == "applied"
     run.refresh_from_db()
     assert run.status == "discarded"
@@ -216,17 +218,17 @@ def test_an_agents_own_split_is_not_taken_for_ours(desk: Desk) -> None:
 def test_the_agent_notices_in_the_new_session(desk: Desk) -> None:
     run = split(desk)
     with open_store(desk.store) as reader:
-        assert life.pick_up(run, reader).noticed_at is None
+        assert service.pick_up(run, reader).noticed_at is None
     part(desk, run).append("hello again")
     with open_store(desk.store) as reader:
-        assert life.pick_up(run, reader).noticed_at
+        assert service.pick_up(run, reader).noticed_at
 
 
 def test_a_terminal_is_told_to_resume_the_new_session(desk: Desk) -> None:
     desk.rows("UPDATE sessions SET source = 'cli' WHERE id = ?", desk.session_id)
     run = split(desk)
     with open_store(desk.store) as reader:
-        assert f"hermes --resume {run.new_session_id}" in life.pick_up(run, reader).sentence
+        assert f"hermes --resume {run.new_session_id}" in service.pick_up(run, reader).sentence
 
 
 def test_the_command(desk: Desk) -> None:

@@ -13,7 +13,7 @@ from tests.support.histories import history_of, receipt_of
 from viewer.errors import NotFound, StoreError
 from viewer.history import indexes, records
 from viewer.history.models import Compaction
-from viewer.runs import life, undoing
+from viewer.runs import service, undoing
 from viewer.runs.planning import Options
 from viewer.runs.undoing import UndoOutlook
 from viewer.stores import counting
@@ -39,7 +39,7 @@ def newest(desk: Desk) -> int:
 
 
 def outlook(desk: Desk) -> UndoOutlook:
-    return life.outlook(desk.store, desk.session_id, newest(desk))
+    return service.outlook(desk.store, desk.session_id, newest(desk))
 
 
 def rewind_to_a_kept_message(agent: Agent) -> None:
@@ -65,11 +65,11 @@ def test_the_result_is_what_was_said_first(
 ) -> None:
     desk = open_desk(version)
     if whose == "ours":
-        assert life.start(desk.store, desk.session_id, Options(), apply=True).status == "applied"
+        assert service.start(desk.store, desk.session_id, Options(), apply=True).status == "applied"
     handoff_id = newest(desk)
     SINCE[since](Agent(desk.path, desk.session_id))
     try:
-        said = life.outlook(desk.store, desk.session_id, handoff_id)
+        said = service.outlook(desk.store, desk.session_id, handoff_id)
     except StoreError as gone:
         assert gone.code == "not_found" and since == "rewritten", "its handoff does not exist any more"
         return
@@ -77,13 +77,13 @@ def test_the_result_is_what_was_said_first(
     assert (said.context_messages_before, said.context_tokens_before) == context(desk)
     if since in ("nothing", "messages", "take-backs"):
         assert said.refusal == ""
-        life.undo(desk.store, desk.session_id, handoff_id)
+        service.undo(desk.store, desk.session_id, handoff_id)
         assert (said.context_messages_after, said.context_tokens_after) == context(desk)
         assert said.context_messages_after > said.context_messages_before
     else:
         assert said.refusal
         with pytest.raises(StoreError) as refused:
-            life.undo(desk.store, desk.session_id, handoff_id)
+            service.undo(desk.store, desk.session_id, handoff_id)
         assert refused.value.message == said.refusal
         assert desk.live() == before
 
@@ -117,14 +117,14 @@ def test_a_row_of_a_restored_backup_is_not_taken_for_our_handoff(
 ) -> None:
     desk = open_desk(version)
     backup = shutil.copyfile(desk.path, desk.path.with_suffix(".backup"))
-    run = life.start(desk.store, desk.session_id, Options(), apply=True)
+    run = service.start(desk.store, desk.session_id, Options(), apply=True)
     shutil.copyfile(backup, desk.path)
     for _ in receipt_of(run)["block"]:
         desk.append("said since the backup")
     before = desk.live()
     with pytest.raises(NotFound, match="not the handoff"):
-        life.undo_run(run)
-    assert desk.live() == before and not life.is_undoable(run)
+        service.undo_run(run)
+    assert desk.live() == before and not service.is_undoable(run)
 
 
 def test_what_was_undone_here_is_known_where_the_rows_tell_something_else(open_desk: Callable[[int], Desk]) -> None:

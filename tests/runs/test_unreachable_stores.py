@@ -13,7 +13,7 @@ from django_tasks_db.models import DBTaskResult
 from pytest_django import Settings
 
 from tests.runs.desk import QUEUED, Desk
-from viewer.runs import job, life, queues, recovery
+from viewer.runs import job, queues, recovery, service
 from viewer.runs.models import Run
 from viewer.runs.planning import Options
 from viewer.stores.registry import all_stores
@@ -50,13 +50,13 @@ def test_a_home_that_may_not_be_looked_at_holds_no_store(forbidden: Path, settin
 
 @pytest.mark.parametrize("status", ["queued", "waiting"])
 def test_a_run_ends_whose_file_is_gone_before_a_worker_had_it(status: str, desk: Desk, settings: Settings) -> None:
-    run = life.prepare(desk.store, desk.session_id, Options(), apply=status == "queued")
+    run = service.prepare(desk.store, desk.session_id, Options(), apply=status == "queued")
     if status == "waiting":
         job.compact.call(run.pk)
         run.refresh_from_db()
     settings.TASKS = QUEUED
     if status == "waiting":
-        life.apply(run)
+        service.apply(run)
     else:
         job.enqueue(run)
     desk.path.rename(desk.path.with_suffix(".away"))

@@ -16,7 +16,7 @@ from django.db import connection
 from django.utils import timezone
 
 from tests.runs.desk import Desk, until
-from viewer.runs import life, recovery, workers
+from viewer.runs import recovery, service, workers
 from viewer.runs.models import Run, Worker
 from viewer.runs.planning import Options
 
@@ -49,7 +49,7 @@ def worker(desk: Desk) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
 def test_killed_while_it_waited_it_is_written_once(desk: Desk, worker: Callable[..., subprocess.Popen[bytes]]) -> None:
     boundaries = desk.rows("SELECT COUNT(*) FROM messages WHERE _compressed_summary = 1")[0][0]
     desk.start_turn()
-    run = life.start(desk.store, desk.session_id, Options(), apply=True)
+    run = service.start(desk.store, desk.session_id, Options(), apply=True)
     first = worker()
     until(run, "waiting")
     assert len(desk.holders("compression_locks")) == 1

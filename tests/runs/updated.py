@@ -14,7 +14,7 @@ django.setup()
 from tests.support.histories import history_of  # noqa: E402  # Django is set up by the line above
 from viewer.errors import StoreError  # noqa: E402
 from viewer.history.models import Compaction  # noqa: E402
-from viewer.runs import job, life  # noqa: E402
+from viewer.runs import job, service  # noqa: E402
 from viewer.runs.models import Run  # noqa: E402
 from viewer.stores.registry import Reader, get_store, identity, open_store  # noqa: E402
 
@@ -26,7 +26,7 @@ def main() -> None:
     ready = Run.objects.get(status="ready")
     ready.basis["file"] = list(identity(get_store("demo")))  # it was unpacked: the file it was planned on is another
     ready.save()
-    life.apply(ready)
+    service.apply(ready)
     job.compact.call(ready.pk)
     done = {run.pk: undo(run) for run in Run.objects.filter(status="applied").order_by("-pk")}
     with open_store(get_store("demo")) as reader:
@@ -39,7 +39,7 @@ def told(reader: Reader, run: Run) -> dict[str, Any]:
         "status": run.status,
         "strategy": run.strategy,
         "boundaries": boundaries(reader, run.session_id),
-        "undoable": life.is_undoable(run),
+        "undoable": service.is_undoable(run),
         "live": len(reader.live(run.session_id)),
     }
 
@@ -52,7 +52,7 @@ def boundaries(reader: Reader, session_id: str) -> list[int | None]:
 def undo(run: Run) -> str:
     run.refresh_from_db()
     try:
-        life.undo_run(run)
+        service.undo_run(run)
     except StoreError as refused:
         return refused.code
     run.refresh_from_db()

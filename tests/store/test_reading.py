@@ -14,11 +14,11 @@ from viewer.errors import NotFound, StoreUnavailable
 from viewer.stores import packing
 from viewer.stores.base import Store
 from viewer.stores.hermes import opening, reading, schema, sessions
+from viewer.stores.hermes.change_tokens import read_marks
 from viewer.stores.hermes.codec import JSON_MARK
-from viewer.stores.hermes.light import light_rows
-from viewer.stores.hermes.marks import read_marks
 from viewer.stores.hermes.reader import HermesReader as Reader
 from viewer.stores.hermes.reader import open_store
+from viewer.stores.hermes.row_digests import light_rows
 from viewer.stores.history_types import Entry, History
 from viewer.stores.message import Handoff, HistoryMessage
 from viewer.stores.transcript import Item, Outline

@@ -11,7 +11,7 @@ import pytest
 
 from viewer.stores.base import Store
 from viewer.stores.hermes import schema
-from viewer.stores.hermes.marks import appended, counted_rows, read_marks, rows_said
+from viewer.stores.hermes.change_tokens import appended, counted_rows, read_marks, rows_said
 from viewer.stores.hermes.reader import open_store
 from viewer.stores.listing import NOTHING, Mark
 

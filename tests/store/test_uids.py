@@ -15,7 +15,7 @@ import pytest
 
 from compaction import protocol
 from tests.store.test_history import texts
-from viewer.stores.hermes import light, undoing
+from viewer.stores.hermes import row_digests, undoing
 from viewer.stores.hermes.alignment import State
 from viewer.stores.hermes.history import build
 from viewer.stores.hermes.known import Undone
@@ -393,7 +393,7 @@ def test_an_outline_is_not_extended_by_rows_that_carry_older_messages() -> None:
     ],
 )
 def test_what_a_compaction_added_to_typed_words_is_none_of_them(content: str, words: str, restated: bool) -> None:
-    summary, said, repeats = light.parted(content, flagged=protocol.LEGACY_HEADER in content)
+    summary, said, repeats = row_digests.parted(content, flagged=protocol.LEGACY_HEADER in content)
     assert (said, repeats, summary is not None) == (words, restated, protocol.LEGACY_HEADER in content)
 
 
@@ -418,5 +418,5 @@ def test_what_was_typed_into_a_marker_is_shown_without_it() -> None:
 def test_boundaries_are_found_where_every_summary_has_another_shape() -> None:
     """Flagged rows are summaries whatever is in them."""
     for text in ("## Goal", "- a list\n- of two", "One sentence of prose."):
-        summary, said, _ = light.parted(text, flagged=True)
+        summary, said, _ = row_digests.parted(text, flagged=True)
         assert (summary, said) == (text, "")

@@ -7,7 +7,7 @@ import time
 from django.http import HttpRequest
 from ninja.responses import Status
 
-from viewer.catalog import keeping, removing
+from viewer.catalog import removing, sync
 from viewer.stores.registry import get_store, open_store, writer_of
 
 from . import shapes
@@ -31,7 +31,7 @@ def create(request: HttpRequest, store: str, body: CreateIn | None = None) -> St
         cwd=asked.cwd,
         messages=[message.model_dump(exclude_none=True) for message in asked.messages],
     )
-    keeping.bring(found, [session_id])
+    sync.bring(found, [session_id])
     with open_store(found) as reader:
         return Status(201, shapes.session(reader, reader.session(session_id)))
 

@@ -6,7 +6,7 @@ from django.http import HttpRequest
 from ninja import Router
 from ninja.responses import Status
 
-from viewer.runs import life
+from viewer.runs import service
 from viewer.runs.errors import WrongStatus
 from viewer.runs.planning import Options
 from viewer.stores.registry import get_store
@@ -28,7 +28,7 @@ router = Router(tags=["runs"])
 def start(request: HttpRequest, store: str, session_id: str, body: RunIn) -> Status[RunOut]:
     """Hand a compaction to a worker: with `apply` it is written, without it stops as a candidate to look at."""
     options = Options(body.strategy, body.focus, body.keep_last, body.summarizer, body.mode, body.rules)
-    return Status(202, shapes.run(life.start(get_store(store), session_id, options, apply=body.apply)))
+    return Status(202, shapes.run(service.start(get_store(store), session_id, options, apply=body.apply)))
 
 
 @router.get("/runs", auth=READ, response=answers(RunsOut), summary="Runs")
@@ -37,7 +37,9 @@ def runs(
 ) -> RunsOut:
     """Newest first."""
     before = cursors.read(cursor, "runs", int)[0] if cursor else None
-    listed = life.listed(limit + 1, before=before, large="summary", store=store, session_id=session_id, status=status)
+    listed = service.listed(
+        limit + 1, before=before, large="summary", store=store, session_id=session_id, status=status
+    )
     more = cursors.written("runs", listed[limit - 1].pk) if len(listed) > limit else None
     items, broken = shapes.runs(listed[:limit])
     return RunsOut(items=list(items), next=more, broken=shapes.broken(broken))
@@ -46,13 +48,13 @@ def runs(
 @router.get("/runs/{int:run_id}", auth=READ, response=answers(RunOut), summary="One run")
 def run(request: HttpRequest, run_id: int) -> RunOut:
     """Where the run stands."""
-    return shapes.run(life.get_run(run_id))
+    return shapes.run(service.get_run(run_id))
 
 
 @router.get("/runs/{int:run_id}/report", auth=READ, response=answers(ReportOut), summary="What a run keeps and loses")
 def report(request: HttpRequest, run_id: int) -> ReportOut:
     """There is one as soon as there is a summary."""
-    found = life.get_run(run_id)
+    found = service.get_run(run_id)
     if not found.report:
         raise WrongStatus(f"Run {run_id} is {found.status} and has no summary to report on.")
     return ReportOut(run=run_id, reasons=found.plan["reasons"], recompaction=found.plan["recompaction"], **found.report)
@@ -61,24 +63,24 @@ def report(request: HttpRequest, run_id: int) -> ReportOut:
 @router.post("/runs/{int:run_id}/apply", auth=COMPACT, response=answers(RunOut, 202), summary="Write a candidate")
 def apply(request: HttpRequest, run_id: int, body: ApplyIn | None = None) -> Status[RunOut]:
     """Hand a ready candidate to a worker, with the text given or as it is."""
-    return Status(202, shapes.run(life.apply(life.get_run(run_id), body.summary if body else None)))
+    return Status(202, shapes.run(service.apply(service.get_run(run_id), body.summary if body else None)))
 
 
 @router.post("/runs/{int:run_id}/discard", auth=COMPACT, response=answers(RunOut), summary="Give up a candidate")
 def discard(request: HttpRequest, run_id: int) -> RunOut:
     """Only a candidate that was not written."""
-    return shapes.run(life.discard(life.get_run(run_id)))
+    return shapes.run(service.discard(service.get_run(run_id)))
 
 
 @router.post("/runs/{int:run_id}/cancel", auth=COMPACT, response=answers(RunOut), summary="Stop a run")
 def cancel(request: HttpRequest, run_id: int) -> RunOut:
     """Before it is being written."""
-    return shapes.run(life.cancel(life.get_run(run_id)))
+    return shapes.run(service.cancel(service.get_run(run_id)))
 
 
 @router.post("/runs/{int:run_id}/undo", auth=COMPACT, response=answers(RunOut), summary="Take a compaction back")
 def undo(request: HttpRequest, run_id: int) -> RunOut:
     """The messages from before return to the context; those written since stay."""
-    found = life.get_run(run_id)
-    life.undo_run(found)
+    found = service.get_run(run_id)
+    service.undo_run(found)
     return shapes.run(found)

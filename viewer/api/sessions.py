@@ -10,12 +10,12 @@ from ninja import Router
 from ninja.responses import Status
 
 from viewer.broken import lines_of
-from viewer.catalog import keeping
+from viewer.catalog import sync
 from viewer.catalog.lines import Order, SessionFilter
 from viewer.enforcement import auditing
 from viewer.history import indexes, records
-from viewer.runs import past, planning
-from viewer.runs.losses import losses
+from viewer.runs import compaction_list, planning
+from viewer.runs.detail_loss import losses
 from viewer.runs.planning import Options
 from viewer.stores.registry import get_store, open_store, writer_of
 
@@ -78,7 +78,7 @@ def change(request: HttpRequest, store: str, session_id: str, body: SessionIn) -
         writer_of(found).rename(session_id, body.title)
     if body.archived is not None:
         writer_of(found).set_archived(session_id, body.archived)
-    keeping.bring(found, [session_id])
+    sync.bring(found, [session_id])
     with open_store(found) as reader:
         return shapes.session(reader, reader.session(session_id))
 
@@ -112,7 +112,7 @@ def append_messages(request: HttpRequest, store: str, session_id: str, body: App
 def compactions(request: HttpRequest, store: str, session_id: str) -> CompactionsOut:
     """Every compaction that stands, ours or the agent's, oldest first."""
     with open_store(get_store(store)) as reader:
-        found = past.compactions(reader, session_id)
+        found = compaction_list.compactions(reader, session_id)
         session = reader.session(session_id)
         audits = auditing.shown(reader, session, indexes.outline(reader, session)) if found else []
     judged = {audit.handoff_id: audit.status for audit in audits}

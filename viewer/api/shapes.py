@@ -6,16 +6,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from compaction.rules import rules_in
+from compaction.workspace_rules import rules_in
 from viewer.addresses import session_address
 from viewer.broken import Broken, lines_of
 from viewer.history import indexes
 from viewer.history.undo import undoable_among
 from viewer.holders import Held
-from viewer.runs import life, planning
-from viewer.runs.losses import counted, stakes
+from viewer.runs import planning, service
+from viewer.runs.compaction_list import CompactionView
+from viewer.runs.detail_loss import counted, stakes
 from viewer.runs.models import Run
-from viewer.runs.past import CompactionView
 from viewer.runs.planning import Draft
 from viewer.stores import counting
 from viewer.stores.base import Session
@@ -149,7 +149,7 @@ def runs(found: Sequence[Run]) -> tuple[tuple[RunOut, ...], tuple[Broken, ...]]:
 
 
 def run(found: Run) -> RunOut:
-    return _run(found, life.is_undoable(found))
+    return _run(found, service.is_undoable(found))
 
 
 def _run(found: Run, undoable: bool) -> RunOut:

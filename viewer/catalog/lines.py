@@ -16,9 +16,9 @@ from django.db import connection
 
 from viewer.stores.base import PART_NUMBER, Store
 
-from . import keeping, recording
-from .keeping import Shelf
+from . import sync, upsert
 from .models import Kind, Line
+from .sync import Shelf
 
 Order = Literal["recent", "created", "messages"]
 Key = tuple[float, str, int]  # what it is ordered by, session id, number of the line
@@ -67,7 +67,7 @@ def page_of_lines(wanted: SessionFilter, stores: Sequence[Store], limit: int, af
 
     Where lines turn out to have changed, it is looked again, twice as far each time: an owner may delete hundreds.
     """
-    shelves, compared = keeping.shelves(stores), limit
+    shelves, compared = sync.shelves(stores), limit
     for _ in range(ROUNDS):
         kinds = _kinds(shelves)
         chosen = {kind.pk for kind in kinds if _is_wanted(kind, wanted)}
@@ -88,7 +88,7 @@ def named_tip(shelf: Shelf, title: str) -> Line | None:
 
 def of_sessions(store: Store, ids: Sequence[str]) -> list[Line]:
     """The lines of these sessions of a store, as far as they are listed. Raises StoreUnavailable."""
-    return list(recording.lines_of(keeping.state_at(store), ids).values())
+    return list(upsert.lines_of(sync.state_at(store), ids).values())
 
 
 def sort_key(line: Line, order: Order) -> Key:
@@ -127,7 +127,7 @@ def _lines(ids: Sequence[int], order: Order) -> list[Line]:
 
 def _are_verified(shelves: Sequence[Shelf], lines: Sequence[Line]) -> bool:
     own = [(shelf, [line for line in lines if line.state_id == shelf.state.pk]) for shelf in shelves if shelf.state]
-    found = [keeping.verified(shelf, shown) for shelf, shown in own]  # of every store
+    found = [sync.verified(shelf, shown) for shelf, shown in own]  # of every store
     return all(found)
 
 

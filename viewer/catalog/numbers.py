@@ -13,9 +13,9 @@ from viewer.stores import counting
 from viewer.stores.message import for_model, message_of
 from viewer.stores.registry import Reader
 
-from . import recording
+from . import upsert
 from .models import Line, StoreState
-from .recording import Prepared
+from .upsert import Prepared
 
 AT_ONCE = 50  # lines; what was counted is written together
 SHORT = 200  # rows; a session without a compaction that has no more is counted without keeping its History
@@ -38,7 +38,7 @@ def count_some(reader: Reader, state: StoreState, seconds: float) -> bool:
             made.lines[line.session_id] = line
         if time.monotonic() >= until:
             break
-    written = recording.commit(reader.store, state, made)
+    written = upsert.commit(reader.store, state, made)
     return not written or len(made.lines) < len(waiting) or len(waiting) == AT_ONCE
 
 

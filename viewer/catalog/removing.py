@@ -9,7 +9,7 @@ from viewer.runs.models import OPEN_STATUSES, Run
 from viewer.stores.base import Store
 from viewer.stores.registry import open_store, writer_of
 
-from . import keeping
+from . import sync
 
 
 def remove(store: Store, session_id: str) -> list[str]:
@@ -24,7 +24,7 @@ def remove(store: Store, session_id: str) -> list[str]:
     for of_sessions in (PackedHistory.objects, Compaction.objects):
         of_sessions.filter(store=store.name, session_id__in=gone).delete()
     indexes.forget()
-    keeping.bring(store, gone)
+    sync.bring(store, gone)
     return gone
 
 

@@ -28,7 +28,7 @@ from compaction import messages as m
 from compaction import protocol
 from compaction.paths import normal
 from compaction.reads import Read, reads_of
-from compaction.rules import Finding, Requirement, Turn, audit, dated, turns
+from compaction.workspace_rules import Finding, Requirement, Turn, audit, dated, turns
 from viewer import own_database
 from viewer.enforcement.models import Audit
 from viewer.errors import StoreError

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, tzinfo
 
 from django.utils import timezone
 
-from compaction import rules
+from compaction import workspace_rules
 from viewer.enforcement.models import Audit, Event
 from viewer.errors import NotFound
 from viewer.runs.plain import plain
@@ -108,8 +108,8 @@ def text_of(event: Event) -> str:
     now = timezone.now().astimezone(zone)
     compacted = spoken_time(datetime.fromtimestamp(audit.compacted_at, UTC).astimezone(zone))
     if event.kind == "warning":
-        return rules.warning_text(source=audit.source, missing=event.missing, compacted_at=compacted)
-    return rules.event_text(
+        return workspace_rules.warning_text(source=audit.source, missing=event.missing, compacted_at=compacted)
+    return workspace_rules.event_text(
         source=audit.source,
         sections=event.sections,
         files=files_of(event),

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
-from compaction import rules, secrets
+from compaction import secrets, workspace_rules
 from compaction.secrets import Replacement
 from viewer.errors import StoreError, StoreUnavailable
 from viewer.history import indexes
-from viewer.runs import past
+from viewer.runs import compaction_list
 from viewer.stores.base import Session, Store
 from viewer.stores.message import HistoryMessage, StoredMessage, parted
 from viewer.stores.registry import Reader, get_store, identity, open_store
@@ -176,7 +176,7 @@ def _of_history(planned: Plan, reader: Reader, start: int, stop: int, outcome: O
             yield replace(said, id=item.entry.id, state=item.entry.state, shortened=item.entry.shortened)
         else:
             cut = cast(Cut, item.boundary)
-            by = past.by(planned.store, cut.run)
+            by = compaction_list.by(planned.store, cut.run)
             yield replace(_handoff(item.row, item.summary, item.directive), cut=cut, by=by)
 
 
@@ -215,8 +215,8 @@ def _handoff(row: StoredMessage, summary: str, directive: str) -> Piece:
 
 def _summed_up(text: str) -> dict[str, Any]:
     """The summary in a handoff, and the rules behind it."""
-    found = rules.rules_in(text)
-    return {"summary": rules.without_rules(text) if found else text, "rules": found}
+    found = workspace_rules.rules_in(text)
+    return {"summary": workspace_rules.without_rules(text) if found else text, "rules": found}
 
 
 def _message(row: StoredMessage, content: Any, rows: tuple[int, ...]) -> Piece:

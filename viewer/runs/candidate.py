@@ -12,8 +12,8 @@ from viewer.stores.changes import Change, Edit, Insert, Keep, edits_to_json
 from viewer.stores.registry import Reader
 
 from . import planning
+from .detail_loss import noted
 from .errors import BadSummary, NothingToEdit
-from .losses import noted
 from .models import Run
 from .plain import plain
 from .planning import Basis, Options

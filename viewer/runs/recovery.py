@@ -28,7 +28,7 @@ from viewer.history import records
 from viewer.history.models import Compaction
 from viewer.stores.registry import all_stores, get_store, identity, open_store, writer_of
 
-from . import job, leftovers, outcomes, workers
+from . import job, orphaned_tasks, outcomes, workers
 from .models import OPEN_STATUSES, Run
 from .queues import stores_here
 from .signals import applied
@@ -90,7 +90,7 @@ def _watch(worker: str, every: float, ended: threading.Event) -> None:
 
 def sweep(older_than: float = STALE_SECONDS) -> list[Run]:
     """Recover every open run that is lost, and note what was undone; the runs that were changed."""
-    if leftovers.end_tasks(older_than):
+    if orphaned_tasks.end_tasks(older_than):
         tidy()
     here = stores_here()
     found = _light(older_than).filter(status__in=OPEN_STATUSES)
@@ -113,7 +113,7 @@ def tidy() -> None:
                 writer_of(store).release_dead()
             except StoreError as problem:
                 logger.debug("No look for locks: %s", problem.message)
-    leftovers.forget_tasks()
+    orphaned_tasks.forget_tasks()
 
 
 def recover(run: Run) -> bool:

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
-from compaction import protocol, rules
+from compaction import protocol, workspace_rules
 from viewer import texts
 
 LARGEST = 1_000_000  # octets of a file that is read
@@ -179,8 +179,8 @@ def _text(octets: bytes) -> str:
         text = octets.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise _Unfit("is no text in UTF-8") from None
-    lines = rules.lines_of(text)
-    outside = (line for line, hidden in zip(lines, rules.hidden_in(lines), strict=True) if hidden != "code")
+    lines = workspace_rules.lines_of(text)
+    outside = (line for line, hidden in zip(lines, workspace_rules.hidden_in(lines), strict=True) if hidden != "code")
     if any(_SCRIPT.search(_without_code_spans(line)) for line in outside if _SCRIPT.search(line)):
         raise _Unfit("looks like a web page: it has a <script> tag outside of code")
     return text

@@ -19,7 +19,7 @@ from typing import Literal
 from django.conf import settings
 from django.utils import timezone
 
-from compaction import paths, protocol, rules
+from compaction import paths, protocol, workspace_rules
 from viewer import texts
 from viewer.stores.base import Session, Store
 from viewer.stores.registry import agent_of, all_stores
@@ -85,7 +85,7 @@ def existing(workspace: str, named: Sequence[str], day: date) -> list[str]:
     real = _real(workspace)
     found: dict[str, None] = {}
     for name in named if real else ():
-        below = _below(workspace, real, rules.dated(name, day))
+        below = _below(workspace, real, workspace_rules.dated(name, day))
         if below and len(found) < protocol.MOST_REQUIRED and _is_file_in(real, below):
             found[below] = None
     return list(found)
@@ -205,16 +205,16 @@ def _databases(store: Store) -> list[os.stat_result]:
 
 def _carried(workspace: Workspace, file: ContextFile, titles: tuple[str, ...]) -> Rules:
     source = os.path.relpath(os.path.join(file.directory, file.name), workspace.real)
-    sections = tuple(rules.sections_of(file.text, titles))
+    sections = tuple(workspace_rules.sections_of(file.text, titles))
     if not sections:
         reason = (
             f"{source} in {_shown(workspace.path)} has no section called {_shown(' or '.join(titles))}. "
             "Give one that heading, or name the sections to carry in Settings."
         )
         return Rules(workspace.path, source, reason=reason)
-    named = rules.named_files(sections)
-    short = tuple(rules.carried([section], protocol.EVENT_CHARS) for section in sections)
-    return Rules(workspace.path, source, short, rules.carried(sections), named)
+    named = workspace_rules.named_files(sections)
+    short = tuple(workspace_rules.carried([section], protocol.EVENT_CHARS) for section in sections)
+    return Rules(workspace.path, source, short, workspace_rules.carried(sections), named)
 
 
 # -- files that are named ----------------------------------------------------------------------------------------------

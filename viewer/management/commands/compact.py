@@ -13,7 +13,7 @@ from viewer import texts
 from viewer.api import shapes
 from viewer.api.schemas import ErrorOut, ProblemOut
 from viewer.errors import StoreError
-from viewer.runs import job, life, outcomes, planning
+from viewer.runs import job, outcomes, planning, service
 from viewer.runs.errors import WrongStatus
 from viewer.runs.models import Run
 from viewer.runs.planning import Draft, Options
@@ -113,13 +113,13 @@ class Command(BaseCommand):
 
 def _done(store: Store, session_id: str, options: Options) -> Run:
     """The run, carried out in this process; Ctrl-C cancels it."""
-    run = life.prepare(store, session_id, options, apply=True)
+    run = service.prepare(store, session_id, options, apply=True)
     try:
         job.compact.call(run.pk)
     except KeyboardInterrupt:
         try:
-            life.cancel(life.get_run(run.pk))
+            service.cancel(service.get_run(run.pk))
         except WrongStatus as late:
             sys.exit(late.message)
         sys.exit("Cancelled; nothing was written.")
-    return life.get_run(run.pk)
+    return service.get_run(run.pk)

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from viewer.errors import StoreError
-from viewer.runs import life
+from viewer.runs import service
 
 
 class Command(BaseCommand):
@@ -20,7 +20,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, run: int, **options: Any) -> None:
         try:
-            life.undo_run(life.get_run(run))
+            service.undo_run(service.get_run(run))
         except StoreError as problem:
             sys.exit(problem.message)
         self.stdout.write(f"Undone: run {run} is taken back.")

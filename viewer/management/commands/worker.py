@@ -15,7 +15,7 @@ from django_tasks_db.models import DBTaskResult
 from django_tasks_db.utils import exclusive_transaction
 
 from viewer import holders
-from viewer.catalog import working
+from viewer.catalog import sync_worker
 from viewer.runs import recovery, workers
 from viewer.runs.queues import queues_here
 from viewer.up.leash import hold
@@ -110,9 +110,9 @@ class Command(BaseCommand):
             recovery.sweep()
         else:
             recovery.watch(worker.worker_id)
-            working.watch()
+            sync_worker.watch()
         worker.run()
         if batch:
-            working.keep_up()
+            sync_worker.keep_up()
         else:
             workers.leave(worker.worker_id)

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 
 from compaction import secrets
 from viewer.enforcement import events
-from viewer.enforcement.habits import asks_for_events
+from viewer.enforcement.audit_statistics import asks_for_events
 from viewer.enforcement.models import Audit, Event
 from viewer.pages.http import is_fragment, page, shows_refusals
 from viewer.pages.redaction import redacts

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
-from compaction.rules import without_rules
+from compaction.workspace_rules import without_rules
 from viewer.errors import NotFound
 from viewer.pages.compact.report import Loss, Lost, label, lost_parts, named_lost
 from viewer.pages.http import is_fragment, page, shows_refusals
@@ -18,7 +18,7 @@ from viewer.pages.session.loading import Opened, opened
 from viewer.places import Place
 from viewer.rendering import blocks, diffs, formats
 from viewer.rendering.texts import line
-from viewer.runs.losses import losses
+from viewer.runs.detail_loss import losses
 from viewer.stores.message import parted
 from viewer.stores.registry import Reader, get_store, open_store
 

@@ -16,7 +16,7 @@ from viewer.pages.session.loading import now_without_boundary, opened
 from viewer.places import Place
 from viewer.rendering import formats
 from viewer.rendering.texts import line
-from viewer.runs import life
+from viewer.runs import service
 from viewer.runs.undoing import UndoOutlook
 from viewer.stores.registry import get_store, open_store
 
@@ -45,13 +45,13 @@ class UndoPage:
 @shows_refusals
 def undo(request: HttpRequest, store: str, session_id: str, handoff_id: int) -> HttpResponse:
     found, place = get_store(store), Place(store, session_id)
-    outlook = life.outlook(found, session_id, handoff_id)
+    outlook = service.outlook(found, session_id, handoff_id)
     if request.method != "POST":
         data = _page(request, place, handoff_id, outlook)
         return page(request, "session/_undo.html" if is_fragment(request) else "session/undo.html", data)
     with open_store(found) as reader:
         cut_id = find(opened(reader, session_id), handoff_id).cut_id
-    life.undo(found, session_id, handoff_id)
+    service.undo(found, session_id, handoff_id)
     back = now_without_boundary(place, cut_id)
     if is_fragment(request) and on_page_of(request, place):
         sentence = f"Undone. {formats.counted(outlook.context_messages_after, 'message')} in context again."

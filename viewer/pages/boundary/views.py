@@ -11,7 +11,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_safe
 
-from compaction import rules
+from compaction import workspace_rules
 from viewer.history import records, undo
 from viewer.pages.compact.report import label, loss_of
 from viewer.pages.compact.rules import ShownRules, shown_rules
@@ -22,8 +22,8 @@ from viewer.places import Place
 from viewer.rendering import formats, markdown
 from viewer.rendering.texts import clean, line
 from viewer.rendering.words import role_label
-from viewer.runs import life, past
-from viewer.runs.losses import counted
+from viewer.runs import compaction_list, service
+from viewer.runs.detail_loss import counted
 from viewer.stores.message import Handoff
 from viewer.stores.registry import get_store, open_store
 from viewer.stores.transcript import Cut, Outline, Weight
@@ -103,12 +103,12 @@ def shown_boundary(handoff: Handoff, found: Opened, marked: int | None) -> Shown
     cut = find(found, handoff.boundary.handoff_id)
     place, no_undo = found.place, _no_undo(found, cut)
     lost, level = _loss(cut)
-    before, after = past.weights(found.outline, [cut])[cut.handoff_id]
+    before, after = compaction_list.weights(found.outline, [cut])[cut.handoff_id]
     return ShownBoundary(
         id=cut.handoff_id,
         href=place.boundary(cut.handoff_id),
         inherited=cut.inherited,
-        by=past.by(found.reader.store, cut.run),
+        by=compaction_list.by(found.reader.store, cut.run),
         run=f"/runs/{cut.run}" if cut.run else "",
         time=formats.moment(cut.time),
         messages_before=formats.exact(cut.messages_before),
@@ -170,8 +170,8 @@ def summary_text(text: str, directive: str, run: int | None = None, *, redacting
 
     Where those rules come from only our own `run` knows, which is redacted here as the text is already.
     """
-    carried = rules.rules_in(text)
-    text, directive = rules.without_rules(text), directive.strip()
+    carried = workspace_rules.rules_in(text)
+    text, directive = workspace_rules.without_rules(text), directive.strip()
     return Summary(
         html=markdown.markdown(text),
         long=len(text) > CLAMP or text.count("\n") > CLAMP_LINES,
@@ -184,7 +184,7 @@ def summary_text(text: str, directive: str, run: int | None = None, *, redacting
 
 def _rules(text: str, run: int | None, *, redacting: bool) -> ShownRules:
     """The rules that stand in a handoff, with their source if that is known."""
-    noted = life.rules_of(run) if run else {}
+    noted = service.rules_of(run) if run else {}
     known = {name: noted.get(name, "") for name in ("source", "workspace")}
     return shown_rules(text, noted.get("sections", ()), **known, redacting=redacting)
 

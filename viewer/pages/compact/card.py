@@ -16,7 +16,7 @@ from viewer.errors import StoreError
 from viewer.places import Place
 from viewer.rendering import formats
 from viewer.rendering.texts import clean
-from viewer.runs import life
+from viewer.runs import service
 from viewer.runs.models import Run
 from viewer.runs.planning import strategy_of
 from viewer.runs.summarizers import KINDS, OFFLINE
@@ -136,7 +136,7 @@ def run_card(run: Run, *, redacting: bool = False) -> RunCard:
         done=_done(run),
         part=_part(run),
         open=run.is_open,
-        cancellable=run.status in life.CANCELLABLE,
+        cancellable=run.status in service.CANCELLABLE,
         mark=_mark(run, waiting, picked_up),
         messages_before=formats.exact(run.messages_before or 0),
         messages_after=formats.exact(run.messages_after or 0),
@@ -257,8 +257,8 @@ def _again(run: Run) -> Again | None:
 
 
 def _kept_parts(run: Run) -> str:
-    """Which parts a new run need not ask for again; only the newest run's are looked at (`life.start`)."""
-    if not run.chunks or not life.is_newest(run):
+    """Which parts a new run need not ask for again; only the newest run's are looked at (`service.start`)."""
+    if not run.chunks or not service.is_newest(run):
         return ""
     of = f" of {run.progress['chunks']:,}" if "chunks" in run.progress else ""
     finished = len(run.chunks)
@@ -268,7 +268,7 @@ def _kept_parts(run: Run) -> str:
 
 def _earlier(run: Run) -> str:
     """The run before this one, where its summary is kept because it could not be written."""
-    before = life.run_before(run)
+    before = service.run_before(run)
     return reverse("pages:run", args=[before.pk]) if before and before.status == "conflict" else ""
 
 
@@ -278,7 +278,7 @@ def _pick_up(run: Run) -> tuple[str, SafeString]:
         return "", SafeString()
     try:
         with open_store(get_store(run.store)) as reader:
-            found = life.pick_up(run, reader)
+            found = service.pick_up(run, reader)
     except StoreError as problem:
         return problem.message, SafeString()
     return found.sentence, formats.moment(found.noticed_at) if found.noticed_at else SafeString()

@@ -12,8 +12,8 @@ from typing import Any
 from viewer.places import Place
 from viewer.rendering import formats
 from viewer.rendering.texts import clean, line
-from viewer.runs import life
-from viewer.runs.losses import counted_in, lost_of
+from viewer.runs import service
+from viewer.runs.detail_loss import counted_in, lost_of
 from viewer.runs.models import Run
 from viewer.runs.planning import strategy_of
 
@@ -155,7 +155,7 @@ def _planned(run_id: int, created_at: datetime, status: str, attempts: int) -> t
     """How many messages the plan summarises, and how many earlier summaries it folds in. The plan of a long session is
     long, and is made anew only by another attempt.
     """
-    plan = life.plan_of(run_id)
+    plan = service.plan_of(run_id)
     return len(plan.get("middle", ())), len(plan.get("lifted", ()))
 
 

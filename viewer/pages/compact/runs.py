@@ -13,7 +13,7 @@ from viewer.pages.http import is_fragment, on_page_of, page, refused, shows_refu
 from viewer.pages.redaction import redacts, session_for
 from viewer.places import Place
 from viewer.rendering.texts import clean, line
-from viewer.runs import life
+from viewer.runs import service
 from viewer.runs.models import Run
 from viewer.stores.registry import get_store, open_store
 
@@ -40,9 +40,9 @@ class Ticks:
 @shows_refusals
 def run(request: HttpRequest, run_id: int) -> HttpResponse:
     """A run's page; for htmx its card alone, or where it has nothing new to say, what passes by the second."""
-    if is_fragment(request) and (known := life.glance(run_id)) and request.GET.get("mark") == mark_of(known):
+    if is_fragment(request) and (known := service.glance(run_id)) and request.GET.get("mark") == mark_of(known):
         return _ticks(request, known)
-    found = life.get_run(run_id)
+    found = service.get_run(run_id)
     card = run_card(found, redacting=redacts(request))
     if is_fragment(request):
         return page(request, "runs/_news.html", replace(card, just_applied=_just_applied(request, found)))
@@ -78,13 +78,13 @@ def _session_name(request: HttpRequest, run: Run) -> str:
 @shows_refusals
 def apply(request: HttpRequest, run_id: int) -> HttpResponse:
     """Have the candidate written, with the text as edited in the form."""
-    found = life.get_run(run_id)
+    found = service.get_run(run_id)
     text = request.POST.get("summary")
     edited = None if text is None else text.replace("\r\n", "\n")
     unchanged = edited is not None and edited.strip() == clean(found.summary).strip()
     typed = None if unchanged else edited
     try:
-        return _answer(request, life.apply(found, typed))
+        return _answer(request, service.apply(found, typed))
     except CompactionConflict as refusal:
         if is_fragment(request):
             card = run_card(found, redacting=redacts(request))
@@ -109,13 +109,13 @@ def _refused_edit(request: HttpRequest, run: Run, refusal: StoreError, typed: st
 @require_POST
 @shows_refusals
 def discard(request: HttpRequest, run_id: int) -> HttpResponse:
-    return _answer(request, life.discard(life.get_run(run_id)))
+    return _answer(request, service.discard(service.get_run(run_id)))
 
 
 @require_POST
 @shows_refusals
 def cancel(request: HttpRequest, run_id: int) -> HttpResponse:
-    return _answer(request, life.cancel(life.get_run(run_id)))
+    return _answer(request, service.cancel(service.get_run(run_id)))
 
 
 def _answer(request: HttpRequest, run: Run) -> HttpResponse:

@@ -23,9 +23,9 @@ from viewer.places import Place
 from viewer.rendering import formats
 from viewer.rendering.lru import SizedCache, digest
 from viewer.rendering.texts import line
-from viewer.runs import life, planning
+from viewer.runs import planning, service
+from viewer.runs.detail_loss import stakes
 from viewer.runs.errors import AlreadyOpen
-from viewer.runs.losses import stakes
 from viewer.runs.planning import Draft, Options, strategy_of
 from viewer.runs.summarizers import KINDS, OFFLINE, summarizers
 from viewer.runs.summarizers.connections import connection
@@ -145,7 +145,7 @@ def panel(
     reason = _refusal(reader, session)
     later = in_context > LIVE_LIMIT and not reason
     plan, nothing, instead = (None, "", "") if later or reason else _planned(reader, session, options, redacting)
-    newest = life.latest(store, session.id)
+    newest = service.latest(store, session.id)
     return Panel(
         place=Place(store.name, session.id),
         strategies=tuple(Choice(each.name, each.label, each.name == options.strategy) for each in STRATEGIES.values()),
@@ -173,7 +173,7 @@ def usual_summarizer(store: Store) -> str:
 
 
 def _usual(store: Store, usable: Container[str]) -> str:
-    last = life.last_summarizer(store)
+    last = service.last_summarizer(store)
     return last if last in usable else OFFLINE.name
 
 
@@ -379,11 +379,11 @@ def start(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
     if "without_model" in request.POST:  # after a model has failed: looked at before it counts
         options, apply = replace(options, summarizer=OFFLINE.name), False
     try:
-        run = life.start(found, session_id, options, apply=apply)
+        run = service.start(found, session_id, options, apply=apply)
     except AlreadyOpen as refusal:
         if not is_fragment(request):
             return refused(request, refusal, back=(reverse("pages:run", args=[refusal.run]), f"Run {refusal.run}"))
-        card = run_card(life.get_run(refusal.run), redacting=redacts(request))
+        card = run_card(service.get_run(refusal.run), redacting=redacts(request))
         return page(request, "runs/_news.html", replace(card, refused=refusal.message))
     if is_fragment(request):
         return page(request, "runs/_news.html", run_card(run, redacting=redacts(request)))

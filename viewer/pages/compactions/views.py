@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 from viewer.broken import Broken, lines_of
 from viewer.catalog.lines import SessionFilter, page_of_lines
 from viewer.catalog.models import Line
-from viewer.enforcement.habits import Habit, habits
+from viewer.enforcement.audit_statistics import Habit, habits
 from viewer.errors import NotFound, StoreError
 from viewer.history import indexes
 from viewer.pages.compact.card import STATUS, after_tokens
@@ -23,10 +23,10 @@ from viewer.pages.sessions.lines import SessionLine, shown_lines
 from viewer.places import Place
 from viewer.rendering import formats
 from viewer.rendering.texts import line
-from viewer.runs import life, past
-from viewer.runs.losses import lost_of
+from viewer.runs import compaction_list, service
+from viewer.runs.compaction_list import Numbers
+from viewer.runs.detail_loss import lost_of
 from viewer.runs.models import Run
-from viewer.runs.past import Numbers
 from viewer.stores.base import Store
 from viewer.stores.registry import Reader, all_stores, open_store
 
@@ -111,7 +111,7 @@ def compactions(request: HttpRequest) -> HttpResponse:
     problems: list[str] = []
     broken: list[Broken] = []
     names: dict[tuple[str, str], str] = {}
-    runs = life.listed(RUNS, large="report")
+    runs = service.listed(RUNS, large="report")
     cut = False
     stores = all_stores()
     for store in stores:
@@ -164,7 +164,7 @@ def _boundaries(
     except NotFound:  # deleted since it was listed
         return []
     place = Place(reader.store.name, session.id)
-    found = past.numbers(reader, session, runs_here)
+    found = compaction_list.numbers(reader, session, runs_here)
     name = line(session_for(request, session).name, 80)
     return [_boundary(each, place, name) for each in found]
 

@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_POST
 
 from viewer.addresses import name_in, segment
-from viewer.catalog import keeping, lines
+from viewer.catalog import lines, sync
 from viewer.errors import StoreError
 from viewer.pages.http import is_fragment, page, shows_refusals
 from viewer.pages.redaction import redacts
@@ -108,6 +108,6 @@ def _of_store(
             changed.append(session_id)
         except StoreError as problem:
             reasons.setdefault(problem.message, []).append(names.get(session_id) or line(session_id, 80))
-    keeping.bring(store, ids)
+    sync.bring(store, ids)
     marks = [f"l{known[session_id].pk}" for session_id in changed if session_id in known]
     return changed, [Refused(reason, tuple(each)) for reason, each in reasons.items()], marks

@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods
 
-from viewer.catalog import keeping
+from viewer.catalog import sync
 from viewer.errors import StoreError
 from viewer.pages.http import is_fragment, page, refused, shows_refusals
 from viewer.pages.redaction import session_for
@@ -55,7 +55,7 @@ def rename(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
         if not is_fragment(request):
             return refused(request, problem, typed)
         return _answer(request, "sessions/_renaming.html", _data(request, place, found, mark, typed, problem.message))
-    keeping.bring(get_store(store), [session_id])
+    sync.bring(get_store(store), [session_id])
     if not is_fragment(request):
         return redirect(place.href)
     return _answer(request, "sessions/_renamed.html", _data(request, place, _session(place), mark, "", renamed=True))

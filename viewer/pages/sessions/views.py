@@ -12,8 +12,8 @@ from django.views.decorators.http import require_safe
 
 from viewer import own_database
 from viewer.broken import Broken
-from viewer.catalog.keeping import Shelf
 from viewer.catalog.lines import Key, Listed, Order, SessionFilter, named_tip, page_of_lines, sort_key
+from viewer.catalog.sync import Shelf
 from viewer.errors import NotFound
 from viewer.pages.filters import Group, Link
 from viewer.pages.http import is_fragment, page, shows_refusals

@@ -22,8 +22,8 @@ from django.views.decorators.http import require_POST, require_safe
 from viewer.pages.http import is_fragment, page, shows_refusals
 from viewer.rendering.texts import clean
 from viewer.runs.summarizers import connections, keys, limits
+from viewer.runs.summarizers.connection_test import Tried, try_out
 from viewer.runs.summarizers.connections import KINDS, Connection, Kind
-from viewer.runs.summarizers.trying import Tried, try_out
 from viewer.server_url import is_server_url
 from viewer.stores.registry import get_store
 from viewer.workspaces.rule_settings import save_rules

@@ -13,7 +13,7 @@ from . import calling, failures
 from .base import Summarizer
 from .connections import Connection, sdk_options
 from .exchange import Piece, number, words
-from .learned import Learned, asked
+from .model_quirks import Learned, asked
 
 if TYPE_CHECKING:  # the SDK takes a second to import: only who talks to a model pays
     import openai

@@ -8,8 +8,8 @@ from viewer.stores.listing import NOTHING
 from viewer.stores.recorded import Recorded
 from viewer.stores.transcript import Outline
 
-from . import history, light
-from .marks import appended, counted_rows, read_marks
+from . import history, row_digests
+from .change_tokens import appended, counted_rows, read_marks
 from .opening import Reader
 from .receipts import blocks_of, undone_of
 from .sessions import chain
@@ -27,7 +27,7 @@ def token_of(reader: Reader, session_id: str) -> ChangeToken:
 
 def made(reader: Reader, session_id: str, recorded: Recorded, newest: int) -> Outline:
     """The index of all rows up to `newest`."""
-    rows = [row for row in light.light_rows(reader, session_id) if row.id <= newest]
+    rows = [row for row in row_digests.light_rows(reader, session_id) if row.id <= newest]
     return packing.pack(history.build(rows, blocks_of(recorded), undone_of(recorded)), rows)
 
 
@@ -39,7 +39,7 @@ def extended(reader: Reader, session_id: str, index: Outline, before: ChangeToke
     more, last = counted_rows(digests[1]) - counted_rows(digests[0]), max(index.ids[-1:], default=0)
     if not 0 < more <= EXTENDED:
         return None
-    rows = light.rows_above(reader, session_id, [part for part, _ in now.parts], last, more)
+    rows = row_digests.rows_above(reader, session_id, [part for part, _ in now.parts], last, more)
     if not appended(*digests, [(row.id, row.time) for row in rows]):
         return None
     return packing.extended(index, rows)

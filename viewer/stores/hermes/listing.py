@@ -14,11 +14,11 @@ from typing import Any
 from viewer.batches import chunks
 from viewer.stores.listing import LONGEST_ID, NOTHING, UNASKABLE, Ends, Facts, Mark, Unaskable, is_askable, is_stand_in
 
-from . import edges
+from . import previews
+from .change_tokens import read_marks, rows_said
 from .codec import number
 from .columns import marks, selection
 from .dialect import SQLITE
-from .marks import read_marks, rows_said
 from .opening import Reader
 from .sessions import BRANCHED, FORKS, read_config
 
@@ -207,7 +207,7 @@ class HermesListing:
         return has_rows_under(self.reader, session_id)
 
     def last_active(self, session_id: str) -> float:
-        return edges.last_active(self.reader, session_id)
+        return previews.last_active(self.reader, session_id)
 
     def first_words(self, session_id: str) -> str:
-        return edges.first_words(self.reader, session_id)
+        return previews.first_words(self.reader, session_id)

@@ -21,7 +21,19 @@ from viewer.stores.recorded import Recorded
 from viewer.stores.searching import Found, Key, SearchFilter, Stage
 from viewer.stores.transcript import Cut, Item, Outline
 
-from . import guards, indexing, light, lock_time, opening, reading, receipts, refusals, relations, search, sessions
+from . import (
+    guards,
+    indexing,
+    lock_time,
+    opening,
+    reading,
+    receipts,
+    refusals,
+    relations,
+    row_digests,
+    search,
+    sessions,
+)
 from .demo.practice import copy_session
 from .listing import HermesListing
 from .opening import Reader as Connected
@@ -113,9 +125,9 @@ class HermesReader(Connected, Reader):
         return reading.history_messages(self, items)
 
     def previews(self, session_id: str, ids: Sequence[int]) -> dict[int, Preview]:
-        rows = light.rows_of(self, session_id, ids)
+        rows = row_digests.rows_of(self, session_id, ids)
         return {
-            row.id: Preview(row.id, row.role, row.text, row.size > light.START_OCTETS, bool(row.calls))
+            row.id: Preview(row.id, row.role, row.text, row.size > row_digests.START_OCTETS, bool(row.calls))
             for row in rows.values()
         }
 

@@ -12,7 +12,7 @@ from viewer.stores.message import Handoff, HistoryMessage, StoredMessage, parted
 from viewer.stores.transcript import Cut, Item
 
 from . import history as histories
-from . import light
+from . import row_digests
 from .codec import decode_row
 from .columns import marks
 from .known import KnownBlock, Undone
@@ -25,7 +25,7 @@ def read_history(
     reader: Reader, session_id: str, known: Iterable[KnownBlock] = (), undone: Mapping[int, Undone] | None = None
 ) -> History:
     """The once-only History of a session and the parts it continues. Reads the start of every row's content."""
-    return histories.build(light.light_rows(reader, session_id), known, undone)
+    return histories.build(row_digests.light_rows(reader, session_id), known, undone)
 
 
 def history_messages(reader: Reader, items: Iterable[Item]) -> list[HistoryMessage | Handoff]:
@@ -43,7 +43,7 @@ def history_messages(reader: Reader, items: Iterable[Item]) -> list[HistoryMessa
 
 def own_words(row: StoredMessage) -> Any:
     """What was said in the row: its live content without what an agent's compaction added to it."""
-    said = light.parted(row.content, row.flagged)[1]
+    said = row_digests.parted(row.content, row.flagged)[1]
     return protocol.without_marker(said) if isinstance(said, str) else said
 
 

@@ -22,9 +22,9 @@ from viewer.stores.recorded import Recorded
 from viewer.stores.transcript import Cut
 
 from .known import KnownBlock, Undone
-from .light import handoff_key
 from .opening import Reader
 from .reading import live_context, read_history, read_rows
+from .row_digests import handoff_key
 from .sessions import tip
 from .undoing import Outlook, Undoing, check_undo, undoing_of_boundary
 from .writing import Clone, CloneChanged, Commit, New, Snapshot, Step, snapshot

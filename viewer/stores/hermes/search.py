@@ -29,8 +29,8 @@ from .candidates import INSIDE, candidates, narrowed, narrowing_of
 from .codec import number, state_of
 from .columns import marks, selection
 from .copies import call_ids, copies_of, older_of
-from .edges import first_words
 from .opening import Reader
+from .previews import first_words
 
 TEXTS = 2_000  # rows whose words one page reads to fill itself
 SLICE = 50  # rows whose words are read at a time

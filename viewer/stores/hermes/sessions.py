@@ -10,8 +10,8 @@ from viewer.stores.base import CHAIN_LIMIT, Session
 
 from .codec import number
 from .columns import selection
-from .edges import first_words, last_active
 from .opening import Reader
+from .previews import first_words, last_active
 
 # In a child's model_config, naming the parent: it continues nobody. A continuation inherits the whole model_config, so
 # a mark that names another session tells nothing (hermes_state_common._non_continuation_child_sql).

@@ -23,7 +23,7 @@ from viewer.own_database import OwnDatabaseUnavailable
 from viewer.stores.base import Store
 from viewer.stores.registry import Reader, for_list, identity, open_store, signature
 
-from . import recording
+from . import upsert
 from .models import Line, StoreState
 
 NEWS, NEWEST = 500, 200  # messages, and sessions, that are read within a request
@@ -131,8 +131,8 @@ def catch_up(reader: Reader, state: StoreState, now: str, *, news: int, more: in
     newest = changes.get("newest_message", state.newest_message)
     changes["anchor"] = (reader.listing.fingerprint(newest) or state.anchor) if newest else ""
     changes["signature"] = "" if changes.pop("left", False) else now
-    made = recording.prepared(reader, state, list(found))
-    return recording.commit(reader.store, state, made, changes)
+    made = upsert.prepared(reader, state, list(found))
+    return upsert.commit(reader.store, state, made, changes)
 
 
 def _begin(reader: Reader, changes: dict[str, Any], now: str, news: int, more: int) -> list[str]:
@@ -184,9 +184,9 @@ def verified(shelf: Shelf, lines: Sequence[Line]) -> bool:
 
 
 def _compared(reader: Reader, state: StoreState, ids: Sequence[str]) -> bool:
-    made = recording.prepared(reader, state, ids)
+    made = upsert.prepared(reader, state, ids)
     if made.lines or made.gone:
-        if not recording.commit(reader.store, state, made):
+        if not upsert.commit(reader.store, state, made):
             state.refresh_from_db()
         return False
     note_verified(state, ids)
@@ -214,6 +214,6 @@ def bring(store: Store, ids: Sequence[str]) -> None:
         state = state_at(store)
         with open_store(store) as reader:
             for _ in range(ATTEMPTS):
-                if recording.commit(store, state, recording.prepared(reader, state, ids)):
+                if upsert.commit(store, state, upsert.prepared(reader, state, ids)):
                     return
                 state.refresh_from_db()

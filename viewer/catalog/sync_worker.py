@@ -16,9 +16,9 @@ from viewer.errors import StoreError
 from viewer.stores.base import Store
 from viewer.stores.registry import Reader, all_stores, is_here, open_store, signature
 
-from . import keeping, numbers, recording
+from . import numbers, sync, upsert
 from .models import Line, StoreState
-from .recording import Prepared
+from .upsert import Prepared
 
 LOOK_SECONDS = 2.0  # between two looks, where nothing is left to do
 BREATH_SECONDS = 0.01  # between two steps, for the runs of this worker
@@ -78,8 +78,8 @@ def look(me: str) -> Left:
 def _looked(store: Store, me: str) -> Left:
     """A store that cannot be read, for whatever reason, must not keep the others from being read."""
     try:
-        state = keeping.state_at(store)
-        keeping.note_seen(state)
+        state = sync.state_at(store)
+        sync.note_seen(state)
         behind = _is_behind(state, signature(store))
         if not (behind or state.claimed_by == me) or not _claimed(state, me):
             return Left.NOTHING
@@ -120,10 +120,10 @@ def step(store: Store, state: StoreState) -> Left:
     now = signature(store)
     new = state.signature != now
     with open_store(store) as reader:
-        if new and state.generation and keeping.is_written_anew(reader, state):
-            state = keeping.retired(store, state)
+        if new and state.generation and sync.is_written_anew(reader, state):
+            state = sync.retired(store, state)
         if new or state.unlisted:
-            keeping.catch_up(reader, state, now, news=NEWS, more=LISTED)
+            sync.catch_up(reader, state, now, news=NEWS, more=LISTED)
         if (
             state.checked != now and not state.unlisted
         ):  # also beside an agent that has written something new at each look
@@ -150,8 +150,8 @@ def compare_some(reader: Reader, state: StoreState, now: str) -> bool:
     changes = {"check_at": low - 1, "check_of": now if begins else state.check_of}
     if done:
         changes |= {"checked": changes["check_of"], "check_of": ""}
-    made: Prepared = recording.prepared(reader, state, list(ids))
-    return recording.commit(reader.store, state, made, changes)
+    made: Prepared = upsert.prepared(reader, state, list(ids))
+    return upsert.commit(reader.store, state, made, changes)
 
 
 def forget_some() -> bool:
