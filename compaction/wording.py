@@ -35,7 +35,7 @@ _IRREGULAR = {
         "split": "Split",
         "run": "Ran",
     },
-    **{"give": "Gave", "take": "Took", "withdraw": "Withdrew", "submit": "Submitted", "commit": "Committed"},
+    **{"give": "Gave", "take": "Took", "delete_pending": "Withdrew", "submit": "Submitted", "commit": "Committed"},
     **{"transfer": "Transferred", "cancel": "Cancelled", "stop": "Stopped", "drop": "Dropped", "ship": "Shipped"},
     **{"refer": "Referred", "tag": "Tagged", "unsubscribe": "Unsubscribed", "plan": "Planned", "swap": "Swapped"},
 }
@@ -46,7 +46,7 @@ _CHANGING = set_of(
     charge pay reserve register invite archive restore save insert replace apply commit revert resolve escalate
     complete mark grant revoke change adjust trigger upgrade downgrade convert import export subscribe
     unsubscribe make buy sell build drop append attach detach link unlink block unblock lock unlock reply
-    forward ship tag untag undo write edit swap release withdraw give rotate migrate provision scale activate
+    forward ship tag untag undo write edit swap release delete_pending give rotate migrate provision scale activate
     deactivate suspend terminate accept decline file log record note notify"""
 )
 _READING = set_of(

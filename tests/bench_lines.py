@@ -45,7 +45,7 @@ def _measure(path: Path, place: Path) -> None:
     for name in ("count_some", "is_any_due"):  # lines first; counting tokens is another matter
         setattr(numbers, name, lambda *_: False)
     started = time.perf_counter()
-    sync_worker.keep_up()
+    sync_worker.sync_all()
     print(f"  {f'making the catalog: {Line.objects.count():,} lines':54} {time.perf_counter() - started:9.1f}s ")
     for what, query, fragment in _pages():
         _time(client, what, f"/?{urlencode(query)}", fragment)

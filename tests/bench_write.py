@@ -67,7 +67,7 @@ def measure(path: Path, session_id: str, kept: int) -> Measured:
     with open_store(store) as reader:
         planned = writing.snapshot(reader, session_id)
         ids = [row[0] for row in planned.rows]
-        estimate = lock_time.of_commit(reader.columns, planned.octets, ids[-kept:])
+        estimate = lock_time.estimate_commit_seconds(reader.columns, planned.octets, ids[-kept:])
     handoff = {"role": "user", "content": "[CONTEXT SUMMARY]: measured", "_compressed_summary": True}
     steps: list[writing.Step] = [writing.New(handoff), *map(writing.Clone, ids[-kept:])]
     guards.take_lock(store, session_id, holder)
@@ -77,7 +77,7 @@ def measure(path: Path, session_id: str, kept: int) -> Measured:
     started = time.perf_counter()
     writing.undo(store, undoing, lock_holder=holder, lease_holder=holder)
     undo = time.perf_counter() - started
-    guards.let_go(store, session_id, holder)
+    guards.release_quietly(store, session_id, holder)
     return Measured(estimate, done.seconds, undo, len(ids), len(done.block_ids))
 
 

@@ -34,7 +34,7 @@ from compaction.strategy import Strategy
 from tests import filling
 from viewer.errors import StoreError
 from viewer.places import Place
-from viewer.runs.summarizers.base import Listener
+from viewer.runs.summarizers.base import ProgressCallback
 from viewer.runs.summarizers.connections import Connection
 from viewer.stores.base import Store
 from viewer.stores.hermes import dialect
@@ -93,7 +93,7 @@ def _planned(text: str) -> Plan:
 
 _FOREIGN = (
     Store, Reader, Writer, StoreKind, Agent, Outline, Cut, Connection, HttpRequest, QueryDict, dialect.Connection,
-    dialect.Rows, Listener, Path, Strategy, HermesAgent, HermesReader, HermesWriter,
+    dialect.Rows, ProgressCallback, Path, Strategy, HermesAgent, HermesReader, HermesWriter,
 )  # fmt: skip
 MADE: filling.Makers = {
     Place: lambda text: Place("own", "s"),

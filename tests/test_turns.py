@@ -27,7 +27,7 @@ class Site:
     """
 
     def __init__(self) -> None:
-        self.inside, self.most, self.let_go = 0, 0, threading.Event()
+        self.inside, self.most, self.release_quietly = 0, 0, threading.Event()
         self.lock = threading.Lock()
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> list[bytes]:
@@ -39,9 +39,9 @@ class Site:
             if path.startswith("/fails"):
                 raise ValueError
             if path.startswith("/waits"):
-                assert self.let_go.wait(PATIENCE)
+                assert self.release_quietly.wait(PATIENCE)
             if path.startswith("/computes"):
-                while not self.let_go.is_set():
+                while not self.release_quietly.is_set():
                     sum(range(1000))
             else:
                 compute(0.03)
@@ -80,7 +80,7 @@ def test_one_that_waits_or_is_large_is_not_waited_for(site: Site, busy: str) -> 
         until(lambda: site.inside == len(asked))
         assert ask(turns, "/quick") == [b"/quick"]
         assert not any(each.done() for each in asked)
-        site.let_go.set()
+        site.release_quietly.set()
         assert [each.result(PATIENCE) for each in asked] == [[busy.encode()]] * len(asked)
 
 
@@ -90,7 +90,7 @@ def test_four_that_wait_hold_nobody_for_long(site: Site, monkeypatch: pytest.Mon
     with ThreadPoolExecutor(4) as pool:
         asked = [pool.submit(ask, turns, "/waits") for _ in range(4)]
         until(lambda: site.inside == 4)
-        site.let_go.set()
+        site.release_quietly.set()
         assert [each.result(PATIENCE) for each in asked] == [[b"/waits"]] * 4
 
 
@@ -112,7 +112,7 @@ def test_exports_have_threads_of_their_own_and_no_turn(site: Site, monkeypatch: 
         until(lambda: site.inside == 1)
         path = "/stores/own/sessions/s/export"
         assert ask(turns, path) == [path.encode()]
-        site.let_go.set()
+        site.release_quietly.set()
         page.result(PATIENCE)
 
 

@@ -101,7 +101,7 @@ class TitleTaken(StoreError):
     code = "title_taken"
 
 
-class NotOurs(StoreError):
+class NotManaged(StoreError):
     """Sessions come and go only in a store of this site's own; those of an agent are its own to delete."""
 
     code = "not_ours"

@@ -31,7 +31,7 @@ class Held:
     expires: float
 
     @property
-    def ours(self) -> bool:
+    def is_palimpsest(self) -> bool:
         return f":agent={OUR_NAME}:" in self.holder
 
 

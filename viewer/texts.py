@@ -28,7 +28,7 @@ def clean(text: str) -> str:
     return visible(text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
-def scrubbed(text: str) -> str:
+def sanitized(text: str) -> str:
     """The text with lone surrogates, which no database takes, replaced by U+FFFD."""
     return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
 

@@ -46,7 +46,7 @@ def test_sessions(desk: Desk, tool: Tool) -> None:
     assert {item["messages_total"] for item in walk(tool, "/stores/hermes/sessions", limit=500, compacted=True)} == {
         None
     }
-    sync_worker.keep_up()
+    sync_worker.sync_all()
     everything = walk(tool, "/stores/hermes/sessions", limit=500)
     assert len(everything) == 26
     assert set(everything[0]) == SESSION_FIELDS
@@ -65,7 +65,7 @@ def test_more_sessions_in_a_list_mean_no_more_statements(
     desk: Desk, tool: Tool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settle()
-    sync_worker.keep_up()
+    sync_worker.sync_all()
     tool.get("/stores/hermes/sessions")  # notes that the token was used
     counts, seen = [], list[str]()
     plain = sqlite3.connect
@@ -223,7 +223,7 @@ def test_a_merged_carrier_is_a_handoff_and_a_message(
 
 def test_what_is_changed_by_a_call_is_listed_so_at_once(desk: Desk, tool: Tool) -> None:
     """A session that comes out of the archive leaves no new row, and nobody looks at a line that is not listed."""
-    sync_worker.keep_up()
+    sync_worker.sync_all()
     for archived in (True, False):
         assert tool.call("PATCH", session_path(desk), {"archived": archived, "title": f"quagga {archived}"})[0] == 200
         found = [item["title"] for item in tool.get("/stores/hermes/sessions", q="quagga")["items"]]

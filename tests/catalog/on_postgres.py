@@ -34,7 +34,7 @@ def _found() -> dict[str, Any]:
     from viewer.enforcement.models import Audit
 
     first = ids(order="recent")
-    sync_worker.keep_up()
+    sync_worker.sync_all()
     lists = {
         f"{order} {wanted}": list(walk(7, order=order, **wanted))
         for order in ORDERS

@@ -19,7 +19,7 @@ EVERYTHING = 10_000
 
 def listed(limit: int = EVERYTHING, **wanted: Any) -> Listed:
     """The first lines over all stores but the demo store."""
-    stores = [store for store in all_stores() if not store.ours]
+    stores = [store for store in all_stores() if not store.is_managed]
     return page_of_lines(SessionFilter(**wanted), stores, limit)
 
 

@@ -50,7 +50,7 @@ def test_all_sessions_of_a_real_store_are_listed(
     with open_store(get_store("own")) as reader:
         wanted = set(tips(reader))
     assert set(ids()) == wanted
-    sync_worker.keep_up()
+    sync_worker.sync_all()
     assert set(ids()) == wanted
     assert not Line.objects.filter(tip=True, tokens=None).exists()
 
@@ -60,7 +60,7 @@ def test_a_store_that_was_not_written_is_not_opened(book: Book, statements: list
     book.say("a", "user", "hello")
     settle()
     assert ids() == ["a"]
-    sync_worker.keep_up()
+    sync_worker.sync_all()
     statements.clear()
     assert ids() == ["a"]
     assert not sync_worker.look("me")
@@ -77,7 +77,7 @@ def test_one_new_message_costs_the_same_among_few_and_many(
         fill(path, [f"s{each}" for each in range(number)])
         settings.STORES = {f"of{number}": f"sqlite:///{path}"}
         settle()
-        sync_worker.keep_up()
+        sync_worker.sync_all()
         ids(20)
         owner(path, "INSERT INTO messages (session_id, role, content, timestamp) VALUES ('s3', 'user', 'news', 1.8e9)")
         statements.clear()
@@ -114,12 +114,12 @@ def test_what_the_owner_changes_of_a_session_is_seen(book: Book, change: str, na
     """By the next page that would show it; elsewhere by the worker."""
     book.session("a")
     book.session("b")
-    sync_worker.keep_up()
+    sync_worker.sync_all()
     owner(book.path, f"UPDATE sessions SET {change} WHERE id IN ('a')")
     shown = {line.session_id: line for line in listed().lines}
     assert "a" not in shown if name == "archived" else getattr(shown["a"], name) == value
     owner(book.path, f"UPDATE sessions SET {change.replace('Anew', 'Other')} WHERE id = 'b'")
-    sync_worker.keep_up()
+    sync_worker.sync_all()
     assert getattr(line_of("b"), name) == (value if name != "title" else "Other")
 
 
@@ -127,21 +127,21 @@ def test_a_deleted_session_is_gone_by_the_next_page_and_by_the_worker(book: Book
     for name in "abc":
         book.session(name)
         book.say(name, "user", "x")
-    sync_worker.keep_up()
+    sync_worker.sync_all()
     for name, left in (("b", {"a", "c"}), ("c", {"a"})):
         owner(book.path, "DELETE FROM messages WHERE session_id = ?", name)
         owner(book.path, "DELETE FROM sessions WHERE id = ?", name)
         if name == "b":
             assert set(ids()) == left
         else:
-            sync_worker.keep_up()
+            sync_worker.sync_all()
         assert set(Line.objects.values_list("session_id", flat=True)) == left
 
 
 def test_a_page_shows_none_of_hundreds_that_were_deleted(book: Book) -> None:
     """They are met one page after another, and each shows only by a look at the store that it is gone."""
     fill(book.path, [f"s{number:03}" for number in range(400)])
-    sync_worker.keep_up()
+    sync_worker.sync_all()
     owner(book.path, "DELETE FROM messages WHERE session_id >= 's050'")
     owner(book.path, "DELETE FROM sessions WHERE id >= 's050'")
     assert ids(10) == [f"s{number:03}" for number in range(49, 39, -1)]
@@ -151,7 +151,7 @@ def test_a_page_shows_none_of_hundreds_that_were_deleted(book: Book) -> None:
 def test_a_page_that_ends_its_look_shows_what_still_stands(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lines, "ROUNDS", 1)
     fill(book.path, [f"s{number:03}" for number in range(30)])
-    sync_worker.keep_up()
+    sync_worker.sync_all()
     owner(book.path, "UPDATE sessions SET archived = 1 WHERE id >= 's025'")
     owner(book.path, "DELETE FROM sessions WHERE id = 's024'")
     assert ids(10) == [f"s{number:03}" for number in range(23, 18, -1)]
@@ -164,7 +164,7 @@ def test_a_backup_copied_over_the_file_starts_new_lines_although_ids_are_given_a
     book.session("b")
     shutil.copyfile(book.path, tmp_path / "backup.db")
     book.say("a", "user", "x")
-    sync_worker.keep_up()
+    sync_worker.sync_all()
     shutil.copyfile(tmp_path / "backup.db", book.path)
     book.say("b", "user", "y", timestamp=PRESENT + 1)
     assert {line.session_id: line.live for line in listed().lines} == {"a": 0, "b": 1}
@@ -175,10 +175,10 @@ def test_a_session_that_took_the_place_of_a_deleted_one(book: Book) -> None:
     """`sessions` gives the number of its newest row again."""
     book.session("a")
     book.session("b")
-    sync_worker.keep_up()
+    sync_worker.sync_all()
     owner(book.path, "DELETE FROM sessions WHERE id = 'b'")
     book.session("c")
-    sync_worker.keep_up()
+    sync_worker.sync_all()
     assert set(ids()) == {"a", "c"} == set(Line.objects.values_list("session_id", flat=True))
 
 
@@ -189,7 +189,7 @@ def test_what_the_agent_does_to_rows_is_seen(
     """A take-back leaves no new row; a compaction and a replaced transcript do."""
     path = hermes_copy(version)
     settings.STORES = {"own": f"sqlite:///{path}"}
-    sync_worker.keep_up()
+    sync_worker.sync_all()
     agent = Agent(path, WEEK_29)
     before = line_of(WEEK_29)
     agent.rewind(agent.rows()[-2][0])
@@ -197,16 +197,16 @@ def test_what_the_agent_does_to_rows_is_seen(
     assert shown.live == before.live - 2
 
     agent.say("one", "two")
-    sync_worker.keep_up()
+    sync_worker.sync_all()
     assert line_of(WEEK_29).compactions == before.compactions == 2
     agent.compact()
-    sync_worker.keep_up()
+    sync_worker.sync_all()
     after = line_of(WEEK_29)
     assert (after.compactions, after.live) == (3, len(agent.rows()))
     assert after.tokens is not None and before.tokens is not None and after.tokens < before.tokens
 
     agent.replace([("user", "all new", None, None, None, 1.9e9)], active_only=False)
-    sync_worker.keep_up()
+    sync_worker.sync_all()
     after = line_of(WEEK_29)
     assert (after.live, after.messages, after.compactions, after.own_words) == (1, 1, 0, "all new")
 
@@ -214,9 +214,9 @@ def test_what_the_agent_does_to_rows_is_seen(
 def test_a_take_back_of_a_session_that_no_page_shows_is_seen_by_the_worker(book: Book) -> None:
     book.session("a")
     rows = book.chat("a", 6)
-    sync_worker.keep_up()
+    sync_worker.sync_all()
     Agent(book.path, "a").rewind(rows[3])
-    sync_worker.keep_up()
+    sync_worker.sync_all()
     assert (line_of("a").live, line_of("a").messages) == (3, 3)
 
 
@@ -232,7 +232,7 @@ def another(path: Path, name: str) -> Path:
 
 def test_lines_of_a_replaced_file_are_made_anew(book: Book, tmp_path: Path) -> None:
     book.session("old")
-    sync_worker.keep_up()
+    sync_worker.sync_all()
     assert ids() == ["old"]
     os.replace(another(tmp_path / "new.db", "new"), book.path)
     assert ids() == ["new"]
@@ -242,21 +242,21 @@ def test_lines_of_a_replaced_file_are_made_anew(book: Book, tmp_path: Path) -> N
 def test_lines_of_a_file_that_was_written_over_are_made_anew(book: Book, tmp_path: Path) -> None:
     """The inode is the same: what was the newest row tells."""
     fill(book.path, ["old", "older"], 5)
-    sync_worker.keep_up()
+    sync_worker.sync_all()
     inode = book.path.stat().st_ino
     for suffix in ("-wal", "-shm"):
         Path(f"{book.path}{suffix}").unlink(missing_ok=True)
     shutil.copyfile(another(tmp_path / "new.db", "new"), book.path)
     assert book.path.stat().st_ino == inode
     assert ids() == ["new"]
-    sync_worker.keep_up()
+    sync_worker.sync_all()
     assert set(Line.objects.values_list("session_id", flat=True)) == {"new"}
     assert StoreState.objects.filter(name="own").count() == 1
 
 
 def test_a_name_that_means_another_file_lists_that_one_alone(book: Book, tmp_path: Path, settings: Settings) -> None:
     book.session("a")
-    sync_worker.keep_up()
+    sync_worker.sync_all()
     first = settings.STORES
     settings.STORES = {"own": f"sqlite:///{another(tmp_path / 'other.db', 'b')}"}
     assert ids() == ["b"]
@@ -266,23 +266,23 @@ def test_a_name_that_means_another_file_lists_that_one_alone(book: Book, tmp_pat
 
 def test_a_store_that_stays_away_is_not_listed_and_one_day_forgotten(book: Book) -> None:
     book.session("a")
-    sync_worker.keep_up()
+    sync_worker.sync_all()
     away = book.path.rename(book.path.with_name("away.db"))
     assert ids() == []
     assert listed().shelves[0].problem
-    sync_worker.keep_up()
+    sync_worker.sync_all()
     assert Line.objects.count() == 1
     away.rename(book.path)
     assert ids() == ["a"]
     book.path.unlink()
     StoreState.objects.update(seen_at=timezone.now() - timedelta(days=31))
-    sync_worker.keep_up()
+    sync_worker.sync_all()
     assert not Line.objects.exists() and not StoreState.objects.exists()
 
 
 def test_a_catalog_that_is_lost_is_made_again(book: Book) -> None:
     fill(book.path, ["a", "b"])
-    sync_worker.keep_up()
+    sync_worker.sync_all()
     before = ids()
     StoreState.objects.all().delete()
     assert not Line.objects.exists()
@@ -335,7 +335,7 @@ def test_the_worker_lists_all_in_bounded_steps(many: Book, statements: list[str]
 def test_comparing_all_sessions_again_is_not_urgent(many: Book) -> None:
     """What is new comes first; the comparison goes 500 sessions a look, however often the agent writes."""
     settle()
-    sync_worker.keep_up()
+    sync_worker.sync_all()
     many.say("s0500", "user", "news", timestamp=PRESENT + 5)
     settle()
     owner(many.path, "UPDATE sessions SET title = 'Anew' WHERE id = 's0001'")
@@ -346,7 +346,7 @@ def test_comparing_all_sessions_again_is_not_urgent(many: Book) -> None:
 
 
 def test_all_sessions_are_compared_beside_an_agent_that_never_rests(many: Book) -> None:
-    sync_worker.keep_up()
+    sync_worker.sync_all()
     owner(many.path, "UPDATE sessions SET title = 'Anew' WHERE id = 's0001'")
     for number in range(4):
         many.say("s0500", "user", "news", timestamp=PRESENT + number)
@@ -369,7 +369,7 @@ def test_of_two_workers_one_reads_a_store_and_the_other_goes_on_when_it_died(man
 def test_a_worker_with_nothing_to_do_writes_nothing(many: Book) -> None:
     """It looks every two seconds, day and night."""
     settle()
-    sync_worker.keep_up()
+    sync_worker.sync_all()
     with CaptureQueriesContext(connection) as queries:
         assert not sync_worker.look("me")
     assert {query["sql"].split()[0] for query in queries} == {"SELECT"}
@@ -391,7 +391,7 @@ def test_a_session_at_which_counting_fails_does_not_keep_others_from_it(
         return True
 
     monkeypatch.setattr(numbers, "_count", failing)
-    sync_worker.keep_up()
+    sync_worker.sync_all()
     assert line_of("a").messages == 3
     assert "Session 'b' of store own cannot be counted" in caplog.text
 
@@ -410,7 +410,7 @@ def test_a_store_that_fails_does_not_keep_others_from_being_read(
         return plain(store, state)
 
     monkeypatch.setattr(sync_worker, "step", failing)
-    sync_worker.keep_up()
+    sync_worker.sync_all()
     assert line_of("a").messages == 0
     assert "The catalog of store bad" in caplog.text
 
@@ -449,7 +449,7 @@ def test_nothing_in_a_row_breaks_the_list(book: Book) -> None:
     book.say("d", "user", "\0json:[[")
     book.say("d", "user", [{"type": "text", "text": "spoken"}], timestamp=PRESENT + 1)
     book.say("d", "user", "x", timestamp="soon")
-    sync_worker.keep_up()
+    sync_worker.sync_all()
     assert set(ids()) | set(ids(state="archived")) == {"a", "b", "c", "d", "i" * 2_000}
     assert line_of("a").title == "nul \ufffd and <b>"
     assert line_of("d").own_words == "spoken"
@@ -479,10 +479,10 @@ def test_of_a_conversation_in_parts_only_the_newest_is_listed(book: Book, order:
     assert (fork.parts, fork.continues, fork.branched_from) == (1, "", "two")
     assert ids(compacted=True) == ["three"]
     owner(book.path, "DELETE FROM sessions WHERE id = 'three'")
-    sync_worker.keep_up()
+    sync_worker.sync_all()
     assert set(ids()) == {"two", "fork"}
     owner(book.path, "UPDATE sessions SET end_reason = 'done' WHERE id = 'one'")
-    sync_worker.keep_up()
+    sync_worker.sync_all()
     assert set(ids()) == {"one", "two", "fork"}
     assert line_of("two").parts == 1
 
@@ -490,7 +490,7 @@ def test_of_a_conversation_in_parts_only_the_newest_is_listed(book: Book, order:
 def test_a_kind_is_one_of_each_sort(book: Book) -> None:
     fill(book.path, ["a", "b", "c"])
     owner(book.path, "UPDATE sessions SET source = 'web' WHERE id = 'c'")
-    sync_worker.keep_up()
+    sync_worker.sync_all()
     assert sorted(Kind.objects.values_list("source", flat=True)) == ["cli", "web"]
     with closing(sqlite3.connect(book.path)) as con:
         assert con.execute("SELECT COUNT(*) FROM sessions").fetchone() == (3,)

@@ -71,7 +71,7 @@ def shelved(book: Book) -> Callable[[int], list[Line]]:
     settle()
     state = sync.shelves([get_store("own")])[0].state
     assert state is not None
-    sync_worker.keep_up()
+    sync_worker.sync_all()
     return lambda count: shelve(state, count)
 
 
@@ -239,7 +239,7 @@ def test_sessions_near_the_agents_own_threshold_need_compaction(book: Book) -> N
     book.session("large", model="gpt-4")
     book.say("large", "user", "many more words " * 2_200)
     assert ids(near=True) == []
-    sync_worker.keep_up()
+    sync_worker.sync_all()
     assert ids(near=True) == ["large"]
     (book.path.parent / "config.yaml").write_text("compression: {threshold_tokens: 1}")
     owner(book.path, "UPDATE sessions SET title = 'x' WHERE id = 'small'")

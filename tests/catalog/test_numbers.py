@@ -53,14 +53,14 @@ def test_numbers_of_real_sessions(
 ) -> None:
     settings.DEMO_STORE = tmp_path / "nowhere.db"
     settings.STORES = {"own": f"sqlite:///{hermes_copy(version)}"}
-    sync_worker.keep_up()
+    sync_worker.sync_all()
     assert check("own") > 20
 
 
 def test_numbers_of_the_demo_store(settings: Settings, tmp_path: Path) -> None:
     settings.DEMO_STORE, settings.STORES = tmp_path / "demo.db", {}
     ensure_demo(settings.DEMO_STORE)
-    sync_worker.keep_up()
+    sync_worker.sync_all()
     assert check("demo") > 20
 
 
@@ -68,7 +68,7 @@ def test_short_sessions_need_no_history_of_their_own(book: Book) -> None:
     """Of 100,000 sessions most are short."""
     book.session("a")
     book.chat("a", 40)
-    sync_worker.keep_up()
+    sync_worker.sync_all()
     assert line_of("a").tokens
     assert not PackedHistory.objects.filter(store="own").exists()
 
@@ -91,7 +91,7 @@ def test_only_what_changed_is_counted_again(book: Book, monkeypatch: pytest.Monk
         book.session(name)
         book.say(name, "user", f"words of {name}")
     settle()
-    sync_worker.keep_up()
+    sync_worker.sync_all()
     counted: list[str] = []
     plain = numbers._count
 
@@ -101,7 +101,7 @@ def test_only_what_changed_is_counted_again(book: Book, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(numbers, "_count", seen)
     book.say("b", "assistant", "and an answer")
-    sync_worker.keep_up()
+    sync_worker.sync_all()
     assert counted == ["b"]
     assert line_of("b").messages == 2
 
@@ -110,13 +110,13 @@ def test_what_is_said_is_added_until_it_is_counted(book: Book) -> None:
     """Of an active session each page would otherwise lack its numbers, or say "12 of 10 messages"."""
     book.session("a")
     book.chat("a", 10)
-    sync_worker.keep_up()
+    sync_worker.sync_all()
     tokens = line_of("a").tokens
     book.chat("a", 2)
     listed()
     line = line_of("a")
     assert (line.messages, line.in_context, line.live, line.tokens, line.due) == (12, 12, 12, tokens, True)
-    sync_worker.keep_up()
+    sync_worker.sync_all()
     assert line_of("a").tokens != tokens
     check("own")
 
@@ -134,12 +134,12 @@ def test_numbers_that_are_no_longer_true_are_not_shown(book: Book, change: str) 
     book.session("a")
     book.chat("a", 10)
     book.chat("b", 5)  # of no session
-    sync_worker.keep_up()
+    sync_worker.sync_all()
     owner(book.path, CHANGES[change])
     listed()
     line = line_of("a")
     assert (line.messages, line.compactions, line.tokens, line.due) == (None, None, None, True)
-    sync_worker.keep_up()
+    sync_worker.sync_all()
     assert line_of("a").messages
     check("own")
 
@@ -147,12 +147,12 @@ def test_numbers_that_are_no_longer_true_are_not_shown(book: Book, change: str) 
 def test_tokens_are_those_of_the_model_it_has_now(book: Book) -> None:
     book.session("a", model="gpt-4o")
     book.say("a", "user", "Grüße, 東京 und Ελλάδα " * 20)
-    sync_worker.keep_up()
+    sync_worker.sync_all()
     before = line_of("a").tokens
     owner(book.path, "UPDATE sessions SET model = 'gpt-4'")
     listed()
     assert line_of("a").tokens is None
-    sync_worker.keep_up()
+    sync_worker.sync_all()
     assert line_of("a").tokens != before
     check("own")
 
@@ -164,14 +164,14 @@ def in_parts(book: Book) -> None:
     book.say("two", "user", "more of it")
     book.session("three", parent_session_id="two")
     book.say("three", "user", "and more")
-    sync_worker.keep_up()
+    sync_worker.sync_all()
     assert line_of("three").messages == 3
 
 
 def test_what_comes_into_an_earlier_part_is_counted(book: Book) -> None:
     in_parts(book)
     book.say("one", "assistant", "late")
-    sync_worker.keep_up()
+    sync_worker.sync_all()
     assert line_of("three").messages == 4
     check("own")
 
@@ -179,10 +179,10 @@ def test_what_comes_into_an_earlier_part_is_counted(book: Book) -> None:
 def test_a_part_that_is_the_newest_again_is_counted(book: Book) -> None:
     in_parts(book)
     book.say("one", "assistant", "late")
-    sync_worker.keep_up()
+    sync_worker.sync_all()
     owner(book.path, "DELETE FROM messages WHERE session_id = 'three'")
     owner(book.path, "DELETE FROM sessions WHERE id = 'three'")
-    sync_worker.keep_up()
+    sync_worker.sync_all()
     assert line_of("two").messages == 3
     check("own")
 

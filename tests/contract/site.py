@@ -35,7 +35,7 @@ class Site:
         """Have a worker bring the list up to date."""
         from viewer.catalog import sync_worker  # models: conftest files are read before Django is set up
 
-        sync_worker.keep_up()
+        sync_worker.sync_all()
 
     def messages(self, session_id: str, view: str = "history", **query: Any) -> list[dict[str, Any]]:
         """All messages, window by window."""

@@ -57,7 +57,7 @@ def main(name: str, url: str, session_id: str, moment: str) -> None:
         print(refused.code)
     if moment == "behind":
         os.kill(os.getpid(), signal.SIGKILL)
-    writer.let_go(session_id, holder)
+    writer.release_quietly(session_id, holder)
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ def workspace(tmp_path: Path, database: Path, settings: Settings) -> Path:
 def audited() -> tuple[str, dict[str, str]]:
     """The newest audit as the worker leaves it: its status, and the tool that read each file, "" for none."""
     settle()
-    sync_worker.keep_up()
+    sync_worker.sync_all()
     audit = Audit.objects.latest("handoff_id")
     return audit.status, {found["named"]: found["tool"] for found in audit.findings}
 

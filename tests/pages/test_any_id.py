@@ -162,7 +162,7 @@ def test_a_row_that_nobody_can_ask_for_is_told_of(signed_in: Client, tool: Tool,
     from viewer.catalog import sync_worker
 
     time.sleep(0.1)  # until the write counts as done
-    sync_worker.keep_up()
+    sync_worker.sync_all()
     listed = tool.get("/stores/own/sessions", limit=100)
     assert {each["id"] for each in listed["items"]} == {"fine", "mended"} and len(listed["broken"]) == len(
         UNASKABLE

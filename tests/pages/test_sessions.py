@@ -42,7 +42,7 @@ def walk(client: Client, href: str) -> list[str]:
 @pytest.mark.usefixtures("shared_data")  # ids and numbers of the real database
 def test_works(signed_in: Client, hermes_copy: Callable[[int], Path], settings: Settings) -> None:
     settings.STORES = {f"v{version}": f"sqlite:///{hermes_copy(version)}" for version in (16, 21, 31)}
-    sync_worker.keep_up()
+    sync_worker.sync_all()
     page = read(signed_in.get("/"))
     assert page.one("h1").text == "Sessions"
     for name in ("v16", "v21", "v31"):
@@ -55,7 +55,7 @@ def test_works(signed_in: Client, hermes_copy: Callable[[int], Path], settings: 
 
 def test_a_chain_is_one_line(signed_in: Client, hermes_copy: Callable[[int], Path], settings: Settings) -> None:
     settings.STORES = {"v16": f"sqlite:///{hermes_copy(16)}"}
-    sync_worker.keep_up()
+    sync_worker.sync_all()
     lines = read(signed_in.get("/?q=week+30")).all("li", "session")
     assert len(lines) == 1
     assert "4 parts" in lines[0].text
@@ -223,7 +223,7 @@ def test_what_is_not_counted_yet_says_so(signed_in: Client, book: Book) -> None:
     book.say("a", "user", "hello")
     line = read(signed_in.get("/?store=own")).one("li", "session")
     assert "not counted yet" in line.text and "1 message in context" in line.text
-    sync_worker.keep_up()
+    sync_worker.sync_all()
     line = read(signed_in.get("/?store=own")).one("li", "session")
     assert "not counted yet" not in line.text and "1 message, all in context" in line.text
 
@@ -240,7 +240,7 @@ def test_sessions_that_need_compaction(signed_in: Client, book: Book) -> None:
     book.session("small", model="gpt-4")
     book.session("large", model="gpt-4")
     book.say("large", "user", "many more words " * 2_200)
-    sync_worker.keep_up()
+    sync_worker.sync_all()
     assert links(read(signed_in.get("/?near=yes"))) == ["/stores/own/sessions/large"]
     line = next(line for line in read(signed_in.get("/")).all("li", "session") if "many more" in line.text)
     assert "needs compaction" in line.text
@@ -271,7 +271,7 @@ def test_more_sessions_mean_no_more_queries_and_an_unchanged_store_is_not_opened
         fill(path, [f"s{number:03}" for number in range(size)])
         settings.STORES = {f"of{size}": f"sqlite:///{path}"}
         settle()
-        sync_worker.keep_up()
+        sync_worker.sync_all()
         first = read(signed_in.get("/"))
         for address in ("/", "/?order=messages", "/?q=words", "/" + first.one("a", "neighbour").attributes["hx-get"]):
             statements.clear()

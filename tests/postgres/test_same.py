@@ -51,7 +51,7 @@ def test_every_row_and_every_history(pair: Pair) -> None:
 
 
 def test_the_lists(pair: Pair) -> None:
-    sync_worker.keep_up()
+    sync_worker.sync_all()
 
     def lines(store: str) -> list[tuple[Any, ...]]:
         facts = ("session_id", "title", "first_words", "messages", "in_context", "compactions", "tokens", "parts")

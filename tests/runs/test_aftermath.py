@@ -257,13 +257,13 @@ def test_the_agents_own_is_armed_when_the_worker_sees_it(desk: Desk, workspace: 
     agent.compact()
     assert not Audit.objects.filter(session_id=desk.session_id).exists()
     settle()
-    sync_worker.keep_up()
+    sync_worker.sync_all()
     audit = Audit.objects.get(session_id=desk.session_id)
     assert (audit.status, audit.run) == ("not_yet", None)
     assert statuses(desk) == [("note", "pending")]
     turn(desk, "SOUL.md")
     settle()
-    sync_worker.keep_up()
+    sync_worker.sync_all()
     audit.refresh_from_db()
     assert (audit.status, left_out(audit)) == ("missing", [today()])
     assert statuses(desk) == [("note", "pending"), ("warning", "pending")]

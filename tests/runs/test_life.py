@@ -337,7 +337,7 @@ def test_a_commit_that_could_not_be_noted_at_once_is_noted(desk: Desk, monkeypat
 def test_a_summariser_that_fails_leaves_everything(
     desk: Desk, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def fails(request: compaction.SummaryRequest, listener: summarizers.Listener) -> str:
+    def fails(request: compaction.SummaryRequest, listener: summarizers.ProgressCallback) -> str:
         raise ConnectionError("no route")
 
     before = desk.live()

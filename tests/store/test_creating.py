@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from viewer.errors import NotFound, NotOurs, SessionBusy, SessionEnded, StoreReadOnly, StoreUnavailable, TitleTaken
+from viewer.errors import NotFound, NotManaged, SessionBusy, SessionEnded, StoreReadOnly, StoreUnavailable, TitleTaken
 from viewer.stores.base import Store
 from viewer.stores.hermes import creating, deleting, reading, schema, sessions
 
@@ -119,7 +119,7 @@ def test_a_failure_in_the_middle_leaves_nothing(own: Path) -> None:
 def test_only_a_store_of_ours_loses_sessions(own: Path) -> None:
     add_session(own)
     add_row(own)
-    with pytest.raises(NotOurs, match="belongs to its agent"):
+    with pytest.raises(NotManaged, match="belongs to its agent"):
         deleting.delete(store_at(own), "s1")
     assert query(own, "SELECT COUNT(*) FROM messages") == [(1,)]
     assert deleting.delete(ours(own), "s1") == ["s1"]

@@ -312,7 +312,7 @@ def test_the_lock_time_estimate_knows_what_is_indexed_again(hermes_copy: Callabl
     for version, little, much in [(21, 4.6, 5.5), (31, 0.31, 0.6)]:
         with reader_of(hermes_copy(version)) as reader:
             for measured, kept in [(little, range(100)), (much, range(4_000))]:
-                estimate = lock_time.of_commit(reader.columns, planned.octets, kept)
+                estimate = lock_time.estimate_commit_seconds(reader.columns, planned.octets, kept)
                 assert measured / 2 < estimate < measured * 2
 
 
@@ -450,7 +450,7 @@ def test_somebody_elses_lock_is_named_and_never_taken(small: Path) -> None:
     assert query(small, "SELECT holder FROM compression_locks") == [("pid=1:agent=hermes",)]
     with reader_of(small) as reader:
         held = guards.lock_of(reader, "s1")
-    assert held is not None and not held.ours
+    assert held is not None and not held.is_palimpsest
 
 
 def test_a_stale_lock_is_replaced(small: Path) -> None:

@@ -48,7 +48,7 @@ def context(request: HttpRequest, store: str, session_id: str) -> ContextOut:
 @router.post(
     CONTEXT, auth=WRITE, response=answers(ContextOut), summary="The same with what the agent is to be told, once"
 )
-def told_context(request: HttpRequest, store: str, session_id: str) -> ContextOut:
+def deliver_context(request: HttpRequest, store: str, session_id: str) -> ContextOut:
     """For the next turn: each event that waits is a system message before the request that waits for its answer.
 
     It is marked as delivered and never told again, so call this only for a turn that is run. Nothing is written to the

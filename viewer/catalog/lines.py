@@ -18,7 +18,7 @@ from viewer.stores.base import PART_NUMBER, Store
 
 from . import sync, upsert
 from .models import Kind, Line
-from .sync import Shelf
+from .sync import StoreListing
 
 Order = Literal["recent", "created", "messages"]
 Key = tuple[float, str, int]  # what it is ordered by, session id, number of the line
@@ -52,7 +52,7 @@ class Listed:
     """One page of lines with the stores they are of; `more` says that there are others behind them."""
 
     lines: tuple[Line, ...]
-    shelves: tuple[Shelf, ...]
+    shelves: tuple[StoreListing, ...]
     kinds: tuple[Kind, ...]
     more: bool
 
@@ -81,7 +81,7 @@ def page_of_lines(wanted: SessionFilter, stores: Sequence[Store], limit: int, af
     return Listed(tuple(lines[:limit]), tuple(shelves), tuple(kinds), len(lines) > limit)
 
 
-def named_tip(shelf: Shelf, title: str) -> Line | None:
+def named_tip(shelf: StoreListing, title: str) -> Line | None:
     """The session of a store that has this title and is listed."""
     return Line.objects.filter(state=shelf.state, title=title, tip=True).defer(*UNSHOWN).first()
 
@@ -105,7 +105,7 @@ def name_of(line: Line) -> str:
 # -- what is wanted ----------------------------------------------------------------------------------------------------
 
 
-def _kinds(shelves: Iterable[Shelf]) -> list[Kind]:
+def _kinds(shelves: Iterable[StoreListing]) -> list[Kind]:
     return list(Kind.objects.filter(state__in=[shelf.state.pk for shelf in shelves if shelf.state]))
 
 
@@ -125,7 +125,7 @@ def _lines(ids: Sequence[int], order: Order) -> list[Line]:
     return sorted(found, key=lambda line: sort_key(line, order), reverse=True)
 
 
-def _are_verified(shelves: Sequence[Shelf], lines: Sequence[Line]) -> bool:
+def _are_verified(shelves: Sequence[StoreListing], lines: Sequence[Line]) -> bool:
     own = [(shelf, [line for line in lines if line.state_id == shelf.state.pk]) for shelf in shelves if shelf.state]
     found = [sync.verified(shelf, shown) for shelf, shown in own]  # of every store
     return all(found)

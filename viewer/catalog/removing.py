@@ -17,7 +17,7 @@ def remove(store: Store, session_id: str) -> list[str]:
 
     Raises what `deleting.delete` raises, and SessionBusy while a run is open: nothing is deleted then.
     """
-    if store.ours:
+    if store.is_managed:
         _check_no_run(store, session_id)
     gone = writer_of(store).delete(session_id)
     Run.objects.filter(store=store.name, session_id__in=gone).delete()

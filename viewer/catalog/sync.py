@@ -32,7 +32,7 @@ SEEN = timedelta(hours=1)  # how exactly it is noted that a store was seen
 
 
 @dataclass(frozen=True, slots=True)
-class Shelf:
+class StoreListing:
     """A store as lists have it: how far it was read, and why it cannot be read now."""
 
     store: Store
@@ -40,23 +40,23 @@ class Shelf:
     problem: str = ""
 
 
-def shelves(stores: Sequence[Store]) -> list[Shelf]:
+def shelves(stores: Sequence[Store]) -> list[StoreListing]:
     """The stores with what is known of them, brought up to date by a bounded number of rows each."""
     known = _known(stores)
     return [_shelf(store, known) for store in stores]
 
 
-def _shelf(store: Store, known: dict[tuple[str, str, str], StoreState]) -> Shelf:
+def _shelf(store: Store, known: dict[tuple[str, str, str], StoreState]) -> StoreListing:
     """A store that cannot be read must not hide the others; of one that is locked, what is known is listed."""
     state = None
     try:
         with for_list(store):
             state = state_of(store, known)
-            return Shelf(store, _freshened(store, state))
+            return StoreListing(store, _freshened(store, state))
     except StoreUnanswered as problem:
-        return Shelf(store, state if state and state.generation else None, problem.message)
+        return StoreListing(store, state if state and state.generation else None, problem.message)
     except StoreError as problem:
-        return Shelf(store, None, problem.message)
+        return StoreListing(store, None, problem.message)
 
 
 def _known(stores: Sequence[Store]) -> dict[tuple[str, str, str], StoreState]:
@@ -170,7 +170,7 @@ def _not_listed(reader: Reader, state: StoreState, changes: dict[str, Any], limi
 # -- what was shown and may have changed -------------------------------------------------------------------------------
 
 
-def verified(shelf: Shelf, lines: Sequence[Line]) -> bool:
+def verified(shelf: StoreListing, lines: Sequence[Line]) -> bool:
     """Whether these lines of a store say what it says; else they have been brought up to date, and lists look other."""
     state = shelf.state
     stale = [line.session_id for line in lines if state and line.verified < state.generation]

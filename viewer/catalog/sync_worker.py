@@ -62,7 +62,7 @@ def _watch(every: float, ended: threading.Event) -> None:
         ended.wait(BREATH_SECONDS if left == Left.NOW else every)
 
 
-def keep_up() -> None:
+def sync_all() -> None:
     """Bring everything up to date that is here and nobody else's just now."""
     me = holders.new_holder()
     while look(me):

@@ -18,7 +18,7 @@ from viewer.stores import counting
 from viewer.stores.base import CHAIN_LIMIT, CONTINUED, Store
 from viewer.stores.listing import Facts, Unaskable, is_askable, is_stand_in
 from viewer.stores.registry import Reader
-from viewer.texts import scrubbed
+from viewer.texts import sanitized
 
 from . import nearness
 from .models import Kind, Line, StoreState
@@ -139,7 +139,7 @@ def _kept_id(session_id: str) -> str:
 
 
 def _kept(text: str) -> str:
-    return scrubbed(text[:LONGEST]).replace("\0", "\ufffd")
+    return sanitized(text[:LONGEST]).replace("\0", "\ufffd")
 
 
 def _values(line: Line) -> list[Any]:
@@ -214,7 +214,7 @@ def _with_chains(state: StoreState, made: Prepared) -> list[Line]:
     touched = {**lines, **made.gone}
     parents = {line.parent for line in touched.values() if line.parent}
     known = lines_of(state, parents - set(touched)) | _children(state, parents | set(touched), lines)
-    around = _Around(lines, {name: line for name, line in known.items() if name not in made.gone}, made.shaken)
+    around = ChainUpdate(lines, {name: line for name, line in known.items() if name not in made.gone}, made.shaken)
     for session_id in parents | set(touched):
         around.set_tip(session_id)
     for session_id in _parents_first(made.lines):
@@ -254,7 +254,7 @@ def _children(state: StoreState, ids: Iterable[str], newer: Mapping[str, Line]) 
     return {child: line for child, line in found.items() if line.parent in wanted}
 
 
-class _Around:
+class ChainUpdate:
     """The lines to write and the known ones beside them; one of those that changes is written too."""
 
     def __init__(self, lines: dict[str, Line], known: dict[str, Line], shaken: set[str]) -> None:

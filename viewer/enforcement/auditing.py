@@ -190,7 +190,7 @@ def _record(each: Audit, write: bool, **fields: Any) -> None:
             for name, value in fields.items():
                 setattr(each, name, value)
             if each.late:
-                events.withdraw(each)
+                events.delete_pending(each)
             elif each.settled:
                 events.expire(each)
         else:

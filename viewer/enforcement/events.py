@@ -87,7 +87,7 @@ def _store(audit: Audit, kind: str, **fields: list[str]) -> None:
     Event.objects.get_or_create(audit=audit, kind=kind, defaults=said)
 
 
-def withdraw(audit: Audit) -> None:
+def delete_pending(audit: Audit) -> None:
     """There never was anybody to tell."""
     Event.objects.filter(audit=audit, status="pending").delete()
 

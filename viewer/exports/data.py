@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from viewer.stores.transcript import Cut
-from viewer.texts import scrubbed
+from viewer.texts import sanitized
 
 from .facts import Facts, moment
 from .source import Outcome, Piece, Plan
@@ -112,7 +112,7 @@ def _json(value: dict[str, Any]) -> str:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False, default=_other)
     except (ValueError, RecursionError):
         text = json.dumps(_sayable(value), ensure_ascii=False, default=_other)
-    return scrubbed(text) if text.isascii() else scrubbed(text).translate(_LINES)
+    return sanitized(text) if text.isascii() else sanitized(text).translate(_LINES)
 
 
 # Lawful in JSON, but some programs end a line there.

@@ -36,7 +36,7 @@ UNCLAIMED = ("queued", "waiting")  # the two statuses in which a run waits for a
 logger = logging.getLogger(__name__)
 
 
-class Lost(Exception):
+class LeaseLost(Exception):
     """The run was cancelled, or another worker has it: stop, change nothing more."""
 
 
@@ -80,17 +80,17 @@ class Hold:
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stop()
-        writer_of(self.store).let_go(self.run.session_id, self.holder)
+        writer_of(self.store).release_quietly(self.run.session_id, self.holder)
 
     def _stop(self) -> None:
         self._ended.set()
         self._thread.join()
 
-    def tell(self, also: Callable[[], None] | None = None, **fields: Any) -> None:
+    def update(self, also: Callable[[], None] | None = None, **fields: Any) -> None:
         """Write fields of the row, and that the worker lives; `also` is done in the same transaction.
 
-        Raises Lost when the run is not ours any more. While our own database is away it is asked again, until the run
-        counts as lost anyway; raises its error then.
+        Raises LeaseLost when the run is not ours any more. While our own database is away it is asked again, until the
+        run counts as lost anyway; raises its error then.
         """
         stored = plain(fields)
         until = time.monotonic() + settings.LOST_AFTER
@@ -108,13 +108,13 @@ class Hold:
                 connection.close()
                 time.sleep(AGAIN_SECONDS)
         if not changed:
-            raise Lost
+            raise LeaseLost
         for name, value in stored.items():
             setattr(self.run, name, value)
 
-    def step(self, sentence: str, **details: Any) -> None:
-        """Say what is being done, for pages and API. Raises Lost."""
-        self.tell(progress={"sentence": sentence, **details})
+    def report_progress(self, sentence: str, **details: Any) -> None:
+        """Say what is being done, for pages and API. Raises LeaseLost."""
+        self.update(progress={"sentence": sentence, **details})
 
     def _beat(self) -> None:
         refreshed = time.monotonic()

@@ -27,7 +27,7 @@ from viewer.workspaces.rules import rules_of
 
 from . import candidate, outcomes, planning
 from .errors import BadSummary
-from .hold import Hold, Lost, claim
+from .hold import Hold, LeaseLost, claim
 from .models import Run
 from .progress import Progress
 from .queues import queue_of
@@ -60,7 +60,7 @@ def _work(hold: Hold) -> None:
                 _make_candidate(hold)
             if hold.run.status == "waiting":
                 _commit(hold)
-    except Lost:
+    except LeaseLost:
         logger.info("Run %s was cancelled or taken up elsewhere.", hold.run.pk)
     except Exception as problem:
         _end_with(hold, problem)
@@ -69,13 +69,13 @@ def _work(hold: Hold) -> None:
 def _make_candidate(hold: Hold) -> None:
     """Plan and summarise; the run is `ready` afterwards, or `waiting` when it is to be applied without a preview."""
     run = hold.run
-    hold.tell(status="planning", progress={"sentence": "Reading the session and planning."})
+    hold.update(status="planning", progress={"sentence": "Reading the session and planning."})
     with open_store(hold.store) as reader:
         basis = planning.read_basis(reader, run.session_id, run.mode)
     rules = rules_of(hold.store, basis.session)
     plan = planning.plan_of(basis, candidate.options_of(run), rules.text)
     doing = f"{planning.strategy_of(run.strategy).doing} {len(plan.middle):,} messages."
-    hold.tell(
+    hold.update(
         status="summarizing",
         progress={"sentence": doing},
         rules=asdict(rules),
@@ -85,12 +85,12 @@ def _make_candidate(hold: Hold) -> None:
     try:
         made = candidate.fields(planning.strategy_of(run.strategy), basis, plan, summary) | {"chunks": []}
     except BadSummary:
-        hold.tell(chunks=[])  # the same parts would make the same summary again
+        hold.update(chunks=[])  # the same parts would make the same summary again
         raise
     if run.apply:
-        hold.tell(status="waiting", progress={"sentence": "Ready to be written."}, **made)
+        hold.update(status="waiting", progress={"sentence": "Ready to be written."}, **made)
     else:
-        hold.tell(**outcomes.closed("ready", "Ready to review."), **made)
+        hold.update(**outcomes.closed("ready", "Ready to review."), **made)
 
 
 def _summary(hold: Hold, plan: compaction.Plan, doing: str) -> str:
@@ -98,7 +98,7 @@ def _summary(hold: Hold, plan: compaction.Plan, doing: str) -> str:
     if not planning.strategy_of(hold.run.strategy).asks_model:
         return ""
     chosen = get_summarizer(hold.run.summarizer)
-    hold.tell(model=chosen.model)
+    hold.update(model=chosen.model)
     progress = Progress(hold, doing, plan.count)
     return compaction.summarize(
         plan,
@@ -114,21 +114,21 @@ def _commit(hold: Hold) -> None:
     run = hold.run
     edits = edits_from_json(run.edits)
     _wait_for_turn(hold)
-    hold.tell(status="applying", progress={"sentence": "Writing."})  # from here on it cannot be cancelled
+    hold.update(status="applying", progress={"sentence": "Writing."})  # from here on it cannot be cancelled
     done = writer_of(hold.store).apply(
         run.session_id, run.basis, edits, mode=run.mode, holder=hold.holder, now=time.time()
     )
     with suppress(StoreError):  # tried again at the end; the agent's next turn need not wait for our notes
         writer_of(hold.store).release_lease(run.session_id, hold.holder)
     note = partial(records.note_written, run.pk, run.store, run.session_id, done)
-    hold.tell(also=note, **outcomes.applied(done, timezone.now()))
+    hold.update(also=note, **outcomes.applied(done, timezone.now()))
     applied.send(Run, run=run)
 
 
 def _wait_for_turn(hold: Hold) -> None:
     """Take the turn lease, waiting while somebody else has it.
 
-    Raises SessionBusy when that takes too long, Lost when cancelled.
+    Raises SessionBusy when that takes too long, LeaseLost when cancelled.
     """
     until = time.time() + settings.WAIT_SECONDS
     while True:
@@ -143,7 +143,7 @@ def _wait_for_turn(hold: Hold) -> None:
                 "kept. Apply it again when the agent rests."
             )
         holder = {"holder": lease.holder, "since": _iso(lease.since)} if lease else {}
-        hold.step(f"Waiting for the agent's turn to end. {sentence}", until=_iso(until), **holder)
+        hold.report_progress(f"Waiting for the agent's turn to end. {sentence}", until=_iso(until), **holder)
         time.sleep(POLL_SECONDS)
 
 
@@ -167,8 +167,8 @@ def _end_with(hold: Hold, problem: Exception) -> None:
             logger.error("Run %s stopped.", hold.run.pk, exc_info=problem)
             if hold.run.status == "applying" and outcomes.finish_if_committed(hold.run):
                 return
-        hold.tell(**outcomes.stopped(hold.run, code, message))
-    except Lost:
+        hold.update(**outcomes.stopped(hold.run, code, message))
+    except LeaseLost:
         logger.info("Run %s was cancelled or taken up elsewhere.", hold.run.pk)
     except (StoreError, DatabaseProblem) as away:  # what became of it cannot be found or noted: recovery looks again
         logger.warning("Run %s is left to recovery: %s", hold.run.pk, away)

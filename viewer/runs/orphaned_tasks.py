@@ -11,7 +11,7 @@ from django_tasks_db.models import DBTaskResult
 from viewer import holders
 
 from . import job
-from .hold import Lost
+from .hold import LeaseLost
 from .models import OPEN_STATUSES, Run
 
 KEPT = timedelta(days=7)  # tasks that ended, for who looks into the queue
@@ -35,7 +35,7 @@ def end_tasks(older_than: float) -> bool:
             same.update(
                 status=TaskResultStatus.FAILED,
                 finished_at=Now(),
-                exception_class_path=f"{Lost.__module__}.{Lost.__qualname__}",
+                exception_class_path=f"{LeaseLost.__module__}.{LeaseLost.__qualname__}",
                 traceback="The worker of this task died or lost it.",
             )
     return found

@@ -14,7 +14,7 @@ TELL_SECONDS = 1.0  # between two updates of the row while an answer comes
 
 
 class Progress:
-    """The `summarizers.Listener` of one run. Every method raises hold.Lost once the run is not ours any more."""
+    """The `summarizers.ProgressCallback` of one run. All raise hold.LeaseLost once the run is not ours."""
 
     def __init__(self, hold: Hold, doing: str, count: compaction.Counter) -> None:
         self._hold = hold
@@ -42,11 +42,11 @@ class Progress:
 
     def spent(self, usage: Usage) -> None:
         self._usage += usage
-        self._hold.tell(usage=self._usage.to_json())
+        self._hold.update(usage=self._usage.to_json())
 
     def finished(self, part: compaction.Finished) -> None:
         """Keep a finished part, so that a run that is taken up again goes on behind it."""
-        self._hold.tell(chunks=[*self._hold.run.chunks, {"key": part.key, "summary": part.summary}])
+        self._hold.update(chunks=[*self._hold.run.chunks, {"key": part.key, "summary": part.summary}])
 
     def _tell(self) -> None:
         self._told = time.monotonic()
@@ -55,7 +55,7 @@ class Progress:
         where = f" Part {part.chunk:,} of {part.chunks:,}." if part and part.chunks > 1 else ""
         written = f" {self._tokens:,} tokens written." if self._tokens else ""
         waited = f" {seconds} s so far." if seconds else ""
-        self._hold.step(
+        self._hold.report_progress(
             f"{self._doing}{where}{written}{waited}",
             doing=self._doing,
             chunk=part.chunk if part else 1,

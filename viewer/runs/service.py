@@ -32,7 +32,7 @@ __all__ = [
     "cancel",
     "discard",
     "get_run",
-    "glance",
+    "get_summary_row",
     "is_newest",
     "is_undoable",
     "last_summarizer",
@@ -180,7 +180,7 @@ def cancel(run: Run) -> Run:
     cancelled = _change(run, CANCELLABLE, **outcomes.closed("cancelled", "Cancelled; nothing was written."))
     if holder:  # its worker would release the lock too, but only when the summariser has answered
         with suppress(NotFound):  # a store that is not configured any more
-            writer_of(get_store(run.store)).let_go(run.session_id, holder)
+            writer_of(get_store(run.store)).release_quietly(run.session_id, holder)
     return cancelled
 
 
@@ -192,7 +192,7 @@ def get_run(run_id: int) -> Run:
     return run
 
 
-def glance(run_id: int) -> Run | None:
+def get_summary_row(run_id: int) -> Run | None:
     """The run of this id without its large columns, for a look at how it goes."""
     return Run.objects.defer(*LARGE).filter(pk=run_id).first()
 

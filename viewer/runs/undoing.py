@@ -97,7 +97,7 @@ def undo(store: Store, session_id: str, handoff_id: int) -> None:
         ours.filter(holder=holder).update(holder="")
         raise
     finally:
-        writer_of(store).let_go(session_id, holder)
+        writer_of(store).release_quietly(session_id, holder)
 
 
 def undo_run(run: Run) -> None:

@@ -14,7 +14,7 @@ from viewer.errors import StoreUnavailable
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """One shared database of sessions. `ours`, the demo store alone: only there may whole sessions come and go."""
+    """One shared database of sessions. `is_managed` is the demo store alone: there whole sessions may come and go."""
 
     name: str
     url: str
@@ -42,7 +42,7 @@ class Store:
         return f"{place}?{'&'.join(shown)}" if shown else place
 
     @property
-    def ours(self) -> bool:
+    def is_managed(self) -> bool:
         return self.origin == "demo"
 
 

@@ -60,7 +60,7 @@ class Writer:
         raise self._refusal()
 
     def delete(self, session_id: str) -> list[str]:
-        """Delete a conversation; ids of the sessions that are gone. Raises NotOurs but in a store of this site."""
+        """Delete a conversation; ids of the sessions that are gone. Raises NotManaged but in a store of this site."""
         raise self._refusal()
 
     # -- holding a session
@@ -77,7 +77,7 @@ class Writer:
         """Keep the agent from beginning a turn, where it tells its turns. Raises SessionBusy."""
         raise self._refusal()
 
-    def let_go(self, session_id: str, holder: str) -> None:
+    def release_quietly(self, session_id: str, holder: str) -> None:
         """Release lease and lock after the work. Never raises: what cannot be released expires by itself."""
 
     def release_dead(self) -> None:

@@ -113,6 +113,6 @@ class Command(BaseCommand):
             sync_worker.watch()
         worker.run()
         if batch:
-            sync_worker.keep_up()
+            sync_worker.sync_all()
         else:
             workers.leave(worker.worker_id)

@@ -26,7 +26,7 @@ TONES = {"passed": "ok", "missing": "warn"}
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class AuditStatus:
     """How the reading after a compaction stands, in a few words; `tone` is the colour beside them, "" for none; `open`
     that another turn may change it.
     """
@@ -40,7 +40,7 @@ class Standing:
 class Card:
     """What is to be said beside a session of its last compaction: a state, the files it is about, what comes next."""
 
-    standing: Standing
+    standing: AuditStatus
     files: tuple[str, ...]
     more: int
     next: str
@@ -63,7 +63,7 @@ def newest_cut(outline: Outline) -> Cut | None:
     return max(outline.compactions, key=lambda cut: cut.handoff_id, default=None)
 
 
-def standing_of(found: Opened, cut: Cut) -> Standing | None:
+def standing_of(found: Opened, cut: Cut) -> AuditStatus | None:
     """What the boundary's tab is called; None for one with nothing to follow: an inherited one, an old one that came
     before anybody looked, and one whose session's rules ask for no file.
     """
@@ -71,12 +71,12 @@ def standing_of(found: Opened, cut: Cut) -> Standing | None:
     if audit is not None:
         return None if audit.status == "nothing_required" and not audit.required else standing(audit)
     newest = newest_cut(found.outline)
-    return Standing("not looked at yet", open=True) if newest and newest.handoff_id == cut.handoff_id else None
+    return AuditStatus("not looked at yet", open=True) if newest and newest.handoff_id == cut.handoff_id else None
 
 
-def standing(audit: Audit) -> Standing:
+def standing(audit: Audit) -> AuditStatus:
     label = f"{unread(audit)} not read" if audit.status == "missing" else LABELS.get(audit.status, audit.status)
-    return Standing(label, TONES.get(audit.status, ""), open=not audit.settled)
+    return AuditStatus(label, TONES.get(audit.status, ""), open=not audit.settled)
 
 
 def unread(audit: Audit) -> str:
@@ -113,11 +113,11 @@ def card(found: Opened) -> Card | None:
     )
 
 
-def _short(audit: Audit) -> Standing:
+def _short(audit: Audit) -> AuditStatus:
     if audit.status == "not_yet":
-        return Standing(f"{formats.counted(len(audit.required), 'file')} to read again")
+        return AuditStatus(f"{formats.counted(len(audit.required), 'file')} to read again")
     if audit.status == "passed":
-        return Standing(f"{formats.counted(len(audit.findings), 'file')} read again", "ok")
+        return AuditStatus(f"{formats.counted(len(audit.findings), 'file')} read again", "ok")
     return standing(audit)
 
 

@@ -22,7 +22,7 @@ from viewer.rendering import formats
 from viewer.rendering.texts import clean, line, visible
 from viewer.stores.registry import get_store, open_store
 
-from .audits import Standing, audit_of, audited, shown_name, standing_of, unread
+from .audits import AuditStatus, audit_of, audited, shown_name, standing_of, unread
 from .views import find
 
 PATH = 300  # characters of a directory or a file's path
@@ -53,7 +53,7 @@ class File:
 
     name: str
     dated: str
-    standing: Standing
+    standing: AuditStatus
     href: str = ""
     where: str = ""
     tool: str = ""
@@ -83,7 +83,7 @@ class ReadingPage:
     href: str
     handoff_id: int
     heading: str
-    standing: Standing
+    standing: AuditStatus
     source: str
     workspace: str
     explained: str | SafeString
@@ -103,12 +103,12 @@ def reading(request: HttpRequest, store: str, session_id: str, handoff_id: int) 
         found = audited(opened(reader, session_id, redacting=redacts(request)))
         cut = find(found, handoff_id)
         audit = audit_of(found, handoff_id)
-        standing = standing_of(found, cut) or Standing("nothing to check" if audit else "not followed")
+        standing = standing_of(found, cut) or AuditStatus("nothing to check" if audit else "not followed")
         data = _page(found, handoff_id, standing, audit)
     return page(request, data.fragment if is_fragment(request) else "session/tab.html", data)
 
 
-def _page(found: Opened, handoff_id: int, standing: Standing, audit: Audit | None) -> ReadingPage:
+def _page(found: Opened, handoff_id: int, standing: AuditStatus, audit: Audit | None) -> ReadingPage:
     told = tuple(_told(found, audit)) if audit else ()
     at = found.outline.message_of(audit.seen_to) if audit and audit.findings else None
     return ReadingPage(
@@ -177,17 +177,17 @@ def _files(audit: Audit, found: Opened) -> Iterator[File]:
         yield _file(one["named"], names, found, one["message"], one["tool"])
     for path in names:
         if path not in judged:
-            yield replace(_file(path, names, found), standing=Standing(unknown))
+            yield replace(_file(path, names, found), standing=AuditStatus(unknown))
 
 
 def _file(path: str, names: dict[str, str], found: Opened, message: int | None = None, tool: str = "") -> File:
     called = names.get(path, path)
     name, dated = (shown_name(each, redacting=found.redacting) for each in (path, "" if called == path else called))
     if message is None:
-        return File(name, dated, Standing("not read", "warn"))
+        return File(name, dated, AuditStatus("not read", "warn"))
     at = found.outline.message_of(message)
     href = found.place.message(at) if at else ""
-    return File(name, dated, Standing("read", "ok"), href, f"message {at or message}", line(tool, 80))
+    return File(name, dated, AuditStatus("read", "ok"), href, f"message {at or message}", line(tool, 80))
 
 
 # -- what is told ------------------------------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ from viewer.stores.message import Handoff
 from viewer.stores.registry import get_store, open_store
 from viewer.stores.transcript import Cut, Outline, Weight
 
-from .audits import Standing, standing_of
+from .audits import AuditStatus, standing_of
 
 LISTED = 200  # messages of a list shown at once
 CLAMP, CLAMP_LINES = 900, 16  # a handoff longer than this is clamped until "Show all"
@@ -83,7 +83,7 @@ class ShownBoundary:
     loss: str
     details_href: str
     update_href: str
-    reading: Standing | None
+    reading: AuditStatus | None
     reading_href: str
     undo: str
     no_undo: str

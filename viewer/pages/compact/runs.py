@@ -40,7 +40,11 @@ class Ticks:
 @shows_refusals
 def run(request: HttpRequest, run_id: int) -> HttpResponse:
     """A run's page; for htmx its card alone, or where it has nothing new to say, what passes by the second."""
-    if is_fragment(request) and (known := service.glance(run_id)) and request.GET.get("mark") == mark_of(known):
+    if (
+        is_fragment(request)
+        and (known := service.get_summary_row(run_id))
+        and request.GET.get("mark") == mark_of(known)
+    ):
         return _ticks(request, known)
     found = service.get_run(run_id)
     card = run_card(found, redacting=redacts(request))

@@ -24,7 +24,7 @@ KIN = 20  # sessions of each kind that are named
 
 
 @dataclass(frozen=True, slots=True)
-class Kin:
+class RelatedSessions:
     """Sessions that this one has to do with: what they are to it, and (name, address) of each; `more` are not named."""
 
     label: str
@@ -53,7 +53,7 @@ class Header:
     branch_href: str
     resume: str
     resumable: bool
-    kin: tuple[Kin, ...]
+    kin: tuple[RelatedSessions, ...]
 
     @property
     def views(self) -> list[tuple[str, str, bool]]:
@@ -74,11 +74,11 @@ def header(found: Opened, view: str = "") -> Header:
         compactions=len(found.outline.compactions),
         place=found.place,
         view=view,
-        ours=found.reader.store.ours,
+        ours=found.reader.store.is_managed,
         branch_of=branch_of,
         branch_href=branch_href,
         resume=agent.resume_command(session.id),
-        resumable=not found.reader.store.ours and agent.is_known,
+        resumable=not found.reader.store.is_managed and agent.is_known,
         kin=tuple(_kin(found)),
     )
 
@@ -131,24 +131,26 @@ def in_context(outline: Outline) -> str:
 # -- relations ---------------------------------------------------------------------------------------------------------
 
 
-def _kin(found: Opened) -> Iterator[Kin]:
+def _kin(found: Opened) -> Iterator[RelatedSessions]:
     """Where the session came from, and what came of it."""
     session, store = found.session, found.reader.store.name
     parts = found.reader.parts(session.id) if session.parts > 1 else [session.id]
     if session.parent and session.parent != session.branched_from and len(parts) == 1:
         origin = _origin(found, session.parent)
-        yield Kin("Sub-agent session of" if session.delegated_from == session.parent else "Follows", (origin,))
+        yield RelatedSessions(
+            "Sub-agent session of" if session.delegated_from == session.parent else "Follows", (origin,)
+        )
     if len(parts) > 1:
         numbered = [(f"part {at}", Place(store, part).view("rows")) for at, part in enumerate(parts, 1)]
-        yield Kin("Raw rows of its parts", tuple(numbered[:KIN]), max(0, len(numbered) - KIN))
+        yield RelatedSessions("Raw rows of its parts", tuple(numbered[:KIN]), max(0, len(numbered) - KIN))
     born = [child for child in found.reader.children(parts) if child.id not in parts]
     for kind, label in (("branch", "Branches"), ("delegate", "Sub-agent sessions"), ("", "Followed by")):
         yield from _listed(label, [child for child in born if child.kind == kind], store, found.redacting)
 
 
-def _listed(label: str, born: list[Child], store: str, redacting: bool) -> Iterator[Kin]:
+def _listed(label: str, born: list[Child], store: str, redacting: bool) -> Iterator[RelatedSessions]:
     if born:
         named = tuple(
             (line(name(child.title, redacting), 60) or child.id, Place(store, child.id).href) for child in born[:KIN]
         )
-        yield Kin(label, named, len(born) - len(named))
+        yield RelatedSessions(label, named, len(born) - len(named))

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 from viewer import own_database
 from viewer.broken import Broken
 from viewer.catalog.lines import Key, Listed, Order, SessionFilter, named_tip, page_of_lines, sort_key
-from viewer.catalog.sync import Shelf
+from viewer.catalog.sync import StoreListing
 from viewer.errors import NotFound
 from viewer.pages.filters import Group, Link
 from viewer.pages.http import is_fragment, page, shows_refusals
@@ -189,14 +189,14 @@ def _link(query: Sequence[tuple[str, str]], name: str, value: str, label: str) -
 # -- the stores --------------------------------------------------------------------------------------------------------
 
 
-def _store_line(shelf: Shelf) -> StoreLine:
+def _store_line(shelf: StoreListing) -> StoreLine:
     known = " Its sessions are listed as they were before." if shelf.problem and shelf.state else ""
     return StoreLine(shelf.store.name, why_open(shelf.store), shelf.problem + known, _start(shelf))
 
 
-def _start(shelf: Shelf) -> Link | None:
+def _start(shelf: StoreListing) -> Link | None:
     """The demo session that a visitor had best look at first; it may have been renamed."""
-    found = named_tip(shelf, FIRST) if shelf.store.ours else None
+    found = named_tip(shelf, FIRST) if shelf.store.is_managed else None
     return Link(FIRST, Place(shelf.store.name, found.session_id).href) if found else None
 
 

@@ -22,7 +22,7 @@ from django.views.decorators.http import require_POST, require_safe
 from viewer.pages.http import is_fragment, page, shows_refusals
 from viewer.rendering.texts import clean
 from viewer.runs.summarizers import connections, keys, limits
-from viewer.runs.summarizers.connection_test import Tried, try_out
+from viewer.runs.summarizers.connection_test import ConnectionTest, try_out
 from viewer.runs.summarizers.connections import KINDS, Connection, Kind
 from viewer.server_url import is_server_url
 from viewer.stores.registry import get_store
@@ -59,7 +59,7 @@ class Fixed:
 class Trial:
     """What came of trying a connection; `saved` when it is the one that runs use."""
 
-    tried: Tried
+    tried: ConnectionTest
     saved: bool
 
 
@@ -155,7 +155,7 @@ def _test(request: HttpRequest, kind: str) -> HttpResponse:
     drafted, errors = (used, {}) if fixed else _read(kind, request.POST)
     if drafted is None:
         if is_fragment(request):
-            return page(request, "settings/_tried.html", Trial(Tried(False, " ".join(errors.values())), True))
+            return page(request, "settings/_tried.html", Trial(ConnectionTest(False, " ".join(errors.values())), True))
         return _page(request, _typed(kind, request.POST, errors))
     trial = Trial(try_out(drafted), saved=drafted == used)
     if is_fragment(request):

@@ -71,12 +71,12 @@ def _shown(store: Store) -> ShownStore:
         with open_store(store, listed=True) as reader:
             found = reader.capabilities()
     except StoreError as problem:
-        return ShownStore(store.name, store.place, why_open(store), store.ours, problem=problem.message)
+        return ShownStore(store.name, store.place, why_open(store), store.is_managed, problem=problem.message)
     return ShownStore(
         name=store.name,
         path=store.place,
         why=why_open(store),
-        ours=store.ours,
+        ours=store.is_managed,
         schema=f"schema {found.schema}" if found.schema is not None else "schema unknown",
         size=formats.size(found.size),
         sessions=formats.counted(found.sessions, "session"),

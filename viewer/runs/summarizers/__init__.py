@@ -6,10 +6,10 @@ from compaction import offline
 from viewer.runs.errors import ModelNotSetUp, UnknownChoice
 
 from . import anthropic, connections, openai
-from .base import Listener, Summarizer, Usage
+from .base import ProgressCallback, Summarizer, Usage
 from .connections import KINDS
 
-__all__ = ["KINDS", "OFFLINE", "Listener", "Summarizer", "Usage", "get_summarizer", "summarizers"]
+__all__ = ["KINDS", "OFFLINE", "ProgressCallback", "Summarizer", "Usage", "get_summarizer", "summarizers"]
 
 MAKERS = {"openai": openai.summarizer, "anthropic": anthropic.summarizer}
 OFFLINE = Summarizer(

@@ -13,7 +13,7 @@ from . import calling, failures
 from .base import Summarizer
 from .connections import Connection, sdk_options
 from .exchange import Piece, number, words
-from .model_quirks import Learned, asked
+from .model_quirks import ModelQuirks, asked
 
 if TYPE_CHECKING:  # the SDK takes a second to import: only who talks to a model pays
     import anthropic
@@ -41,7 +41,7 @@ def _opened(
 ) -> anthropic.Stream[RawMessageStreamEvent]:
     import anthropic
 
-    def ask(known: Learned) -> anthropic.Stream[RawMessageStreamEvent]:
+    def ask(known: ModelQuirks) -> anthropic.Stream[RawMessageStreamEvent]:
         return api.messages.create(
             model=connection.model,
             max_tokens=known.limit(limit),

@@ -31,7 +31,7 @@ class Usage:
         return asdict(self)
 
 
-class Listener(Protocol):
+class ProgressCallback(Protocol):
     """Who waits for a summary. Either method may raise, which ends the call to the model."""
 
     def heard(self, piece: str) -> None:
@@ -50,7 +50,7 @@ class Summarizer:
 
     name: str
     label: str
-    ask: Callable[[compaction.SummaryRequest, Listener], str]
+    ask: Callable[[compaction.SummaryRequest, ProgressCallback], str]
     local: bool = False
     model: str = ""
     window: int | None = None

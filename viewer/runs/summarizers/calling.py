@@ -15,7 +15,7 @@ import compaction
 from viewer.runs.errors import ModelFailed
 
 from . import failures, limits
-from .base import Listener, Summarizer, Usage
+from .base import ProgressCallback, Summarizer, Usage
 from .connections import Connection
 from .exchange import Ask, Ended, Exchange, Piece
 
@@ -33,7 +33,7 @@ READ_SHARE = 0.5  # of the usual count that a service reads at least; less was c
 def summarizer(connection: Connection, pieces: Pieces) -> Summarizer:
     """The summariser that asks this model; `pieces` makes a request with an output limit and says what comes."""
 
-    def ask(request: compaction.SummaryRequest, listener: Listener) -> str:
+    def ask(request: compaction.SummaryRequest, listener: ProgressCallback) -> str:
         def call(prompt: compaction.Prompt) -> compaction.Reply:
             tokens = request.count(prompt.system) + request.count(prompt.user)
             limit = limits.output_limit(connection, request, tokens)
@@ -109,7 +109,9 @@ def _newer(told: int | None, before: int | None) -> int | None:
     return before if told is None else told
 
 
-def complete(ask: Ask, connection: Connection, listener: Listener, prompt_tokens: int, limit: int) -> compaction.Reply:
+def complete(
+    ask: Ask, connection: Connection, listener: ProgressCallback, prompt_tokens: int, limit: int
+) -> compaction.Reply:
     """The model's answer to what `ask` sends; `prompt_tokens` as `_usual` counts, `limit` is what it may write.
 
     Raises ModelFailed, and what the listener raises; the connection is closed then.
@@ -135,7 +137,7 @@ def complete(ask: Ask, connection: Connection, listener: Listener, prompt_tokens
 
 
 def _listen(
-    exchange: Exchange, answer: Answer, connection: Connection, listener: Listener, until: float, limit: int
+    exchange: Exchange, answer: Answer, connection: Connection, listener: ProgressCallback, until: float, limit: int
 ) -> None:
     heard = time.monotonic()
     with exchange:
@@ -187,7 +189,7 @@ def _wait_before_next(failure: ModelFailed, attempt: int) -> float | None:
     return failure.after if failure.after <= LONGEST_WAIT else None
 
 
-def _rest(seconds: float, listener: Listener) -> None:
+def _rest(seconds: float, listener: ProgressCallback) -> None:
     until = time.monotonic() + seconds
     while (left := until - time.monotonic()) > 0:
         listener.heard("")

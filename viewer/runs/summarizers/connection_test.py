@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class ConnectionTest:
     """What came of it, in a sentence that never holds the key.
 
     `answers` but not `works`: the model was reached, and its text would be refused as a summary.
@@ -53,7 +53,7 @@ class _Listener:
         self.usage += usage
 
 
-def try_out(connection: Connection) -> Tried:
+def try_out(connection: Connection) -> ConnectionTest:
     """Have the model summarise two short messages. Raises nothing: what goes wrong is the answer."""
     listener, began = _Listener(), time.monotonic()
     who = f"{connection.model} at {connection.host}"
@@ -61,15 +61,17 @@ def try_out(connection: Connection) -> Tried:
         MAKERS[connection.kind](_beside_its_form(connection)).ask(_request(connection), listener)
     except compaction.SummaryRejected as problem:
         took = _took(listener.usage, time.monotonic() - began)
-        return Tried(False, f"{who} answered in {took}, but its text cannot be used as a summary: {problem.reason}")
+        return ConnectionTest(
+            False, f"{who} answered in {took}, but its text cannot be used as a summary: {problem.reason}"
+        )
     except StoreError as problem:
-        return Tried(False, problem.message, answers=False)
+        return ConnectionTest(False, problem.message, answers=False)
     except _TooSlow:
-        return Tried(False, f"{who} did not finish two short messages within {PATIENCE:.0f} s.", answers=False)
+        return ConnectionTest(False, f"{who} did not finish two short messages within {PATIENCE:.0f} s.", answers=False)
     except Exception as problem:  # its text may quote the request and with it the key: only the kind is told
         logger.error("Trying %s: %s", who, type(problem).__name__)
-        return Tried(False, f"Something unexpected went wrong ({type(problem).__name__}).", answers=False)
-    return Tried(True, f"Works: {who} wrote a summary in {_took(listener.usage, time.monotonic() - began)}.")
+        return ConnectionTest(False, f"Something unexpected went wrong ({type(problem).__name__}).", answers=False)
+    return ConnectionTest(True, f"Works: {who} wrote a summary in {_took(listener.usage, time.monotonic() - began)}.")
 
 
 def _beside_its_form(connection: Connection) -> Connection:

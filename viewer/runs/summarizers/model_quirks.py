@@ -18,7 +18,7 @@ _NUMBER = re.compile(r"(?<![\w.-])\d{3,}(?![\w-])")
 
 
 @dataclass
-class Learned:
+class ModelQuirks:
     """How to ask one model: the name of the output limit, the most it may be, whether usage can be asked for."""
 
     limit_name: str = "max_tokens"
@@ -54,15 +54,17 @@ class Learned:
         return False
 
 
-_of: dict[tuple[str, str, str], Learned] = {}
+_of: dict[tuple[str, str, str], ModelQuirks] = {}
 
 
-def learned(connection: Connection) -> Learned:
+def learned(connection: Connection) -> ModelQuirks:
     """What is known about this model at this address."""
-    return _of.setdefault((connection.kind, connection.base_url, connection.model), Learned())
+    return _of.setdefault((connection.kind, connection.base_url, connection.model), ModelQuirks())
 
 
-def asked(connection: Connection, limit: int, refusals: tuple[type[Exception], ...], ask: Callable[[Learned], T]) -> T:
+def asked(
+    connection: Connection, limit: int, refusals: tuple[type[Exception], ...], ask: Callable[[ModelQuirks], T]
+) -> T:
     """What `ask` gives, asked anew in another form while the service says with one of `refusals` what it does not take.
 
     `limit` is the most tokens of an answer that are wanted. Raises what `ask` raises.

@@ -13,7 +13,7 @@ from . import calling, failures
 from .base import Summarizer
 from .connections import Connection, sdk_options
 from .exchange import Piece, number, words
-from .model_quirks import Learned, asked
+from .model_quirks import ModelQuirks, asked
 
 if TYPE_CHECKING:  # the SDK takes a second to import: only who talks to a model pays
     import openai
@@ -41,7 +41,7 @@ def _opened(
 ) -> openai.Stream[ChatCompletionChunk]:
     import openai
 
-    def ask(known: Learned) -> openai.Stream[ChatCompletionChunk]:
+    def ask(known: ModelQuirks) -> openai.Stream[ChatCompletionChunk]:
         options: dict[str, Any] = {known.limit_name: known.limit(limit)}
         if known.usage:
             options["stream_options"] = {"include_usage": True}

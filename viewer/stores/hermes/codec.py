@@ -9,7 +9,7 @@ import json
 from typing import Any
 
 from viewer.stores.message import State, StoredMessage
-from viewer.texts import scrubbed
+from viewer.texts import sanitized
 
 JSON_MARK = "\x00json:"  # content that is a list or an object is stored as this mark and its JSON
 
@@ -30,7 +30,7 @@ def encode_content(content: Any) -> str | None:
     """What to store for a content: the inverse of `decode_content`, lone surrogates replaced as the owner does."""
     if content is None:
         return None
-    return scrubbed(content) if isinstance(content, str) else JSON_MARK + json.dumps(content)
+    return sanitized(content) if isinstance(content, str) else JSON_MARK + json.dumps(content)
 
 
 def decode_calls(stored: Any) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from viewer.errors import StoreReadOnly
 from viewer.stores.base import Store
-from viewer.texts import scrubbed
+from viewer.texts import sanitized
 
 from . import titles
 from .appending import insert
@@ -42,15 +42,15 @@ def create(
         if reason := create_reason(reader):
             raise StoreReadOnly(f"{reason} Nothing was written.")
         tally = Tally(con, reader.columns)
-        title = titles.cleaned(scrubbed(title))
+        title = titles.cleaned(sanitized(title))
         titles.check_free(con, title)
-        session_id, source = _new_id(con, now), titles.cleaned(scrubbed(source)) or SOURCE
+        session_id, source = _new_id(con, now), titles.cleaned(sanitized(source)) or SOURCE
         values = {
             "id": session_id,
             "source": source,
             "created_source": source,
-            "model": scrubbed(model) or None,
-            "cwd": scrubbed(cwd) or None,
+            "model": sanitized(model) or None,
+            "cwd": sanitized(cwd) or None,
             "title": title or None,
             "title_source": "user" if title else None,
             "started_at": now,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from viewer.errors import NotFound, NotOurs, SessionBusy, SessionEnded
+from viewer.errors import NotFound, NotManaged, SessionBusy, SessionEnded
 from viewer.stores.base import Store
 
 from . import guards
@@ -20,11 +20,11 @@ _OF_A_SESSION = {  # table -> the column that names the session
 def delete(store: Store, session_id: str) -> list[str]:
     """Delete a conversation: the session and the parts it continues, with all their rows; the ids of what is gone.
 
-    Branches of it stay, without a parent. One transaction. Raises NotOurs, NotFound, SessionEnded for an earlier part,
-    SessionBusy, StoreReadOnly or StoreUnavailable: nothing is deleted then.
+    Branches of it stay, without a parent. One transaction. Raises NotManaged, NotFound, SessionEnded for an earlier
+    part, SessionBusy, StoreReadOnly or StoreUnavailable: nothing is deleted then.
     """
-    if not store.ours:
-        raise NotOurs(f"Store {store.name} belongs to its agent: delete this session there. Nothing was deleted.")
+    if not store.is_managed:
+        raise NotManaged(f"Store {store.name} belongs to its agent: delete this session there. Nothing was deleted.")
     with write(store) as con:
         reader = Reader(store, con, columns_of(store, con))
         if con.execute("SELECT 1 FROM sessions WHERE id = ?", [session_id]).fetchone() is None:

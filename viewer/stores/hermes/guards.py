@@ -79,7 +79,7 @@ def release_lease(store: Store, session_id: str, holder: str) -> None:
             con.execute("DELETE FROM session_turn_leases WHERE conversation_id = ? AND holder = ?", [key, holder])
 
 
-def let_go(store: Store, session_id: str, holder: str) -> None:
+def release_quietly(store: Store, session_id: str, holder: str) -> None:
     """Release this holder's lease and lock after the work; what cannot be released now expires by itself.
 
     Unlike a release, it never raises for the store: that must not hide what was done under the lock.
@@ -171,7 +171,7 @@ def _busy(held: Held, doing: str) -> SessionBusy:
 
 
 def _who(held: Held) -> str:
-    return "Palimpsest" if held.ours else f"Another process ({held.holder})"
+    return "Palimpsest" if held.is_palimpsest else f"Another process ({held.holder})"
 
 
 def _stale(held: Held) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from .columns import Columns
 
 
-def of_commit(columns: Columns, octets: Mapping[int, int], kept: Collection[int]) -> float:
+def estimate_commit_seconds(columns: Columns, octets: Mapping[int, int], kept: Collection[int]) -> float:
     """How long a commit will hold the write lock, in seconds, that flags rows of so many octets and keeps some of them.
 
     Every live row is flagged, and indexed again where update triggers fire on any column (schemas up to 22); what is
@@ -18,10 +18,10 @@ def of_commit(columns: Columns, octets: Mapping[int, int], kept: Collection[int]
     """
     reindexed = any("UPDATE ON" in " ".join(sql.upper().split()) for _, sql in columns.triggers)
     flagged = _REINDEXED * sum(octets.values()) if reindexed else 0.0
-    return of_copies(sum(octets.get(row_id, 0) for row_id in kept)) + _FLAGGED * len(octets) + flagged
+    return estimate_copy_seconds(sum(octets.get(row_id, 0) for row_id in kept)) + _FLAGGED * len(octets) + flagged
 
 
-def of_copies(octets: int) -> float:
+def estimate_copy_seconds(octets: int) -> float:
     """How long writing clones of rows with so much text will hold the write lock, in seconds."""
     return _AT_LEAST + _INDEXED * octets
 

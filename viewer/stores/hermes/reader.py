@@ -94,10 +94,10 @@ class HermesReader(Connected, Reader):
         return guards.has_leases(self)
 
     def commit_seconds(self, sizes: Mapping[int, int], kept: Collection[int]) -> float:
-        return lock_time.of_commit(self.columns, sizes, kept)
+        return lock_time.estimate_commit_seconds(self.columns, sizes, kept)
 
     def copy_seconds(self, size: int) -> float:
-        return lock_time.of_copies(size)
+        return lock_time.estimate_copy_seconds(size)
 
     # -- sessions
 

@@ -65,8 +65,8 @@ class HermesWriter(Writer):
     def release_lease(self, session_id: str, holder: str) -> None:
         guards.release_lease(self.store, session_id, holder)
 
-    def let_go(self, session_id: str, holder: str) -> None:
-        guards.let_go(self.store, session_id, holder)
+    def release_quietly(self, session_id: str, holder: str) -> None:
+        guards.release_quietly(self.store, session_id, holder)
 
     def release_dead(self) -> None:
         guards.release_dead(self.store)

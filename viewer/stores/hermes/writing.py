@@ -20,7 +20,7 @@ from typing import Any, Literal
 import compaction
 from viewer.errors import CompactionConflict, NotFound, NotUndoable, StoreReadOnly, WriteDisturbed
 from viewer.stores.base import Store
-from viewer.texts import scrubbed
+from viewer.texts import sanitized
 
 from . import guards
 from .codec import decode_calls, encode_content
@@ -314,7 +314,7 @@ def _stored(name: str, value: Any) -> Any:
     if isinstance(value, (list, dict)):
         return json.dumps(value) if value else None
     if isinstance(value, str):
-        return scrubbed(value)
+        return sanitized(value)
     return int(value) if isinstance(value, bool) else value
 
 
