@@ -223,7 +223,7 @@ def _cut_value(value: Any, depth: int) -> Any:
 
 
 def _cut_literal(found: re.Match[str]) -> str:
-    """A string inside JSON text, cut if it is a long value; all other octets of the JSON stay as they are."""
+    """A string inside JSON text, cut if it is a long value; all other bytes of the JSON stay as they are."""
     literal = found[0]
     if found[1] is not None or len(literal) <= protocol.PRUNED_CHARS:
         return literal

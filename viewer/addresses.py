@@ -2,7 +2,7 @@
 
 An agent may give its sessions any id. "%2F" is decoded by servers and proxies, "." and ".." are taken out by browsers,
 an empty segment is lost; only letters, digits and "-._~" are left alone by everybody (RFC 3986 section 2.3). So what is
-not ordinary is written as its UTF-8 octets, each "~" and two hexadecimal digits: "telegram/123" is "telegram~2F123".
+not ordinary is written as its UTF-8 bytes, each "~" and two hexadecimal digits: "telegram/123" is "telegram~2F123".
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ class Held:
 
 
 def new_holder() -> str:
-    """A holder name in the owner's form, for this process and thread, and the boot of this machine's kernel."""
+    """A holder name in the agent's form, for this process and thread, and the boot of this machine's kernel."""
     namespace, boot = own_namespace(), own_boot()
     stamp = f":pidns={namespace}:boot={boot}" if namespace and boot else f":pidns={namespace}" if namespace else ""
     return f"pid={os.getpid()}{stamp}:tid={threading.get_ident()}:agent={OUR_NAME}:nonce={secrets.token_hex(4)}"

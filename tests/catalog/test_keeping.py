@@ -87,7 +87,7 @@ def test_one_new_message_costs_the_same_among_few_and_many(
     assert list(Line.objects.filter(session_id="s3").values_list("live", flat=True)) == [3, 3]
 
 
-# -- what the owner does -----------------------------------------------------------------------------------------------
+# -- what the agent does -----------------------------------------------------------------------------------------------
 
 
 def test_a_new_session_and_its_words_are_listed_at_once(book: Book) -> None:

@@ -471,7 +471,7 @@ def test_a_handoff_without_rules_says_nothing_of_them(book: Book) -> None:
 
 
 def peak_of(do: Callable[[], object]) -> int:
-    """Octets that Python held at most, above what it held before."""
+    """Bytes that Python held at most, above what it held before."""
     tracemalloc.start()
     try:
         do()

@@ -1,6 +1,6 @@
 """Commit, undo and append in a process of its own, which a test may confine: python -m tests.store.child REQUEST.
 
-The request is a JSON object: `path`, `session_id`, and `uid`, `fsize` (octets a file may grow to) or neither. The
+The request is a JSON object: `path`, `session_id`, and `uid`, `fsize` (bytes a file may grow to) or neither. The
 answer is JSON: {"opened": [...], "done": [...]} with each ordinary `open` of the store's files, or {"code", "message"}.
 """
 

@@ -138,7 +138,7 @@ def test_every_column_travels_unknown_ones_too(small: Path) -> None:
 
 
 def test_copies_keep_the_owners_name_for_the_message(small: Path) -> None:
-    """As the owner's own branches do: a copy is the same message, and results are paired with calls by such names."""
+    """As the agent's own branches do: a copy is the same message, and results are paired with calls by such names."""
     uids = rows(small, "s1", "message_uid")
     assert all(uid for (uid,) in uids)
     assert rows(small, branch(small), "message_uid") == uids

@@ -1,4 +1,4 @@
-"""An outline says what History says, also from the octets it was kept as, and however it came to be."""
+"""An outline says what History says, also from the bytes it was kept as, and however it came to be."""
 
 from __future__ import annotations
 

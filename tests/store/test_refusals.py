@@ -247,7 +247,7 @@ def test_a_store_that_lacks_what_a_compaction_needs(tmp_path: Path, change: str,
 
 
 def test_rows_whose_flag_is_not_set(hermes_copy: Callable[[int], Path]) -> None:
-    """A build that made `active` nullable: the owner reads NULL as 1 after its next start, a commit would lose them."""
+    """A build that made `active` nullable: the agent reads NULL as 1 after its next start, a commit would lose them."""
     path = hermes_copy(21)
     query(path, "ALTER TABLE messages RENAME COLUMN active TO old")
     query(path, "ALTER TABLE messages ADD COLUMN active INTEGER DEFAULT 1")
@@ -266,7 +266,7 @@ def test_rows_whose_flag_is_not_set(hermes_copy: Callable[[int], Path]) -> None:
 
 
 def test_a_tokenizer_that_is_not_here(small: Path) -> None:
-    """The triggers and the index are as the owner makes them, and SQLite itself says that the tokenizer is missing."""
+    """The triggers and the index are as the agent makes them, and SQLite itself says that the tokenizer is missing."""
     snapshot = planned(small, "s1")
     with closing(sqlite3.connect(small, isolation_level=None)) as con:
         con.execute("PRAGMA writable_schema = 1")

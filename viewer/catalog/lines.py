@@ -238,7 +238,7 @@ def _ids(sql: str, values: Sequence[Any]) -> list[int]:
 
 
 def guessed(lines: Sequence[Line]) -> dict[int, Line]:
-    """For lines without a parent, the session that each seems to go on from: of the title before theirs, as the owner
+    """For lines without a parent, the session that each seems to go on from: of the title before theirs, as the agent
     numbers the parts it splits off, and begun with the same words. By number of the line; nothing is made of it.
     """
     wanted = {line.pk: _titles_before(line) for line in lines if not line.parent and line.first_words}

@@ -1,4 +1,4 @@
-"""One export: a name for the file, its type, and its octets in pieces."""
+"""One export: a name for the file, its type, and its bytes in pieces."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ CONTENT_TYPES: dict[Format, str] = {
     "json": "application/json",
     "jsonl": "application/x-ndjson",
 }
-CHUNK = 256 * 1024  # characters written, octets read
+CHUNK = 256 * 1024  # characters written, bytes read
 _large = threading.Lock()
-LONGEST_NAME, LONGEST_ID = 120, 100  # octets in the name of a file, for which most file systems have room for 255
+LONGEST_NAME, LONGEST_ID = 120, 100  # bytes in the name of a file, for which most file systems have room for 255
 
 
 class Writer(Protocol):

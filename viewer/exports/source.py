@@ -1,7 +1,7 @@
 """What an export reads: the messages of one view of a session, in windows.
 
 Which messages there are is settled when it begins; their rows are read a window at a time, each over a connection of
-its own that is closed before the window is handed on, so that neither memory nor the owner's commits depend on how long
+its own that is closed before the window is handed on, so that neither memory nor the agent's commits depend on how long
 the session is or how slowly somebody downloads it. What is appended meanwhile is left out; what vanishes is told.
 """
 
@@ -80,7 +80,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Messages to be read at once, of so many octets as they are stored: more than OCTETS only where it is one."""
+    """Messages to be read at once, of so many bytes as they are stored: more than OCTETS only where it is one."""
 
     start: int
     stop: int

@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 
 UNKEPT = 64  # appended rows up to which an extended outline is not written down: the next one extends it again
 HELD_ROWS = 1_000_000  # of all outlines in this process, about 40 MB
-FEW, FEW_OCTETS = 300, 300_000  # uncounted rows, and octets of their text, that a page counts by itself
+FEW, FEW_OCTETS = 300, 300_000  # uncounted rows, and bytes of their text, that a page counts by itself
 AT_ONCE, AT_ONCE_OCTETS = 200, 2_000_000  # rows counted between two looks at the clock
 
 Key = tuple[str, str, str]

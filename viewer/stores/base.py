@@ -67,7 +67,7 @@ CHAIN_LIMIT = 1000  # parts of one conversation that are followed: Hermes' own c
 LONGEST_FIRST_WORDS = 300  # characters of a first request that are kept
 NAME = 80  # characters of a name that nobody gave
 
-PART_NUMBER = re.compile(r" #\d+$")  # the owner's way of naming the part it splits off
+PART_NUMBER = re.compile(r" #\d+$")  # the agent's way of naming the part it splits off
 # Without a message; the dashboard of Hermes calls a session active as long (`docs/hermes.md` section 3).
 ACTIVE_SECONDS = 300.0
 CONTINUED = "compression"  # the end reason of a session whose conversation goes on in another one

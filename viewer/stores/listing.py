@@ -25,7 +25,7 @@ NOTHING = Mark(0, 0, 0, "")
 
 UNASKABLE = "\ufffdrow "  # and the row's number: stands for an id by which no row can be asked for
 
-LONGEST_ID = 2_000  # octets; PostgreSQL, which may keep the catalog, takes 2,704 of a whole row in an index
+LONGEST_ID = 2_000  # bytes; PostgreSQL, which may keep the catalog, takes 2,704 of a whole row in an index
 
 
 @dataclass(frozen=True, slots=True)

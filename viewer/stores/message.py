@@ -20,7 +20,7 @@ State = Literal["live", "under", "out"]
 @dataclass(frozen=True, slots=True)
 class StoredMessage:
     """One row, decoded. `content` is text, a list of parts, an object or None; `tool_calls` is in OpenAI shape;
-    `timestamp` in epoch seconds; `flagged` is the owner's own mark for a compaction summary; `extra` holds every other
+    `timestamp` in epoch seconds; `flagged` is the agent's own mark for a compaction summary; `extra` holds every other
     column that is not NULL.
     """
 
@@ -45,7 +45,7 @@ class StoredMessage:
 
 
 def message_of(row: StoredMessage) -> compaction.Message:
-    """The message a model would be sent for this row, in OpenAI chat shape, with the owner's summary flag."""
+    """The message a model would be sent for this row, in OpenAI chat shape, with the agent's summary flag."""
     message: compaction.Message = {"role": row.role, "content": row.content}
     if row.tool_calls:
         message["tool_calls"] = row.tool_calls
@@ -69,11 +69,11 @@ class LightRow:
     """What History needs of one row of `messages`.
 
     `state` is "live" for (1,0), "under" for (0,1) and "out" for (0,0). `text` is the start of the live text, white
-    space folded, `end` its last characters; `calls` the ids of its tool calls; `size` the octets of its live content
+    space folded, `end` its last characters; `calls` the ids of its tool calls; `size` the bytes of its live content
     and calls. `handoff` says whether the row holds a compaction summary, alone ("standalone") or with live text
     ("merged"); `handoff_key` then identifies the summary's text. `scaffold` marks a user row that the agent wrote for
     itself, `of_compaction` one of those that only a compaction writes, and `restated` one that repeats a request behind
-    a summary: `text` is then the request's. `uid` is the owner's name for the message, which copies keep (schema 31),
+    a summary: `text` is then the request's. `uid` is the agent's name for the message, which copies keep (schema 31),
     "" where there is none; `named` says that the agent gave it, `absorbed` names the messages that were merged into
     this row (`hermes.uids`).
     """

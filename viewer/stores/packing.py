@@ -1,4 +1,4 @@
-"""Making outlines: from a History, from an outline and the rows appended since, from the octets one was kept as."""
+"""Making outlines: from a History, from an outline and the rows appended since, from the bytes one was kept as."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from viewer.stores.message import BOOKKEEPING_ROLES, LightRow
 from .history_types import Boundary, Entry, History
 from .transcript import ANSWER, AWAY, LIVE, NONE, OUT, PROMPT, RESULT, SENT, UNDER, Cut, Outline, Several
 
-VERSION = 12  # of the octets and of how History is read from rows; others are not read
+VERSION = 12  # of the bytes and of how History is read from rows; others are not read
 _HEAD = b"palimpsest outline"
 _STATES = {"live": LIVE, "under": UNDER, "out": OUT}
 
@@ -143,7 +143,7 @@ def _cuts(history: History, ids: array[int], number: Mapping[int, int], records:
     )
 
 
-# -- octets ------------------------------------------------------------------------------------------------------------
+# -- bytes ------------------------------------------------------------------------------------------------------------
 
 _LISTS = ("block", "before", "pairs", "gone", "stayed", "cropped")
 

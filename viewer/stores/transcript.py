@@ -1,6 +1,6 @@
 """A session's once-only History as arrays of numbers: what pages read of it, without a loop over its rows.
 
-`history.build` stays the truth; an outline says the same (`packing.pack`) in some 25 octets a row, so that the History
+`history.build` stays the truth; an outline says the same (`packing.pack`) in some 25 bytes a row, so that the History
 of a long session is loaded, and a window of it opened, at the cost of copying memory. A row is named by its *number*,
 its place among all rows of the session in id order; an entry (a message) by its *place* in History.
 """
@@ -163,7 +163,7 @@ class Several:
 class Outline:
     """The History of one session and the parts it continues.
 
-    Of every row: its `ids`, `flags`, octets of text in `sizes`, the place of its message in `places`, `tokens`. Of
+    Of every row: its `ids`, `flags`, bytes of text in `sizes`, the place of its message in `places`, `tokens`. Of
     every entry: the number of its first row in `first`, its `kinds`. `settled` says that rows which are appended with
     times after `newest_time` can only be messages of their own, so that the outline may be extended by them.
     """

@@ -74,7 +74,7 @@ class Channel(HTTPChannel):
 
     @property
     def unfinished(self) -> int:
-        """Octets of a body that is not whole yet."""
+        """Bytes of a body that is not whole yet."""
         return self.request.body_bytes_received if self.request is not None else 0
 
     def is_late(self, now: float) -> bool:

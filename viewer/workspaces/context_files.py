@@ -19,7 +19,7 @@ from pathlib import Path, PurePath
 from compaction import protocol, workspace_rules
 from viewer import texts
 
-LARGEST = 1_000_000  # octets of a file that is read
+LARGEST = 1_000_000  # bytes of a file that is read
 SHOWN = 300  # characters of a path in a sentence
 WALKED, OWN = protocol.CONTEXT_FILES[:2], protocol.CONTEXT_FILES[2:]
 # O_PATH needs no right to list a directory, only to pass through it; where it is missing, reading must be allowed.

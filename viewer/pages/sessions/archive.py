@@ -1,4 +1,4 @@
-"""Putting many sessions into the archive, or taking them out: the owner's own flag; nothing is deleted."""
+"""Putting many sessions into the archive, or taking them out: the agent's own flag; nothing is deleted."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ import yaml
 
 from viewer.stores.base import Store
 
-LARGEST = 200_000  # octets of a file that is read
+LARGEST = 200_000  # bytes of a file that is read
 USUAL = 0.50  # of the window
 SMALL_WINDOW, SMALL_AT_LEAST = 512_000, 0.75  # tokens; of a window below that
 AT_LEAST, CAPPED = 64_000, 0.85  # tokens; of the window, where those would fill it

@@ -15,7 +15,7 @@ State = Literal["live", "under", "out"]
 TEXT_CHARACTERS = 300  # of `LightRow.text`, but of what was asked more: several requests may stand in one row
 ASKED_CHARACTERS = 2_000
 END_CHARACTERS = 64  # of `LightRow.end`
-STEP = 1.5e-6  # seconds between two rows that the owner inserts in one write: 1e-6, and what floats are off
+STEP = 1.5e-6  # seconds between two rows that the agent inserts in one write: 1e-6, and what floats are off
 Pair = tuple[LightRow, LightRow]  # (copy, the row it was copied from)
 
 

@@ -17,7 +17,7 @@ from .tally import Tally
 from .transaction import write
 from .writing import insert_message
 
-STEP = 1e-6  # seconds between two messages of one call, as the owner spaces a batch
+STEP = 1e-6  # seconds between two messages of one call, as the agent spaces a batch
 _OURS = {"id", "session_id", "active", "compacted", "display_order", "display_identity", "message_uid", "api_content"}
 _SAID = ("tool_calls", "tool_call_id")  # beside what every store has; all else is about a message
 _REASONING = ("reasoning", "reasoning_content", "reasoning_details", "codex_reasoning_items", "codex_message_items")
@@ -69,7 +69,7 @@ def insert(
 
 
 def _row_of(message: Mapping[str, Any]) -> dict[str, Any]:
-    """What is stored of a message, column name -> value: what the owner derives is left to it."""
+    """What is stored of a message, column name -> value: what the agent derives is left to it."""
     row = {name: value for name, value in message.items() if name not in _OURS and value is not None}
     if row.get("role") == "tool" and "name" in row:
         row.setdefault("tool_name", row["name"])
@@ -79,7 +79,7 @@ def _row_of(message: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _count(con: Connection, columns: Columns, session_id: str, messages: Sequence[Mapping[str, Any]]) -> None:
-    """Raise the session's counters by what was appended, as the owner does."""
+    """Raise the session's counters by what was appended, as the agent does."""
     added = {
         "message_count": len(messages),
         "tool_call_count": sum(len(message.get("tool_calls") or ()) for message in messages),

@@ -1,10 +1,10 @@
-"""New sessions that come from another one, as the owner writes its own (`docs/hermes.md` section 7).
+"""New sessions that come from another one, as the agent writes its own (`docs/hermes.md` section 7).
 
 A *branch* goes its own way with the context of an earlier moment. Its parent is the session it was taken from, which is
 only read; a mark in `model_config` says that it is a branch of it, so that nobody takes it for the continuation. What
 ties the parent to a chat is not taken along: its messages must go on reaching the parent.
 
-A *split* is how the owner once compacted: the compacted context goes into a new session that continues the old one, and
+A *split* is how the agent once compacted: the compacted context goes into a new session that continues the old one, and
 has all that ties it to its chat. The old one is ended with the reason "compression", its rows stay as they are.
 """
 
@@ -150,7 +150,7 @@ def _insert_session(
 
 
 def _new_id(con: Connection, now: float) -> str:
-    """An id in the owner's form: local time and six hexadecimal digits."""
+    """An id in the agent's form: local time and six hexadecimal digits."""
     while True:
         new_id = f"{datetime.fromtimestamp(now):%Y%m%d_%H%M%S}_{secrets.token_hex(3)}"
         if con.execute("SELECT 1 FROM sessions WHERE id = ?", [new_id]).fetchone() is None:

@@ -1,4 +1,4 @@
-"""Rows that may hold what is looked for, by id, in order, in batches: from an index of the owner's, or one by one.
+"""Rows that may hold what is looked for, by id, in order, in batches: from an index of the agent's, or one by one.
 
 A batch is what is left of some candidates after the filters that SQL can tell. The generator ends at the end of the
 store or of its own limits; `Batch.stopped` tells which.
@@ -150,7 +150,7 @@ def _gaps(reader: Reader, index: str, wanted: SearchFilter) -> Iterator[Note]:
 
 
 def _is_being_rebuilt(reader: Reader) -> bool:
-    """Whether the owner says that its index misses rows (`state_meta`, `docs/hermes.md` section 8)."""
+    """Whether the agent says that its index misses rows (`state_meta`, `docs/hermes.md` section 8)."""
     if "state_meta" not in reader.columns.tables:
         return False
     keys = ["fts_rebuild_high_water", "fts_rebuild_progress", "fts_stale"]

@@ -14,7 +14,7 @@ class Chains:
         self.rows: dict[int, list[LightRow]] = {}
         self.root: dict[int, int] = {}  # row id -> message id
         self.others: dict[int, tuple[int, ...]] = {}  # row id -> further messages that were merged into the row
-        self.named: dict[str, int] = {}  # the owner's name for a message -> message id
+        self.named: dict[str, int] = {}  # the agent's name for a message -> message id
         self._asked: dict[str, int] = {}  # text of a user's row -> id of the newest such row
 
     def of(self, row_id: int) -> tuple[int, ...]:

@@ -27,7 +27,7 @@ def decode_content(stored: Any) -> Any:
 
 
 def encode_content(content: Any) -> str | None:
-    """What to store for a content: the inverse of `decode_content`, lone surrogates replaced as the owner does."""
+    """What to store for a content: the inverse of `decode_content`, lone surrogates replaced as the agent does."""
     if content is None:
         return None
     return sanitized(content) if isinstance(content, str) else JSON_MARK + json.dumps(content)
@@ -53,7 +53,7 @@ def _loads(text: str) -> Any:
 
 
 def state_of(active: Any, compacted: Any) -> State:
-    """Live, under or out by the two flags; an unset `active` counts as 1, as the owner heals it at its next start."""
+    """Live, under or out by the two flags; an unset `active` counts as 1, as the agent heals it at its next start."""
     if active or active is None:
         return "live"
     return "under" if compacted else "out"

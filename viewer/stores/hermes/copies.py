@@ -1,6 +1,6 @@
 """Other rows that may carry the message of a row, found by primary keys and indexes alone: no History is read.
 
-A copy keeps its session, its role and its time, and from schema 31 on the owner's own name for the message. The part
+A copy keeps its session, its role and its time, and from schema 31 on the agent's own name for the message. The part
 that follows an ended one starts with copies too. Whether two rows are one message is for the caller to tell.
 """
 

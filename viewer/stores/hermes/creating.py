@@ -63,7 +63,7 @@ def create(
 
 
 def _new_id(con: Connection, now: float) -> str:
-    """An id in the form that the owner's gateway gives: local time and eight hexadecimal digits."""
+    """An id in the form that the agent's gateway gives: local time and eight hexadecimal digits."""
     while True:
         new_id = f"{datetime.fromtimestamp(now):%Y%m%d_%H%M%S}_{secrets.token_hex(4)}"
         if con.execute("SELECT 1 FROM sessions WHERE id = ?", [new_id]).fetchone() is None:

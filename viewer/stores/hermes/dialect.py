@@ -16,10 +16,10 @@ class Dialect:
     """One database's spelling."""
 
     name: str
-    start: str  # of a text, its first so many octets
-    end: str  # of a text, its last so many octets, or characters
-    octets: str  # how many octets a text has
-    trimmed: str  # how many octets a text has without white space at its ends
+    start: str  # of a text, its first so many bytes
+    end: str  # of a text, its last so many bytes, or characters
+    octets: str  # how many bytes a text has
+    trimmed: str  # how many bytes a text has without white space at its ends
     place: str  # where a bound text first stands in a text; 0 for nowhere
     whole: str  # a number without what is behind its point
     same: str  # whether two values are alike, or both none
@@ -33,7 +33,7 @@ class Dialect:
 
 SQLITE = Dialect(
     name="sqlite",
-    # As octets: of a text, SQLite's substr takes what is before the first NUL, with which lists of parts begin.
+    # As bytes: of a text, SQLite's substr takes what is before the first NUL, with which lists of parts begin.
     start="substr(CAST({} AS BLOB), 1, {})",
     end="substr(CAST({} AS BLOB), -{})",
     octets="length(CAST({} AS BLOB))",

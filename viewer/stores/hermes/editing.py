@@ -20,7 +20,7 @@ def rename(store: Store, session_id: str, title: str) -> None:
 
 
 def set_archived(store: Store, session_id: str, archived: bool) -> None:
-    """Put a session into the archive or take it out: a flag of the owner's own; nothing is deleted."""
+    """Put a session into the archive or take it out: a flag of the agent's own; nothing is deleted."""
     _set(store, session_id, "archived", int(archived))
 
 

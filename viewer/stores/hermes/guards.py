@@ -1,6 +1,6 @@
 """Compression lock and turn lease of a session: look, take, refresh, release. Somebody else's are never stolen.
 
-Semantics are the owner's own (`docs/hermes.md` section 3): both live 300 s and are refreshed every 60 s; a row is
+Semantics are the agent's own (`docs/hermes.md` section 3): both live 300 s and are refreshed every 60 s; a row is
 stale when it has expired, or when its holder names this machine's process namespace and a process that does not exist
 any more.
 """

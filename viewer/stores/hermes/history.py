@@ -80,7 +80,7 @@ class _Reading:
         told: Named,
     ) -> None:
         self.stamps = stamps  # of handoff rows, with their times as stored
-        self.write_of, self.anew = told.write_of, told.anew  # rows without names of the owner's, by their times
+        self.write_of, self.anew = told.write_of, told.anew  # rows without names of the agent's, by their times
         self.carried = carried
         self.noted, self.ours, self.undone = noted, noted.ours, noted.undone
         self.rows = rows

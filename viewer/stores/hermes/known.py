@@ -1,6 +1,6 @@
 """Blocks that are known for certain, because whoever wrote them kept the map of copies: our own compactions.
 
-What is known is held against the rows before it is believed: the owner may have deleted rows, or another file may stand
+What is known is held against the rows before it is believed: the agent may have deleted rows, or another file may stand
 under the store's name (a backup from before, where other rows have these ids).
 """
 

@@ -99,7 +99,7 @@ def why_unaskable(reader: Reader, row: int, found: Any) -> str:
         return "Its id has a character in it that cannot be asked for."
     if "\ufffd" not in found:
         return ""
-    # Octets that are no UTF-8 are read as U+FFFD: then this is not the row's id.
+    # Bytes that are no UTF-8 are read as U+FFFD: then this is not the row's id.
     same = reader.con.execute("SELECT rowid FROM sessions WHERE id = ?", [found]).fetchone()
     return "" if same and same[0] == row else "Its id is no UTF-8."
 

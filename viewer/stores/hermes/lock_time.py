@@ -11,7 +11,7 @@ from .columns import Columns
 
 
 def estimate_commit_seconds(columns: Columns, octets: Mapping[int, int], kept: Collection[int]) -> float:
-    """How long a commit will hold the write lock, in seconds, that flags rows of so many octets and keeps some of them.
+    """How long a commit will hold the write lock, in seconds, that flags rows of so many bytes and keeps some of them.
 
     Every live row is flagged, and indexed again where update triggers fire on any column (schemas up to 22); what is
     kept is written and indexed once more.

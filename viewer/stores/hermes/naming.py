@@ -1,6 +1,6 @@
 """Names for rows that have none (schemas 19 to 22): which messages each row says, told by the times of their writes.
 
-The owner inserts what it wrote anew in one loop (`_insert_message_rows` in hermes_state.py, 0.18 to 0.22): a message
+The agent inserts what it wrote anew in one loop (`_insert_message_rows` in hermes_state.py, 0.18 to 0.22): a message
 that has a time keeps it, one without gets the moment of the write, each row a microsecond after the one before. What is
 said is appended alone, and later by more. So it is certain which rows were written together, and a time that was kept
 is as good as a name. What has no time in an agent's memory is a summary, or was said by itself since it last read the
@@ -29,7 +29,7 @@ _AT_ONCE = 8e-6  # seconds in which nothing can be appended twice: rows between 
 
 
 def own_name(row: LightRow) -> str:
-    """The name of a row that has none of the owner's and says nothing that stands before it."""
+    """The name of a row that has none of the agent's and says nothing that stands before it."""
     return f"~{row.id}"
 
 
@@ -51,7 +51,7 @@ def named(rows: Sequence[LightRow], moments: Mapping[int, float], noted: Noted, 
     """The rows with names. `moments` are their times as stored; in the rows a time that tells nothing is 0. Of `noted`
     blocks it is known where they end. `opening` are the handoffs that were not carried along.
 
-    Names that the owner gave hold. A file that grew into schema 31 has others, of which one in 64 looks given: where
+    Names that the agent gave hold. A file that grew into schema 31 has others, of which one in 64 looks given: where
     one of the rows beside it was not, it proves nothing, and rows of one name are all that such names tell.
     """
     given = [row.named for row in rows]
@@ -135,7 +135,7 @@ class _Naming:
         self.past = Past()
         self.of: dict[int, list[int]] = {}  # row id -> places in `messages`
         self.at: dict[tuple[str, float], list[LightRow]] = defaultdict(list)
-        self.by_name: dict[str, int] = {}  # the owner's name for a message -> place
+        self.by_name: dict[str, int] = {}  # the agent's name for a message -> place
         self.name: dict[int, str] = {}  # row id -> name of what is no message
         self.handoffs: dict[str, str] = {}  # text of a summary -> name of the newest row with it
         self.write: _Write | None = None
@@ -354,7 +354,7 @@ class _Naming:
     # -- names
 
     def _said(self, row: LightRow) -> None:
-        """Take in a row that has a name of the owner's."""
+        """Take in a row that has a name of the agent's."""
         if row.handoff != "standalone" and not row.of_compaction:
             place = self.by_name.setdefault(row.uid, len(self.past.messages))
             self._carry(row, [place])

@@ -225,7 +225,7 @@ def _write_reason(reader: Reader) -> str:
 
 
 def _has_unset_flags(reader: Reader) -> bool:
-    """Builds that made `active` nullable left it NULL in old rows; the owner reads NULL as 1 after its next start."""
+    """Builds that made `active` nullable left it NULL in old rows; the agent reads NULL as 1 after its next start."""
     column = next(row for row in reader.con.execute("PRAGMA table_info(messages)").fetchall() if row[1] == "active")
     if column[3]:  # NOT NULL
         return False

@@ -46,7 +46,7 @@ _BEGIN = (
 
 
 class _Text(Loader):
-    """Every value but numbers and octets as text, broken text too, and lists of parts with the owner's mark."""
+    """Every value but numbers and bytes as text, broken text too, and lists of parts with the agent's mark."""
 
     def load(self, data: Buffer) -> str:
         text = bytes(data).decode("utf-8", "replace")
@@ -54,7 +54,7 @@ class _Text(Loader):
 
 
 class _Octets(Loader):
-    """Octets, as a server sends them by default: in hexadecimal digits behind a mark."""
+    """Bytes, as a server sends them by default: in hexadecimal digits behind a mark."""
 
     def load(self, data: Buffer) -> bytes:
         octets = bytes.fromhex(bytes(data[2:]).decode())
@@ -249,7 +249,7 @@ def signature(name: str, url: str) -> str:
 
 
 def size(con: Connection) -> int:
-    """Octets of the two tables with their indexes and long values."""
+    """Bytes of the two tables with their indexes and long values."""
     sql = "SELECT pg_total_relation_size('messages'::regclass) + pg_total_relation_size('sessions'::regclass)"
     return int(con.execute(sql).fetchone()[0])
 

@@ -16,7 +16,7 @@ from viewer.stores.base import LONGEST_FIRST_WORDS
 from .codec import JSON_MARK, decode_content, number
 from .opening import Reader
 
-READ = 20_000  # octets of a first request that are read
+READ = 20_000  # bytes of a first request that are read
 EARLIEST, NEWEST = 12, 3  # rows of each state among which the first request, and the last activity, are sought
 
 

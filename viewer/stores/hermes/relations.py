@@ -15,7 +15,7 @@ CHILDREN = 1_000  # read at most; no session known has so many
 
 
 def children(reader: Reader, parts: Sequence[str]) -> list[Child]:
-    """The children of a conversation's parts, oldest first. Read by the owner's index over parents."""
+    """The children of a conversation's parts, oldest first. Read by the agent's index over parents."""
     if "parent_session_id" not in reader.columns.sessions:
         return []
     wanted = {"id": "NULL", "title": "NULL", "model_config": "NULL", "parent_session_id": "NULL"}

@@ -134,7 +134,7 @@ def _own_words(part: compaction.Part) -> Any:
 
 
 def _folded(octets: bytes | None) -> str:
-    """A text, white space folded, of octets that may be cut within a character."""
+    """A text, white space folded, of bytes that may be cut within a character."""
     return " ".join((octets or b"").decode("utf-8", "ignore").split())
 
 

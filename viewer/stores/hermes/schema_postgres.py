@@ -23,7 +23,7 @@ from .postgres import connected, unavailable
 from .postgres_search import CALLS_INDEXED, INDEXED, LETTERS
 from .schema import MESSAGES, SCHEMA_VERSION, SESSIONS, TOOL_CHARACTERS_INDEXED
 
-_LONGEST_WORD = 500  # characters; an index takes 2,046 octets
+_LONGEST_WORD = 500  # characters; an index takes 2,046 bytes
 _COLLATIONS = ("pg_c_utf8", "unicode", "und-x-icu")  # that know every script's letters, wherever they are; best first
 
 

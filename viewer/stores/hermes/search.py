@@ -256,7 +256,7 @@ def _hit(key: Key, row: _Row, sessions: dict[str, HitSession], query: Query) -> 
 
 
 def _alike(row: _Row, copy: _Row) -> bool:
-    """Whether two rows of one moment are one message: named so by the owner, answering one call, making the same calls,
+    """Whether two rows of one moment are one message: named so by the agent, answering one call, making the same calls,
     or of one text, which a copy may have less of.
     """
     if row.light["role"] != copy.light["role"]:

@@ -16,9 +16,9 @@ from urllib.parse import quote
 
 from viewer.errors import StoreUnanswered, StoreUnavailable
 
-BUSY_SECONDS = 5.0  # the owner's own readers wait as long
+BUSY_SECONDS = 5.0  # the agent's own readers wait as long
 LIST_SECONDS = 0.2  # that a list of several stores waits for one of them
-OPEN_ATTEMPTS = 3  # a read-only open can meet a passing "disk I/O error" while the owner checkpoints
+OPEN_ATTEMPTS = 3  # a read-only open can meet a passing "disk I/O error" while the agent checkpoints
 HOT_SECONDS = 1.0  # that a journal has to stay as it is, with no writer beside it, to be one that was left behind
 HOT_PAUSE = 0.05  # between two looks at it
 
@@ -27,7 +27,7 @@ Stamp = tuple[int, int, int]
 
 
 class Reading(sqlite3.Connection):
-    """A read-only connection. `immutable` is the state of a file that is read without the owner's locks, else None."""
+    """A read-only connection. `immutable` is the state of a file that is read without the agent's locks, else None."""
 
     name: str
     path: Path

@@ -15,7 +15,7 @@ _NUMBERED = re.compile(r"(.+?) #(\d+)", re.DOTALL)
 
 
 def cleaned(title: str) -> str:
-    """The title as the owner would store it: printable, single spaces, not too long."""
+    """The title as the agent would store it: printable, single spaces, not too long."""
     printable = "".join(character if character.isprintable() else " " for character in title)
     return " ".join(printable.split())[:LONGEST].rstrip()
 
@@ -32,7 +32,7 @@ def of_branch(con: Connection, name: str) -> str:
 
 
 def of_next_part(con: Connection, title: str) -> str:
-    """`title #2` for the part that follows the first one, `#3` for the next: the owner's way of numbering them."""
+    """`title #2` for the part that follows the first one, `#3` for the next: the agent's way of numbering them."""
     numbered = _NUMBERED.fullmatch(title)
     base, newest = (numbered[1], int(numbered[2])) if numbered else (title, 1)
     return _first_free(con, base, (f" #{number}" for number in count(newest + 1)))

@@ -1,6 +1,6 @@
-"""One write transaction on a shared database: opened read-write, retried with the owner's patience, closed at once.
+"""One write transaction on a shared database: opened read-write, retried with the agent's patience, closed at once.
 
-No pragma is changed but `foreign_keys`; the journal mode, the WAL and the file stay the owner's (`docs/hermes.md`
+No pragma is changed but `foreign_keys`; the journal mode, the WAL and the file stay the agent's (`docs/hermes.md`
 section 2).
 """
 
@@ -21,7 +21,7 @@ from . import postgres_transaction, sqlite
 from .dialect import Connection
 from .opening import check_is_store, columns_of, identity
 
-PATIENCE = 20.0  # seconds to wait for another writer: the owner's own for routine writes
+PATIENCE = 20.0  # seconds to wait for another writer: the agent's own for routine writes
 COMMIT_PATIENCE = 5.0  # seconds to wait for readers in journal mode "delete"; nobody else can write meanwhile
 EAGER = 2.0  # seconds of short naps before longer ones
 
@@ -72,7 +72,7 @@ def _open(store: Store) -> sqlite3.Connection:
         con.execute("PRAGMA foreign_keys = ON")
     except sqlite3.Error as problem:
         raise _refusal(store, problem, 0) from problem
-    if sys.version_info >= (3, 12):  # the last one to close must not unlink the WAL the owner watches
+    if sys.version_info >= (3, 12):  # the last one to close must not unlink the WAL the agent watches
         con.setconfig(sqlite3.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, True)
     return con
 

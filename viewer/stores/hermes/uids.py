@@ -1,6 +1,6 @@
 """What rows say themselves of the messages they carry (schema 31): names.
 
-The owner gives each message a name (`message_uid`) when it is first written, and every copy keeps it. A row that
+The agent gives each message a name (`message_uid`) when it is first written, and every copy keeps it. A row that
 several messages were merged into has the first one's name and lists the others (`absorbed_message_uids`). Equal names
 are one message, whatever else differs. Different names are different messages where the agent gave them itself; one
 that the database made up, for a row written without (by an older build, or before the column was there), only says that

@@ -224,7 +224,7 @@ def _refusal(
 def _written_with_it(con: Connection, dialect: Dialect, undoing: Undoing) -> bool:
     """Whether a live row that is not in the block was written by the compaction, as its time says.
 
-    A copy keeps its time. The owner inserts a block in one loop, and a row without a time gets the moment of the write,
+    A copy keeps its time. The agent inserts a block in one loop, and a row without a time gets the moment of the write,
     each a microsecond after the one before (`_insert_message_rows` in hermes_state.py of 0.18 to 0.22).
     """
     before = con.execute(

@@ -33,15 +33,15 @@ from .transaction import write
 from .undoing import Outlook, Undoing, outlook_of
 
 _NOT_CLONED = {"id", "session_id", "active", "compacted", "display_order"}
-_DERIVED = ("api_content", "display_identity")  # made from the content by the owner: stale once the content changes
+_DERIVED = ("api_content", "display_identity")  # made from the content by the agent: stale once the content changes
 APART = 1e-3  # seconds between a row that is appended while the write lock is waited for, and the handoff
 LONGEST_WAIT = 60.0  # seconds that it is waited for: a row that is later yet has a time that is wrong
-REARM_KEY = "_proactive_prune_rearm_tokens"  # leaves sessions.model_config with every in-place compaction of the owner
+REARM_KEY = "_proactive_prune_rearm_tokens"  # leaves sessions.model_config with every in-place compaction of the agent
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What a plan was made on: live rows as (id, octets of content, octets of calls; -1 for NULL), and the file."""
+    """What a plan was made on: live rows as (id, bytes of content, bytes of calls; -1 for NULL), and the file."""
 
     session_id: str
     rows: tuple[tuple[int, int, int], ...]
@@ -54,7 +54,7 @@ class Snapshot:
 
     @property
     def octets(self) -> dict[int, int]:
-        """Row id -> octets of its content and calls."""
+        """Row id -> bytes of its content and calls."""
         return {row_id: max(content, 0) + max(calls, 0) for row_id, content, calls in self.rows}
 
 
