@@ -160,7 +160,7 @@ def quick_clock(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def signed_in(db: None) -> "Client":
-    """Django's test client, signed in as the agent."""
+    """Django's test client, signed in as the owner."""
     from django.test import Client
 
     client = Client()
