@@ -122,6 +122,7 @@ ELSEWHERE = {
     "asks our own database, by names and numbers": """
         viewer.access viewer.api.shapes.compaction viewer.catalog.sync_worker viewer.pages.settings.rules.rule_forms
         viewer.enforcement.auditing.on_undone viewer.enforcement.auditing.on_applied
+        viewer.enforcement.auditing.on_appended
         viewer.runs.service.listed viewer.runs.planning.check_options
         viewer.enforcement.audit_statistics.asks_for_events viewer.runs.summarizers.get_summarizer
         viewer.runs.summarizers.connections viewer.history.records viewer.runs.workers viewer.runs.recovery""",

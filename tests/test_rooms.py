@@ -21,3 +21,13 @@ def test_every_room_is_named_and_says_what_it_is(room: str) -> None:
 @pytest.mark.parametrize("folder", sorted(path.parent for path in (ROOT / "viewer" / "pages").glob("*/__init__.py")))
 def test_every_folder_of_pages_says_what_people_see(folder: Path) -> None:
     assert (folder / "__init__.py").read_text().startswith('"""')
+
+
+def test_no_line_of_a_template_is_long() -> None:
+    long = {
+        f"{path.relative_to(ROOT)}:{number}"
+        for path in (ROOT / "templates").rglob("*.html")
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if len(line) > 160
+    }
+    assert not long

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -38,12 +39,17 @@ class Room:
         assert run["status"] == ("applied" if choices.get("apply", True) else "ready"), run
         return run
 
-    def append(self, *messages: dict[str, Any]) -> list[int]:
+    def append(self, *messages: dict[str, Any], by_agent: bool = False) -> list[int]:
+        """Append through the API, or as an agent does that asks nobody."""
+        from viewer.stores.registry import writer_of  # not before Django is set up
+
+        if by_agent:
+            return writer_of(self.desk.store).append(self.session_id, messages, now=time.time())
         status, answer = self.tool.call("POST", f"{self.path}/messages", {"messages": messages})
         assert status == 201, answer
         return list(answer["ids"])
 
-    def turn(self, *files: str) -> list[int]:
+    def turn(self, *files: str, by_agent: bool = False) -> list[int]:
         """A complete turn in which the agent reads these files; the ids of its messages."""
         said: list[dict[str, Any]] = [{"role": "user", "content": "And the next step?"}]
         for at, file in enumerate(files):
@@ -52,7 +58,7 @@ class Room:
                 {"role": "assistant", "tool_calls": [{"id": f"r{at}", "type": "function", "function": function}]},
                 {"role": "tool", "content": "1|Work in small steps.", "tool_call_id": f"r{at}", "name": READ_TOOL},
             ]
-        return self.append(*said, {"role": "assistant", "content": "Done, the next step is taken."})
+        return self.append(*said, {"role": "assistant", "content": "Done, the next step is taken."}, by_agent=by_agent)
 
     def judged(self) -> None:
         """A worker looks at the session, as it does when its messages have changed."""

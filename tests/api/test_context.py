@@ -95,7 +95,7 @@ def test_a_warning_is_told_after_the_note_and_nothing_once_all_is_read(room: Roo
 def test_what_is_over_is_not_told(room: Room, method: str) -> None:
     """Nobody looked between the turn that read everything and this call."""
     room.compact()
-    room.turn("WORKFLOW.md", "STYLE.md")
+    room.turn("WORKFLOW.md", "STYLE.md", by_agent=True)
     assert Event.objects.get().status == "pending"
     assert room.tool.call(method, f"{room.path}/context")[1]["events"] == []
     assert Event.objects.get().status == ("expired" if method == "POST" else "pending"), "a GET writes nothing"

@@ -171,7 +171,7 @@ def test_copying(visit: Visit, book: Book) -> None:
     words, link = (message.get_by_role("button", name=f"Copy {what}") for what in ("text", "link"))
     assert copied(screen, words.click) == text
     assert copied(screen, lambda: link.press("Enter")).endswith(f"{href}?around={row}#m{row}")
-    assert screen.evaluate("document.activeElement.textContent") == "Copy link"
+    assert screen.evaluate("document.activeElement.innerText") == "Copy link"
     screen.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
     copied(screen, lambda: words.press("Enter"))
     assert screen.evaluate(HELD)

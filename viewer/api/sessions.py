@@ -105,7 +105,10 @@ def session_messages(
 def append_messages(request: HttpRequest, store: str, session_id: str, body: AppendIn) -> Status[AppendedOut]:
     """Behind what the model sees, in one write; refused while a turn runs. The agent reads them with its next turn."""
     new = [message.model_dump(exclude_none=True) for message in body.messages]
-    return Status(201, AppendedOut(ids=writer_of(get_store(store)).append(session_id, new, now=time.time())))
+    found = get_store(store)
+    ids = writer_of(found).append(session_id, new, now=time.time())
+    auditing.on_appended(found, session_id)
+    return Status(201, AppendedOut(ids=ids))
 
 
 @router.get(f"{SESSION}/compactions", auth=READ, response=answers(CompactionsOut), summary="Compactions of a session")

@@ -32,13 +32,14 @@ from compaction.workspace_rules import Finding, Requirement, Turn, audit, dated,
 from viewer import own_database
 from viewer.enforcement.models import Audit
 from viewer.errors import StoreError
+from viewer.history import indexes
 from viewer.history.models import Compaction
 from viewer.own_database import OwnDatabaseUnavailable
 from viewer.runs.models import Run
 from viewer.runs.plain import plain
-from viewer.stores.base import Session
+from viewer.stores.base import Session, Store
 from viewer.stores.message import StoredMessage, message_of
-from viewer.stores.registry import Reader, get_store
+from viewer.stores.registry import Reader, get_store, open_store
 from viewer.stores.transcript import Cut, Outline
 from viewer.workspaces.rules import existing, rules_of, zone_of
 
@@ -163,6 +164,20 @@ def look(reader: Reader, session: Session, outline: Outline, *, arm: bool = Fals
         ) as problem:  # a page shows what was known; the worker looks again
             logger.warning("What became of %s cannot be noted: %s", each, problem)
     return audits
+
+
+def on_appended(store: Store, session_id: str) -> None:
+    """Judge a turn that a program has just written, so that it finds what its agent is to be told. A failure is left to
+    the worker's next look.
+    """
+    if not Audit.objects.filter(store=store.name, session_id=plain(session_id), settled=False).exists():
+        return
+    try:
+        with open_store(store) as reader:
+            session = reader.session(session_id)
+            look(reader, session, indexes.outline(reader, session))
+    except (DatabaseProblem, StoreError) as problem:
+        logger.warning("The turn that was appended to %s is not judged yet: %s", session_id, problem)
 
 
 def on_undone(store: str, session_id: str, handoff_id: int, **_: Any) -> None:
