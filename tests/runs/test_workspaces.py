@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from dataclasses import asdict
 from datetime import date
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -18,7 +19,7 @@ from pytest_django import Settings
 from compaction import protocol
 from viewer.stores.base import Session, Store
 from viewer.workspaces.models import StoreRules
-from viewer.workspaces.rules import Rules, existing, rules_of, rules_with, zone_of
+from viewer.workspaces.rules import Rules, existing, reason_in, rules_of, rules_with, zone_of
 
 STARTUP = "## Session Startup\n\nRead `WORKFLOW.md` and `memory/YYYY-MM-DD.md` first."
 STYLE = "## Style\n\nShort."
@@ -120,8 +121,9 @@ def test_switched_off_nothing_is_looked_at(
 ) -> None:
     with override_settings(RULE_SECTIONS=environment):
         found = read(store, "no/absolute/path", sections=typed)
-    assert found == Rules(reason=found.reason)
-    assert found.reason.startswith("Carrying rules is switched off") and where in found.reason
+    said = reason_in(asdict(found))
+    assert found == Rules(reason=found.reason, advice=found.advice)
+    assert said.startswith("Carrying rules is switched off") and where in said
 
 
 def test_a_file_without_such_sections_and_no_file_say_what_to_do(db: None, store: Store, home: Path) -> None:
@@ -130,8 +132,8 @@ def test_a_file_without_such_sections_and_no_file_say_what_to_do(db: None, store
     assert read(store, home / "mine") == Rules(
         workspace=str(home / "mine"),
         source="AGENTS.md",
-        reason=f"AGENTS.md in {home}/mine has no section called Session Startup or Red Lines. "
-        "Give one that heading, or name the sections to carry in Settings.",
+        reason=f"AGENTS.md in {home}/mine has no section called Session Startup or Red Lines.",
+        advice="Give one that heading, or name the sections to carry",
     )
     file.unlink()
     assert read(store, home / "mine") == Rules(
@@ -190,8 +192,8 @@ WORKSPACES = [
     ("C:\\Users\\ana\\ws", "{home}/stores", "stores"),
     ("{home}/mine/AGENTS.md/ws", "{home}/stores", "stores"),
     ("{home}/link", "", "mine"),
-    ("", "", "No workspace is known: this session has no working directory. Set one for the store in Settings."),
-    (NOWHERE, "", "working directory, /nowhere/ws, does not exist on this machine. Set a workspace for the store in"),
+    ("", "", "No workspace is known: this session has no working directory."),
+    (NOWHERE, "", "working directory, /nowhere/ws, does not exist on this machine."),
     ("C:\\Users\\ana", "", "working directory, C:\\Users\\ana, does not exist on this machine."),
     ("", NOWHERE, "The workspace set for this store, /nowhere/ws, does not exist on this machine."),
     ("", "ws", "ws is no absolute path"),
@@ -234,7 +236,7 @@ def test_the_workspace_is_the_working_directory_else_the_one_of_the_store(
         assert found.workspace in (f"{home}/{expected}", f"{home}/link")
     else:
         assert expected in found.reason
-        assert found == Rules(reason=found.reason)
+        assert found == Rules(reason=found.reason, advice=found.advice)
         found.reason.encode()
 
 

@@ -20,6 +20,7 @@ from viewer.runs.planning import Draft
 from viewer.stores import counting
 from viewer.stores.base import Session
 from viewer.stores.registry import Reader
+from viewer.workspaces.rules import reason_in
 
 from .losses import DetailsOut, StakesOut
 from .schemas import (
@@ -130,7 +131,7 @@ def plan(draft: Draft) -> PlanOut:
 
 def _rules(found: Mapping[str, Any], wanted: bool) -> RulesOut:
     """`workspaces.Rules` as an object, {} of a run that has not looked for them."""
-    known = {name: found[name] for name in RulesOut.model_fields if name in found}
+    known = {name: found[name] for name in RulesOut.model_fields if name in found} | {"reason": reason_in(found)}
     return RulesOut(**known, carried=wanted and bool(found.get("text")))
 
 

@@ -41,7 +41,7 @@ from viewer.stores.base import Session, Store
 from viewer.stores.message import StoredMessage, message_of
 from viewer.stores.registry import Reader, get_store, open_store
 from viewer.stores.transcript import Cut, Outline
-from viewer.workspaces.rules import existing, rules_of, zone_of
+from viewer.workspaces.rules import existing, reason_in, rules_of, zone_of
 
 from . import events
 
@@ -108,7 +108,7 @@ def _arm(*, rules: Mapping[str, Any], **fields: Any) -> Audit:
         for path in existing(workspace, [name], day):
             names.setdefault(path, name)
     required = [{"named": name, "path": path} for path, name in names.items()]
-    reason = "" if required else rules.get("reason") or _no_file(named)
+    reason = "" if required else reason_in(rules) or _no_file(named)
     found = {"workspace": workspace, "source": rules.get("source", ""), "required": required, "reason": reason}
     status = "not_yet" if required else "nothing_required"
     keys = {name: fields.pop(name) for name in ("store", "session_id", "handoff_id")}

@@ -37,7 +37,13 @@ _SCRIPT = re.compile(r"<script\b", re.IGNORECASE)
 
 
 class Refused(Exception):
-    """Why nothing is read, as a sentence for people."""
+    """Why nothing is read, as a sentence for people; `advice` is what to do about it on the settings page, if that is
+    the place, the beginning of a sentence.
+    """
+
+    def __init__(self, reason: str, advice: str = "") -> None:
+        super().__init__(reason)
+        self.advice = advice
 
 
 @dataclass(frozen=True, slots=True)

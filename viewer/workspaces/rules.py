@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, tzinfo
 from pathlib import PureWindowsPath
-from typing import Literal
+from typing import Any, Literal
 
 from django.conf import settings
 from django.utils import timezone
@@ -41,7 +41,8 @@ class Workspace:
 class Rules:
     """What is carried over a compaction: `text`, made of `sections` (each cut to what a note may say) of the file
     `source`, whose path begins at `workspace`. `named` are the files its startup asks for, undated. `reason` says why
-    nothing is carried, "" where something is.
+    nothing is carried, "" where something is, and `advice` what can be done about it on the settings page ("Set one for
+    the store"), "" where that is not the place.
     """
 
     workspace: str = ""
@@ -50,6 +51,13 @@ class Rules:
     text: str = ""
     named: tuple[str, ...] = ()
     reason: str = ""
+    advice: str = ""
+
+
+def reason_in(found: Mapping[str, Any]) -> str:
+    """Why nothing is carried, of `Rules` as an object, with the advice as a sentence."""
+    reason, advice = found.get("reason", ""), found.get("advice", "")
+    return f"{reason} {advice} in Settings." if advice else reason
 
 
 def rules_of(store: Store, session: Session) -> Rules:
@@ -66,15 +74,15 @@ def rules_with(store: Store, cwd: str, typed: StoreRules) -> Rules:
     """What a session with this working directory, "" for none, carries by these settings of its store."""
     titles = _titles(typed)
     if not titles:
-        return Rules(reason=_switched_off())
+        return _switched_off()
     try:
         workspace = workspace_of(cwd, typed.workspace)
     except Refused as problem:
-        return Rules(reason=str(problem))
+        return Rules(reason=str(problem), advice=problem.advice)
     try:
         return _carried(workspace, _context_file(store, workspace), titles)
     except Refused as problem:
-        return Rules(workspace=workspace.path, reason=str(problem))
+        return Rules(workspace=workspace.path, reason=str(problem), advice=problem.advice)
 
 
 def existing(workspace: str, named: Sequence[str], day: date) -> list[str]:
@@ -113,10 +121,10 @@ def workspace_of(cwd: str, typed: str) -> Workspace:
         return _allowed(path, "store")
     if cwd.strip():
         raise Refused(
-            f"This session's working directory, {_shown(cwd)}, does not exist on this machine. "
-            "Set a workspace for the store in Settings."
+            f"This session's working directory, {_shown(cwd)}, does not exist on this machine.",
+            "Set a workspace for the store",
         )
-    raise Refused("No workspace is known: this session has no working directory. Set one for the store in Settings.")
+    raise Refused("No workspace is known: this session has no working directory.", "Set one for the store")
 
 
 def _is_here(path: str) -> bool:
@@ -180,9 +188,10 @@ def _titles(typed: StoreRules) -> tuple[str, ...]:
     return protocol.RULE_SECTIONS
 
 
-def _switched_off() -> str:
-    where = "in Settings" if settings.RULE_SECTIONS is None else "in PALIMPSEST_RULE_SECTIONS"
-    return f"Carrying rules is switched off: no section is named {where}."
+def _switched_off() -> Rules:
+    if settings.RULE_SECTIONS is not None:
+        return Rules(reason="Carrying rules is switched off: no section is named in PALIMPSEST_RULE_SECTIONS.")
+    return Rules(reason="Carrying rules is switched off: no section is named.", advice="Name some")
 
 
 def _context_file(store: Store, workspace: Workspace) -> ContextFile:
@@ -207,11 +216,9 @@ def _carried(workspace: Workspace, file: ContextFile, titles: tuple[str, ...]) -
     source = os.path.relpath(os.path.join(file.directory, file.name), workspace.real)
     sections = tuple(workspace_rules.sections_of(file.text, titles))
     if not sections:
-        reason = (
-            f"{source} in {_shown(workspace.path)} has no section called {_shown(' or '.join(titles))}. "
-            "Give one that heading, or name the sections to carry in Settings."
-        )
-        return Rules(workspace.path, source, reason=reason)
+        reason = f"{source} in {_shown(workspace.path)} has no section called {_shown(' or '.join(titles))}."
+        advice = "Give one that heading, or name the sections to carry"
+        return Rules(workspace.path, source, reason=reason, advice=advice)
     named = workspace_rules.named_files(sections)
     short = tuple(workspace_rules.carried([section], protocol.EVENT_CHARS) for section in sections)
     return Rules(workspace.path, source, short, workspace_rules.carried(sections), named)

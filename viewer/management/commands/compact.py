@@ -2,6 +2,7 @@
 
 import sys
 from argparse import ArgumentParser
+from dataclasses import asdict
 from textwrap import indent
 from typing import Any
 
@@ -21,7 +22,7 @@ from viewer.runs.summarizers import KINDS, OFFLINE
 from viewer.stores.base import Store
 from viewer.stores.changes import MODES
 from viewer.stores.registry import agent_of, get_store
-from viewer.workspaces.rules import Rules
+from viewer.workspaces.rules import Rules, reason_in
 
 
 class Command(BaseCommand):
@@ -88,7 +89,7 @@ class Command(BaseCommand):
         elif found.text:
             self.stdout.write(f"No rules are carried, as you chose; there are some in {place}.")
         else:
-            self.stdout.write(f"No rules are carried. {found.reason}")
+            self.stdout.write(f"No rules are carried. {reason_in(asdict(found))}")
 
     def _show_run(self, run: Run, json: bool) -> None:
         if json:

@@ -18,7 +18,6 @@ from viewer.workspaces.rules import Rules
 
 SHOWN = 300  # characters of a title, a file or a directory
 LEFT_OUT = "The workspace's rules were left out."
-ADVICE = "in Settings."  # how a reason ends that can be mended there
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +42,7 @@ def shown_rules(
     source: str = "",
     workspace: str = "",
     reason: str = "",
+    advice: str = "",
     *,
     redacting: bool = False,
 ) -> ShownRules:
@@ -59,22 +59,23 @@ def shown_rules(
         workspace=line(workspace, SHOWN),
         size=formats.counted(len(text), "character"),
         text=visible(text),
-        reason="" if text else _nothing(visible(reason)),
+        reason="" if text else _nothing(visible(reason), advice),
     )
 
 
-def _nothing(reason: str) -> str | SafeString:
-    """The reason as a sentence of its own, with a link to where it can be mended."""
-    said, mended, _ = reason.rpartition(ADVICE)
-    if not mended:
+def _nothing(reason: str, advice: str) -> str | SafeString:
+    """The reason as a sentence of its own, with a link to where something can be done about it."""
+    if not advice:
         return f"No rules carried along. {reason}" if reason else ""
     link = f"{reverse('pages:settings')}#rules"
-    return format_html('No rules carried along. {}in <a href="{}">Settings</a>.', said, link)
+    return format_html('No rules carried along. {} {} in <a href="{}">Settings</a>.', reason, advice, link)
 
 
 def found_rules(rules: Rules, *, redacting: bool = False) -> ShownRules:
     """What was found just now."""
-    return shown_rules(rules.text, rules.sections, rules.source, rules.workspace, rules.reason, redacting=redacting)
+    return shown_rules(
+        rules.text, rules.sections, rules.source, rules.workspace, rules.reason, rules.advice, redacting=redacting
+    )
 
 
 def rules_of_run(run: Run, *, redacting: bool = False) -> ShownRules | None:
@@ -86,7 +87,7 @@ def rules_of_run(run: Run, *, redacting: bool = False) -> ShownRules | None:
         return ShownRules(reason=LEFT_OUT)
     return shown_rules(
         found.get("text", ""), found.get("sections", ()), found.get("source", ""), found.get("workspace", ""),
-        found.get("reason", ""), redacting=redacting,
+        found.get("reason", ""), found.get("advice", ""), redacting=redacting,
     )  # fmt: skip
 
 
