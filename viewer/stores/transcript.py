@@ -1,8 +1,7 @@
 """A session's once-only History as arrays of numbers: what pages read of it, without a loop over its rows.
 
-`history.build` stays the truth; an outline says the same (`packing.pack`) in some 25 bytes a row, so that the History
-of a long session is loaded, and a window of it opened, at the cost of copying memory. A row is named by its *number*,
-its place among all rows of the session in id order; an entry (a message) by its *place* in History.
+It says what `history.build` says (`packing.pack`) in some 25 bytes a row, so that a long History is loaded at the cost
+of copying memory. A row has a *number*, its place in id order; an entry (a message) a *place* in History.
 """
 
 from __future__ import annotations

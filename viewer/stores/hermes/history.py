@@ -7,10 +7,8 @@ theirs: `uids`. Where there are no names, the times of the writes give them, and
 
 A generation is the id range from one block's start to the next block's. Chaining copy -> origin gives each message its
 rows; it is shown once, where its first row stands. Rows at (0,0) are superseded when another row carries the message
-and taken back otherwise. A block that stands wholly at (0,0) was undone, unless it is told that it was taken back: then
-it is no boundary and its rows are nobody's copies.
-
-Blocks that were written through this site are `known`: their extent and copies are taken as they are, before any guess.
+and taken back otherwise. A block that is wholly at (0,0) was undone, unless it is known to be taken back: then it is no
+boundary and its rows are nobody's copies. Blocks that this site wrote are `known`, and outrank any guess.
 """
 
 from __future__ import annotations
