@@ -78,7 +78,7 @@ def test_a_key_may_stay_in_the_environment(signed_in: Client, monkeypatch: pytes
     monkeypatch.setenv("MODELS_API_KEY", KEY)
     used = connections.connection("openai")
     assert used is not None and used.api_key == KEY and not used.key_problem
-    page = signed_in.get("/settings").content.decode()
+    page = " ".join(signed_in.get("/settings").content.decode().split())
     assert "taken from the environment variable <code>MODELS_API_KEY</code>" in page and KEY not in page
     signed_in.post("/settings/openai", {**FORM, "address": "https://elsewhere.example/v1"})
     assert Connection.objects.get().api_key == ""  # as of any key, it goes to its own server alone
