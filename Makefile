@@ -29,7 +29,7 @@ test: $(VENV)/.tests-installed chromium
 # The rest needs agents, a browser, PostgreSQL or processes, or waits; SLOW is what takes longest of these directories.
 QUICK := compaction store catalog api test_access.py test_settings.py test_bad_requests.py
 SLOW := compaction/test_details compaction/test_rules_rounds compaction/test_commands compaction/test_survival \
-  compaction/test_real_transcripts store/test_boring store/test_refusals store/test_search catalog/test_histories \
+  compaction/test_real_transcripts store/test_boring store/test_undoing store/test_refusals store/test_search catalog/test_histories \
   catalog/test_keeping catalog/test_postgres
 check: $(VENV)/.tests-installed
 	@$(PY) -m pytest -n auto --maxprocesses 4 --dist loadfile $(SLOW:%=--ignore=tests/%.py) $(ARGS) $(QUICK:%=tests/%)
