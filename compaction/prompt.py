@@ -131,7 +131,7 @@ def _taken_back(said: Sequence[str], mark: str) -> str:
     quoted = "\n".join(f"- {words}" for words in said)
     return (
         f"Lately the user said, in the transcript or after it:\n<newest{mark}>\n{quoted}\n</newest{mark}>\nWhat this"
-        f' takes back is cancelled: it is told as cancelled under "{DONE}" and stands nowhere as open or in progress.'
+        f' takes back is cancelled: list it as cancelled under "{DONE}" and nowhere as open or in progress.'
     )
 
 

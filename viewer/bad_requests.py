@@ -1,4 +1,4 @@
-"""What a request that cannot be answered at all is told: most often, that its Host is none of this site's names."""
+"""Answers to requests that no page or call can answer: most often, those whose Host is none of this site's names."""
 
 from __future__ import annotations
 

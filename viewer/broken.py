@@ -1,4 +1,4 @@
-"""Lists of what stores hold: a line that cannot be made is told of, and takes no other along."""
+"""Lists of what stores hold: a line that cannot be made is listed with its problem, and the others are as usual."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def test_more_than_a_call_takes_is_refused_with_the_limit(desk: Desk, tool: Tool
     messages = [{"role": "user", "content": "x" * 2_700_000}]
     status, answer = tool.call("POST", f"{session_path(desk)}/messages", {"messages": messages})
     assert (status, answer["error"]["code"]) == (413, "too_large")
-    assert "at most 2,621,440 octets" in answer["error"]["message"]
+    assert "at most 2,621,440 bytes" in answer["error"]["message"]
     assert desk.live() == before
 
 

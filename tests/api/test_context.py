@@ -91,6 +91,16 @@ def test_a_warning_is_told_after_the_note_and_nothing_once_all_is_read(room: Roo
     assert [event["kind"] for event in room.tool.get(f"{room.path}/context")["events"]] == []
 
 
+def test_a_turn_that_a_program_appends_is_judged_at_once(room: Room) -> None:
+    """No worker has looked: the warning is there for the program's next question."""
+    room.compact()
+    room.turn("WORKFLOW.md")
+    assert Event.objects.filter(kind="warning", status="pending").exists()
+    room.turn("WORKFLOW.md", "STYLE.md", by_agent=True)
+    assert room.tool.get(f"{room.path}/audits")["items"][0]["status"] == "passed"
+    assert Event.objects.filter(kind="warning", status="pending").exists(), "a GET writes nothing"
+
+
 @pytest.mark.parametrize("method", ["GET", "POST"])
 def test_what_is_over_is_not_told(room: Room, method: str) -> None:
     """Nobody looked between the turn that read everything and this call."""

@@ -15,7 +15,7 @@ AWS_SECRET = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
 NO_DIGIT = "wJalrXUtnFEMI/KxMDENG/bPxRfiCYEXAMPLEKEY"  # 40 characters, as AWS' secrets have
 PEM = "-----BEGIN {0}PRIVATE KEY{1}-----\nMIIEow\nabc=\n-----END {0}PRIVATE KEY{1}-----"
 
-# A text, the secret in it, what the redact_shown calls it.
+# A text, the secret in it, what is shown instead of it.
 KINDS = [
     (f"gsk_{LETTERS}", f"gsk_{LETTERS}", "API key"),
     (f"xai-{LETTERS}", f"xai-{LETTERS}", "API key"),

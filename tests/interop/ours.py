@@ -50,7 +50,7 @@ class Done:
 
     store: Store
     messages: list[compaction.Message]
-    commit: writing.Commit
+    commit: writing.BlockCommit
     undoing: Undoing
 
 

@@ -27,7 +27,7 @@ class Split:
     """A session that was split: the messages that the new one should hold, and what was committed."""
 
     messages: list[compaction.Message]
-    commit: writing.Commit
+    commit: writing.BlockCommit
 
     @property
     def part(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -169,6 +170,19 @@ def test_one_file_is_read_then_the_other(signed_in: Client, book: Book, workspac
     assert "The agent read 2 files by the end of the second turn after the compaction." in page.text
     assert f"read in message {ids[1]}" in files(page)[1]
     assert told(page) == ["expired"] * 2 and "Nobody asked for it in time." in page.text
+
+
+def test_no_page_writes_down_what_it_judges(signed_in: Client, book: Book, workspace: Path) -> None:
+    at = compacted(book, workspace)
+    armed(book)
+    turn(book, "SOUL.md")
+    boundary = f"{PAGE}/boundaries/{at}"
+    pages = [PAGE, f"{PAGE}?around={at}", f"{boundary}/reading", f"{boundary}/undo", "/compactions"]
+    with CaptureQueriesContext(connection) as queries:
+        for page in pages:
+            assert signed_in.get(page).status_code == 200
+    ours = re.compile(r'(INSERT INTO|UPDATE|DELETE FROM) "(runs|history)_')
+    assert not [each["sql"] for each in queries if ours.match(each["sql"])]
 
 
 def test_the_tab_is_a_fragment_that_brings_its_label_up_to_date(signed_in: Client, book: Book, workspace: Path) -> None:

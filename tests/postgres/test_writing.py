@@ -98,7 +98,7 @@ def held(store: Store, work: Callable[..., Any]) -> Any:
         guards.release_lock(store, "s", holder)
 
 
-def compacted(store: Store, planned: writing.Snapshot | None = None) -> tuple[writing.Snapshot, writing.Commit]:
+def compacted(store: Store, planned: writing.Snapshot | None = None) -> tuple[writing.Snapshot, writing.BlockCommit]:
     if planned is None:
         with open_store(store) as reader:
             planned = writing.snapshot(reader, "s")
@@ -155,7 +155,7 @@ def test_the_rest_of_what_is_written(twins: tuple[Store, Store]) -> None:
     assert {row[0] for row in ends[1][0]} == {"s", "made", "branch", "part"}
 
 
-def split(store: Store) -> tuple[writing.Snapshot, writing.Commit]:
+def split(store: Store) -> tuple[writing.Snapshot, writing.BlockCommit]:
     with open_store(store) as reader:
         planned = writing.snapshot(reader, "s")
     steps: list[writing.Step] = [writing.New(HANDOFF), *(writing.Clone(row[0]) for row in planned.rows[-5:])]

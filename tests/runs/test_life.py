@@ -25,6 +25,7 @@ from viewer.errors import (
     StoreReadOnly,
     StoreUnavailable,
 )
+from viewer.history import records
 from viewer.runs import compaction_list, job, outcomes, planning, service, summarizers
 from viewer.runs.errors import BadSummary, NothingToDo, UnknownChoice, WrongStatus
 from viewer.runs.hold import claim
@@ -332,6 +333,30 @@ def test_a_commit_that_could_not_be_noted_at_once_is_noted(desk: Desk, monkeypat
     run = service.start(desk.store, desk.session_id, Options(), apply=True)
     assert (run.status, run.error_code, len(asked)) == ("applied", "", 2)
     assert run.messages_after == len(desk.live())
+    assert receipt_of(run)["handoff"] == run.handoff_id
+
+
+def test_a_run_is_applied_and_its_record_there_or_neither(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    real, seen = records.note_written, list[str]()
+
+    def stumbles(number: int, *rest: Any) -> None:
+        seen.append(Run.objects.get(pk=number).status)
+        real(number, *rest)
+        if len(seen) == 1:
+            raise ValueError("once")
+
+    monkeypatch.setattr(records, "note_written", stumbles)
+    left: list[tuple[str, bool]] = []
+    find = outcomes.finish_if_committed
+
+    def looked_at(run: Run) -> bool:
+        left.append((Run.objects.get(pk=run.pk).status, bool(receipt_of(run))))
+        return find(run)
+
+    monkeypatch.setattr(outcomes, "finish_if_committed", looked_at)
+    run = service.start(desk.store, desk.session_id, Options(), apply=True)
+    assert seen == ["applied", "applied"] and left == [("applying", False)], "neither was left of the first note"
+    assert run.status == "applied" and receipt_of(run)["handoff"] == run.handoff_id
 
 
 def test_a_summariser_that_fails_leaves_everything(

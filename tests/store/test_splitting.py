@@ -50,7 +50,7 @@ def small(tmp_path: Path) -> Path:
     return path
 
 
-def split(path: Path, snapshot: writing.Snapshot, steps: list[writing.Step], lease: bool = True) -> writing.Commit:
+def split(path: Path, snapshot: writing.Snapshot, steps: list[writing.Step], lease: bool = True) -> writing.BlockCommit:
     store, holder = store_at(path), holders.new_holder()
     guards.take_lock(store, snapshot.session_id, holder)
     try:
@@ -62,7 +62,7 @@ def split(path: Path, snapshot: writing.Snapshot, steps: list[writing.Step], lea
         guards.release_lock(store, snapshot.session_id, holder)
 
 
-def small_split(path: Path) -> writing.Commit:
+def small_split(path: Path) -> writing.BlockCommit:
     snapshot = planned(path, "s1")
     return split(path, snapshot, steps_for(snapshot, head=2, tail=2))
 

@@ -72,7 +72,7 @@ def steps_for(snapshot: writing.Snapshot, head: int = 2, tail: int = 30) -> list
 
 def committed(
     path: Path, snapshot: writing.Snapshot, steps: list[writing.Step], now: float | None = None
-) -> writing.Commit:
+) -> writing.BlockCommit:
     store, holder = store_at(path), holders.new_holder()
     guards.take_lock(store, snapshot.session_id, holder)
     try:
@@ -94,7 +94,7 @@ def undone(path: Path, what: undoing.Undoing) -> undoing.Outlook:
         guards.release_lock(store, what.session_id, holder)
 
 
-def map_of(snapshot: writing.Snapshot, commit: writing.Commit) -> undoing.Undoing:
+def map_of(snapshot: writing.Snapshot, commit: writing.BlockCommit) -> undoing.Undoing:
     originals = {row[0]: commit.copies.get(row[0]) for row in snapshot.rows} | dict(commit.copies)
     return undoing.Undoing(snapshot.session_id, commit.handoff_id, commit.block_ids, originals)
 

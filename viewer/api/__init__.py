@@ -83,7 +83,7 @@ def unknown(request: HttpRequest, path: str) -> None:
     raise Http404
 
 
-# ConnectionTest in this order.
+# Tried in this order.
 for part in (stores, search, lifetimes, context, events, exports, branches, runs):
     api.add_router("", part.router)
 api.add_router("", rest)

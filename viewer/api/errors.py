@@ -87,7 +87,7 @@ def _web(request: HttpRequest, refused: HttpError) -> HttpResponse:
 
 def _too_large(request: HttpRequest, refused: RequestDataTooBig) -> HttpResponse:
     limit = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
-    return problem(413, "too_large", f"A call takes at most {limit:,} octets: send less at a time.")
+    return problem(413, "too_large", f"A call takes at most {limit:,} bytes: send less at a time.")
 
 
 def unknown(request: HttpRequest, missing: Http404 | None = None) -> HttpResponse:

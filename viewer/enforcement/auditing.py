@@ -48,7 +48,7 @@ from . import events
 JUDGED = 2  # turns
 LATE_SECONDS = 300.0  # since a turn ended: nobody would be told in time about what it left out
 MOST_ROWS = 5_000  # of two turns that are read
-AT_ONCE, AT_ONCE_OCTETS = 200, 2_000_000  # rows read at a time
+AT_ONCE, AT_ONCE_BYTES = 200, 2_000_000  # rows read at a time
 RESULT_CHARACTERS = 4_000  # of a text, its first ones: enough to tell an error from a file
 ENDING = 500  # of its last ones
 LEVELS = 6  # of blocks inside blocks: an image inside a tool's result has five
@@ -138,7 +138,7 @@ def shown(reader: Reader, session: Session, outline: Outline) -> list[Audit]:
 
 
 def look(reader: Reader, session: Session, outline: Outline, *, arm: bool = False, write: bool = True) -> list[Audit]:
-    """The same, and what is new is written down, for workers and for who takes what an agent is to be told.
+    """The same, for workers and POSTs: what is new is also written down, unless `write` is off.
 
     With `arm` the newest compaction gets an audit if it has none. Raises StoreUnavailable.
     """
@@ -260,14 +260,14 @@ def _may_be_complete(reader: Reader, each: Audit, outline: Outline, ids: Sequenc
 def _rows(reader: Reader, session_id: str, outline: Outline, ids: Sequence[int]) -> Iterator[StoredMessage]:
     """The rows in order, a bounded part of their text at a time."""
     part: list[int] = []
-    octets = 0
+    size = 0
     for row_id in [*ids, 0]:
         number = outline.number(row_id)
-        octets += outline.sizes[number] if number is not None else 0
-        if part and (not row_id or len(part) >= AT_ONCE or octets > AT_ONCE_OCTETS):
+        size += outline.sizes[number] if number is not None else 0
+        if part and (not row_id or len(part) >= AT_ONCE or size > AT_ONCE_BYTES):
             found = reader.messages(session_id, part)
             yield from (_cut(found[each]) for each in part if each in found)
-            part, octets = [], 0
+            part, size = [], 0
         part.append(row_id)
 
 

@@ -1,4 +1,4 @@
-"""What an agent is told at its next turn, once: the note after a compaction, and the audit's warning.
+"""What an agent is to be sent at its next turn, once: the note after a compaction, and the audit's warning.
 
 Nothing is injected: an event waits until a program asks for the session's context, or takes the event and injects it
 itself. Until then its text is made for the moment of asking: the files that exist, and the time.
@@ -101,7 +101,7 @@ def expire(audit: Audit) -> None:
 
 
 def text_of(event: Event) -> str:
-    """What the agent is told: as it was delivered, or as it would be now."""
+    """The text of an event: as it was delivered, or as it would be now."""
     if event.status == "delivered":
         return event.text
     audit, zone = event.audit, _zone(event)

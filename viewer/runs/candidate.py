@@ -8,7 +8,7 @@ import compaction
 from compaction.apply import Edit as EngineEdit
 from compaction.strategy import Strategy
 from viewer.errors import CompactionConflict
-from viewer.stores.changes import Change, Edit, Insert, Keep, edits_to_json
+from viewer.stores.changes import ChangeMessage, Edit, InsertMessage, KeepMessage, edits_to_json
 from viewer.stores.registry import Reader
 
 from . import planning
@@ -70,9 +70,13 @@ def edits_of(basis: Basis, result: compaction.Result) -> list[Edit]:
 
 def _by_id(basis: Basis, edit: EngineEdit) -> Edit:
     if isinstance(edit, compaction.Insert):
-        return Insert(edit.message)
+        return InsertMessage(edit.message)
     message_id = basis.sent[edit.index].id
-    return Keep(message_id) if isinstance(edit, compaction.Keep) else Change(message_id, edit.changes, edit.why)
+    return (
+        KeepMessage(message_id)
+        if isinstance(edit, compaction.Keep)
+        else ChangeMessage(message_id, edit.changes, edit.why)
+    )
 
 
 def _survival(basis: Basis, found: compaction.Survival) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """What a compaction changes, as plain values: what it is planned on, its edits, what was written, what an undo does.
 
-Three values are JSON that only the kind which made it reads: the token of a `Basis` (what was planned on), the receipt
-of a `Commit` and that of an undo. A run keeps them, so that a commit can be made, found again and taken back by another
-process, and after the site was updated.
+Three values are JSON that only the kind which made it reads: the token of a `LiveContext` (what was planned on), the
+receipt of a `Commit` and that of an undo. They are kept by runs and records, so that a commit can be made, found again
+and taken back by another process, and after the site was updated.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ Why = Literal["shortened", "unwrapped", "merged", "noted"]
 
 
 @dataclass(frozen=True, slots=True)
-class Keep:
+class KeepMessage:
     """The message of this id stays in context, word for word."""
 
     id: int
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ChangeMessage:
     """The message of this id stays in context with some keys changed; a value of None removes the key.
 
     `why` is the engine's: the handoff was "merged" into it or an earlier one "unwrapped", or it was "shortened" or
@@ -47,13 +47,13 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Insert:
+class InsertMessage:
     """A new message: the handoff."""
 
     message: compaction.Message
 
 
-Edit = Keep | Change | Insert
+Edit = KeepMessage | ChangeMessage | InsertMessage
 
 
 def edits_to_json(edits: Iterable[Edit]) -> list[Any]:
@@ -64,9 +64,9 @@ def edits_to_json(edits: Iterable[Edit]) -> list[Any]:
 
 
 def _to_json(edit: Edit) -> Any:
-    if isinstance(edit, Keep):
+    if isinstance(edit, KeepMessage):
         return edit.id
-    if isinstance(edit, Insert):
+    if isinstance(edit, InsertMessage):
         return {"insert": json.dumps(edit.message)}
     return {"id": edit.id, "changes": json.dumps(dict(edit.changes)), "why": edit.why}
 
@@ -78,14 +78,14 @@ def edits_from_json(stored: Sequence[Any]) -> list[Edit]:
 
 def _from_json(value: Any) -> Edit:
     if isinstance(value, int):
-        return Keep(value)
+        return KeepMessage(value)
     if "insert" in value:
-        return Insert(json.loads(value["insert"]))
-    return Change(value["id"], json.loads(value["changes"]), value["why"])
+        return InsertMessage(json.loads(value["insert"]))
+    return ChangeMessage(value["id"], json.loads(value["changes"]), value["why"])
 
 
 @dataclass(frozen=True, slots=True)
-class Basis:
+class LiveContext:
     """The live context that a compaction is planned on, read as one although the agent may be writing.
 
     `messages` are in order, those that an agent keeps for itself included; `sizes` are their bytes as stored, by id;

@@ -12,8 +12,8 @@ from viewer.errors import SessionEnded, StoreReadOnly
 from viewer.holders import Held
 
 from .base import Capabilities, ChangeToken, Child, Session, Store
-from .changes import Basis, Commit, Edit, Json, UndoPlan
-from .history_types import Boundary, Entry
+from .changes import Commit, Edit, Json, LiveContext, UndoPlan
+from .history_types import Entry
 from .listing import Listing
 from .message import Handoff, HistoryMessage, Preview, StoredMessage, live_content
 from .query import Query
@@ -143,7 +143,7 @@ class Reader(ABC):
 
     # -- what a compaction asks
 
-    def basis(self, session_id: str, planned: Json | None = None) -> Basis:
+    def basis(self, session_id: str, planned: Json | None = None) -> LiveContext:
         """The live context now, as one; with the token of an earlier basis, without the messages that came since.
 
         Raises SessionBusy, and with a token what `check_basis` raises.
@@ -164,13 +164,13 @@ class Reader(ABC):
         """Whether the store holds what this receipt of a commit says: another file may have taken its place."""
         return False
 
-    def undo_plan(self, session_id: str, compaction: Json | Boundary | Cut) -> UndoPlan:
+    def undo_plan(self, session_id: str, compaction: Json | Cut) -> UndoPlan:
         """What taking back a compaction would do now, or why it cannot be done: ours by the receipt of its commit, any
         other by its boundary in History.
         """
         return UndoPlan((), (), (), self.compact_reason())
 
-    def context_before(self, session_id: str, compaction: Json | Boundary | Cut) -> list[int]:
+    def context_before(self, session_id: str, compaction: Json | Cut) -> list[int]:
         """Ids of the messages that were in context before a compaction, in order. Raises NotBranchable."""
         raise StoreReadOnly(self.compact_reason())
 

@@ -27,7 +27,7 @@ from .opening import Reader, branch_reason, columns_of, split_reason
 from .sessions import BRANCHED, FORKS, get_session, read_config
 from .tally import Tally
 from .transaction import write
-from .writing import Commit, Snapshot, Step, check_planned, clone, insert_block, recount
+from .writing import BlockCommit, Snapshot, Step, check_planned, clone, insert_block, recount
 
 # Of a session's row: what it is, where it works, and the prompt it is sent, inline or by hash.
 _TAKEN_ALONG = (
@@ -76,7 +76,7 @@ def branch(store: Store, session_id: str, row_ids: Sequence[int], *, now: float)
 
 def split(
     store: Store, planned: Snapshot, steps: Sequence[Step], *, lock_holder: str, lease_holder: str, now: float
-) -> Commit:
+) -> BlockCommit:
     """Write the context that `steps` make into a new session that continues the planned one, which ends; in one
     transaction, on the conditions of `writing.commit`. Rows above the watermark are cloned behind it, in order.
 
@@ -105,7 +105,7 @@ def split(
             "UPDATE sessions SET ended_at = ?, end_reason = 'compression' WHERE id = ?", [now, planned.session_id]
         )
         tally.check(messages=len(block), sessions=1)
-    return Commit(handoff_id, block, copies, len(block), time.monotonic() - started, part_id)
+    return BlockCommit(handoff_id, block, copies, len(block), time.monotonic() - started, part_id)
 
 
 def ended_reason(reader: Reader, session_id: str) -> str:

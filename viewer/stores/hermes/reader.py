@@ -11,8 +11,7 @@ from django.conf import settings
 from viewer.errors import SessionEnded, StoreReadOnly
 from viewer.holders import Held
 from viewer.stores.base import Capabilities, ChangeToken, Child, Session, Store
-from viewer.stores.changes import Basis, Commit, Edit, Json, UndoPlan
-from viewer.stores.history_types import Boundary
+from viewer.stores.changes import Commit, Edit, Json, LiveContext, UndoPlan
 from viewer.stores.listing import Listing
 from viewer.stores.message import Handoff, HistoryMessage, Preview, StoredMessage
 from viewer.stores.query import Query
@@ -61,7 +60,7 @@ class HermesReader(Connected, Reader):
 
     # -- what a compaction asks
 
-    def basis(self, session_id: str, planned: Json | None = None) -> Basis:
+    def basis(self, session_id: str, planned: Json | None = None) -> LiveContext:
         return receipts.basis(self, session_id, planned)
 
     def check_basis(self, session_id: str, token: Json) -> None:
@@ -75,10 +74,10 @@ class HermesReader(Connected, Reader):
     def wrote(self, session_id: str, receipt: Json) -> bool:
         return receipts.wrote(self, receipt)
 
-    def undo_plan(self, session_id: str, compaction: Json | Boundary | Cut) -> UndoPlan:
+    def undo_plan(self, session_id: str, compaction: Json | Cut) -> UndoPlan:
         return receipts.undo_plan(self, session_id, compaction)
 
-    def context_before(self, session_id: str, compaction: Json | Boundary | Cut) -> list[int]:
+    def context_before(self, session_id: str, compaction: Json | Cut) -> list[int]:
         return receipts.context_before(session_id, compaction)
 
     def find_undo(self, session_id: str, receipt: Json) -> Json | None:

@@ -14,8 +14,17 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Literal
 
 from viewer.errors import CompactionConflict, NotBranchable, SessionBusy
-from viewer.stores.changes import IS_SPLIT, Basis, Edit, Insert, Json, Keep, UndoPlan, Why
-from viewer.stores.changes import Commit as Written
+from viewer.stores.changes import (
+    IS_SPLIT,
+    Commit,
+    Edit,
+    InsertMessage,
+    Json,
+    KeepMessage,
+    LiveContext,
+    UndoPlan,
+    Why,
+)  # fmt: skip
 from viewer.stores.history_types import Boundary
 from viewer.stores.message import BOOKKEEPING_ROLES
 from viewer.stores.recorded import Recorded
@@ -27,7 +36,7 @@ from .reading import live_context, read_history, read_rows
 from .row_digests import handoff_key
 from .sessions import tip
 from .undoing import Outlook, Undoing, check_undo, undoing_of_boundary
-from .writing import Clone, CloneChanged, Commit, New, Snapshot, Step, snapshot
+from .writing import BlockCommit, Clone, CloneChanged, New, Snapshot, Step, snapshot
 
 READINGS = 5  # of a session that is being written to, before giving up on a consistent one
 # Of a row that stays with other values, the original is superseded; it stays readable under the boundary where the
@@ -51,7 +60,7 @@ def snapshot_of(session_id: str, token: Json) -> Snapshot:
     return Snapshot(session_id, tuple((row[0], row[1], row[2]) for row in token["rows"]), (device, inode))
 
 
-def basis(reader: Reader, session_id: str, planned: Json | None = None) -> Basis:
+def basis(reader: Reader, session_id: str, planned: Json | None = None) -> LiveContext:
     """The live context now, or without what came since a basis with the token `planned`.
 
     Raises SessionBusy, or what `check_basis` raises.
@@ -62,7 +71,7 @@ def basis(reader: Reader, session_id: str, planned: Json | None = None) -> Basis
         rows = [row for row in live_context(reader, session_id) if row.id <= found.watermark]
         if [row.id for row in rows] == [row[0] for row in found.rows]:
             records = (row.id for row in rows if row.role in BOOKKEEPING_ROLES)
-            return Basis(rows, found.octets, token_of(found, records))
+            return LiveContext(rows, found.octets, token_of(found, records))
     raise SessionBusy("The session is being rewritten just now. Try again in a moment.")
 
 
@@ -88,13 +97,13 @@ def _unchanged(reader: Reader, session_id: str, token: Json) -> Snapshot:
 
 def steps_of(token: Json, edits: Sequence[Edit]) -> list[Step]:
     """What a commit writes, in order: the edits, and the agent's own rows outside the summarised stretch."""
-    named = {edit.id for edit in edits if not isinstance(edit, Insert)}
+    named = {edit.id for edit in edits if not isinstance(edit, InsertMessage)}
     rows, records = [row[0] for row in token["rows"]], set(token["records"]) - named
     beside = _beside(rows, records, named)
     first = next((row_id for row_id in rows if row_id not in named and row_id not in records), None)
     steps: list[Step] = []
     for edit in edits:
-        before = first if isinstance(edit, Insert) else edit.id
+        before = first if isinstance(edit, InsertMessage) else edit.id
         while beside and before is not None and beside[0] < before:
             steps.append(Clone(beside.popleft()))
         steps.append(_step(edit))
@@ -117,9 +126,9 @@ def _beside(rows: Sequence[int], records: Collection[int], named: Collection[int
 
 
 def _step(edit: Edit) -> Step:
-    if isinstance(edit, Insert):
+    if isinstance(edit, InsertMessage):
         return New(edit.message)
-    if isinstance(edit, Keep):
+    if isinstance(edit, KeepMessage):
         return Clone(edit.id)
     return CloneChanged(edit.id, edit.changes, ORIGINALS[edit.why], is_handoff=edit.why == "merged")
 
@@ -137,7 +146,7 @@ def _handoff_place(steps: Sequence[Step]) -> tuple[int, Any]:
 # -- receipts ----------------------------------------------------------------------------------------------------------
 
 
-def commit_of(planned: Snapshot, steps: Sequence[Step], done: Commit, at: float | None = None) -> Written:
+def commit_of(planned: Snapshot, steps: Sequence[Step], done: BlockCommit, at: float | None = None) -> Commit:
     """What was written, with its receipt."""
     receipt = {
         "handoff": done.handoff_id,
@@ -148,7 +157,7 @@ def commit_of(planned: Snapshot, steps: Sequence[Step], done: Commit, at: float 
         "split": bool(done.new_session_id),
     }
     first, last = min(done.block_ids), max(done.block_ids)
-    return Written(done.handoff_id, first, last, receipt, done.new_session_id, at)
+    return Commit(done.handoff_id, first, last, receipt, done.new_session_id, at)
 
 
 def blocks_of(recorded: Recorded) -> list[KnownBlock]:
@@ -178,16 +187,16 @@ def undo_receipt(undoing: Undoing, outlook: Outlook) -> Json:
     return {"block": list(undoing.block_ids), "taken_back": sorted(taken_back)}
 
 
-def undoing_of(session_id: str, compaction: Json | Boundary | Cut) -> Undoing:
+def undoing_of(session_id: str, compaction: Json | Cut) -> Undoing:
     """What taking back a compaction needs: the receipt's map original -> clone, or the one that History found."""
-    if isinstance(compaction, Boundary | Cut):
+    if isinstance(compaction, Cut):
         return undoing_of_boundary(session_id, compaction)
     copies = {int(original): copy for original, copy in compaction["copies"].items()}
     originals = {row_id: copies.get(row_id) for row_id in compaction["before"]} | copies
     return Undoing(session_id, compaction["handoff"], tuple(compaction["block"]), originals)
 
 
-def undo_plan(reader: Reader, session_id: str, compaction: Json | Boundary | Cut) -> UndoPlan:
+def undo_plan(reader: Reader, session_id: str, compaction: Json | Cut) -> UndoPlan:
     """What taking back a compaction would do now, or why it cannot be done."""
     if isinstance(compaction, dict) and compaction["split"]:
         return UndoPlan((), (), (), IS_SPLIT)
@@ -196,7 +205,7 @@ def undo_plan(reader: Reader, session_id: str, compaction: Json | Boundary | Cut
     return UndoPlan(found.restored, found.hidden, found.later, found.refusal, undoing)
 
 
-def context_before(session_id: str, compaction: Json | Boundary | Cut) -> list[int]:
+def context_before(session_id: str, compaction: Json | Cut) -> list[int]:
     """Ids of the rows that were in context before it, in order. Raises NotBranchable where that cannot be told."""
     undoing = undoing_of(session_id, compaction)
     if undoing.unmapped or not undoing.originals:
@@ -212,7 +221,7 @@ def wrote(reader: Reader, receipt: Json) -> bool:
 
 def find_commit(
     reader: Reader, session_id: str, token: Json, edits: Sequence[Edit], recorded: Recorded, mode: str
-) -> Written | None:
+) -> Commit | None:
     """A commit that was made and not noted, found by the handoff's content above the planned rows."""
     planned, steps = snapshot_of(session_id, token), steps_of(token, edits)
     place, content = _handoff_place(steps)
@@ -229,13 +238,13 @@ def find_commit(
     return None
 
 
-def _commit_at(boundary: Boundary, start: int, steps: Sequence[Step], part: str) -> Commit:
+def _commit_at(boundary: Boundary, start: int, steps: Sequence[Step], part: str) -> BlockCommit:
     """A block is one id range in the order of its steps; clones of late rows follow it (`writing.commit`)."""
     end = start + len(steps)
     late = {source: copy for copy, source in boundary.copies if copy >= end}
     copies = {step.id: start + number for number, step in enumerate(steps) if not isinstance(step, New)}
     block = (*range(start, end), *sorted(late.values()))
-    return Commit(boundary.handoff_id, block, copies | late, live=len(block), seconds=0.0, new_session_id=part)
+    return BlockCommit(boundary.handoff_id, block, copies | late, live=len(block), seconds=0.0, new_session_id=part)
 
 
 def find_undo(reader: Reader, receipt: Json) -> Json | None:

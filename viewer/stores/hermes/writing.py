@@ -90,7 +90,7 @@ Step = Clone | CloneChanged | New
 
 
 @dataclass(frozen=True, slots=True)
-class Commit:
+class BlockCommit:
     """What a commit did. `copies` maps kept originals to their clones; `seconds` is how long the lock was held;
     `new_session_id` is where the block stands when that is not the session itself.
     """
@@ -113,7 +113,7 @@ def snapshot(reader: Reader, session_id: str) -> Snapshot:
 
 def commit(
     store: Store, planned: Snapshot, steps: Sequence[Step], *, lock_holder: str, lease_holder: str, now: float
-) -> Commit:
+) -> BlockCommit:
     """Replace the live context as `steps` say, in one transaction; rows above the watermark stay live behind it, in
     order.
 
@@ -130,7 +130,7 @@ def commit(
         _archive(con, columns, planned.session_id, steps, late)
         handoff_id, block, copies = insert_block(con, columns, planned.session_id, steps, late, now)
         tally.check(messages=len(block))
-    return Commit(handoff_id, block, copies, len(block), time.monotonic() - started)
+    return BlockCommit(handoff_id, block, copies, len(block), time.monotonic() - started)
 
 
 def check_planned(
