@@ -158,6 +158,14 @@ def quick_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(opening, "SETTLED", 0.05)
 
 
+@pytest.fixture(autouse=True)
+def unhurried_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page of a search ends at its limits of rows alone, or what it finds would go by how busy the machine is."""
+    from viewer.stores.hermes import search
+
+    monkeypatch.setattr(search, "SECONDS", 600.0)
+
+
 @pytest.fixture
 def signed_in(db: None) -> "Client":
     """Django's test client, signed in as the owner."""

@@ -490,6 +490,14 @@ def test_a_filter_that_matches_rarely_is_bounded_and_goes_on(empty: Path, monkey
     assert [hit.id for hit in walk(empty, "needle", role="system")] == [rare]
 
 
+def test_a_slow_store_gives_short_pages_that_go_on(empty: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "SECONDS", 0.0)  # over before the first row is read
+    said = say(empty, *["needle"] * 120)
+    found = find(empty, "needle", limit=200)
+    assert (len(found.hits), found.stopped, found.next is not None) == (search.SLICE, True, True)
+    assert [hit.id for hit in walk(empty, "needle", limit=200)] == said[::-1]
+
+
 # -- indexes that do not serve -----------------------------------------------------------------------------------------
 
 

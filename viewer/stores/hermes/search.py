@@ -141,7 +141,7 @@ class _Gathering:
         for batch in candidates(self.reader, self.query, self.wanted, after):
             self.looked, self.scanned, self.notes = batch.looked, batch.scanned, batch.notes
             for start in range(0, len(batch.keys), SLICE):
-                if self._is_over():
+                if self.texts and self._is_over():  # each page comes further, however slow the store is
                     self.stopped = True
                     return
                 self._take(batch.keys[start : start + SLICE])
