@@ -1,4 +1,4 @@
-"""What a store refuses, and why: one class a kind, with the stable `code` of the API and a sentence."""
+"""What a store refuses, and why: one class a kind, with a stable `code`, its HTTP status and a sentence."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ DATABASE_ERRORS = (sqlite3.Error, psycopg.Error)  # of any store, before they ar
 
 
 class StoreError(Exception):
-    """A store could not do what was asked. `code` is stable; `message` says what is wrong and what to do."""
+    """A store could not do what was asked. `code` is stable; `message` says what is wrong and what to do. Its HTTP
+    `status` is 409 where the same may be granted once the session, the run or the store is in another state.
+    """
 
     code = "store_error"
+    status = 409
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -24,12 +27,14 @@ class NotFound(StoreError):
     """No such store, session, message or compaction."""
 
     code = "not_found"
+    status = 404
 
 
 class StoreUnavailable(StoreError):
     """The file is missing, locked, damaged, replaced, or no database of sessions."""
 
     code = "store_unavailable"
+    status = 503
 
 
 class StoreUnanswered(StoreUnavailable):

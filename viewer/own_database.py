@@ -45,6 +45,7 @@ class OwnDatabaseUnavailable(StoreError):
     """This site's own database could not be read or written; the message says why."""
 
     code = "own_database_unavailable"
+    status = 503
 
 
 def refusal(problem: BaseException | None) -> OwnDatabaseUnavailable | None:

@@ -134,12 +134,12 @@ def test_what_is_undone_already_says_when_and_the_page_follows(
     said = f"Already undone at {timezone.localtime(at):%H:%M}"
     # A second tab still shows the boundary: whatever is pressed there says so and brings its page up to date.
     for ask in (signed_in.get, signed_in.post):
-        answer = read(ask(undo, headers=here))
+        answer = read(ask(undo, headers=here), 409)
         assert said in answer.one(id="said").text
         assert "2341" not in answer.one("p", "note").attributes["hx-get"].split("#")[0]
         assert not read(signed_in.get(answer.one("p", "note").attributes["hx-get"].split("#")[0])).all(id="b2341")
     for part in ("branch", "kept", "summarised", "details"):
-        assert said in read(signed_in.get(f"{lists(desk, 2341)}/{part}", headers=here)).one(id="said").text, part
+        assert said in read(signed_in.get(f"{lists(desk, 2341)}/{part}", headers=here), 409).one(id="said").text, part
     assert said in read(signed_in.get(undo), 409).one("main").text
     assert said in read(signed_in.post(undo), 409).one("main").text
     old = signed_in.get(f"{session}?around=2341")
@@ -190,7 +190,7 @@ def test_undo_leads_to_the_session_where_what_the_tail_began_with_is_taken_back(
 @pytest.mark.usefixtures("shared_data")  # ids and numbers of the real database
 def test_a_refused_undo_is_said_in_place(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
     desk = open_desk(21)
-    answer = read(signed_in.post(f"{lists(desk, 1948)}/undo", headers=FRAGMENT))
+    answer = read(signed_in.post(f"{lists(desk, 1948)}/undo", headers=FRAGMENT), 409)
     assert "Undo the later one first" in answer.one(role="alert").text
     assert read(signed_in.post(f"{lists(desk, 1948)}/undo"), 409).one("h1")
 

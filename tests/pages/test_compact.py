@@ -312,7 +312,7 @@ def test_an_open_run_is_polled_and_can_be_cancelled(signed_in: Client, open_desk
     assert "News." in read(signed_in.get(poll, headers=FRAGMENT)).text
     assert card.one("progress").attributes["aria-label"]
     # A second tab is shown the run that is at work, which goes on to tell how it goes there too.
-    again = read(signed_in.post(f"{address(desk)}/compact", {"apply": "1"}, headers=FRAGMENT))
+    again = read(signed_in.post(f"{address(desk)}/compact", {"apply": "1"}, headers=FRAGMENT), 409)
     assert "already" in again.one(role="alert").text
     assert again.one("section", "card").attributes["hx-get"].startswith(f"/runs/{run.pk}?seen=queued")
     whole = read(signed_in.post(f"{address(desk)}/compact", {"apply": "1"}), 409).one("main")
@@ -327,7 +327,7 @@ def test_a_conflict_says_why_and_what_to_do(signed_in: Client, open_desk: Callab
     signed_in.post(f"{address(desk)}/compact", {"apply": "0", "focus": "refunds & returns", "keep": "20"})
     run = Run.objects.get()
     desk.take_back_newest()
-    refused = read(signed_in.post(f"/runs/{run.pk}/apply", headers=FRAGMENT))
+    refused = read(signed_in.post(f"/runs/{run.pk}/apply", headers=FRAGMENT), 409)
     for answer in (refused, read(signed_in.get(address(desk)))):
         card = answer.one("section", "conflict")
         assert "taken back since. Nothing was written and the summary is kept." in card.text
@@ -367,7 +367,7 @@ def test_an_edited_text_survives_the_conflict(signed_in: Client, open_desk: Call
     run = Run.objects.get()
     desk.take_back_newest()
     typed = {"summary": f"{run.summary}\n\nMy own words."}
-    answer = read(signed_in.post(f"/runs/{run.pk}/apply", typed, headers=FRAGMENT))
+    answer = read(signed_in.post(f"/runs/{run.pk}/apply", typed, headers=FRAGMENT), 409)
     assert "My own words." in answer.one("textarea", readonly="").text
     assert answer.one("section", "conflict").one("a", "btn").text == "Plan again"
 
@@ -381,8 +381,8 @@ def test_a_refused_edit_keeps_the_form_the_text_and_both_buttons(
     desk = open_desk(31)
     signed_in.post(f"{address(desk)}/compact", {"apply": "0"})
     run, before = Run.objects.get(), desk.live()
-    fragment = read(signed_in.post(f"/runs/{run.pk}/apply", {"summary": typed}, headers=FRAGMENT))
-    whole = read(signed_in.post(f"/runs/{run.pk}/apply", {"summary": typed}), 409).one("main")
+    fragment = read(signed_in.post(f"/runs/{run.pk}/apply", {"summary": typed}, headers=FRAGMENT), 422)
+    whole = read(signed_in.post(f"/runs/{run.pk}/apply", {"summary": typed}), 422).one("main")
     for answer in (fragment, whole):
         card = answer.one("section", "ready")
         assert re.search(said, card.one(role="alert").text)
@@ -427,7 +427,7 @@ def test_a_text_that_cannot_be_applied_any_more_is_kept(
     run = Run.objects.get()
     signed_in.post(f"/runs/{run.pk}/discard")
     typed = {"summary": "\r\nMy own words & <b>more</b>"}
-    fragment = read(signed_in.post(f"/runs/{run.pk}/apply", typed, headers=FRAGMENT)).one(role="alert")
+    fragment = read(signed_in.post(f"/runs/{run.pk}/apply", typed, headers=FRAGMENT), 409).one(role="alert")
     whole = read(signed_in.post(f"/runs/{run.pk}/apply", typed), 409).one("main")
     for answer in (fragment, whole):
         kept = answer.one("textarea", readonly="")
@@ -499,7 +499,7 @@ def test_somebody_elses_lock_is_named_and_nothing_can_be_started(
     buttons = panel.one("p", "actions").all("button")
     assert len(buttons) == 2 and all("disabled" in button.attributes for button in buttons)
     assert panel.one("p", "actions").one("a").text == "Look again"
-    refused = read(signed_in.post(f"{address(desk)}/compact", {"apply": "1"}, headers=FRAGMENT))
+    refused = read(signed_in.post(f"{address(desk)}/compact", {"apply": "1"}, headers=FRAGMENT), 409)
     assert "pid=1:agent=other" in refused.one(role="alert").text
     assert not Run.objects.exists()
 
@@ -731,7 +731,7 @@ def test_a_model_that_is_gone_is_not_replaced_in_silence(
 ) -> None:
     desk = open_desk(31)
     answer = signed_in.post(f"{address(desk)}/compact", {"apply": "1", "summarizer": "openai"}, headers=FRAGMENT)
-    assert "No openai model is set up" in read(answer).one(role="alert").text
+    assert "No openai model is set up" in read(answer, 409).one(role="alert").text
     assert not Run.objects.exists()
 
 

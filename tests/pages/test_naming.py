@@ -55,7 +55,7 @@ def test_without_javascript(signed_in: Client, two: Book) -> None:
 
 def test_a_title_that_is_taken_is_refused_and_what_was_typed_stays(signed_in: Client, two: Book) -> None:
     path = "/stores/own/sessions/a/rename"
-    form = read(signed_in.post(path, {"title": "Beta", "for": "l1"}, headers=FRAGMENT)).one("form")
+    form = read(signed_in.post(path, {"title": "Beta", "for": "l1"}, headers=FRAGMENT), 409).one("form")
     assert "already named" in form.one("p", "bad").text
     field = next(field for field in form.all("input") if field.attributes["name"] == "title")
     assert (field.attributes["value"], field.attributes["aria-invalid"]) == ("Beta", "true")

@@ -20,15 +20,6 @@ import compaction
 from viewer import own_database
 from viewer.errors import StoreError
 
-STATUS = {
-    "not_found": 404,
-    "unknown_choice": 422,
-    "summary_rejected": 422,
-    "nothing_to_edit": 422,
-    "bad_cursor": 422,
-    "store_unavailable": 503,
-    "own_database_unavailable": 503,
-}  # every other refusal is 409: it may be granted once the session, the run or the store is in another state
 WEB_CODES = {400: "bad_request", 401: "unauthorized", 403: "forbidden", 404: "not_found", 405: "method_not_allowed"}
 
 logger = logging.getLogger(__name__)
@@ -38,6 +29,7 @@ class BadCursor(StoreError):
     """The cursor is not one this call gave."""
 
     code = "bad_cursor"
+    status = 422
 
 
 def problem(status: int, code: str, message: str) -> JsonResponse:
@@ -63,7 +55,7 @@ def install(api: NinjaAPI) -> None:
 
 
 def _refused(request: HttpRequest, refusal: StoreError) -> HttpResponse:
-    return problem(STATUS.get(refusal.code, 409), refusal.code, refusal.message)
+    return problem(refusal.status, refusal.code, refusal.message)
 
 
 def _nothing(request: HttpRequest, refusal: compaction.CompactionError) -> HttpResponse:

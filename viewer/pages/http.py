@@ -23,12 +23,6 @@ from .session.loading import now_without_boundary
 P = ParamSpec("P")
 View = Callable[Concatenate[HttpRequest, P], HttpResponse]
 
-STATUS = {
-    "not_found": 404,
-    "store_unavailable": 503,
-    "own_database_unavailable": 503,
-}  # every other refusal is a conflict with what is stored: 409
-
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
@@ -87,17 +81,15 @@ def shows_refusals(view: View[P]) -> View[P]:
 def refused(
     request: HttpRequest, refusal: StoreError, kept: str = "", back: tuple[str, str] | None = None
 ) -> HttpResponse:
-    """The page of a refusal. htmx swaps only answers of status 200, so a fragment says it there."""
+    """The page of a refusal, or its fragment, with its status; `htmx-config` in `base.html` names those swapped in."""
     said = Refusal(refusal.code, refusal.message, kept, back)
     if isinstance(refusal, AlreadyUndone):
         place = Place(refusal.store, refusal.session_id)
         reading = now_without_boundary(place, refusal.cut_id)
         said = replace(said, back=(reading, "Back to the session"), sentence=_undone(refusal))
         if is_fragment(request) and on_page_of(request, place):
-            return page(request, "session/_undone.html", Undone(reading, said.sentence))
-    if is_fragment(request):
-        return page(request, "_refusal.html", said)
-    return page(request, "refusal.html", said, status=STATUS.get(refusal.code, 409))
+            return page(request, "boundary/_undone.html", Undone(reading, said.sentence), status=refusal.status)
+    return page(request, "_refusal.html" if is_fragment(request) else "refusal.html", said, status=refusal.status)
 
 
 def _undone(refusal: AlreadyUndone) -> str:

@@ -15,6 +15,7 @@ class UnknownChoice(StoreError):
     """A strategy or summariser of this name does not exist."""
 
     code = "unknown_choice"
+    status = 422
 
 
 class ModelNotSetUp(StoreError):
@@ -27,6 +28,7 @@ class BadSummary(StoreError):
     """The summary (edited, or as it came from the summariser) cannot be used; the message says why."""
 
     code = "summary_rejected"
+    status = 422
 
 
 class ModelFailed(StoreError):
@@ -46,6 +48,7 @@ class NothingToEdit(StoreError):
     """The run's strategy makes no summary, so none can be put in its place."""
 
     code = "nothing_to_edit"
+    status = 422
 
 
 class AlreadyOpen(SessionBusy):

@@ -41,7 +41,7 @@ class BranchPage:
 def branch(request: HttpRequest, store: str, session_id: str, handoff_id: int | None = None) -> HttpResponse:
     if request.method != "POST":
         data = _page(request, Place(store, session_id), handoff_id)
-        return page(request, "session/_branch.html" if is_fragment(request) else "session/branch.html", data)
+        return page(request, "boundary/_branch.html" if is_fragment(request) else "boundary/branch.html", data)
     made = Place(store, branching.branch(get_store(store), session_id, handoff_id))
     return HttpResponseClientRedirect(made.href) if is_fragment(request) else redirect(made.href)
 

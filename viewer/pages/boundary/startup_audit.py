@@ -77,7 +77,7 @@ class ReadingPage:
     at; `told` what is said to the agent, `offered` how it gets it.
     """
 
-    fragment: ClassVar[str] = "session/_reading.html"
+    fragment: ClassVar[str] = "boundary/_reading.html"
     name: str
     back: str
     href: str
@@ -105,7 +105,7 @@ def reading(request: HttpRequest, store: str, session_id: str, handoff_id: int) 
         audit = audit_of(found, handoff_id)
         standing = standing_of(found, cut) or AuditStatus("nothing to check" if audit else "not followed")
         data = _page(found, handoff_id, standing, audit)
-    return page(request, data.fragment if is_fragment(request) else "session/tab.html", data)
+    return page(request, data.fragment if is_fragment(request) else "boundary/tab.html", data)
 
 
 def _page(found: Opened, handoff_id: int, standing: AuditStatus, audit: Audit | None) -> ReadingPage:

@@ -50,7 +50,7 @@ class LostList:
 class DetailsPage:
     """The exact details that are lost by a compaction, the statements they stood in, and those tools printed."""
 
-    fragment: ClassVar[str] = "session/_details.html"
+    fragment: ClassVar[str] = "boundary/_details.html"
     name: str
     back: str
     heading: str
@@ -63,7 +63,7 @@ class DetailsPage:
 class UpdatePage:
     """What a summary says otherwise than the summary before it."""
 
-    fragment: ClassVar[str] = "session/_update.html"
+    fragment: ClassVar[str] = "boundary/_update.html"
     name: str
     back: str
     heading: str
@@ -81,7 +81,7 @@ def details(request: HttpRequest, store: str, session_id: str, handoff_id: int) 
     which, start = request.GET.get("list", ""), start_of(request)
     lists = tuple(each for each in _lists(noted, found.place, handoff_id, start) if not which or each.name == which)
     if which in LISTS and lists and is_fragment(request):
-        return page(request, "session/_more_lost.html", lists[0])
+        return page(request, "boundary/_more_lost.html", lists[0])
     told, statements, _ = lost_parts(noted)
     heading = label((told, statements))[0] or "details lost"
     data = DetailsPage(
@@ -91,7 +91,7 @@ def details(request: HttpRequest, store: str, session_id: str, handoff_id: int) 
         recognised=RECOGNISED,
         lists=lists,
     )
-    return page(request, data.fragment if is_fragment(request) else "session/tab.html", data)
+    return page(request, data.fragment if is_fragment(request) else "boundary/tab.html", data)
 
 
 def _explained(told: Loss | None) -> str:
@@ -129,7 +129,7 @@ def update(request: HttpRequest, store: str, session_id: str, handoff_id: int) -
         explained="This summary beside the one before it, line by line.",
         change=_shown(diffs.between(old, new)) if old != new else None,
     )
-    return page(request, data.fragment if is_fragment(request) else "session/tab.html", data)
+    return page(request, data.fragment if is_fragment(request) else "boundary/tab.html", data)
 
 
 def _shown(change: diffs.Change) -> blocks.Diff:

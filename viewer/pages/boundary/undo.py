@@ -48,14 +48,14 @@ def undo(request: HttpRequest, store: str, session_id: str, handoff_id: int) -> 
     outlook = service.outlook(found, session_id, handoff_id)
     if request.method != "POST":
         data = _page(request, place, handoff_id, outlook)
-        return page(request, "session/_undo.html" if is_fragment(request) else "session/undo.html", data)
+        return page(request, "boundary/_undo.html" if is_fragment(request) else "boundary/undo.html", data)
     with open_store(found) as reader:
         cut_id = find(opened(reader, session_id), handoff_id).cut_id
     service.undo(found, session_id, handoff_id)
     back = now_without_boundary(place, cut_id)
     if is_fragment(request) and on_page_of(request, place):
         sentence = f"Undone. {formats.counted(outlook.context_messages_after, 'message')} in context again."
-        return page(request, "session/_undone.html", Undone(back, sentence))
+        return page(request, "boundary/_undone.html", Undone(back, sentence))
     return HttpResponseClientRedirect(back) if is_fragment(request) else redirect(back)
 
 

@@ -62,7 +62,7 @@ class ShownBoundary:
     much is lost.
     """
 
-    template: ClassVar[str] = "session/_boundary.html"
+    template: ClassVar[str] = "boundary/_boundary.html"
     id: int
     href: str
     inherited: bool
@@ -207,7 +207,7 @@ class Listed:
 class ListPage:
     """The messages that a compaction summarised or kept, a page of them. `next` is the address of those after them."""
 
-    fragment: ClassVar[str] = "session/_list.html"
+    fragment: ClassVar[str] = "boundary/_list.html"
     name: str
     back: str
     heading: str
@@ -246,8 +246,8 @@ def _list(request: HttpRequest, place: Place, handoff_id: int, which: str) -> Ht
         next=f"{place.listed(handoff_id, which)}?from={stop}" if stop < len(ids) else "",
         left=formats.counted(max(0, len(ids) - stop), "more message"),
     )
-    fragment = "session/_more_listed.html" if start else data.fragment
-    return page(request, fragment if is_fragment(request) else "session/tab.html", data)
+    fragment = "boundary/_more_listed.html" if start else data.fragment
+    return page(request, fragment if is_fragment(request) else "boundary/tab.html", data)
 
 
 def start_of(request: HttpRequest) -> int:

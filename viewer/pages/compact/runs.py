@@ -49,8 +49,8 @@ def run(request: HttpRequest, run_id: int) -> HttpResponse:
     found = service.get_run(run_id)
     card = run_card(found, redacting=redacts(request))
     if is_fragment(request):
-        return page(request, "runs/_news.html", replace(card, just_applied=_just_applied(request, found)))
-    return page(request, "runs/run.html", RunPage(card, _session_name(request, found)))
+        return page(request, "compact/_news.html", replace(card, just_applied=_just_applied(request, found)))
+    return page(request, "compact/run.html", RunPage(card, _session_name(request, found)))
 
 
 def _ticks(request: HttpRequest, known: Run) -> HttpResponse:
@@ -58,7 +58,7 @@ def _ticks(request: HttpRequest, known: Run) -> HttpResponse:
     told = ticks(known)
     if not told:
         return HttpResponse(status=204)
-    response = page(request, "runs/_ticks.html", Ticks(known.pk, told))
+    response = page(request, "compact/_ticks.html", Ticks(known.pk, told))
     response["HX-Reswap"] = "none"  # of the card: the part is swapped out of band
     return response
 
@@ -92,7 +92,7 @@ def apply(request: HttpRequest, run_id: int) -> HttpResponse:
     except CompactionConflict as refusal:
         if is_fragment(request):
             card = run_card(found, redacting=redacts(request))
-            return page(request, "runs/_conflict.html", replace(card, kept=clean(typed or "")))
+            return page(request, "compact/_conflict.html", replace(card, kept=clean(typed or "")), status=409)
         return refused(request, refusal, clean(typed or ""))
     except StoreError as refusal:
         found.refresh_from_db()
@@ -106,8 +106,8 @@ def _refused_edit(request: HttpRequest, run: Run, refusal: StoreError, typed: st
     card = run_card(run, redacting=redacts(request))
     card = replace(card, refused=refusal.message, typed=None if typed is None else clean(typed))
     if is_fragment(request):
-        return page(request, "runs/_news.html", card)
-    return page(request, "runs/run.html", RunPage(card, _session_name(request, run)), status=409)
+        return page(request, "compact/_news.html", card, status=refusal.status)
+    return page(request, "compact/run.html", RunPage(card, _session_name(request, run)), status=refusal.status)
 
 
 @require_POST
@@ -124,5 +124,5 @@ def cancel(request: HttpRequest, run_id: int) -> HttpResponse:
 
 def _answer(request: HttpRequest, run: Run) -> HttpResponse:
     if is_fragment(request):
-        return page(request, "runs/_news.html", run_card(run, redacting=redacts(request)))
+        return page(request, "compact/_news.html", run_card(run, redacting=redacts(request)))
     return redirect("pages:run", run.pk)

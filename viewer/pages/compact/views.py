@@ -367,7 +367,7 @@ def plan(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
         session = session_for(request, reader.session(session_id))
         data = panel(reader, session, options_from(said, found), redacting=redacts(request))
     data = replace(data, confirming="confirm" in said)
-    return page(request, "session/_plan.html" if is_fragment(request) else "session/plan.html", data)
+    return page(request, "compact/_plan.html" if is_fragment(request) else "compact/plan.html", data)
 
 
 @require_POST
@@ -384,7 +384,7 @@ def start(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
         if not is_fragment(request):
             return refused(request, refusal, back=(reverse("pages:run", args=[refusal.run]), f"Run {refusal.run}"))
         card = run_card(service.get_run(refusal.run), redacting=redacts(request))
-        return page(request, "runs/_news.html", replace(card, refused=refusal.message))
+        return page(request, "compact/_news.html", replace(card, refused=refusal.message), status=refusal.status)
     if is_fragment(request):
-        return page(request, "runs/_news.html", run_card(run, redacting=redacts(request)))
+        return page(request, "compact/_news.html", run_card(run, redacting=redacts(request)))
     return redirect("pages:run", run.pk)

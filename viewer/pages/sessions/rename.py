@@ -54,7 +54,8 @@ def rename(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
     except StoreError as problem:
         if not is_fragment(request):
             return refused(request, problem, typed)
-        return _answer(request, "sessions/_renaming.html", _data(request, place, found, mark, typed, problem.message))
+        data = _data(request, place, found, mark, typed, problem.message)
+        return page(request, "sessions/_renaming.html", data, status=problem.status)
     sync.bring(get_store(store), [session_id])
     if not is_fragment(request):
         return redirect(place.href)
@@ -78,7 +79,6 @@ def _data(
 ) -> RenamePage:
     """The field holds the title as it is, redacted or not: it is what is edited."""
     name = line(session_for(request, found).name, 200)
-    longest = writer_of(get_store(place.store)).longest_title
     longest = writer_of(get_store(place.store)).longest_title
     return RenamePage(place, place.view("rename"), name, line(typed, 400), longest, mark, problem, renamed)
 
