@@ -165,6 +165,12 @@
   }));
   on("htmx:beforeRequest", () => hold());
 
+  // A look for news that fails says so, and the next one comes all the same: its answer never takes its place.
+  on("htmx:beforeSwap", ({ detail }) => {
+    if (detail.xhr.status < 400 || !detail.requestConfig.elt.matches("[data-live]")) return;
+    Object.assign(detail, { target: byId("said"), swapOverride: "innerHTML" });
+  });
+
   // What is put in above, or anew, must not move what is being read, nor close it: an open fold with an id stays open.
   let reading = null, unfolded = [];
   on("htmx:beforeSwap", ({ detail: { target, shouldSwap } }) => {

@@ -67,7 +67,7 @@ def measure(path: Path, session_id: str, kept: int) -> Measured:
     with open_store(store) as reader:
         planned = writing.snapshot(reader, session_id)
         ids = [row[0] for row in planned.rows]
-        estimate = lock_time.estimate_commit_seconds(reader.columns, planned.octets, ids[-kept:])
+        estimate = lock_time.estimate_commit_seconds(reader.columns, planned.sizes, ids[-kept:])
     handoff = {"role": "user", "content": "[CONTEXT SUMMARY]: measured", "_compressed_summary": True}
     steps: list[writing.Step] = [writing.New(handoff), *map(writing.Clone, ids[-kept:])]
     guards.take_lock(store, session_id, holder)

@@ -255,7 +255,7 @@ def test_exports_wait_in_threads_of_their_own(serve: Callable[..., int], gate: G
 
 
 def test_unfinished_bodies_are_bounded_together(serve: Callable[..., int]) -> None:
-    port = serve(UNFINISHED_OCTETS=100_000)
+    port = serve(UNFINISHED_BYTES=100_000)
     sent = BEGUN.replace("1000", "99999") + "a" * 60_000
     with closing(connect(port, sent)) as first, closing(connect(port, sent)) as second:
         until(lambda: is_closed(first), "the end of the first")
@@ -264,10 +264,10 @@ def test_unfinished_bodies_are_bounded_together(serve: Callable[..., int]) -> No
 
 @pytest.mark.parametrize("length", ["Content-Length: 5000", "Transfer-Encoding: chunked"])
 def test_a_body_that_is_too_large_is_not_read(serve: Callable[..., int], length: str) -> None:
-    port = serve(BODY_OCTETS=1000)
+    port = serve(BODY_BYTES=1000)
     sent = f"POST / HTTP/1.1\r\nHost: a\r\n{length}\r\n\r\n" + ("1389\r\n" if "chunked" in length else "") + "a" * 1500
     assert re.search(rb"\r\n\r\n(5000|1001) 0$", whole(connect(port, sent)))
 
 
 def test_the_limit_of_a_body_is_the_one_the_site_states(settings: Any) -> None:
-    assert settings.DATA_UPLOAD_MAX_MEMORY_SIZE == server.BODY_OCTETS
+    assert settings.DATA_UPLOAD_MAX_MEMORY_SIZE == server.BODY_BYTES

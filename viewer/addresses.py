@@ -18,7 +18,7 @@ EXPLAINED = (
     "two hexadecimal digits: `telegram/123` is `telegram~2F123`. So is a `~` (`~7E`), and so are the whole ids `.` "
     "(`~2E`) and `..` (`~2E~2E`); the empty id is `~`. Queries, bodies and answers hold the ids themselves."
 )
-_OCTET = re.compile(rb"~([0-9A-Fa-f]{2})")
+_ESCAPED = re.compile(rb"~([0-9A-Fa-f]{2})")
 
 
 def segment(name: str) -> str:
@@ -37,7 +37,7 @@ def name_in(text: str) -> str:
     """
     if text == EMPTY:
         return ""
-    name = _OCTET.sub(lambda found: bytes.fromhex(found[1].decode()), text.encode()).decode()
+    name = _ESCAPED.sub(lambda found: bytes.fromhex(found[1].decode()), text.encode()).decode()
     if "\0" in name:
         raise ValueError("No store can hold NUL in a name.")
     return name

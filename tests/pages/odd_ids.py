@@ -20,7 +20,7 @@ UNASKABLE = {  # as SQLite holds it -> what is said of it
     "x'626C6F62'": "Its id is no text.",
     "NULL": "Its id is missing.",
     "'a' || char(0) || 'b'": "Its id has a character in it that cannot be asked for.",
-    f"'{'y' * 2_001}'": "Its id is longer than 2,000 octets.",
+    f"'{'y' * 2_001}'": "Its id is longer than 2,000 bytes.",
 }
 
 

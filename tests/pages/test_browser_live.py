@@ -73,6 +73,20 @@ def test_what_the_agent_writes_appears_by_itself(visit: Visit, book: Book) -> No
     assert not screen.locator("#news button").count()
 
 
+def test_a_store_that_is_away_for_a_while_is_said_and_its_session_goes_on(visit: Visit, book: Book) -> None:
+    screen = visit()
+    href = book.session("s", title="Goes on")
+    book.chat("s", 4)
+    open_at_end(screen, href)
+    away = book.path.rename(book.path.with_suffix(".away"))
+    screen.clock.run_for(4_500)
+    expect(screen.locator("#said [role=alert]")).to_contain_text("own.db")
+    away.rename(book.path)
+    newer = book.say("s", "assistant", "here again")
+    screen.clock.run_for(10_000)
+    screen.locator(f"#m{newer}").wait_for(state="attached")
+
+
 def test_a_request_that_a_newer_one_ends_is_no_error(visit: Visit, open_desk: Callable[..., Desk]) -> None:
     """Neither words found while more are typed, nor a look for news when something is undone, is in the console."""
     screen = visit()

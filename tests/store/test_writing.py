@@ -312,7 +312,7 @@ def test_the_lock_time_estimate_knows_what_is_indexed_again(hermes_copy: Callabl
     for version, little, much in [(21, 4.6, 5.5), (31, 0.31, 0.6)]:
         with reader_of(hermes_copy(version)) as reader:
             for measured, kept in [(little, range(100)), (much, range(4_000))]:
-                estimate = lock_time.estimate_commit_seconds(reader.columns, planned.octets, kept)
+                estimate = lock_time.estimate_commit_seconds(reader.columns, planned.sizes, kept)
                 assert measured / 2 < estimate < measured * 2
 
 

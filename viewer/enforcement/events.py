@@ -120,7 +120,7 @@ def text_of(event: Event) -> str:
 
 
 def files_of(event: Event) -> list[str]:
-    """The files that the event is about, as it was told: those to read that exist that day, or those not read."""
+    """The files that the event is about, as it was sent: those to read that exist that day, or those not read."""
     if event.kind == "warning":
         return list(event.missing)
     if event.status == "delivered":
@@ -130,7 +130,7 @@ def files_of(event: Event) -> list[str]:
 
 
 def spoken_time(at: datetime) -> str:
-    """A time with its zone, as a model is told it."""
+    """A time with its zone, as notes to a model give it."""
     return f"{at:%A} {at.day} {at:%B %Y}, {at:%H:%M} ({at.tzinfo})"
 
 

@@ -2,7 +2,8 @@
 
 Which messages there are is settled when it begins; their rows are read a window at a time, each over a connection of
 its own that is closed before the window is handed on, so that neither memory nor the agent's commits depend on how long
-the session is or how slowly somebody downloads it. What is appended meanwhile is left out; what vanishes is told.
+the session is or how slowly somebody downloads it. What is appended meanwhile is left out, and
+what vanishes is listed as missing.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from viewer.stores.registry import Reader, get_store, identity, open_store
 from viewer.stores.transcript import Cut, Outline
 
 View = Literal["history", "live", "raw"]
-ROWS, OCTETS = 100, 1_000_000  # of one window, which has one row at least
+ROWS, WINDOW_BYTES = 100, 1_000_000  # of one window, which has one row at least
 # May hold memory that the agent injected on the way to the provider (`docs/hermes.md` section 1): never exported.
 NOT_EXPORTED = frozenset({"api_content"})
 
@@ -80,15 +81,15 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Messages to be read at once, of so many bytes as they are stored: more than OCTETS only where it is one."""
+    """Messages to be read at once, of so many bytes as they are stored: more than WINDOW_BYTES only where it is one."""
 
     start: int
     stop: int
-    octets: int
+    size: int
 
     @property
     def is_large(self) -> bool:
-        return self.octets > OCTETS
+        return self.size > WINDOW_BYTES
 
 
 @dataclass(slots=True)
@@ -145,13 +146,13 @@ def read(planned: Plan, window: Window, outcome: Outcome, put: Replacement | Non
 def windows(planned: Plan) -> Iterator[Window]:
     """All messages, as many at once as a window takes; one empty window where there is none."""
     sizes = _sizes(planned.outline, planned.view)
-    start, octets = 0, 0
+    start, total = 0, 0
     for at, size in enumerate(sizes):
-        if at > start and (at - start == ROWS or octets + size > OCTETS):
-            yield Window(start, at, octets)
-            start, octets = at, 0
-        octets += size
-    yield Window(start, len(sizes), octets)
+        if at > start and (at - start == ROWS or total + size > WINDOW_BYTES):
+            yield Window(start, at, total)
+            start, total = at, 0
+        total += size
+    yield Window(start, len(sizes), total)
 
 
 def _sizes(outline: Outline, view: View) -> list[int]:

@@ -37,8 +37,8 @@ log = logging.getLogger(__name__)
 
 UNKEPT = 64  # appended rows up to which an extended outline is not written down: the next one extends it again
 HELD_ROWS = 1_000_000  # of all outlines in this process, about 40 MB
-FEW, FEW_OCTETS = 300, 300_000  # uncounted rows, and bytes of their text, that a page counts by itself
-AT_ONCE, AT_ONCE_OCTETS = 200, 2_000_000  # rows counted between two looks at the clock
+FEW, FEW_BYTES = 300, 300_000  # uncounted rows, and bytes of their text, that a page counts by itself
+AT_ONCE, AT_ONCE_BYTES = 200, 2_000_000  # rows counted between two looks at the clock
 
 Key = tuple[str, str, str]
 AllRuns = Mapping[str, Sequence[tuple[int, str, int | None]]]
@@ -123,7 +123,7 @@ def count_some(reader: Reader, session: Session, seconds: float, *, context_alon
     done = 0
     found: dict[int, int] = {}
     while done < len(missing) and (not done or time.monotonic() < until):
-        ids = _portion(held.outline, missing[done : done + AT_ONCE], AT_ONCE_OCTETS)
+        ids = _portion(held.outline, missing[done : done + AT_ONCE], AT_ONCE_BYTES)
         found |= _counts(reader, session, ids)
         done += len(ids)
     if found or held.kept < len(held.outline.ids):
@@ -135,7 +135,7 @@ def count_few(reader: Reader, session: Session, ids: Sequence[int]) -> Outline:
     """The outline with these rows counted; left as it is where they are more than a page counts by itself."""
     held = _current(reader, session)
     few = list(islice((row_id for row_id in ids if held.outline.tokens_of(row_id) is None), FEW + 1))
-    if not few or len(few) > FEW or _octets(held.outline, few) > FEW_OCTETS:
+    if not few or len(few) > FEW or _size(held.outline, few) > FEW_BYTES:
         return held.outline
     held = replace(held, outline=held.outline.counted(_counts(reader, session, few)))
     _keep(reader.store, session.id, held)
@@ -148,7 +148,7 @@ def count_all(reader: Reader, session: Session, ids: Sequence[int]) -> Outline:
     missing = [row_id for row_id in ids if held.outline.tokens_of(row_id) is None]
     found: dict[int, int] = {}
     while len(found) < len(missing):
-        part = _portion(held.outline, missing[len(found) : len(found) + AT_ONCE], AT_ONCE_OCTETS)
+        part = _portion(held.outline, missing[len(found) : len(found) + AT_ONCE], AT_ONCE_BYTES)
         found |= dict.fromkeys(part, 0) | _counts(reader, session, part)
     if found:
         held = replace(held, outline=held.outline.counted(found))
@@ -156,17 +156,17 @@ def count_all(reader: Reader, session: Session, ids: Sequence[int]) -> Outline:
     return held.outline
 
 
-def _portion(found: Outline, ids: Sequence[int], octets: int) -> Sequence[int]:
+def _portion(found: Outline, ids: Sequence[int], limit: int) -> Sequence[int]:
     """As many of the first rows as have so much text, but at least one."""
     total = 0
     for at, row_id in enumerate(ids):
-        total += _octets(found, [row_id])
-        if at and total > octets:
+        total += _size(found, [row_id])
+        if at and total > limit:
             return ids[:at]
     return ids
 
 
-def _octets(found: Outline, ids: Sequence[int]) -> int:
+def _size(found: Outline, ids: Sequence[int]) -> int:
     return sum(found.sizes[number] for row_id in ids if (number := found.number(row_id)) is not None)
 
 

@@ -49,12 +49,12 @@ def counted(value: int, noun: str, plural: str = "") -> str:
     return f"{value:,} {noun if value == 1 else plural or noun + 's'}"
 
 
-def size(octets: int) -> str:
+def size(count: int) -> str:
     """8933376 -> "8.9 MB"."""
     for unit, letters in ((1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB")):
-        if octets >= unit:
-            return f"{octets / unit:.1f}".removesuffix(".0") + f" {letters}"
-    return f"{octets} bytes"
+        if count >= unit:
+            return f"{count / unit:.1f}".removesuffix(".0") + f" {letters}"
+    return f"{count} bytes"
 
 
 def dollars(value: float) -> str:

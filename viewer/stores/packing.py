@@ -156,10 +156,10 @@ def to_bytes(outline: Outline) -> bytes:
         more.places, more.full, more.newest, more.shortened, more.starts, more.rows,
     ]  # fmt: skip
     parts += [getattr(cut, name) for cut in outline.cuts for name in _LISTS]
-    octets = [part if isinstance(part, bytes) else part.tobytes() for part in parts]
+    encoded = [part if isinstance(part, bytes) else part.tobytes() for part in parts]
     said = {
         "order": sys.byteorder,
-        "lengths": [len(part) for part in octets],
+        "lengths": [len(part) for part in encoded],
         "cuts": [
             [
                 *(cut.handoff_id, cut.time, cut.cut_id, cut.run, cut.place),
@@ -171,16 +171,16 @@ def to_bytes(outline: Outline) -> bytes:
         "newest_time": outline.newest_time,
     }
     header = json.dumps(said).encode()
-    body = b"".join([len(header).to_bytes(4, "big"), header, *octets])
+    body = b"".join([len(header).to_bytes(4, "big"), header, *encoded])
     return b"".join([_HEAD, bytes([VERSION]), crc32(body).to_bytes(4, "big"), body])
 
 
-def from_bytes(octets: bytes | memoryview) -> Outline | None:
+def from_bytes(packed: bytes | memoryview) -> Outline | None:
     """The outline that was kept so; None for what was kept by another version or kind of machine, or is damaged."""
     start = len(_HEAD) + 5
-    body = memoryview(octets)[start:]
-    sound = bytes(octets[: len(_HEAD) + 1]) == _HEAD + bytes([VERSION])
-    if not sound or crc32(body).to_bytes(4, "big") != bytes(octets[start - 4 : start]):
+    body = memoryview(packed)[start:]
+    sound = bytes(packed[: len(_HEAD) + 1]) == _HEAD + bytes([VERSION])
+    if not sound or crc32(body).to_bytes(4, "big") != bytes(packed[start - 4 : start]):
         return None
     stop = 4 + int.from_bytes(body[:4], "big")
     said = json.loads(bytes(body[4:stop]))

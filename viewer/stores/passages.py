@@ -16,7 +16,7 @@ from compaction import messages, secrets
 from .hermes.codec import JSON_MARK, decode_calls, decode_content
 from .query import Query, fold
 
-OCTETS = 400_000  # of a row's content that are looked through for marks
+START_BYTES = 400_000  # of a row's content that are looked through for marks
 BEFORE, LENGTH = 60, 260  # characters: how far before the first match a passage begins, and how long it is
 
 
@@ -45,7 +45,7 @@ class Readable:
 def readable(
     content: bytes | None, tool_calls: Any, tool_name: Any, *, flagged: bool, redacting: bool = False
 ) -> Readable:
-    """The words of a row, of whose content the first OCTETS are given.
+    """The words of a row, of whose content the first START_BYTES are given.
 
     With `redacting`, without what looks like a secret. It is looked for in what is stored, not in what is read of that:
     there a name still stands beside its value.
@@ -64,7 +64,7 @@ def readable(
         said=_composed("\n".join(text for text in said if text)),
         summary=_composed(summary),
         raw=_composed(f"{stored}\n{tool_calls or ''}"),
-        cut=content is not None and len(content) >= OCTETS,
+        cut=content is not None and len(content) >= START_BYTES,
     )
 
 

@@ -232,26 +232,26 @@ class Outline:
         missing = found.count(NONE)
         if not missing:
             return Weight(sum(found), about=False)
-        octets = sum(compress(map(self.sizes.__getitem__, numbers), map(NONE.__eq__, found)))
-        return Weight(sum(found) + missing + round(octets * self._tokens_an_octet) + 4 * missing, about=True)
+        size = sum(compress(map(self.sizes.__getitem__, numbers), map(NONE.__eq__, found)))
+        return Weight(sum(found) + missing + round(size * self._tokens_a_byte) + 4 * missing, about=True)
 
     def estimates(self, numbers: Sequence[int]) -> list[int]:
         """Tokens of each of these rows, where they are not counted by their size."""
         found = list(map(self.tokens.__getitem__, numbers))
         if NONE not in found:
             return found
-        share = self._tokens_an_octet
+        share = self._tokens_a_byte
         return [
             round(size * share) + 4 if tokens == NONE else tokens
             for tokens, size in zip(found, map(self.sizes.__getitem__, numbers), strict=True)
         ]
 
     @cached_property
-    def _tokens_an_octet(self) -> float:
+    def _tokens_a_byte(self) -> float:
         """As in the rows that are counted; a quarter where hardly any is."""
         known = list(compress(self.sizes, map(NONE.__ne__, self.tokens)))
-        octets, tokens = sum(known), sum(self.tokens) + self.tokens.count(NONE)
-        return tokens / octets if len(known) > 20 and octets else 0.25
+        size, tokens = sum(known), sum(self.tokens) + self.tokens.count(NONE)
+        return tokens / size if len(known) > 20 and size else 0.25
 
     def tokens_of(self, row_id: int) -> int | None:
         """Tokens of a row; None while they are not counted, and for a row that is not here."""

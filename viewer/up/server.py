@@ -34,12 +34,12 @@ LOOK_SECONDS = 0.02  # between two looks at whether a request still computes
 EXPORT_THREADS = 2  # of all servers, for exports alone, which wait their turn: they may take minutes, and much memory
 WAITING = 2  # requests for a thread: with as many, new connections are left to the other servers of the socket
 CONNECTIONS = 400  # with a temporary file each they stay below the usual 1,024 descriptors of a process
-REQUEST_SECONDS = 60  # from the first octet of a request to its last: the largest body over 350 kbit/s
+REQUEST_SECONDS = 60  # from the first byte of a request to its last: the largest body over 350 kbit/s
 SILENCE_SECONDS = 60  # without a request, or without taking any of an answer
 ANSWER_SECONDS = 30 * 60  # for taking all of one
-ANSWER_OCTETS = 1_000_000_000  # of one that wait for a slow client, in a temporary file; a thread waits beyond
-UNFINISHED_OCTETS = 64_000_000  # of all bodies that are not whole yet
-HEAD_OCTETS, BODY_OCTETS = 65_536, 2_621_440  # the latter is Django's own limit (DATA_UPLOAD_MAX_MEMORY_SIZE)
+ANSWER_BYTES = 1_000_000_000  # of one that wait for a slow client, in a temporary file; a thread waits beyond
+UNFINISHED_BYTES = 64_000_000  # of all bodies that are not whole yet
+HEAD_BYTES, BODY_BYTES = 65_536, 2_621_440  # the latter is Django's own limit (DATA_UPLOAD_MAX_MEMORY_SIZE)
 
 
 class Parser(HTTPRequestParser):
@@ -132,12 +132,12 @@ class Server(TcpWSGIServer):
         """Connections that a thread is busy with are left alone."""
         open_ones = [each for each in self.active_channels.values() if not each.will_close]
         waiting = sorted((each for each in open_ones if not each.requests), key=lambda each: each.since)
-        count, octets = len(open_ones), sum(each.unfinished for each in waiting)
+        count, size = len(open_ones), sum(each.unfinished for each in waiting)
         for each in waiting:
-            if count < CONNECTIONS and octets <= UNFINISHED_OCTETS:
+            if count < CONNECTIONS and size <= UNFINISHED_BYTES:
                 return
             each.will_close = True  # in the next round: here its number could go to a new connection at once
-            count, octets = count - 1, octets - each.unfinished
+            count, size = count - 1, size - each.unfinished
 
 
 class Turns:
@@ -195,9 +195,9 @@ def server(application: Any, listening: socket.socket, parent: int) -> Server:
         threads=THREADS,
         connection_limit=2 * CONNECTIONS,  # only reached by requests that are whole: they wait for a thread
         cleanup_interval=1,
-        outbuf_high_watermark=ANSWER_OCTETS,
-        max_request_header_size=HEAD_OCTETS,
-        max_request_body_size=BODY_OCTETS + 1,
+        outbuf_high_watermark=ANSWER_BYTES,
+        max_request_header_size=HEAD_BYTES,
+        max_request_body_size=BODY_BYTES + 1,
         asyncore_use_poll=True,
         ident=None,
     )

@@ -100,7 +100,7 @@ def _first_of(places: Iterable[tuple[str, str]], databases: Sequence[os.stat_res
         try:
             with _opened(directory) as opened:
                 if (seen := _looked_at(opened, name)) is not None:
-                    return ContextFile(directory, name, _text(_octets(opened, name, seen, databases)))
+                    return ContextFile(directory, name, _text(_content(opened, name, seen, databases)))
         except OSError as problem:
             reason = (problem.strerror or "unknown error").lower()
             raise Refused(f"{_named(directory, name)} cannot be read: {reason}.") from None
@@ -145,7 +145,7 @@ def _looked_at(opened: int, name: str) -> os.stat_result | None:
         return None
 
 
-def _octets(opened: int, name: str, seen: os.stat_result, databases: Sequence[os.stat_result]) -> bytes:
+def _content(opened: int, name: str, seen: os.stat_result, databases: Sequence[os.stat_result]) -> bytes:
     """What the file holds. Raises _Unfit or OSError."""
     _check(seen, databases)
     handle = os.open(name, _FILE, dir_fd=opened)
@@ -155,12 +155,12 @@ def _octets(opened: int, name: str, seen: os.stat_result, databases: Sequence[os
             raise _Unfit("was exchanged for another file while it was looked at")
         _check(now, databases)
         with os.fdopen(handle, "rb", closefd=False) as file:
-            octets = file.read(LARGEST + 1)
+            content = file.read(LARGEST + 1)
     finally:
         os.close(handle)
-    if len(octets) > LARGEST:
+    if len(content) > LARGEST:
         raise _Unfit(f"grew beyond {LARGEST:,} bytes while it was read")
-    return octets
+    return content
 
 
 def _check(found: os.stat_result, databases: Sequence[os.stat_result]) -> None:
@@ -177,12 +177,12 @@ def _check(found: os.stat_result, databases: Sequence[os.stat_result]) -> None:
         raise _Unfit(f"has {found.st_size:,} bytes; at most {LARGEST:,} are read")
 
 
-def _text(octets: bytes) -> str:
+def _text(content: bytes) -> str:
     """Raises _Unfit for what is no text, or text of another kind."""
-    if b"\0" in octets:
+    if b"\0" in content:
         raise _Unfit("is no text: it holds NUL bytes")
     try:
-        text = octets.decode("utf-8-sig")
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise _Unfit("is no text in UTF-8") from None
     lines = workspace_rules.lines_of(text)

@@ -92,7 +92,9 @@ def apply(request: HttpRequest, run_id: int) -> HttpResponse:
     except CompactionConflict as refusal:
         if is_fragment(request):
             card = run_card(found, redacting=redacts(request))
-            return page(request, "compact/_conflict.html", replace(card, kept=clean(typed or "")), status=409)
+            return page(
+                request, "compact/_conflict.html", replace(card, kept=clean(typed or "")), status=refusal.status
+            )
         return refused(request, refusal, clean(typed or ""))
     except StoreError as refusal:
         found.refresh_from_db()

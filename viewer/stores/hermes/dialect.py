@@ -18,7 +18,7 @@ class Dialect:
     name: str
     start: str  # of a text, its first so many bytes
     end: str  # of a text, its last so many bytes, or characters
-    octets: str  # how many bytes a text has
+    byte_length: str  # how many bytes a text has
     trimmed: str  # how many bytes a text has without white space at its ends
     place: str  # where a bound text first stands in a text; 0 for nowhere
     whole: str  # a number without what is behind its point
@@ -36,7 +36,7 @@ SQLITE = Dialect(
     # As bytes: of a text, SQLite's substr takes what is before the first NUL, with which lists of parts begin.
     start="substr(CAST({} AS BLOB), 1, {})",
     end="substr(CAST({} AS BLOB), -{})",
-    octets="length(CAST({} AS BLOB))",
+    byte_length="length(CAST({} AS BLOB))",
     trimmed="length(CAST(trim({}, char(9, 10, 13, 32)) AS BLOB))",
     place="instr({}, ?)",
     whole="CAST({} AS INTEGER)",
@@ -52,7 +52,7 @@ POSTGRES = Dialect(
     name="postgres",
     start="substr(convert_to(left({0}, {1}), 'UTF8'), 1, {1})",
     end="convert_to(right({}, {}), 'UTF8')",
-    octets="octet_length({})",
+    byte_length="octet_length({})",
     trimmed=r"octet_length(btrim({}, E'\t\n\r '))",
     place="strpos({}, ?)",
     whole="CAST(trunc(CASE WHEN {0} BETWEEN -1e15 AND 1e15 THEN {0} ELSE 0 END) AS bigint)",

@@ -94,7 +94,7 @@ def why_unaskable(reader: Reader, row: int, found: Any) -> str:
     if not isinstance(found, str):
         return f"Its id is {'missing' if found is None else 'no text'}."
     if len(found.encode()) > LONGEST_ID:
-        return f"Its id is longer than {LONGEST_ID:,} octets."
+        return f"Its id is longer than {LONGEST_ID:,} bytes."
     if not is_askable(found) or is_stand_in(found):
         return "Its id has a character in it that cannot be asked for."
     if "\ufffd" not in found:

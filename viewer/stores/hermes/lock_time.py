@@ -10,21 +10,21 @@ from collections.abc import Collection, Mapping
 from .columns import Columns
 
 
-def estimate_commit_seconds(columns: Columns, octets: Mapping[int, int], kept: Collection[int]) -> float:
+def estimate_commit_seconds(columns: Columns, sizes: Mapping[int, int], kept: Collection[int]) -> float:
     """How long a commit will hold the write lock, in seconds, that flags rows of so many bytes and keeps some of them.
 
     Every live row is flagged, and indexed again where update triggers fire on any column (schemas up to 22); what is
     kept is written and indexed once more.
     """
     reindexed = any("UPDATE ON" in " ".join(sql.upper().split()) for _, sql in columns.triggers)
-    flagged = _REINDEXED * sum(octets.values()) if reindexed else 0.0
-    return estimate_copy_seconds(sum(octets.get(row_id, 0) for row_id in kept)) + _FLAGGED * len(octets) + flagged
+    flagged = _REINDEXED * sum(sizes.values()) if reindexed else 0.0
+    return estimate_copy_seconds(sum(sizes.get(row_id, 0) for row_id in kept)) + _FLAGGED * len(sizes) + flagged
 
 
-def estimate_copy_seconds(octets: int) -> float:
+def estimate_copy_seconds(size: int) -> float:
     """How long writing clones of rows with so much text will hold the write lock, in seconds."""
-    return _AT_LEAST + _INDEXED * octets
+    return _AT_LEAST + _INDEXED * size
 
 
 _AT_LEAST, _FLAGGED = 0.01, 14e-6  # seconds: a commit, a row
-_REINDEXED, _INDEXED = 0.35e-6, 0.2e-6  # seconds an octet
+_REINDEXED, _INDEXED = 0.35e-6, 0.2e-6  # seconds a byte

@@ -53,13 +53,13 @@ class _Text(Loader):
         return JSON_MARK + text[len(STORED_MARK) :] if text.startswith(STORED_MARK) else text
 
 
-class _Octets(Loader):
+class _Bytes(Loader):
     """Bytes, as a server sends them by default: in hexadecimal digits behind a mark."""
 
     def load(self, data: Buffer) -> bytes:
-        octets = bytes.fromhex(bytes(data[2:]).decode())
+        content = bytes.fromhex(bytes(data[2:]).decode())
         mark = STORED_MARK.encode()
-        return JSON_MARK.encode() + octets[len(mark) :] if octets.startswith(mark) else octets
+        return JSON_MARK.encode() + content[len(mark) :] if content.startswith(mark) else content
 
 
 class _Asked(Dumper):
@@ -81,7 +81,7 @@ class _Adapters:
         self.connection = None
         for kind in self.adapters.types:
             if kind.name not in _NUMBERS:
-                self.adapters.register_loader(kind.oid, _Octets if kind.name == "bytea" else _Text)
+                self.adapters.register_loader(kind.oid, _Bytes if kind.name == "bytea" else _Text)
             self.adapters.register_loader(kind.array_oid, _Text)
         self.adapters.register_loader(0, _Text)
         self.adapters.register_dumper(str, _Asked)

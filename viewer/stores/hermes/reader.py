@@ -126,7 +126,7 @@ class HermesReader(Connected, Reader):
     def previews(self, session_id: str, ids: Sequence[int]) -> dict[int, Preview]:
         rows = row_digests.rows_of(self, session_id, ids)
         return {
-            row.id: Preview(row.id, row.role, row.text, row.size > row_digests.START_OCTETS, bool(row.calls))
+            row.id: Preview(row.id, row.role, row.text, row.size > row_digests.START_BYTES, bool(row.calls))
             for row in rows.values()
         }
 

@@ -24,7 +24,7 @@ from viewer.stores.changes import (
     LiveContext,
     UndoPlan,
     Why,
-)  # fmt: skip
+)
 from viewer.stores.history_types import Boundary
 from viewer.stores.message import BOOKKEEPING_ROLES
 from viewer.stores.recorded import Recorded
@@ -71,7 +71,7 @@ def basis(reader: Reader, session_id: str, planned: Json | None = None) -> LiveC
         rows = [row for row in live_context(reader, session_id) if row.id <= found.watermark]
         if [row.id for row in rows] == [row[0] for row in found.rows]:
             records = (row.id for row in rows if row.role in BOOKKEEPING_ROLES)
-            return LiveContext(rows, found.octets, token_of(found, records))
+            return LiveContext(rows, found.sizes, token_of(found, records))
     raise SessionBusy("The session is being rewritten just now. Try again in a moment.")
 
 

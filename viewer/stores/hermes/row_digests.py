@@ -19,9 +19,9 @@ from .columns import marks, selection
 from .opening import Reader
 from .sessions import chain
 
-START_OCTETS = 600  # of a row's content, enough to tell messages apart and to see whether a handoff may be in it
-ASKED_OCTETS = 4 * ASKED_CHARACTERS  # of a user's
-END_OCTETS = 4 * END_CHARACTERS
+START_BYTES = 600  # of a row's content, enough to tell messages apart and to see whether a handoff may be in it
+ASKED_BYTES = 4 * ASKED_CHARACTERS  # of a user's
+END_BYTES = 4 * END_CHARACTERS
 
 
 def light_rows(reader: Reader, session_id: str) -> list[LightRow]:
@@ -48,12 +48,12 @@ def _read(reader: Reader, session_id: str, where: str, values: Sequence[Any]) ->
         "message_uid": "NULL", "absorbed_message_uids": "NULL",
     }  # fmt: skip
     spelled = reader.columns.dialect
-    octets = f"(CASE WHEN role = 'user' THEN {ASKED_OCTETS} ELSE {START_OCTETS} END)"
+    length = f"(CASE WHEN role = 'user' THEN {ASKED_BYTES} ELSE {START_BYTES} END)"
     in_user_rows = f"CASE WHEN role = 'user' THEN {spelled.place.format('content')} ELSE 0 END"
     rows = reader.con.execute(
-        f"SELECT {selection(reader.columns.messages, wanted)}, {spelled.start.format('content', octets)}, "
+        f"SELECT {selection(reader.columns.messages, wanted)}, {spelled.start.format('content', length)}, "
         f"{spelled.trimmed.format('content')}, {spelled.place.format('content')}, {in_user_rows}, "
-        f"{spelled.end.format('content', END_OCTETS)} "
+        f"{spelled.end.format('content', END_BYTES)} "
         f"FROM messages WHERE {where}",
         [protocol.MERGE_DELIMITER, protocol.TASK_LIST, *values],
     ).fetchall()
@@ -133,9 +133,9 @@ def _own_words(part: compaction.Part) -> Any:
     return protocol.without_task_list(part.content) if isinstance(part.content, str) else part.content
 
 
-def _folded(octets: bytes | None) -> str:
+def _folded(data: bytes | None) -> str:
     """A text, white space folded, of bytes that may be cut within a character."""
-    return " ".join((octets or b"").decode("utf-8", "ignore").split())
+    return " ".join((data or b"").decode("utf-8", "ignore").split())
 
 
 def _contents(reader: Reader, ids: Sequence[int]) -> dict[int, Any]:

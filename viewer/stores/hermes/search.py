@@ -21,7 +21,7 @@ from typing import Any
 
 from viewer.batches import chunks
 from viewer.stores.base import redacted_name
-from viewer.stores.passages import OCTETS, Readable, passage, readable
+from viewer.stores.passages import START_BYTES, Readable, passage, readable
 from viewer.stores.query import Query, fold
 from viewer.stores.searching import Found, Hit, HitSession, Key, Note, SearchFilter, Stage
 
@@ -209,7 +209,7 @@ def _read(reader: Reader, ids: Sequence[int], *, redacting: bool = False) -> dic
     found: dict[int, _Row] = {}
     for chunk in chunks(ids):
         rows = reader.con.execute(
-            f"SELECT {names}, {reader.columns.dialect.start.format('m.content', OCTETS)} FROM messages m "
+            f"SELECT {names}, {reader.columns.dialect.start.format('m.content', START_BYTES)} FROM messages m "
             f"WHERE m.id IN ({marks(chunk)})",
             chunk,
         ).fetchall()

@@ -92,7 +92,7 @@ def _opened(name: str, path: Path, mode: str, patience: float) -> Reading:
     con = sqlite3.connect(_address(path, mode), uri=True, timeout=patience, isolation_level=None, factory=Reading)
     con.name, con.path, con.patience = name, path, patience
     # A row with broken text must not hide the others.
-    con.text_factory = lambda octets: octets.decode("utf-8", "replace")
+    con.text_factory = lambda data: data.decode("utf-8", "replace")
     try:
         con.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()
     except (sqlite3.Error, StoreUnavailable):

@@ -53,7 +53,7 @@ class Snapshot:
         return self.rows[-1][0] if self.rows else 0
 
     @property
-    def octets(self) -> dict[int, int]:
+    def sizes(self) -> dict[int, int]:
         """Row id -> bytes of its content and calls."""
         return {row_id: max(content, 0) + max(calls, 0) for row_id, content, calls in self.rows}
 
@@ -175,10 +175,10 @@ _BLOCK = "SELECT id FROM messages WHERE {} = ? AND id > ? ORDER BY id"
 
 
 def _live_rows(con: Connection, columns: Columns, session_id: str) -> tuple[tuple[int, int, int], ...]:
-    octets = columns.dialect.octets
+    length = columns.dialect.byte_length
     return tuple(
         con.execute(
-            f"SELECT id, COALESCE({octets.format('content')}, -1), COALESCE({octets.format('tool_calls')}, -1) "
+            f"SELECT id, COALESCE({length.format('content')}, -1), COALESCE({length.format('tool_calls')}, -1) "
             "FROM messages WHERE session_id = ? AND active = 1 ORDER BY +id",
             [session_id],
         ).fetchall()
