@@ -33,6 +33,7 @@ from .requests import Request, Said, is_output, plain, requests_in
 from .secrets import redact, redact_all
 from .sentences import DECIDING_SIGNS, holding, is_binding, is_decision, sentences
 from .todo import Step, newest_plan
+from .tool_results import is_flagged
 
 SCANNED = 8_000  # characters of one message that are read: its start and its end
 ARGUMENTS = 32_000  # characters of a call's arguments that are read: a file that is written whole is what was done
@@ -290,13 +291,9 @@ def _fence_id(at: int) -> str:
 def _flags(row: Message) -> tuple[bool, ...]:
     """Which of the results in a row say that their call failed."""
     if m.role(row) in m.RESULT_ROLES:
-        return (_is_flagged(row),)
+        return (is_flagged(row),)
     blocks: list[Any] = row["content"] if isinstance(row.get("content"), list) else []
-    return tuple(_is_flagged(b) for b in blocks if isinstance(b, dict) and b.get("type") == "tool_result")
-
-
-def _is_flagged(value: dict[str, Any]) -> bool:
-    return any(value.get(key) in (True, 1) for key in ("is_error", "isError"))
+    return tuple(is_flagged(b) for b in blocks if isinstance(b, dict) and b.get("type") == "tool_result")
 
 
 def _within(words: list[str], typed: list[bool]) -> Iterator[str]:

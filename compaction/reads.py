@@ -19,6 +19,17 @@ from .lines import parsed
 from .messages import Call, Message
 from .pairs import OpenCalls, Place
 from .paths import is_absolute
+from .tool_results import (
+    EXIT_FIRST,
+    EXIT_LINE,
+    EXIT_SENTENCE,
+    HEAD,
+    NOT_ALLOWED,
+    exit_code,
+    is_failure,
+    is_flagged,
+    says_failure,
+)
 
 READ_TOOLS = (
     *("read", "read_file", "readfile", "read_text_file", "file_read", "fs_read", "cat_file", "open", "open_file"),
@@ -44,16 +55,13 @@ _DEEPEST = 4  # levels of arguments inside arguments
 # --- what a result says ----------------------------------------------------------------------------------------------
 _JSON = json.JSONDecoder()
 _TEXT_KEYS = ("output", "content", "stdout", "result", "text")  # under which the text stands where JSON wraps it
-_HEAD = 600  # characters in which a text says how its call ended
-_EXIT = re.compile(r"(?:\A\s*(?:Error: )?Exit code:? |^Process exited with code |^Exit code: )(-?\d{1,6})\b", re.M)
-_EXIT_LAST = re.compile(r"(?i)\bcommand (?:exited|completed|finished) with (?:exit )?code (-?\d{1,6})\.?[)\]]?\s*\Z")
-# Claude Code's words for a call that failed, one that its person did not let through, and a file it did not send again;
-# Hermes' for a call that an interrupt left out, or that ended in its own program.
-_REFUSED = re.compile(
-    r"\s*(?:<tool_use_error>|The user doesn't want to (?:proceed|take this action)|\[Request interrupted by user"
-    r"|Permission to use \w+ .{0,80}has been denied|exec command rejected by user|aborted by user"
-    r"|File unchanged since last read|\[Tool execution (?:cancelled|skipped)|Error executing tool\b)"
+# Claude Code's words for a call that failed and for a file it did not send again; Hermes' for a call that an interrupt
+# left out, or that ended in its own program.
+_NOTHING_CAME = re.compile(
+    r"\s*(?:<tool_use_error>|File unchanged since last read|\[Tool execution (?:cancelled|skipped)"
+    r"|Error executing tool\b)"
 )
+_EXIT_LAST = re.compile(EXIT_SENTENCE.pattern + r"\.?[)\]]?\s*\Z")
 _REPORT = re.compile(
     r"(?i)\s*(?:\[?Error\b|\[Errno|\w*(?:Error|Exception)\b|fatal\b|failed|cannot|can't|could not|unable|ENOENT|EACCES"
     r"|EISDIR|(?:the )?(?:file|path|directory)\b|no such|access|permission|(?:[\w./-]+: ){1,3})"
@@ -210,7 +218,7 @@ def _result(text: str, content: Any, flags: dict[str, Any]) -> _Result:
     """A result; the text that a tool wrapped in JSON stands for the JSON."""
     values = content if isinstance(content, dict) and not text else _object(text)
     inner = next((values[key] for key in _TEXT_KEYS if isinstance(values.get(key), str)), text)
-    return _Result(inner, values, any(flags.get(key) in (True, 1) for key in ("is_error", "isError")))
+    return _Result(inner, values, is_flagged(flags))
 
 
 def _object(text: str) -> dict[str, Any]:
@@ -224,7 +232,8 @@ def _object(text: str) -> dict[str, Any]:
 
 def _failed(result: _Result, shell: bool) -> bool:
     """Whether nothing of a file came back."""
-    if result.failed or _REFUSED.match(result.text[:_HEAD]):
+    head = result.text[:HEAD]
+    if result.failed or NOT_ALLOWED.match(head) or _NOTHING_CAME.match(head):
         return True
     if result.values and _says_failure(result.values):
         return True
@@ -232,26 +241,22 @@ def _failed(result: _Result, shell: bool) -> bool:
 
 
 def _says_failure(values: dict[str, Any]) -> bool:
-    inner = values.get("metadata")
-    code = next((values[key] for key in ("exit_code", "exitCode", "returncode") if key in values), None)
-    if code is None and isinstance(inner, dict):
-        code = inner.get("exit_code")
-    if code not in (None, 0, "0", "") or values.get("success") is False or values.get("content_returned") is False:
+    if is_failure(exit_code(values)) or says_failure(values) or values.get("content_returned") is False:
         return True  # Hermes' `content_returned`: "unchanged since you read it" in place of the text
-    refused = values.get("error") and not values.get("content") and not values.get("output")
-    return bool(refused) or any(values.get(key) is True for key in ("is_error", "isError"))
+    return bool(values.get("error") and not values.get("content") and not values.get("output"))
 
 
 def _exit_code(text: str) -> int:
     """The exit code a shell's output names: in a head of its own, first, or last; 0 if there is none."""
-    head, output, _ = text[:_HEAD].partition("\nOutput:")
-    found = (_EXIT.search(head) if output else _EXIT.match(head)) or _EXIT_LAST.search(text[-_HEAD:])
-    return int(found[1]) if found else 0
+    head, output, _ = text[:HEAD].partition("\nOutput:")
+    found = EXIT_FIRST.match(head) or (EXIT_LINE.search(head) if output else EXIT_LINE.match(head))
+    found = found or _EXIT_LAST.search(text[-HEAD:])
+    return int(found["code"]) if found else 0
 
 
 def _is_report(text: str) -> bool:
     """Whether a read tool's text is a short report that the file could not be read."""
-    if len(text) > _HEAD or text.strip().count("\n") > 4:
+    if len(text) > HEAD or text.strip().count("\n") > 4:
         return False
     first = text.strip().partition("\n")[0]
     return bool(_REPORT.match(first) and _ABSENT.search(first))
@@ -259,7 +264,7 @@ def _is_report(text: str) -> bool:
 
 def _complaints(text: str) -> list[str]:
     """The lines in which programs say that they could not read one of their files."""
-    lines = (line.strip() for line in text.split("\n") if ": " in line and len(line) < _HEAD)
+    lines = (line.strip() for line in text.split("\n") if ": " in line and len(line) < HEAD)
     return list(islice((line for line in lines if _COMPLAINT.search(line)), _MOST_COMPLAINTS))
 
 

@@ -11,19 +11,12 @@ from typing import Any
 
 from .lines import parsed
 from .sentences import error_line
+from .tool_results import EXIT_FIRST, EXIT_LINE, EXIT_SENTENCE, HEAD, exit_code, is_failure, says_failure
 
-_HEAD = 600  # characters in which a text says how its call ended
 _TRACED = 6_000  # characters of a traceback that are read, its end
 _SHORT = 3  # lines of an answer that can be a report and not a text
-_EXIT = re.compile(
-    r"(?i)\A\s*(?:error: )?exit(?:ed)?(?: with)?(?: status| code)?:? ([1-9]\d{0,5})\b"
-    r"|^(?:process exited with code|exit code:) ([1-9]\d{0,5})\b"
-    r"|\bcommand (?:exited|completed|finished|failed) with (?:exit )?code ([1-9]\d{0,5})\b",
-    re.MULTILINE,
-)
 _CODE_KEY = re.compile(r'"(?:exit_?code|returncode|exit_status)": ?"?(-?[1-9]\d{0,5})\b')
 _FALSE_KEY = re.compile(r'"(?:success|ok)": ?false\b|"(?:is_?error)": ?true\b')
-_CODES = ("exit_code", "exitCode", "exitcode", "returncode", "exit_status")
 _TEXTS = ("error", "stderr", "output", "message", "stdout", "result", "content", "reason")
 _RAISED = re.compile(r"^[A-Za-z_][\w.]{2,80}(?:: .*)?$", re.MULTILINE)  # where a traceback of Python says what it was
 _TAGS = re.compile(r"</?tool_use_error>")
@@ -58,15 +51,11 @@ def _is_ruler(line: str) -> bool:
 
 
 def _of_values(values: dict[str, Any], shows: bool) -> str:
-    code = next((values[key] for key in _CODES if key in values), None)
-    inner = values.get("metadata")
-    if code is None and isinstance(inner, dict):
-        code = inner.get("exit_code")
+    code = exit_code(values)
     words = next((v for key in _TEXTS if isinstance(v := values.get(key), str) and v.strip()), "")
-    if code not in (None, 0, "0", "", False):
+    if is_failure(code):
         return f"exit {code}: {_telling(words)}".rstrip(": ")
-    refused = values.get("success") is False or values.get("ok") is False
-    if refused or any(values.get(key) is True for key in ("is_error", "isError")):
+    if says_failure(values):
         return _telling(words) or "no success"
     error = values.get("error")
     if isinstance(error, str) and error.strip():
@@ -75,10 +64,9 @@ def _of_values(values: dict[str, Any], shows: bool) -> str:
 
 
 def _of_text(text: str, shows: bool) -> str:
-    found = _EXIT.search(text[:_HEAD]) or _EXIT.search(text[-_HEAD:]) if "xit" in text or "xecut" in text else None
-    if found:
-        code = next(group for group in found.groups() if group)
-        return f"exit {code}: {_telling(text[found.end() :] or text[: found.start()])}".rstrip(": ")
+    found = _exit(text[:HEAD]) or _exit(text[-HEAD:]) if "xit" in text or "xecut" in text else None
+    if found and int(found["code"]) > 0:
+        return f"exit {int(found['code'])}: {_telling(text[found.end() :] or text[: found.start()])}".rstrip(": ")
     if text.lstrip()[:1] == "{" and (code_key := _CODE_KEY.search(text)):  # JSON whose middle was left out
         return f"exit {code_key[1]}: {error_line(text)}".rstrip(": ")
     if text.lstrip()[:1] == "{" and _FALSE_KEY.search(text):
@@ -88,6 +76,10 @@ def _of_text(text: str, shows: bool) -> str:
     if shows and text.strip().count("\n") >= _SHORT:
         return ""
     return error_line(text)
+
+
+def _exit(text: str) -> re.Match[str] | None:
+    return EXIT_FIRST.match(text) or EXIT_LINE.search(text) or EXIT_SENTENCE.search(text)
 
 
 def _telling(text: str) -> str:
