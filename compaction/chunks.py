@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from .render import Entry
+from .render import RenderedMessage
 from .tokens import Counter
 
 
@@ -19,7 +19,7 @@ class Chunk:
     begins_inside: str = ""
 
 
-def chunks_of(shown: Sequence[Entry], sizes: Sequence[int], room: int, count: Counter) -> Iterator[Chunk]:
+def chunks_of(shown: Sequence[RenderedMessage], sizes: Sequence[int], room: int, count: Counter) -> Iterator[Chunk]:
     """The entries in stretches of at most `room` tokens; one after another they are the whole digest.
 
     Joined entries stay together where a chunk can hold them; only an entry larger than a chunk is cut.
@@ -40,12 +40,12 @@ def chunks_of(shown: Sequence[Entry], sizes: Sequence[int], room: int, count: Co
         yield Chunk(lead + _text(shown, start, len(shown), bool(lead)), start, len(shown) - 1, inside)
 
 
-def _text(shown: Sequence[Entry], first: int, end: int, cut: bool) -> str:
+def _text(shown: Sequence[RenderedMessage], first: int, end: int, cut: bool) -> str:
     """The text of the entries, without the first one where it was cut."""
     return "".join(entry.text for entry in shown[first + cut : end])
 
 
-def _groups(shown: Sequence[Entry], sizes: Sequence[int], room: int) -> Iterator[tuple[int, int]]:
+def _groups(shown: Sequence[RenderedMessage], sizes: Sequence[int], room: int) -> Iterator[tuple[int, int]]:
     """Stretches [first, last] that stay together: joined entries if a chunk can hold them, else each entry alone."""
     first = 0
     for end in range(1, len(shown) + 1):

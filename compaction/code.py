@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
-from .names import Name, names_of
+from .names import NameUse, names_of
 from .sentences import set_of
 
 _DEFINED = re.compile(
@@ -78,7 +78,7 @@ def _used_in(text: str) -> list[str]:
 _SENTENCES = re.compile(r"[a-z]\w*\.[A-Z][a-z]*")  # two that no space parts, as in "did not work.We try"
 
 
-class Piece(NamedTuple):
+class DatedText(NamedTuple):
     """A text of a coding session: how its names were met, how many messages ago."""
 
     how: Literal["said", "called", "written", "printed"]
@@ -93,9 +93,9 @@ def code_in(text: str) -> Iterable[str]:
     return (name for name in plain if not (name.isalpha() and name.islower()))  # "range" says little
 
 
-def code_names(newest: Iterable[Piece]) -> dict[str, Name]:
+def code_names(newest: Iterable[DatedText]) -> dict[str, NameUse]:
     """Names of code in the pieces, the newest first, which are read up to a limit in all."""
-    found: dict[str, Name] = {}
+    found: dict[str, NameUse] = {}
     left = _MOST_READ
     for piece in newest:
         text = piece.text[: min(_LONGEST_CODE, left)]
@@ -103,7 +103,7 @@ def code_names(newest: Iterable[Piece]) -> dict[str, Name]:
         for name in code_in(text):
             if piece.how == "said" and _SENTENCES.fullmatch(name):
                 continue
-            known = found.setdefault(name, Name("id", age=piece.age))
+            known = found.setdefault(name, NameUse("id", age=piece.age))
             setattr(known, piece.how, getattr(known, piece.how) + 1)
             known.age = min(known.age, piece.age)
     return found

@@ -69,7 +69,7 @@ _TODAY = re.compile(
 _OPEN = re.compile(r"[$`*?\[]|\{[^{}]*,")  # what a shell would put something in place of
 
 
-class Shown(NamedTuple):
+class ShownFile(NamedTuple):
     """A file as the command names it, and its path from the directory the command runs in."""
 
     named: str
@@ -92,7 +92,7 @@ _NOTHING = [_Command()]
 _BRACKETS = {sign: [_Command([_Word(sign, True)])] for sign in "()"}
 
 
-def files_shown(command: str | Sequence[str], directory: str | None = "", depth: int = 0) -> list[Shown]:
+def files_shown(command: str | Sequence[str], directory: str | None = "", depth: int = 0) -> list[ShownFile]:
     """The files whose text a command (a line, a script, or a list of words) prints, in order, repeated as named there.
 
     `directory` is where it runs, "" for the workspace; a relative path is behind it, or left out where it is None.
@@ -116,7 +116,7 @@ class _Running:
     left: list[str | None] = field(default_factory=list)
     values: dict[str, list[_Word]] = field(default_factory=dict)
 
-    def shown(self, pipeline: list[_Command]) -> Iterator[Shown]:
+    def shown(self, pipeline: list[_Command]) -> Iterator[ShownFile]:
         for command in pipeline:
             words = _without_prefix(command.words)
             name = _name(words[0].text) if words else ""
@@ -171,11 +171,11 @@ class _Running:
             texts = [marks.sub(value.replace("\\", r"\\"), text) for text, value in fitting]
         return [_Word(text, True) for text in texts if not _OPEN.search(text)]
 
-    def _files(self, word: _Word) -> Iterator[Shown]:
+    def _files(self, word: _Word) -> Iterator[ShownFile]:
         for named in (each.text for each in self._expanded(word) if each.text not in ("", "-")):
             path = self._behind(named)
             if path is not None:
-                yield Shown(named, path)
+                yield ShownFile(named, path)
 
     def _behind(self, path: str) -> str | None:
         if is_absolute(path) or self.directory == "":

@@ -25,9 +25,9 @@ from .sections import (
     IN_ANSWER,
     PLAN,
     TASK,
-    Line,
+    DatedLine,
     Lines,
-    Names,
+    NameSection,
     distinct_lines,
     fitting,
     flat,
@@ -63,7 +63,7 @@ BATCH = 16  # names of each kind taken by turns
 _OPEN, _ANSWERED = "Open: ", "Answered: "
 
 
-class Draft:
+class SummaryDraft:
     """One attempt: `wide` says how many times longer than usual a line may be."""
 
     def __init__(self, material: Material, wide: int = 1) -> None:
@@ -89,46 +89,46 @@ class Draft:
         self.names = self.ranked.sections()
 
     # --- what each section offers, the most wanted first -------------------------------------------------------------
-    def _first(self, lines: Iterable[Line]) -> Iterator[Line]:
+    def _first(self, lines: Iterable[DatedLine]) -> Iterator[DatedLine]:
         """The lines, those about the focus first."""
         if not self.material.focus:
             return iter(lines)
         return iter(sorted(lines, key=lambda line: not self.material.is_in_focus(line.text)))
 
-    def _task(self) -> Iterator[Line]:
+    def _task(self) -> Iterator[DatedLine]:
         """The newest request; one that is kept in full beside the summary is only named."""
         latest = self.material.latest
         if latest is None:
             return
         kept = latest.last_place in self.material.kept_places
         text = latest.newest if latest.place >= 0 or latest.answers else latest.opening
-        yield Line(f"> {flat(clip(text, f.LINE if kept else self.quote))}", 0)
+        yield DatedLine(f"> {flat(clip(text, f.LINE if kept else self.quote))}", 0)
         if person := self.material.whose.get(latest.last_place, ""):
-            yield Line(f"{FROM}{person})", 1)
+            yield DatedLine(f"{FROM}{person})", 1)
         if latest.answers and not kept:
-            yield Line(f'{IN_ANSWER}"{flat(clip(latest.answers[-1][1], self.line))}")', 1)
+            yield DatedLine(f'{IN_ANSWER}"{flat(clip(latest.answers[-1][1], self.line))}")', 1)
         if not latest.open:
-            yield Line(ANSWERED, 2)
+            yield DatedLine(ANSWERED, 2)
 
-    def _goal(self) -> Iterator[Line]:
+    def _goal(self) -> Iterator[DatedLine]:
         """What is open beside the newest message, the newest first."""
         latest, kept = self.material.latest, self.material.kept_places
         for request in reversed(self.material.requests):
             shown = request is latest and not request.answers
             if request.open and not shown and request.place not in kept and not is_brief(request.opening):
-                yield Line(f"- {flat(clip(request.opening, self.line))}", request.place)
+                yield DatedLine(f"- {flat(clip(request.opening, self.line))}", request.place)
 
-    def _plan(self) -> Iterator[Line]:
+    def _plan(self) -> Iterator[DatedLine]:
         """The steps still to do first, in case there is no room for all."""
         steps = self.material.plan
         if steps:
             todo = [(at, step) for at, step in enumerate(steps) if not step.line().startswith("[x]")]
             done = [(at, step) for at, step in enumerate(steps) if step.line().startswith("[x]")]
-            yield from (Line(f"- {flat(redact(step.line()))}", at) for at, step in chain(todo, done))
+            yield from (DatedLine(f"- {flat(redact(step.line()))}", at) for at, step in chain(todo, done))
         elif not self.material.kept.plan:
-            yield from (Line(f"- {text}", at) for at, text in enumerate(self.material.earlier[PLAN]))
+            yield from (DatedLine(f"- {text}", at) for at, text in enumerate(self.material.earlier[PLAN]))
 
-    def _actions(self) -> Iterator[Line]:
+    def _actions(self) -> Iterator[DatedLine]:
         """The newest, then what changed something, then the rest; between them what an earlier summary tells."""
         work = self.material.work[0]
         plain = {back for back, one in enumerate(work) if back >= NEWEST and one.is_plain}
@@ -138,20 +138,20 @@ class Draft:
         told = (self._told(work[at]) for at in wanted if work[at].weight and work[at].last.at not in self.shortly)
         earlier = self.material.earlier["Actions done"]
         numbered = [(at - len(earlier), text) for at, text in enumerate(earlier) if not asks_or_thanks(text)]
-        before = (Line(f"- {text}", at) for at, text in reversed(numbered) if at not in self.shortly)
+        before = (DatedLine(f"- {text}", at) for at, text in reversed(numbered) if at not in self.shortly)
         yield from distinct_lines(mixed(told, before))
 
-    def _told(self, work: Work, detail: int = 0) -> Line:
-        return Line(f"- {flat(work.done(detail or self.detail, self.material.found.dated))}", work.last.at)
+    def _told(self, work: Work, detail: int = 0) -> DatedLine:
+        return DatedLine(f"- {flat(work.done(detail or self.detail, self.material.found.dated))}", work.last.at)
 
-    def _besides(self) -> Iterator[Line]:
+    def _besides(self) -> Iterator[DatedLine]:
         """What is listed where room is left: requests that were answered, and what was only looked at."""
         looks = (work for work in self.material.work[0] if not work.weight and work.kind != "read")
         yield from distinct_lines(
             chain(self._finished(), (self._told(work, f.DETAIL // 2 * self.wide) for work in looks))
         )
 
-    def _finished(self) -> Iterator[Line]:
+    def _finished(self) -> Iterator[DatedLine]:
         """Requests that were answered, the newest first."""
         latest, kept = self.material.latest, self.material.kept_places
         for request in reversed(self.material.requests):
@@ -163,29 +163,29 @@ class Draft:
                 whose = f"{person}'s " if person else ""
                 asked = flat(clip(request.opening, self.line // 2))
                 told = f'"{asked}" -> {flat(answer)}' if answer else f'"{asked}"'
-                yield Line(f"- Answered {whose}request: {told}", request.place - 0.5)
+                yield DatedLine(f"- Answered {whose}request: {told}", request.place - 0.5)
 
-    def _state(self) -> Iterator[Line]:
+    def _state(self) -> Iterator[DatedLine]:
         telling = (words for words in self.material.found.replies() if not says_little(words))
         said = [clip(words, 2 * self.line) for words in islice(telling, 3)]
         earlier = self.material.earlier["Current state"][::-1][: EARLIER_STATES if said else None]
         return newest_first(chain(said, earlier))
 
-    def _errors(self) -> Iterator[Line]:
+    def _errors(self) -> Iterator[DatedLine]:
         """What is still wrong; the same message once."""
         dated, seen = self.material.found.dated, set[str]()
         for work in self.material.work[1]:
             if (said := work.failed()) not in seen:
                 seen.add(said)
-                yield Line(f"- {flat(work.error(self.detail, dated))}", work.last.at)
+                yield DatedLine(f"- {flat(work.error(self.detail, dated))}", work.last.at)
         earlier = [text for text in self.material.earlier["Errors and blockers"] if not self._went_well(text)]
-        yield from (Line(f"- {text}", at - len(earlier)) for at, text in reversed(list(enumerate(earlier))))
+        yield from (DatedLine(f"- {text}", at - len(earlier)) for at, text in reversed(list(enumerate(earlier))))
 
     def _went_well(self, error: str) -> bool:
         """Whether the command that an earlier error is about was run again since, and did not fail."""
         return error.startswith("`") and " ".join(error[1:].split()[:2]).rstrip("`:") in self.material.went_well
 
-    def _questions(self) -> Iterator[Line]:
+    def _questions(self) -> Iterator[DatedLine]:
         """The open one, those answered, those of an earlier summary; what was open then may have been answered."""
         lines = chain(self._open_question(), self._answered())
         earlier = self.material.earlier["Questions"][::-1]
@@ -260,7 +260,7 @@ class Draft:
         works = [w for w in self.material.work[0] if w.kind == "change" and w.last.at not in told]
         if not works:
             return 0
-        lines = [Line(f"- {flat(text)}", works[-1].last.at - 0.25) for text in in_short(reversed(works))]
+        lines = [DatedLine(f"- {flat(text)}", works[-1].last.at - 0.25) for text in in_short(reversed(works))]
         cost = sum(count(line.text) + 1 for line in lines)
         if cost > room:
             return 0
@@ -272,9 +272,9 @@ class Draft:
         actions, count = self.lines["Actions done"], self.material.request.count
         earlier, told = self.material.earlier["Actions done"], {line.at for line in actions.taken}
         left = {at - len(earlier): text for at, text in enumerate(earlier) if at - len(earlier) not in told}
-        lines, used = list[Line](), 0
+        lines, used = list[DatedLine](), 0
         for n, text in enumerate(merged(left.values())):
-            line = Line(f"- {flat(text)}", n - len(earlier) - MOST_KINDS)
+            line = DatedLine(f"- {flat(text)}", n - len(earlier) - MOST_KINDS)
             cost = count(line.text) + 1
             if used + cost <= room:
                 used += cost
@@ -301,10 +301,10 @@ class Draft:
                 fitting.append(work)
         if not pieces:
             return 0
-        self._tell_shortly([Line(f"- {ALSO_RAN}{'; '.join(pieces)}", fitting[0].last.at - 0.25)], fitting)
+        self._tell_shortly([DatedLine(f"- {ALSO_RAN}{'; '.join(pieces)}", fitting[0].last.at - 0.25)], fitting)
         return cost
 
-    def _tell_shortly(self, lines: list[Line], works: list[Work]) -> None:
+    def _tell_shortly(self, lines: list[DatedLine], works: list[Work]) -> None:
         """Note lines that tell several pieces of work."""
         actions = self.lines["Actions done"]
         self.shortly |= {work.last.at for work in works}
@@ -367,7 +367,7 @@ class Draft:
 
     def text(self) -> str:
         """The summary as it stands."""
-        sections: dict[str, Lines | Names] = {**self.lines, **self.names}
+        sections: dict[str, Lines | NameSection] = {**self.lines, **self.names}
         return "\n\n".join(filter(None, [self.material.head, *(sections[title].text() for title in ALL_TITLES)]))
 
     def over(self) -> int:
@@ -377,7 +377,7 @@ class Draft:
     def shrink(self, over: int) -> bool:
         """Give back the least wanted of the last sections until about `over` tokens are saved; whether that was any."""
         left = over
-        sections: Sequence[Lines | Names] = (*self.names.values(), *reversed(self.lines.values()))
+        sections: Sequence[Lines | NameSection] = (*self.names.values(), *reversed(self.lines.values()))
         for section in sections:
             while left > 0 and section.taken:
                 left -= self.material.request.count(section.drop())

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from .lines import clip
-from .sections import Line
+from .sections import DatedLine
 
 COMMITTED = "Committed before: "
 NEW_LINES = 3  # of what was done, before one of an earlier summary
@@ -60,7 +60,7 @@ def is_mergeable(line: str) -> bool:
     return line.startswith(COMMITTED) or any(form.match(line) for form in (_COMMIT, _SHORT, _CHANGE))
 
 
-def mixed(new: Iterator[Line], earlier: Iterator[Line]) -> Iterator[Line]:
+def mixed(new: Iterator[DatedLine], earlier: Iterator[DatedLine]) -> Iterator[DatedLine]:
     """The new lines, behind each few one of the earlier: what was done long ago is not forgotten all at once."""
     while some := list(islice(new, NEW_LINES)):
         yield from some

@@ -21,15 +21,15 @@ from typing import Any, NamedTuple
 from . import messages as m
 from . import wording
 from .actions import Work, gathered, written_in
-from .code import Piece, code_names
+from .code import DatedText, code_names
 from .deeds import ESCAPES, Deed, kind_of, settle
 from .lines import clip, legible_name
 from .listed import names_in
 from .made import note_named
 from .messages import Call, Message
-from .names import Name
+from .names import NameUse
 from .people import Heard, day_of, people_of, spoken
-from .requests import Request, Said, is_output, plain, requests_in
+from .requests import Request, TurnMessage, is_output, plain, requests_in
 from .secrets import redact, redact_all
 from .sentences import DECIDING_SIGNS, holding, is_binding, is_decision, sentences
 from .todo import Step, newest_plan
@@ -50,7 +50,7 @@ _FENCE = re.compile(r"^```[ \t]*(?:bash|sh|shell|console|zsh|powershell)?[ \t]*\
 FENCED = "command"  # the name of a call that stands in a code fence
 
 
-class Turn(NamedTuple):
+class ReadMessage(NamedTuple):
     """One message as read: its own words, its calls, and the results it holds with the ids they name.
 
     `typed`: a person wrote the words. `flagged`: the results that the message
@@ -69,14 +69,14 @@ class Turn(NamedTuple):
 
 
 @dataclass(slots=True)
-class Facts:
+class TranscriptFacts:
     """What was read. Lists are oldest first; `names` by text, the most recent first; `unread` counts messages."""
 
-    turns: list[Turn]
+    turns: list[ReadMessage]
     unread: int = 0
     work: list[Work] = field(default_factory=list)
     plan: list[Step] = field(default_factory=list)
-    names: dict[str, Name] = field(default_factory=dict)
+    names: dict[str, NameUse] = field(default_factory=dict)
     roles: Tally[str] = field(default_factory=Tally)
     tools: Tally[str] = field(default_factory=Tally)
 
@@ -138,28 +138,28 @@ def distinct_pairs(pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]
             yield whose, sentence
 
 
-def _whose(turn: Turn, several: bool, dated: bool) -> str:
+def _whose(turn: ReadMessage, several: bool, dated: bool) -> str:
     """ "mia_li_3668, 15 July 2026: ", as far as it is known."""
     known = [turn.person if several else "", spoken(turn.day) if dated and turn.day else ""]
     return f"{', '.join(filter(None, known))}: " if any(known) else ""
 
 
-def _is_reply(turn: Turn) -> bool:
+def _is_reply(turn: ReadMessage) -> bool:
     return m.role(turn.message) == "assistant" and bool(turn.words.strip())
 
 
-def requests_of(turns: Sequence[Turn], before: Sequence[str] = ()) -> list[Request]:
+def requests_of(turns: Sequence[ReadMessage], before: Sequence[str] = ()) -> list[Request]:
     """What people asked for in these turns and, before them, in an earlier summary."""
     fenced = any(call.name == FENCED for turn in turns for call in turn.calls)
     said = [
-        Said(turn.place, turn.typed, turn.words, _ends_turn(turn, turns[at + 1 : at + 2], fenced))
+        TurnMessage(turn.place, turn.typed, turn.words, _ends_turn(turn, turns[at + 1 : at + 2], fenced))
         for at, turn in enumerate(turns)
         if turn.words.strip() and (turn.typed or _is_reply(turn))
     ]
     return requests_in(said, before)
 
 
-def _ends_turn(turn: Turn, following: Sequence[Turn], fenced: bool) -> bool:
+def _ends_turn(turn: ReadMessage, following: Sequence[ReadMessage], fenced: bool) -> bool:
     """Whether the agent's turn ends with this message: it calls nothing, and nothing but a person comes next.
 
     Where commands stand in code fences, a message that ends with one calls something.
@@ -168,14 +168,14 @@ def _ends_turn(turn: Turn, following: Sequence[Turn], fenced: bool) -> bool:
     return not calls and all(next_.typed for next_ in following)
 
 
-def gather(messages: Sequence[Message], places: Sequence[int] = ()) -> Facts:
+def gather(messages: Sequence[Message], places: Sequence[int] = ()) -> TranscriptFacts:
     """Read the messages once; `places` are theirs in the transcript, by default one after the other."""
     numbered = zip(places or range(len(messages)), messages, strict=True)
     rows = [(place, row) for place, row in numbered if not m.is_system(row)]
     first = max(len(rows) - TURNS, 0)
     older = [(place, row) for place, row in rows[:first] if m.is_typed(row)]
     typed = [True] * len(older) + [m.is_typed(row) for _, row in rows[first:]]
-    facts = Facts(_attributed(_read([*older, *rows[first:]], typed)), first - len(older))
+    facts = TranscriptFacts(_attributed(_read([*older, *rows[first:]], typed)), first - len(older))
     facts.roles.update(legible_name(m.role(row)) for _, row in rows)
     deeds = list(_deeds(facts.turns))
     for deed in deeds:
@@ -192,7 +192,7 @@ def gather(messages: Sequence[Message], places: Sequence[int] = ()) -> Facts:
     return facts
 
 
-def _deeds(turns: Sequence[Turn]) -> Iterator[Deed]:
+def _deeds(turns: Sequence[ReadMessage]) -> Iterator[Deed]:
     """The calls, each with its result."""
     found: list[Deed] = []
     waiting: dict[str, Deed] = {}
@@ -208,34 +208,34 @@ def _deeds(turns: Sequence[Turn]) -> Iterator[Deed]:
     return iter(found)
 
 
-def code_of(facts: Facts) -> dict[str, Name]:
+def code_of(facts: TranscriptFacts) -> dict[str, NameUse]:
     """The names of code in what was said, called, written and printed."""
     return code_names(_pieces(facts.turns, [deed for work in facts.work for deed in work.deeds]))
 
 
-def _pieces(turns: Sequence[Turn], deeds: Sequence[Deed]) -> Iterator[Piece]:
+def _pieces(turns: Sequence[ReadMessage], deeds: Sequence[Deed]) -> Iterator[DatedText]:
     """The texts in which names of code stand, the newest first."""
     done: dict[int, list[Deed]] = {}
     for deed in deeds:
         done.setdefault(deed.at, []).append(deed)
     for age, turn in enumerate(reversed(turns)):
-        yield Piece("said", age, turn.words)
+        yield DatedText("said", age, turn.words)
         for deed in done.get(turn.place, ()):
             if written := written_in(deed):
-                yield from (Piece("written", age, redact(text)) for text in written)
+                yield from (DatedText("written", age, redact(text)) for text in written)
                 continue
-            yield Piece("called", age, redact("\n".join(str(value) for value in deed.arguments.values())))
+            yield DatedText("called", age, redact("\n".join(str(value) for value in deed.arguments.values())))
             if deed.kind in ("read", "run", "look"):
-                yield Piece("printed", age, deed.outcome or "")
+                yield DatedText("printed", age, deed.outcome or "")
 
 
-def _attributed(turns: list[Turn]) -> list[Turn]:
+def _attributed(turns: list[ReadMessage]) -> list[ReadMessage]:
     heard = [Heard(t.typed, t.words, [c.arguments for c in t.calls], [text for _, text in t.results]) for t in turns]
     return [turn._replace(person=person) for turn, person in zip(turns, people_of(heard), strict=True)]
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------
-def _read(rows: Sequence[tuple[int, Message]], by_people: Sequence[bool]) -> list[Turn]:
+def _read(rows: Sequence[tuple[int, Message]], by_people: Sequence[bool]) -> list[ReadMessage]:
     """The messages as turns, every text cut to what is read of it and redacted."""
     messages = [row for _, row in rows]
     words = ["" if m.role(row) in m.RESULT_ROLES else m.said(row.get("content")) for row in messages]
@@ -254,7 +254,7 @@ def _read(rows: Sequence[tuple[int, Message]], by_people: Sequence[bool]) -> lis
     printed = (text for row in results for _, text in row)
     texts = iter(_legible([ESCAPES.sub("", text) if "\x1b[" in text else text for text in printed]))
     return [
-        Turn(
+        ReadMessage(
             row,
             typed[at],
             next(said),

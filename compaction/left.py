@@ -31,7 +31,7 @@ def thorough(found: Sequence[Passage], most: int) -> set[int]:
     return chosen
 
 
-class Left:
+class RemainingLines:
     """The lines that are left in the context, and where in them a value stands."""
 
     def __init__(self, found: Sequence[Passage]) -> None:

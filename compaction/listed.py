@@ -11,7 +11,7 @@ from collections import Counter as Tally
 from collections.abc import Container, Iterable, Iterator, Sequence
 
 from .messages import Call
-from .names import LONGEST_NAME, WORD_BREAKS, Kind, Name, measures, names_of
+from .names import LONGEST_NAME, WORD_BREAKS, Kind, NameUse, measures, names_of
 
 DEEPEST = 40  # last parts of a path that are looked at: a path of a thousand is none, and its ends would be a million
 FROM_ONE = {"path": 16}  # names of a kind that one output brings, unless they are met elsewhere, too
@@ -30,7 +30,7 @@ _SEPARATOR = "\0"
 Read = tuple[str, Sequence[Call], Sequence[tuple[str, str]], bool]  # words, calls, results, typed
 
 
-def names_in(newest: Sequence[Read], writing: Container[str] = ()) -> dict[str, Name]:
+def names_in(newest: Sequence[Read], writing: Container[str] = ()) -> dict[str, NameUse]:
     """The names in all that was read, newest message first; the most recent first among those said.
 
     `writing` are the tools that write files.
@@ -41,10 +41,10 @@ def names_in(newest: Sequence[Read], writing: Container[str] = ()) -> dict[str, 
     for age, (_, called, _, _) in enumerate(newest):
         for call in called:
             calls.setdefault(call.name, []).append((age, call.arguments))
-    found: dict[str, Name] = {}
+    found: dict[str, NameUse] = {}
     for age, said in spoken:
         for measure in dict.fromkeys(measures(said)) if said else ():
-            found.setdefault(measure, Name("number", age=age)).said += 1
+            found.setdefault(measure, NameUse("number", age=age)).said += 1
     _meet(found, spoken, "said")
     for tool, arguments in calls.items():
         for name in _meet(found, arguments, "written" if tool in writing else "called"):
@@ -63,7 +63,7 @@ def is_noise(name: str, kind: Kind) -> bool:
     return kind == "path" and (bool(_TREES.search(name)) or name in _NO_NAMES)
 
 
-def _is_passing(name: str, known: Name) -> bool:
+def _is_passing(name: str, known: NameUse) -> bool:
     """Whether a path is in a place that is often, not always, somebody else's, or of no use later.
 
     One that a call names is listed.
@@ -77,7 +77,7 @@ def _trees_in(words: str) -> Iterable[str]:
     return (name for word in words.split() for kind, name in names_of(word) if is_noise(name, kind))
 
 
-def _meet(found: dict[str, Name], texts: list[tuple[int, str]], how: str, capped: bool = False) -> dict[str, None]:
+def _meet(found: dict[str, NameUse], texts: list[tuple[int, str]], how: str, capped: bool = False) -> dict[str, None]:
     """Count the names in the texts, each with its age, under `how`; the names met."""
     met: dict[str, None] = {}
     texts = [(age, text) for age, text in texts if text]
@@ -90,7 +90,7 @@ def _meet(found: dict[str, Name], texts: list[tuple[int, str]], how: str, capped
                     new[kind] += 1
                     if capped and new[kind] > FROM_ONE.get(kind, FROM_ONE_OTHERS):
                         continue
-                    known = found[name] = Name(kind, age=age)
+                    known = found[name] = NameUse(kind, age=age)
                 setattr(known, how, getattr(known, how) + 1)
                 known.age = min(known.age, age)
                 met[name] = None

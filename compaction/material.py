@@ -9,7 +9,7 @@ from . import facts as f
 from .actions import Work
 from .deeds import command_of, path_of
 from .digest import SummaryRequest
-from .facts import Facts
+from .facts import TranscriptFacts
 from .lines import clip
 from .names import names_of, words_of
 from .people import births_in, spoken
@@ -134,7 +134,7 @@ def _same_try(work: Work) -> str:
     return f"{deed.call.name} {deed.person}"
 
 
-def tally(found: Facts, request: SummaryRequest) -> str:
+def tally(found: TranscriptFacts, request: SummaryRequest) -> str:
     """What the summary was made from, in one line."""
     roles = ", ".join(f"{n:,} {role or 'other'}" for role, n in found.roles.most_common())
     tools = ", ".join(f"{name or '?'} {n:,}" for name, n in found.tools.most_common(6))

@@ -30,7 +30,7 @@ LONGEST_NAME = 120  # characters
 
 
 @dataclass(slots=True)
-class Name:
+class NameUse:
     """One exact thing: in how many messages it was said, in how many calls used, in how many results printed.
 
     `written`: in how many calls that write files; `age`: how many messages ago it was met last.

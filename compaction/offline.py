@@ -11,7 +11,7 @@ from __future__ import annotations
 from . import protocol
 from .answer import OPEN_ENDS
 from .digest import SummaryRequest
-from .draft import Draft
+from .draft import SummaryDraft
 from .material import Material
 from .sections import NOTHING, TASK, fitting
 
@@ -27,26 +27,26 @@ def summarize(request: SummaryRequest) -> str:
     """
     material = Material(request)
     if request.count(f"{material.head}\n\n## {TASK}\n") > request.budget_tokens * MOST_HEADINGS:
-        return _brief(Draft(material))
-    text = _filled(Draft(material))
+        return _brief(SummaryDraft(material))
+    text = _filled(SummaryDraft(material))
     for wide in WIDER:
         if request.count(text) > request.budget_tokens * (1 - FREE):
             break
-        wider = _filled(Draft(material, wide))
+        wider = _filled(SummaryDraft(material, wide))
         if wider == text:
             break
         text = wider
     return _ended(text)
 
 
-def _filled(draft: Draft) -> str:
+def _filled(draft: SummaryDraft) -> str:
     draft.fill()
     while (over := draft.over()) > 0 and draft.shrink(over):
         pass
     return draft.text()
 
 
-def _brief(draft: Draft) -> str:
+def _brief(draft: SummaryDraft) -> str:
     """The task and the constraints alone, for a budget that holds little more than headings."""
     count, budget = draft.material.request.count, draft.material.request.budget_tokens
     heading = f"## {TASK}\n" if budget >= protocol.SMALLEST_BODY_TOKENS else ""

@@ -16,8 +16,8 @@ from .earlier import files_in
 from .folders import shared_folders
 from .listed import ends_of, folders_of, in_turn, is_noise
 from .material import Material
-from .names import Kind, Name, names_of
-from .sections import ALL_TITLES, BORN, CODE, LISTS, QUANTITIES, Names, listed
+from .names import Kind, NameUse, names_of
+from .sections import ALL_TITLES, BORN, CODE, LISTS, QUANTITIES, NameSection, listed
 from .sentences import set_of
 from .wording import PERSONAL_KEY
 
@@ -73,7 +73,7 @@ class Ranked:
         self.order = self._shared([name for name in order if name not in left_out])
         self.known = set(self.order)
 
-    def sections(self) -> dict[str, Names]:
+    def sections(self) -> dict[str, NameSection]:
         """The lists they stand in."""
         paths = [name for name in self.order if self.names[name].kind == "path"]
         others = [name for name in self.order if self.names[name].kind != "path"]
@@ -83,8 +83,8 @@ class Ranked:
             return BORN if name in births else name if name in owning else self._label(name)
 
         return {
-            "Files": Names("Files", paths, self._label, ("read", "written"), self.folders),
-            "Identifiers": Names("Identifiers", others, label, births=births),
+            "Files": NameSection("Files", paths, self._label, ("read", "written"), self.folders),
+            "Identifiers": NameSection("Identifiers", others, label, births=births),
         }
 
     def _label(self, name: str) -> str:
@@ -116,16 +116,16 @@ class Ranked:
                 found |= dict.fromkeys(files_in(self.material.earlier[title]), "written")
         return found
 
-    def _all(self) -> tuple[dict[str, Name], set[str]]:
+    def _all(self) -> tuple[dict[str, NameUse], set[str]]:
         """All names, and those of them that only written code has."""
         known = dict(self.material.found.names)
         carried = {name for name, label in self.before.items() if label == CODE}
         for name in self.before:
             if name not in carried and not is_noise(name, kind := _kind_of_name(name)):
-                known.setdefault(name, Name(kind, age=len(self.material.found.turns) // 2))
+                known.setdefault(name, NameUse(kind, age=len(self.material.found.turns) // 2))
         self.before = {name: label for name, label in self.before.items() if name in known or name in carried}
         code = {name: found for name, found in self.material.code.items() if name not in known}
-        code |= {name: Name("id", age=len(self.material.found.turns) // 2) for name in carried - {*known, *code}}
+        code |= {name: NameUse("id", age=len(self.material.found.turns) // 2) for name in carried - {*known, *code}}
         return known | code, set(code)
 
     def _is_called(self, name: str) -> bool:

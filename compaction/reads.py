@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Any, Literal, NamedTuple
 
 from . import messages as m
-from .commands import Shown, files_shown
+from .commands import ShownFile, files_shown
 from .lines import parsed
 from .messages import Call, Message
 from .pairs import OpenCalls, Place
@@ -178,7 +178,7 @@ def _flat(value: dict[str, Any], depth: int) -> dict[str, Any]:
     return found
 
 
-def _shown(arguments: dict[str, Any], directory: str) -> list[Shown]:
+def _shown(arguments: dict[str, Any], directory: str) -> list[ShownFile]:
     key = next((key for key in _COMMAND_KEYS if arguments.get(key)), "")
     command = arguments.get(key)
     if isinstance(command, list):
@@ -187,11 +187,11 @@ def _shown(arguments: dict[str, Any], directory: str) -> list[Shown]:
     return files_shown(command, directory) if isinstance(command, (str, list)) else []
 
 
-def _named(arguments: dict[str, Any], directory: str) -> Iterator[Shown]:
+def _named(arguments: dict[str, Any], directory: str) -> Iterator[ShownFile]:
     value = next((arguments[key] for key in _PATH_KEYS if arguments.get(key)), None)
     for named in _texts(value, _DEEPEST):
         if 0 < len(named) <= _LONGEST and "\n" not in named and ("://" not in named or named[:5].lower() == "file:"):
-            yield Shown(named, named if is_absolute(named) or not directory else f"{directory}/{named}")
+            yield ShownFile(named, named if is_absolute(named) or not directory else f"{directory}/{named}")
 
 
 def _texts(value: Any, depth: int) -> Iterator[str]:

@@ -30,7 +30,7 @@ _REACH = 16  # messages over which a late result still holds its call's entries 
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class RenderedMessage:
     """One message as text, blank line included; `label` says what it is; `joined`: belongs to the entry before it."""
 
     text: str
@@ -38,7 +38,7 @@ class Entry:
     joined: bool = False
 
 
-class _Place(NamedTuple):
+class _CallPlace(NamedTuple):
     """A call: its message's number, its position in that message, both from 1, and the tool."""
 
     message: int
@@ -46,17 +46,17 @@ class _Place(NamedTuple):
     tool: str
 
 
-def entries(messages: Iterable[Message]) -> list[Entry]:
+def entries(messages: Iterable[Message]) -> list[RenderedMessage]:
     """One entry a message, numbered from 1; a tool call and its results are joined. Never raises."""
     state = _State()
     for number, message in enumerate(messages, 1):
         state.add(number, message)
-    return [Entry(text, label, state.joined[i]) for i, (text, label) in enumerate(state.texts)]
+    return [RenderedMessage(text, label, state.joined[i]) for i, (text, label) in enumerate(state.texts)]
 
 
-def earlier_summary(body: str) -> Entry:
+def earlier_summary(body: str) -> RenderedMessage:
     """An earlier summary as material, where it is too long to be carried beside the transcript."""
-    return Entry(f"[earlier summary]\n{_set_off(body)}\n\n", "earlier summary")
+    return RenderedMessage(f"[earlier summary]\n{_set_off(body)}\n\n", "earlier summary")
 
 
 @dataclass(slots=True)
@@ -66,9 +66,9 @@ class _State:
     texts: list[tuple[str, str]] = field(default_factory=list)
     joined: list[bool] = field(default_factory=list)
     outputs: dict[str, int] = field(default_factory=dict)  # tool output to the message that shows it
-    waiting: dict[str, list[_Place]] = field(default_factory=dict)
-    near: list[_Place] = field(default_factory=list)
-    answered: set[_Place] = field(default_factory=set)
+    waiting: dict[str, list[_CallPlace]] = field(default_factory=dict)
+    near: list[_CallPlace] = field(default_factory=list)
+    answered: set[_CallPlace] = field(default_factory=set)
 
     def add(self, number: int, message: Message) -> None:
         self.joined.append(False)
@@ -110,12 +110,12 @@ class _State:
         if not results:
             self.near = []
         for position, call in enumerate(calls, 1):
-            place = _Place(number, position, _name(call.name))
+            place = _CallPlace(number, position, _name(call.name))
             self.near.append(place)
             for id_ in filter(None, call.ids):
                 self.waiting.setdefault(id_, []).append(place)
 
-    def _call_of(self, number: int, id_: str) -> _Place | None:
+    def _call_of(self, number: int, id_: str) -> _CallPlace | None:
         """The nearest call of that id without a result; the next of the row before, if no id is named."""
         places = self.waiting.get(id_, []) if id_ else self.near
         while places:
@@ -162,7 +162,7 @@ def _when(message: Message) -> str:
         return ""
 
 
-def _result_of(place: _Place | None, tool: str) -> str:
+def _result_of(place: _CallPlace | None, tool: str) -> str:
     if place is None:
         return f"result of {tool}, whose call is not shown" if tool else "tool result, whose call is not shown"
     return f"result of call {place.position} in message {place.message}: {place.tool or tool or 'a tool'}"

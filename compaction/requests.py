@@ -85,7 +85,7 @@ BRIEF = 30  # bytes of a request that says little by itself; a script may say a 
 COURTESY = 22  # bytes of a reply that tells nothing, unless it has a number
 
 
-class Said(NamedTuple):
+class TurnMessage(NamedTuple):
     """One message as it matters here: typed by a person or a reply of the agent, and whether its turn ends there."""
 
     place: int
@@ -212,7 +212,7 @@ def gist(reply: str, most: int) -> str:
     return clip(" ".join(told or [piece for piece in pieces if _EXACT.search(piece)][:2]), most)
 
 
-def requests_in(said: Iterable[Said], before: Iterable[str] = ()) -> list[Request]:
+def requests_in(said: Iterable[TurnMessage], before: Iterable[str] = ()) -> list[Request]:
     """The requests, oldest first; those still open from `before`, an earlier summary, come first."""
     found = [Request(-1, text) for text in before]
     still_open, question, asking = list(found), "", ""

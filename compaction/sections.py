@@ -82,19 +82,19 @@ FALLBACK_PHRASES = (
 _QUOTED_CALLS = ("ASSISTANT: tool calls: ", "TOOL: [")
 
 
-class Line(NamedTuple):
+class DatedLine(NamedTuple):
     """A line, and where it stands among those of its section."""
 
     text: str
     at: float
 
 
-def newest_first(lines: Iterable[str]) -> Iterator[Line]:
+def newest_first(lines: Iterable[str]) -> Iterator[DatedLine]:
     """A bullet for each line, shown in the opposite order."""
-    return (Line(f"- {flat(line)}", -at) for at, line in enumerate(distinct(lines)))
+    return (DatedLine(f"- {flat(line)}", -at) for at, line in enumerate(distinct(lines)))
 
 
-def distinct_lines(lines: Iterable[Line]) -> Iterator[Line]:
+def distinct_lines(lines: Iterable[DatedLine]) -> Iterator[DatedLine]:
     """The lines without repetitions, compared regardless of case."""
     seen: set[str] = set()
     for line in lines:
@@ -113,9 +113,9 @@ class Lines:
     """Lines in the order they are wanted, made one by one, and those taken, which are shown by their places."""
 
     title: str
-    offered: Iterator[Line]
-    waiting: list[Line] = field(default_factory=list)
-    taken: list[Line] = field(default_factory=list)
+    offered: Iterator[DatedLine]
+    waiting: list[DatedLine] = field(default_factory=list)
+    taken: list[DatedLine] = field(default_factory=list)
     more: str = ""  # what is said of those there was no room for
 
     def take(self, room: int, count: Counter, whole: bool = False) -> int:
@@ -124,7 +124,7 @@ class Lines:
         Where nothing fits at all, the first is cut, if it need not stay `whole`.
         """
         used, heading = 0, 0 if self.taken else count(f"\n\n## {self.title}\n")
-        misses: list[Line] = []
+        misses: list[DatedLine] = []
         for line in chain(self.waiting, self.offered):
             cost = count(line.text) + 1 + heading
             if used + cost <= room:
@@ -154,7 +154,7 @@ class Lines:
 
 
 @dataclass(slots=True)
-class Names:
+class NameSection:
     """A section of names, the most wanted first, shown in lists by label.
 
     Of the labels in `whole` it is said how many more there are; those with a folder in `folders` are told below it,

@@ -24,7 +24,7 @@ from heapq import nsmallest
 from . import messages as m
 from .anchors import LONGEST_LINE, Anchor, Counts, Survival, commands_of
 from .courtesy import is_courtesy, rank
-from .left import THOROUGH, Left, thorough
+from .left import THOROUGH, RemainingLines, thorough
 from .messages import Message
 from .names import Kind, names_of, words_of
 from .passages import Passage, passages
@@ -45,7 +45,7 @@ _SMALL = re.compile(r"-?\d{1,2}")  # a number that many lines have by chance: on
 
 # --- what was there --------------------------------------------------------------------------------------------------
 @dataclass(slots=True)
-class _Place:
+class _DetailPlace:
     """One detail of one place, as it stood first."""
 
     detail: Detail
@@ -53,14 +53,14 @@ class _Place:
     key: Key
 
 
-class Found:
+class Leaving:
     """The details and statements of what leaves the context."""
 
     def __init__(self) -> None:
         self.anchors: dict[tuple[Kind, str], Anchor] = {}  # lines that are details themselves, names in older talk
         self.printed: dict[tuple[Kind, str], int] = {}  # what tools printed, and the message where it stands first
-        self.details: dict[tuple[Kind, str], _Place] = {}
-        self.local: dict[tuple[Kind, str], dict[Key, _Place]] = {}
+        self.details: dict[tuple[Kind, str], _DetailPlace] = {}
+        self.local: dict[tuple[Kind, str], dict[Key, _DetailPlace]] = {}
         self.statements: dict[tuple[str, frozenset[str]], Statement] = {}
         self.words: set[str] = set()  # those that were looked at
         self.troubled: set[str] = set()  # of them those that a line that reports trouble may have
@@ -90,9 +90,9 @@ class Found:
                     value = frozenset({detail.value})
                     key = (line.heading - value, frozenset(names) - value)
                     places = self.local.setdefault((detail.kind, detail.value), {})
-                    places.setdefault(key, _Place(detail, line, key))
+                    places.setdefault(key, _DetailPlace(detail, line, key))
                 else:
-                    self.details.setdefault((detail.kind, detail.value), _Place(detail, line, _NOWHERE))
+                    self.details.setdefault((detail.kind, detail.value), _DetailPlace(detail, line, _NOWHERE))
             if said and not is_courtesy(line):
                 self.statements.setdefault((" ".join(line.text.split()), line.heading), line)
 
@@ -166,11 +166,11 @@ def survival_of(
     `earlier` are the texts of summaries that go with them, each with the index of the message it is from. Without
     `printed` what tools merely printed is not counted, which costs less.
     """
-    found = Found()
+    found = Leaving()
     before = [Passage(text, "agent", at) for at, text in earlier if text]
     texts = before + passages(messages, which, live=True, printed=printed)
     found.read(texts)
-    stay = Left(passages(left, live=False))
+    stay = RemainingLines(passages(left, live=False))
     said = [*_said(found, stay)]
     lost = [anchor for anchor, kept in said if not kept]
     printed_counts, printed_lost = _printed(found, stay)
@@ -185,7 +185,7 @@ def survival_of(
     )
 
 
-def _said(found: Found, stay: Left) -> Iterator[tuple[Anchor, bool]]:
+def _said(found: Leaving, stay: RemainingLines) -> Iterator[tuple[Anchor, bool]]:
     """The details that were said and called, and whether each is kept."""
     for anchor in found.anchors.values():
         yield anchor, stay.stands(anchor.text) if anchor.line else stay.holds(anchor.kind, anchor.text)
@@ -195,7 +195,7 @@ def _said(found: Found, stay: Left) -> Iterator[tuple[Anchor, bool]]:
         yield from ((_anchor(place), kept) for place, kept in _local(value, places, stay))
 
 
-def _printed(found: Found, stay: Left) -> tuple[Counts, list[Anchor]]:
+def _printed(found: Leaving, stay: RemainingLines) -> tuple[Counts, list[Anchor]]:
     """What tools merely printed: the counts, and the first of those that are lost."""
     known = {(kind, text.lower()) for kind, text in (*found.anchors, *found.details, *found.local)}
     kept: list[tuple[Kind, bool]] = []
@@ -246,7 +246,7 @@ def at_stake(plan: Plan) -> Survival:
     return survival_of(plan.messages, {*plan.middle}, left, earlier, printed=False)
 
 
-def _local(value: str, places: dict[Key, _Place], left: Left) -> Iterator[tuple[_Place, bool]]:
+def _local(value: str, places: dict[Key, _DetailPlace], left: RemainingLines) -> Iterator[tuple[_DetailPlace, bool]]:
     """The places of one value, and whether it is kept for each; a mere mention counts where it has no place at all."""
     real = {key: place for key, place in places.items() if key != _NOWHERE} or places
     first = next(iter(real.values()))
@@ -262,7 +262,7 @@ def _local(value: str, places: dict[Key, _Place], left: Left) -> Iterator[tuple[
         yield place, kept
 
 
-def _stands_elsewhere(place: _Place, lines: set[int], left: Left) -> bool:
+def _stands_elsewhere(place: _DetailPlace, lines: set[int], left: RemainingLines) -> bool:
     """Whether a kept message has the same value under another heading or beside other names."""
     for n in lines - left.written:
         line = left.lines[n]
@@ -272,7 +272,7 @@ def _stands_elsewhere(place: _Place, lines: set[int], left: Left) -> bool:
     return False
 
 
-def _is_kept(line: Statement, left: Left) -> bool:
+def _is_kept(line: Statement, left: RemainingLines) -> bool:
     """Whether one line has all details of the statement, says its heading or stands under it, and shares its words."""
     lines: set[int] | None = None
     for detail in sorted(line.details, key=lambda each: not each.is_local):
@@ -285,7 +285,7 @@ def _is_kept(line: Statement, left: Left) -> bool:
     return any(len(stems & stems_of(left.lines[n].text)) >= wanted for n in lines)
 
 
-def _anchor(place: _Place) -> Anchor:
+def _anchor(place: _DetailPlace) -> Anchor:
     detail, line = place.detail, place.line
     return Anchor(detail.kind, detail.text, line.message, detail.start, line.text[:LONGEST_LINE], line.source)
 

@@ -348,7 +348,7 @@ class Finding(NamedTuple):
     read: Read | None
 
 
-class Turn(NamedTuple):
+class TurnSpan(NamedTuple):
     """Indices of messages: the one of a person that begins the turn, and one behind its last message."""
 
     start: int
@@ -371,13 +371,13 @@ def _finding(requirement: Requirement, done: Sequence[tuple[str, Read]]) -> Find
     return Finding(requirement.named, requirement.paths[0] if requirement.paths else "", None)
 
 
-def turns(messages: Sequence[Message]) -> list[Turn]:
+def turns(messages: Sequence[Message]) -> list[TurnSpan]:
     """The complete turns, in order.
 
     A turn begins with what a person typed; more of it before the agent says or does anything belongs to the same turn.
     It is complete when the agent's last message is a reply without tool calls, or when the next turn begins.
     """
-    found: list[Turn] = []
+    found: list[TurnSpan] = []
     start, last, replied = -1, -1, False  # `last`: the last message of the agent or its tools in this turn
     for at, message in enumerate(map(in_chat_shape, messages)):
         if m.role(message) == "assistant" and not m.is_standalone_handoff(message):
@@ -386,6 +386,6 @@ def turns(messages: Sequence[Message]) -> list[Turn]:
             last = at
         elif m.is_typed(message):
             if 0 <= start <= last:
-                found.append(Turn(start, last + 1))
+                found.append(TurnSpan(start, last + 1))
             start, replied = (at, False) if start < 0 or start < last else (start, replied)
-    return [*found, Turn(start, last + 1)] if 0 <= start < last and replied else found
+    return [*found, TurnSpan(start, last + 1)] if 0 <= start < last and replied else found

@@ -36,7 +36,7 @@ def main(stores: dict[str, Path]) -> None:
 def _measure(path: Path, place: Path) -> None:
     _set_up(path, place)
     from viewer.catalog import numbers, sync_worker
-    from viewer.catalog.models import Line
+    from viewer.catalog.models import SessionIndex
 
     client = _signed_in()
     started = time.perf_counter()
@@ -46,7 +46,9 @@ def _measure(path: Path, place: Path) -> None:
         setattr(numbers, name, lambda *_: False)
     started = time.perf_counter()
     sync_worker.sync_all()
-    print(f"  {f'making the catalog: {Line.objects.count():,} lines':54} {time.perf_counter() - started:9.1f}s ")
+    print(
+        f"  {f'making the catalog: {SessionIndex.objects.count():,} lines':54} {time.perf_counter() - started:9.1f}s "
+    )
     for what, query, fragment in _pages():
         _time(client, what, f"/?{urlencode(query)}", fragment)
     bench_search.main(client, "filled")
@@ -81,18 +83,18 @@ def _signed_in() -> Any:
 def _pages() -> Iterator[tuple[str, dict[str, str], bool]]:
     """What is measured: its name, its query, whether htmx asks for further lines."""
     from viewer.catalog.lines import COLUMNS
-    from viewer.catalog.models import Line
+    from viewer.catalog.models import SessionIndex
 
     yield "first page", {}, False
     for order, column in COLUMNS.items():
-        lines = Line.objects.filter(tip=True).order_by(f"-{column}", "-session_id")
+        lines = SessionIndex.objects.filter(tip=True).order_by(f"-{column}", "-session_id")
         number = min(DEEP, lines.count() // PAGE)
         line = lines[(number - 1) * PAGE - 1]
         after = f"{float(getattr(line, column))!r}~{line.pk}~{line.session_id}"
         yield f"by {column}, first page", {"order": order}, False
         yield f"by {column}, page {number:,}", {"order": order, "after": after}, False
         yield f"by {column}, page {number:,}, as it is scrolled to", {"order": order, "after": after}, True
-    line = Line.objects.filter(tip=True).order_by("started_at")[0]
+    line = SessionIndex.objects.filter(tip=True).order_by("started_at")[0]
     yield "narrowed to a source and a model", {"source": line.source, "model": line.model}, False
     yield "nothing matches the filters", {"source": line.source, "state": "archived"}, False
     yield "a title's words", {"q": line.title or line.first_words[:30]}, False

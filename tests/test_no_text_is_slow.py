@@ -35,7 +35,7 @@ from tests import filling
 from viewer.errors import StoreError
 from viewer.places import Place
 from viewer.runs.summarizers.base import ProgressCallback
-from viewer.runs.summarizers.connections import Connection
+from viewer.runs.summarizers.connections import ModelAccess
 from viewer.stores.base import Store
 from viewer.stores.hermes import dialect
 from viewer.stores.hermes.agent import HermesAgent
@@ -44,7 +44,7 @@ from viewer.stores.hermes.writer import HermesWriter
 from viewer.stores.kind import Agent, StoreKind
 from viewer.stores.query import Query, parse
 from viewer.stores.reader import Reader
-from viewer.stores.transcript import Cut, Outline
+from viewer.stores.transcript import IndexedBoundary, TranscriptIndex
 from viewer.stores.writer import Writer
 
 LONG, SHORT = 100_000, 5_000  # characters
@@ -92,8 +92,8 @@ def _planned(text: str) -> Plan:
 
 
 _FOREIGN = (
-    Store, Reader, Writer, StoreKind, Agent, Outline, Cut, Connection, HttpRequest, QueryDict, dialect.Connection,
-    dialect.Rows, ProgressCallback, Path, Strategy, HermesAgent, HermesReader, HermesWriter,
+    Store, Reader, Writer, StoreKind, Agent, TranscriptIndex, IndexedBoundary, ModelAccess, HttpRequest, QueryDict,
+    dialect.StoreConnection, dialect.Rows, ProgressCallback, Path, Strategy, HermesAgent, HermesReader, HermesWriter,
 )  # fmt: skip
 MADE: filling.Makers = {
     Place: lambda text: Place("own", "s"),

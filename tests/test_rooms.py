@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -31,3 +33,16 @@ def test_no_line_of_a_template_is_long() -> None:
         if len(line) > 160
     }
     assert not long
+
+
+def test_no_two_classes_share_a_name() -> None:
+    """But for those that Django looks up by name."""
+    modules = [path for room in ("viewer", "compaction") for path in (ROOT / room).rglob("*.py")]
+    classes = Counter(
+        node.name
+        for path in modules
+        if "migrations" not in path.parts
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ClassDef) and node.name not in ("Command", "Meta")
+    )
+    assert not [name for name, count in classes.items() if count > 1]

@@ -23,7 +23,7 @@ from django.conf import settings
 from django_tasks import task
 
 from viewer.up import prepare
-from viewer.up.processes import Child, Processes
+from viewer.up.processes import ChildProcess, Processes
 
 ROOT: Path = settings.BASE_DIR
 PATIENCE = 90.0  # seconds; a start takes 3 on an idle machine, and 30 beside other work
@@ -423,7 +423,7 @@ def test_servers_end_with_the_process_that_forked_them(start: Callable[..., Site
 )
 def test_only_a_start_that_fails_by_itself_again_and_again_is_given_a_pause(dies: str, fewest: int, most: int) -> None:
     """Failing starts: at once, after 1 s, after 2 s."""
-    child = Child("child", ["-c", dies])
+    child = ChildProcess("child", ["-c", dies])
     pids: set[int] = set()
     child.start()
     end = time.monotonic() + 2.5
@@ -450,7 +450,7 @@ raise SystemExit(resident() - before > 20_000_000)
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="of Linux and its glibc")
 def test_a_child_gives_back_what_large_messages_took() -> None:
-    child = Child("child", ["-c", GIVES_BACK])
+    child = ChildProcess("child", ["-c", GIVES_BACK])
     child.start()
     assert child.process
     code = child.process.wait(PATIENCE)

@@ -48,7 +48,7 @@ def session_address(store: str, session_id: str) -> str:
     return f"/stores/{segment(store)}/sessions/{segment(session_id)}"
 
 
-class Name:
+class NameConverter:
     """Django's path converter `<name:…>`: the views are given the name itself, `reverse` takes it."""
 
     regex = "[^/]+"
@@ -60,4 +60,4 @@ class Name:
         return segment(value)
 
 
-register_converter(Name, "name")
+register_converter(NameConverter, "name")

@@ -23,7 +23,7 @@ _BOOT = re.compile(r"(?:^|:)boot=(\w+)(?::|$)")
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class Holder:
     """Who holds a lock or a lease, since when and until when (epoch seconds)."""
 
     holder: str

@@ -14,7 +14,7 @@ from pytest_django import Settings
 from tests.api.tool import Tool, session_path
 from tests.runs.desk import Desk
 from viewer import access
-from viewer.catalog.models import Line
+from viewer.catalog.models import SessionIndex
 from viewer.history.models import PackedHistory
 from viewer.runs.models import OPEN_STATUSES, Run
 from viewer.stores.hermes.demo import ensure_demo
@@ -95,7 +95,7 @@ def test_a_session_of_ours_goes_with_all_that_is_known_of_it(demo: Path, tool: T
     tool.get("/stores/demo/sessions")
     run_of(made["id"], "applied")
     kept = run_of("another", "applied")
-    assert Line.objects.filter(session_id=made["id"]).exists()
+    assert SessionIndex.objects.filter(session_id=made["id"]).exists()
     open_run = run_of(made["id"], "queued")
     for running in sorted(OPEN_STATUSES):
         Run.objects.filter(pk=open_run.pk).update(status=running)
@@ -106,7 +106,7 @@ def test_a_session_of_ours_goes_with_all_that_is_known_of_it(demo: Path, tool: T
     assert tool.call("DELETE", path) == (200, {"ids": [made["id"]]})
     assert tool.call("GET", path)[0] == 404 and tool.call("DELETE", path)[0] == 404
     assert list(Run.objects.values_list("pk", flat=True)) == [kept.pk]
-    assert not Line.objects.filter(session_id=made["id"]).exists()
+    assert not SessionIndex.objects.filter(session_id=made["id"]).exists()
     assert not PackedHistory.objects.filter(session_id=made["id"]).exists()
     assert made["id"] not in [item["id"] for item in tool.get("/stores/demo/sessions", limit=500)["items"]]
     with closing(sqlite3.connect(demo)) as con:

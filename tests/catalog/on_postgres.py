@@ -30,7 +30,7 @@ def _found() -> dict[str, Any]:
     from tests.catalog.shelves import ids
     from tests.catalog.test_lines import FILTERS, ORDERS, walk
     from viewer.catalog import sync_worker
-    from viewer.catalog.models import Line
+    from viewer.catalog.models import SessionIndex
     from viewer.enforcement.models import Audit
 
     first = ids(order="recent")
@@ -44,7 +44,7 @@ def _found() -> dict[str, Any]:
         "vendor": connection.vendor,
         "first": first,
         "lists": lists,
-        "numbers": sorted(Line.objects.values_list("session_id", "messages", "compactions", "tokens", "parts")),
+        "numbers": sorted(SessionIndex.objects.values_list("session_id", "messages", "compactions", "tokens", "parts")),
         "audits": sorted(Audit.objects.values_list("session_id", "handoff_id", "status")),
         "plans": _plans() if connection.vendor == "postgresql" else [],
     }

@@ -9,15 +9,15 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from viewer.catalog.lines import Listed, SessionFilter, page_of_lines
-from viewer.catalog.models import Line
+from viewer.catalog.lines import SessionFilter, SessionList, page_of_lines
+from viewer.catalog.models import SessionIndex
 from viewer.stores.hermes import opening
 from viewer.stores.registry import all_stores
 
 EVERYTHING = 10_000
 
 
-def listed(limit: int = EVERYTHING, **wanted: Any) -> Listed:
+def listed(limit: int = EVERYTHING, **wanted: Any) -> SessionList:
     """The first lines over all stores but the demo store."""
     stores = [store for store in all_stores() if not store.is_managed]
     return page_of_lines(SessionFilter(**wanted), stores, limit)
@@ -27,9 +27,9 @@ def ids(limit: int = EVERYTHING, **wanted: Any) -> list[str]:
     return [line.session_id for line in listed(limit, **wanted).lines]
 
 
-def line_of(session_id: str) -> Line:
+def line_of(session_id: str) -> SessionIndex:
     """The line as it stands, without a look at the store."""
-    return Line.objects.get(session_id=session_id, state__retired=False)
+    return SessionIndex.objects.get(session_id=session_id, state__retired=False)
 
 
 def owner(path: Path, sql: str, *values: Any) -> None:

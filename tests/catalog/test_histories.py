@@ -32,7 +32,7 @@ from viewer.stores.hermes.reader import open_store
 from viewer.stores.hermes.sessions import get_session
 from viewer.stores.message import LightRow
 from viewer.stores.registry import get_store
-from viewer.stores.transcript import Outline
+from viewer.stores.transcript import TranscriptIndex
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
 
@@ -58,19 +58,19 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return seen
 
 
-def kept(store: Store, session_id: str) -> Outline:
+def kept(store: Store, session_id: str) -> TranscriptIndex:
     with open_store(store) as reader:
         return indexes.outline(reader, get_session(reader, session_id))
 
 
-def true(store: Store, session_id: str) -> Outline:
+def true(store: Store, session_id: str) -> TranscriptIndex:
     """As it is now, from all rows."""
     with open_store(store) as reader:
         rows = row_digests.light_rows(reader, session_id)
         return packing.pack(history.build(rows, receipts.blocks_of(recorded(reader, session_id))), rows)
 
 
-def without_counts(outline: Outline) -> Outline:
+def without_counts(outline: TranscriptIndex) -> TranscriptIndex:
     return outline.uncounted_again()
 
 

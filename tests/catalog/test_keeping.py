@@ -22,7 +22,7 @@ from tests.pages.conftest import PRESENT, Book
 from tests.store.agent_sql import Agent
 from tests.store.listed import tips
 from viewer.catalog import lines, numbers, sync, sync_worker, upsert
-from viewer.catalog.models import Kind, Line, StoreState
+from viewer.catalog.models import FacetGroup, SessionIndex, StoreState
 from viewer.stores.base import Store
 from viewer.stores.hermes import schema
 from viewer.stores.hermes.reader import HermesReader as Reader
@@ -52,7 +52,7 @@ def test_all_sessions_of_a_real_store_are_listed(
     assert set(ids()) == wanted
     sync_worker.sync_all()
     assert set(ids()) == wanted
-    assert not Line.objects.filter(tip=True, tokens=None).exists()
+    assert not SessionIndex.objects.filter(tip=True, tokens=None).exists()
 
 
 def test_a_store_that_was_not_written_is_not_opened(book: Book, statements: list[str]) -> None:
@@ -84,7 +84,7 @@ def test_one_new_message_costs_the_same_among_few_and_many(
         assert ids(20)[0] == "s3"
         counts.append([statement.split(" WHERE ")[0] for statement in statements])
     assert counts[0] == counts[1]
-    assert list(Line.objects.filter(session_id="s3").values_list("live", flat=True)) == [3, 3]
+    assert list(SessionIndex.objects.filter(session_id="s3").values_list("live", flat=True)) == [3, 3]
 
 
 # -- what the agent does -----------------------------------------------------------------------------------------------
@@ -135,7 +135,7 @@ def test_a_deleted_session_is_gone_by_the_next_page_and_by_the_worker(book: Book
             assert set(ids()) == left
         else:
             sync_worker.sync_all()
-        assert set(Line.objects.values_list("session_id", flat=True)) == left
+        assert set(SessionIndex.objects.values_list("session_id", flat=True)) == left
 
 
 def test_a_page_shows_none_of_hundreds_that_were_deleted(book: Book) -> None:
@@ -179,7 +179,7 @@ def test_a_session_that_took_the_place_of_a_deleted_one(book: Book) -> None:
     owner(book.path, "DELETE FROM sessions WHERE id = 'b'")
     book.session("c")
     sync_worker.sync_all()
-    assert set(ids()) == {"a", "c"} == set(Line.objects.values_list("session_id", flat=True))
+    assert set(ids()) == {"a", "c"} == set(SessionIndex.objects.values_list("session_id", flat=True))
 
 
 @pytest.mark.parametrize("version", [21, 31])
@@ -250,7 +250,7 @@ def test_lines_of_a_file_that_was_written_over_are_made_anew(book: Book, tmp_pat
     assert book.path.stat().st_ino == inode
     assert ids() == ["new"]
     sync_worker.sync_all()
-    assert set(Line.objects.values_list("session_id", flat=True)) == {"new"}
+    assert set(SessionIndex.objects.values_list("session_id", flat=True)) == {"new"}
     assert StoreState.objects.filter(name="own").count() == 1
 
 
@@ -271,13 +271,13 @@ def test_a_store_that_stays_away_is_not_listed_and_one_day_forgotten(book: Book)
     assert ids() == []
     assert listed().shelves[0].problem
     sync_worker.sync_all()
-    assert Line.objects.count() == 1
+    assert SessionIndex.objects.count() == 1
     away.rename(book.path)
     assert ids() == ["a"]
     book.path.unlink()
     StoreState.objects.update(seen_at=timezone.now() - timedelta(days=31))
     sync_worker.sync_all()
-    assert not Line.objects.exists() and not StoreState.objects.exists()
+    assert not SessionIndex.objects.exists() and not StoreState.objects.exists()
 
 
 def test_a_catalog_that_is_lost_is_made_again(book: Book) -> None:
@@ -285,7 +285,7 @@ def test_a_catalog_that_is_lost_is_made_again(book: Book) -> None:
     sync_worker.sync_all()
     before = ids()
     StoreState.objects.all().delete()
-    assert not Line.objects.exists()
+    assert not SessionIndex.objects.exists()
     assert ids() == before
 
 
@@ -309,7 +309,7 @@ def many(book: Book) -> Book:
 def test_a_first_visit_shows_the_newest_sessions_and_says_how_many_are_left(many: Book) -> None:
     page = listed(40)
     assert [line.session_id for line in page.lines] == [f"s{number:04}" for number in range(1_099, 1_059, -1)]
-    assert Line.objects.count() <= sync.NEWEST
+    assert SessionIndex.objects.count() <= sync.NEWEST
     assert page.unlisted >= 1_100 - sync.NEWEST
     assert listed(40).unlisted < page.unlisted  # nobody else does it
     StoreState.objects.update(claimed_by="a worker", claimed_until=timezone.now() + timedelta(seconds=20))
@@ -324,7 +324,7 @@ def test_a_session_that_was_active_lately_is_listed_first_however_old_it_is(many
 def test_the_worker_lists_all_in_bounded_steps(many: Book, statements: list[str]) -> None:
     before, steps = 0, 0
     while sync_worker.look("me"):
-        done = Line.objects.count()
+        done = SessionIndex.objects.count()
         assert done - before <= sync_worker.LISTED
         before, steps = done, steps + 1
     assert before == 1_100 and steps >= 3
@@ -341,7 +341,12 @@ def test_comparing_all_sessions_again_is_not_urgent(many: Book) -> None:
     owner(many.path, "UPDATE sessions SET title = 'Anew' WHERE id = 's0001'")
     settle()
     looks = [sync_worker.look("me") for _ in range(4)]
-    assert looks == [sync_worker.Left.LATER, sync_worker.Left.LATER, sync_worker.Left.NOTHING, sync_worker.Left.NOTHING]
+    assert looks == [
+        sync_worker.Backlog.LATER,
+        sync_worker.Backlog.LATER,
+        sync_worker.Backlog.NOTHING,
+        sync_worker.Backlog.NOTHING,
+    ]
     assert (line_of("s0500").live, line_of("s0001").title) == (3, "Anew")
 
 
@@ -356,13 +361,13 @@ def test_all_sessions_are_compared_beside_an_agent_that_never_rests(many: Book) 
 
 def test_of_two_workers_one_reads_a_store_and_the_other_goes_on_when_it_died(many: Book) -> None:
     assert sync_worker.look("one")
-    done = Line.objects.count()
+    done = SessionIndex.objects.count()
     assert not sync_worker.look("two")
-    assert Line.objects.count() == done
+    assert SessionIndex.objects.count() == done
     StoreState.objects.update(claimed_until=timezone.now() - timedelta(seconds=1))  # killed, and its claim ran out
     while sync_worker.look("two"):
         pass
-    assert Line.objects.count() == 1_100
+    assert SessionIndex.objects.count() == 1_100
     assert set(ids()) == {f"s{number:04}" for number in range(1_100)}
 
 
@@ -384,7 +389,7 @@ def test_a_session_at_which_counting_fails_does_not_keep_others_from_it(
         book.chat(name, 3)
     plain = numbers._count
 
-    def failing(reader: Reader, line: Line, seconds: float) -> bool:
+    def failing(reader: Reader, line: SessionIndex, seconds: float) -> bool:
         assert plain(reader, line, seconds)
         if line.session_id == "b":
             raise ValueError("odd")
@@ -404,7 +409,7 @@ def test_a_store_that_fails_does_not_keep_others_from_being_read(
     book.session("a")
     plain = sync_worker.step
 
-    def failing(store: Store, state: StoreState) -> sync_worker.Left:
+    def failing(store: Store, state: StoreState) -> sync_worker.Backlog:
         if store.name == "bad":
             raise ValueError("odd")
         return plain(store, state)
@@ -434,7 +439,7 @@ def test_nobody_writes_what_was_read_before_somebody_else_wrote(book: Book) -> N
 @pytest.mark.django_db(transaction=True)
 def test_the_worker_keeps_the_catalog(many: Book) -> None:
     call_command("worker", batch=True)
-    assert Line.objects.count() == 1_100 and not Line.objects.filter(due=True).exists()
+    assert SessionIndex.objects.count() == 1_100 and not SessionIndex.objects.filter(due=True).exists()
 
 
 # -- odd values --------------------------------------------------------------------------------------------------------
@@ -491,6 +496,6 @@ def test_a_kind_is_one_of_each_sort(book: Book) -> None:
     fill(book.path, ["a", "b", "c"])
     owner(book.path, "UPDATE sessions SET source = 'web' WHERE id = 'c'")
     sync_worker.sync_all()
-    assert sorted(Kind.objects.values_list("source", flat=True)) == ["cli", "web"]
+    assert sorted(FacetGroup.objects.values_list("source", flat=True)) == ["cli", "web"]
     with closing(sqlite3.connect(book.path)) as con:
         assert con.execute("SELECT COUNT(*) FROM sessions").fetchone() == (3,)

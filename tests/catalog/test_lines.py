@@ -17,7 +17,7 @@ from tests.catalog.shelves import EVERYTHING, ids, listed, owner, settle
 from tests.pages.conftest import PRESENT, Book
 from viewer.catalog import lines, sync, sync_worker
 from viewer.catalog.lines import Order, SessionFilter, page_of_lines, sort_key
-from viewer.catalog.models import Kind, Line, StoreState
+from viewer.catalog.models import FacetGroup, SessionIndex, StoreState
 from viewer.stores.registry import get_store
 
 pytestmark = [
@@ -34,18 +34,20 @@ def no_demo(settings: Settings, tmp_path: Path) -> None:
     settings.DEMO_STORE = tmp_path / "nowhere.db"
 
 
-def shelve(state: StoreState, count: int, start: int = 0) -> list[Line]:
+def shelve(state: StoreState, count: int, start: int = 0) -> list[SessionIndex]:
     """So many lines of all kinds but one, which only the three oldest are of; many are alike in what orders them."""
     dice = random.Random(start)
     kinds = [
-        Kind(state=state, source=source, model=model, archived=archived, ended=ended, compacted=compacted, near=False)
+        FacetGroup(
+            state=state, source=source, model=model, archived=archived, ended=ended, compacted=compacted, near=False
+        )
         for source, model in product(SOURCES, MODELS)
         for archived, ended, compacted in product((False, True), repeat=3)
     ]
-    rare = Kind(state=state, source="fax", model="m1", archived=False, ended=False, compacted=False, near=True)
-    Kind.objects.bulk_create([*kinds, rare])
+    rare = FacetGroup(state=state, source="fax", model="m1", archived=False, ended=False, compacted=False, near=True)
+    FacetGroup.objects.bulk_create([*kinds, rare])
     made = [
-        Line(
+        SessionIndex(
             state=state,
             kind=rare if number < 3 else dice.choice(kinds),
             session_id=f"s{start + number:06}",
@@ -60,13 +62,13 @@ def shelve(state: StoreState, count: int, start: int = 0) -> list[Line]:
         )
         for number in range(count)
     ]
-    Line.objects.bulk_create(made)
+    SessionIndex.objects.bulk_create(made)
     StoreState.objects.filter(pk=state.pk).update(unlisted=0, unread_below=0)
     return made
 
 
 @pytest.fixture
-def shelved(book: Book) -> Callable[[int], list[Line]]:
+def shelved(book: Book) -> Callable[[int], list[SessionIndex]]:
     """A function that puts lines on the shelf of an empty store."""
     settle()
     state = sync.shelves([get_store("own")])[0].state
@@ -105,7 +107,7 @@ FILTERS: list[dict[str, Any]] = [
 ]
 
 
-def wanted_by(line: Line, wanted: dict[str, Any]) -> bool:
+def wanted_by(line: SessionIndex, wanted: dict[str, Any]) -> bool:
     kind, state = line.kind, wanted.get("state", "")
     assert kind is not None
     return (
@@ -120,7 +122,7 @@ def wanted_by(line: Line, wanted: dict[str, Any]) -> bool:
 @pytest.mark.parametrize("window", [7, lines.WINDOW])
 @pytest.mark.parametrize("kinds", [0, lines.KINDS])
 def test_every_order_and_filter_gives_each_session_once_and_in_order(
-    shelved: Callable[[int], list[Line]], monkeypatch: pytest.MonkeyPatch, window: int, kinds: int
+    shelved: Callable[[int], list[SessionIndex]], monkeypatch: pytest.MonkeyPatch, window: int, kinds: int
 ) -> None:
     """Whichever way is taken to find them."""
     made = shelved(400)
@@ -137,17 +139,17 @@ def test_every_order_and_filter_gives_each_session_once_and_in_order(
 
 
 def test_words_that_are_rare_and_words_that_are_not_are_found(
-    shelved: Callable[[int], list[Line]], monkeypatch: pytest.MonkeyPatch
+    shelved: Callable[[int], list[SessionIndex]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = shelved(300)
     monkeypatch.setattr(lines, "RARE", 20)
     expected = {line.session_id for line in made if "common" in line.words and wanted_by(line, {})}
     assert set(ids(q="common")) == expected
     assert ids(q="zebrafinch") == ids(q="ebraf") == ["s000002"]
-    Line.objects.filter(session_id="s000002").update(words="another")
+    SessionIndex.objects.filter(session_id="s000002").update(words="another")
     assert ids(q="zebrafinch") == []
     assert ids(q="nother") == ["s000002"]
-    Line.objects.filter(session_id="s000002").delete()
+    SessionIndex.objects.filter(session_id="s000002").delete()
     assert ids(q="nother") == []
 
 
@@ -173,13 +175,15 @@ def steps(do: Callable[[], object]) -> int:
 PAGES: list[dict[str, Any]] = [{}, {"source": "fax"}, {"source": "none"}, {"near": True}, {"q": "zebrafinch"}]
 
 
-def test_a_page_costs_the_same_among_few_sessions_and_many(book: Book, shelved: Callable[[int], list[Line]]) -> None:
+def test_a_page_costs_the_same_among_few_sessions_and_many(
+    book: Book, shelved: Callable[[int], list[SessionIndex]]
+) -> None:
     """In queries, and in what they look at: the first page and one from the middle, common, rare and empty."""
     shelved(4_000)
     some = measured(4_000)
     state = StoreState.objects.get()
-    Kind.objects.all().delete()
-    Line.objects.all().delete()
+    FacetGroup.objects.all().delete()
+    SessionIndex.objects.all().delete()
     shelve(state, 16_000)
     many = measured(16_000)
     for which, (queries, work) in many.items():
@@ -189,7 +193,7 @@ def test_a_page_costs_the_same_among_few_sessions_and_many(book: Book, shelved: 
 
 def measured(count: int) -> dict[str, tuple[int, int]]:
     found = {}
-    middle = Line.objects.get(session_id=f"s{count // 2:06}")
+    middle = SessionIndex.objects.get(session_id=f"s{count // 2:06}")
     for order, wanted, deep in product(ORDERS, PAGES, (False, True)):
         after = sort_key(middle, order) if deep else None
 
@@ -203,7 +207,7 @@ def measured(count: int) -> dict[str, tuple[int, int]]:
     return found
 
 
-def test_no_way_to_a_page_sorts_all_or_looks_through_the_table(shelved: Callable[[int], list[Line]]) -> None:
+def test_no_way_to_a_page_sorts_all_or_looks_through_the_table(shelved: Callable[[int], list[SessionIndex]]) -> None:
     shelved(500)
     with CaptureQueriesContext(connection) as queries:
         for order, wanted in product(ORDERS, FILTERS):
@@ -261,7 +265,9 @@ def test_a_part_without_a_parent_names_the_session_it_seems_to_go_on_from(book: 
         book.session(name, title=title)
         book.say(name, "user", words)
     guessed = lines.guessed(listed().lines)
-    assert {Line.objects.get(pk=number).session_id: line.session_id for number, line in guessed.items()} == {"b": "a"}
+    assert {SessionIndex.objects.get(pk=number).session_id: line.session_id for number, line in guessed.items()} == {
+        "b": "a"
+    }
     assert {line.parent for line in listed().lines} == {""}  # offered, never applied
     book.session("f", title="Garden #3", parent_session_id="a", started_at=PRESENT + 1)
     assert len(lines.guessed(listed().lines)) == 1

@@ -11,7 +11,7 @@ from pytest_django import Settings
 from tests.catalog.shelves import ids, line_of, listed, owner, settle
 from tests.pages.conftest import Book
 from viewer.catalog import numbers, sync_worker
-from viewer.catalog.models import Line
+from viewer.catalog.models import SessionIndex
 from viewer.history import indexes
 from viewer.history.models import PackedHistory
 from viewer.stores.hermes.demo import ensure_demo
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.django_db
 
 def check(store: str) -> int:
     """Every line of this store against its session's History; how many there are."""
-    found = Line.objects.filter(state__name=store, tip=True)
+    found = SessionIndex.objects.filter(state__name=store, tip=True)
     with open_store(get_store(store)) as reader:
         for line in found:
             session = get_session(reader, line.session_id)
@@ -78,7 +78,7 @@ def test_a_long_session_is_counted_bit_by_bit(book: Book, monkeypatch: pytest.Mo
     book.chat("a", 1_000)
     monkeypatch.setattr(sync_worker, "STEP_SECONDS", 0.0)
     looks = 0
-    while line_of("a").tokens is None if Line.objects.exists() else True:
+    while line_of("a").tokens is None if SessionIndex.objects.exists() else True:
         sync_worker.look("me")
         looks += 1
         assert looks < 50
@@ -95,7 +95,7 @@ def test_only_what_changed_is_counted_again(book: Book, monkeypatch: pytest.Monk
     counted: list[str] = []
     plain = numbers._count
 
-    def seen(reader: object, line: Line, seconds: float) -> bool:
+    def seen(reader: object, line: SessionIndex, seconds: float) -> bool:
         counted.append(line.session_id)
         return plain(reader, line, seconds)  # type: ignore[arg-type]
 

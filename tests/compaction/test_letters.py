@@ -8,7 +8,7 @@ import pytest
 
 from compaction import Message, counter_for
 from compaction.facts import gather, requests_of
-from compaction.requests import Said, requests_in
+from compaction.requests import TurnMessage, requests_in
 from tests.compaction.test_offline import sections
 from tests.compaction.test_told import step
 from tests.compaction.transcripts import reply, stored, user
@@ -20,7 +20,7 @@ ASKS = "Hello Chiara, with pleasure: wrapped in blue paper. What shall we write 
 
 def answers(opening: str, question: str, typed: str) -> list[str]:
     said = (opening, True), (question, False), (typed, True)
-    requests = requests_in(Said(at, by_person, words) for at, (words, by_person) in enumerate(said))
+    requests = requests_in(TurnMessage(at, by_person, words) for at, (words, by_person) in enumerate(said))
     return [answer for _, _, answer in requests[0].answers]
 
 

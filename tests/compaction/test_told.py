@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from compaction import Message, SummaryRequest, offline
-from compaction.code import Piece, code_names
+from compaction.code import DatedText, code_names
 from compaction.constraints import is_binding
 from compaction.requests import is_closing, is_output
 from compaction.sections import ANSWERED, PLAN, TASK
@@ -273,5 +273,5 @@ def test_a_yes_or_no_is_told_with_its_name_alone() -> None:
 
 
 def test_two_sentences_without_a_space_are_no_name_of_code() -> None:
-    said = Piece("said", 0, "It did not work.We use load_all and Shop.Orders in __init__ now.")
+    said = DatedText("said", 0, "It did not work.We use load_all and Shop.Orders in __init__ now.")
     assert [*code_names([said])] == ["load_all", "Shop.Orders"]

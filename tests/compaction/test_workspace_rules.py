@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from compaction import Message, protocol, split
 from compaction import workspace_rules as rules
 from compaction.reads import Read
-from compaction.workspace_rules import Finding, Requirement, Turn
+from compaction.workspace_rules import Finding, Requirement, TurnSpan
 
 OPEN, CLOSE = protocol.RULES_OPEN, protocol.RULES_CLOSE
 
@@ -460,20 +460,22 @@ AGENTS_HANDOFF = {**HANDOFF, "role": "assistant"}
     ],
 )
 def test_turns(messages: list[Message], expected: list[tuple[int, int]]) -> None:
-    assert rules.turns(messages) == [Turn(*each) for each in expected]
+    assert rules.turns(messages) == [TurnSpan(*each) for each in expected]
 
 
 def test_turns_of_other_shapes() -> None:
     use = {"type": "tool_use", "id": "t", "name": "Read", "input": {}}
     back = {"type": "tool_result", "tool_use_id": "t", "content": "text"}
     claude = [user(), says(), user(), {"role": "assistant", "content": [{"type": "text", "text": "See."}, use]}]
-    assert rules.turns(claude) == rules.turns([*claude, user([back])]) == [Turn(0, 2)]
-    assert rules.turns([*claude, user([back]), says()]) == [Turn(0, 2), Turn(2, 6)]
+    assert rules.turns(claude) == rules.turns([*claude, user([back])]) == [TurnSpan(0, 2)]
+    assert rules.turns([*claude, user([back]), says()]) == [TurnSpan(0, 2), TurnSpan(2, 6)]
     openclaw = [
         user(),
         {"role": "assistant", "content": [{"type": "text", "text": "See."}, {**use, "type": "toolCall"}]},
     ]
     assert rules.turns(openclaw) == []
-    assert rules.turns([*openclaw, {"role": "toolResult", "toolCallId": "t", "content": "x"}, says()]) == [Turn(0, 4)]
+    assert rules.turns([*openclaw, {"role": "toolResult", "toolCallId": "t", "content": "x"}, says()]) == [
+        TurnSpan(0, 4)
+    ]
     item = {"type": "function_call", "call_id": "f", "name": "shell", "arguments": "{}"}
     assert rules.turns([user(), says(), item]) == []

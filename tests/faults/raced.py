@@ -21,7 +21,7 @@ from urllib.request import HTTPCookieProcessor, OpenerDirector, build_opener
 from tests.interop.hermes import Hermes, HermesError
 from tests.interop.story import Compacted, Step, Story
 from tests.interop.told import Fault, Row, broken_pairs, carried, history_faults, row_of, undo_faults
-from viewer.stores.hermes.known import KnownBlock, Undone
+from viewer.stores.hermes.known import KnownBlock, KnownUndone
 
 from .site import NOT_REACHED, PATIENCE, Site, until
 
@@ -224,7 +224,7 @@ class Raced(Story):
         asked = f"SELECT undo FROM history_compaction WHERE handoff_id = {made.handoff_id} AND undone_at IS NOT NULL"
         noted = self.live.site.rows(asked)
         for (receipt,) in noted:
-            made.noted = Undone(**_loaded(receipt))
+            made.noted = KnownUndone(**_loaded(receipt))
             self.ledger.undone.update(made.noted.block)
         return bool(noted)
 

@@ -21,7 +21,7 @@ from tests.support.boundaries import boundary_of
 from viewer.errors import StoreError
 from viewer.stores.hermes import reading, receipts, row_digests
 from viewer.stores.hermes.codec import decode_content
-from viewer.stores.hermes.known import KnownBlock, Undone
+from viewer.stores.hermes.known import KnownBlock, KnownUndone
 from viewer.stores.hermes.reader import open_store
 from viewer.stores.hermes.undoing import Undoing, check_undo, undoing_of_boundary
 from viewer.stores.history_types import History
@@ -69,7 +69,7 @@ class Compacted:
     known: KnownBlock | None = None
     handoff_id: int = 0
     undone: bool = False
-    noted: Undone = Undone()  # when it was undone
+    noted: KnownUndone = KnownUndone()  # when it was undone
 
 
 class Story:
@@ -285,7 +285,7 @@ class Story:
             outlook = ours.undo(store, undoing)
         except StoreError as refused:
             return self._refused(made, f"{type(refused).__name__}: {refused}")
-        made.undone, made.noted = True, Undone(**receipts.undo_receipt(undoing, outlook))
+        made.undone, made.noted = True, KnownUndone(**receipts.undo_receipt(undoing, outlook))
         self.ledger.undone |= set(undoing.block_ids)
         made.known = replace(made.known, undone=True) if made.known else None
         self.ledger.back -= self._summarised_again()

@@ -121,14 +121,14 @@ def test_threads_share_a_cache() -> None:
 
 
 def test_tokens_come_from_the_reading_and_are_not_counted_again() -> None:
-    from viewer.pages.session.messages import Reading, Said, shown
+    from viewer.pages.session.messages import MessageContext, MessageToShow, shown
 
     def count(text: str) -> int:
         raise AssertionError("counted")
 
     result = replace(ROW, id=2, role="tool", content="x" * 1_500)
-    said = [Said(1, ROW, "live"), Said(2, result, "live")]
-    message, answer = shown(said, Reading(PLACE, count, tokens={1: 7}.get))
+    said = [MessageToShow(1, ROW, "live"), MessageToShow(2, result, "live")]
+    message, answer = shown(said, MessageContext(PLACE, count, tokens={1: 7}.get))
     assert message.tokens == "7"
     assert answer.calls[0].result is not None
     assert "1.5k</span> characters" in answer.calls[0].result.size

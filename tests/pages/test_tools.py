@@ -9,12 +9,12 @@ import pytest
 
 from viewer.rendering import outcomes, tools
 
-FINE = outcomes.Outcome()
-WELL = outcomes.Outcome(well=True)
-FAILED = outcomes.Outcome("failed, exit 1")
+FINE = outcomes.CallOutcome()
+WELL = outcomes.CallOutcome(well=True)
+FAILED = outcomes.CallOutcome("failed, exit 1")
 
 
-def read(name: str, arguments: Any, result: outcomes.Outcome | None = FINE) -> str:
+def read(name: str, arguments: Any, result: outcomes.CallOutcome | None = FINE) -> str:
     text = arguments if isinstance(arguments, str) else json.dumps(arguments)
     value = None if isinstance(arguments, str) else arguments
     made = tools.title(name, text, value, tools.change(name, text, value), result)
@@ -84,12 +84,12 @@ def test_a_call_in_one_line(name: str, arguments: Any, line: str) -> None:
         ("Edit", {"file_path": "y", "old_string": "a", "new_string": "b"}, None, "Edit y +1 −1"),
         ("Bash", {"command": "ls"}, FAILED, "Ran ls"),
         ("Bash", {"command": "ls"}, None, "Run ls"),
-        ("Bash", {"command": "ls"}, outcomes.Outcome("refused"), "Run ls"),
+        ("Bash", {"command": "ls"}, outcomes.CallOutcome("refused"), "Run ls"),
         ("Write", {"file_path": "y", "content": ""}, WELL, "Wrote y, 0 lines"),
     ],
 )
 def test_nothing_is_said_to_be_done_that_no_result_says(
-    name: str, arguments: Any, result: outcomes.Outcome | None, line: str
+    name: str, arguments: Any, result: outcomes.CallOutcome | None, line: str
 ) -> None:
     assert read(name, arguments, result) == line
 

@@ -16,7 +16,7 @@ from tests.postgres.conftest import Pair
 from tests.postgres.stores import ODD
 from viewer import access
 from viewer.catalog import sync_worker
-from viewer.catalog.models import Line
+from viewer.catalog.models import SessionIndex
 from viewer.exports import CONTENT_TYPES
 from viewer.stores.hermes import change_tokens, listing, reading, row_digests, sessions
 from viewer.stores.hermes.reader import open_store
@@ -55,7 +55,7 @@ def test_the_lists(pair: Pair) -> None:
 
     def lines(store: str) -> list[tuple[Any, ...]]:
         facts = ("session_id", "title", "first_words", "messages", "in_context", "compactions", "tokens", "parts")
-        return list(Line.objects.filter(state__name=store).order_by("session_id").values_list(*facts))
+        return list(SessionIndex.objects.filter(state__name=store).order_by("session_id").values_list(*facts))
 
     assert len(lines("pg")) > 20
     assert lines("pg") == lines("lite")

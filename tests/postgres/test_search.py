@@ -11,7 +11,7 @@ from viewer.stores.hermes import search
 from viewer.stores.hermes.candidates import INSIDE, LONG_CUT, NO_INDEX, NOT_RANKED, SHORT
 from viewer.stores.hermes.reader import open_store
 from viewer.stores.query import parse
-from viewer.stores.searching import Found, Key, SearchFilter
+from viewer.stores.searching import HitPage, Key, SearchFilter
 
 QUERIES = [
     "refund", "the", "refund reservation", '"the flight"', "reserv*", "the -refund", "get_reservation", "R01186",
@@ -27,12 +27,12 @@ ANYWHERE, BEST = SearchFilter(), SearchFilter(order="best")
 
 def found(
     store: Store, query: str, wanted: SearchFilter = ANYWHERE, limit: int = 25, after: Key | None = None
-) -> Found:
+) -> HitPage:
     with open_store(store) as reader:
         return search.search(reader, parse(query), wanted, limit, after)
 
 
-def ids(of: Found) -> list[int]:
+def ids(of: HitPage) -> list[int]:
     return [hit.id for hit in of.hits]
 
 

@@ -44,7 +44,7 @@ from viewer.stores.hermes import (
     writing,
 )
 from viewer.stores.hermes.demo import practice
-from viewer.stores.hermes.dialect import Connection
+from viewer.stores.hermes.dialect import StoreConnection
 from viewer.stores.hermes.opening import compact_reason
 from viewer.stores.hermes.reader import open_store
 from viewer.stores.hermes.transaction import write
@@ -238,7 +238,7 @@ def test_a_commit_whose_answer_is_lost_is_not_told_the_wrong_way(
     """The connection is cut right before, or right behind, the server's COMMIT."""
     store = twins[1]
 
-    def cut(con: Connection) -> None:
+    def cut(con: StoreConnection) -> None:
         pid = con.execute("SELECT pg_backend_pid()").fetchone()[0]
         if committed:
             con.execute("COMMIT")

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from viewer.workspaces.context_files import LARGEST, ContextFile, Refused, read_context_file
+from viewer.workspaces.context_files import LARGEST, ContextFile, NotRead, read_context_file
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def found(workspace: Path, *roots: Path, databases: tuple[Path, ...] = ()) -> Co
 
 
 def refusal(workspace: Path, **more: tuple[Path, ...]) -> str:
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(NotRead) as caught:
         found(workspace, **more)
     return str(caught.value)
 
@@ -344,7 +344,7 @@ def test_whatever_stands_in_the_file_it_is_read_or_refused(octets: bytes) -> Non
         (workspace / "AGENTS.md").write_bytes(octets)
         try:
             read = found(workspace)
-        except Refused as refused:
+        except NotRead as refused:
             assert str(refused).startswith("AGENTS.md in ")
         else:
             assert (read.text if read else "").strip() == octets.decode("utf-8-sig").strip()

@@ -34,7 +34,7 @@ from viewer.runs.progress import Progress
 from viewer.runs.service import cancel as cancel_run
 from viewer.runs.service import get_run, prepare, start, undo_run
 from viewer.runs.summarizers import calling, exchange, limits
-from viewer.runs.summarizers.exchange import Piece
+from viewer.runs.summarizers.exchange import AnswerPart
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
 Use = Callable[..., None]
@@ -465,13 +465,13 @@ def test_a_cancelled_run_hangs_up(behaviour: str, kind: str, desk: Desk, service
 def test_an_exchange_that_was_left_sends_nothing_any_more(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     may_send, done = threading.Event(), threading.Event()
 
-    def ask(client: httpx2.Client) -> Iterator[Piece]:
+    def ask(client: httpx2.Client) -> Iterator[AnswerPart]:
         may_send.wait(misbehaving.PATIENCE)
         try:
             client.post(f"{service.url}/v1/chat/completions", json={})
         finally:
             done.set()
-        yield Piece()
+        yield AnswerPart()
 
     monkeypatch.setattr(exchange, "LEAVE_SECONDS", 0.05)
     with exchange.Exchange(ask, 5):

@@ -16,13 +16,13 @@ from viewer.runs.errors import NothingToDo, NothingToEdit
 from viewer.runs.models import Run
 from viewer.runs.planning import Options
 from viewer.stores.hermes.reader import open_store
-from viewer.stores.history_types import Boundary, Entry
+from viewer.stores.history_types import Boundary, HistoryEntry
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
 MASK = Options(strategy="prune")
 
 
-def shown(desk: Desk) -> tuple[list[Entry], list[Boundary]]:
+def shown(desk: Desk) -> tuple[list[HistoryEntry], list[Boundary]]:
     """What History shows: messages and boundaries."""
     with open_store(desk.store) as reader:
         history = history_of(reader, desk.session_id)

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from viewer.stores.hermes.alignment import State, related
 from viewer.stores.hermes.history import build
-from viewer.stores.hermes.known import Undone
+from viewer.stores.hermes.known import KnownUndone
 from viewer.stores.hermes.undoing import undoing_of_boundary
-from viewer.stores.history_types import Boundary, Entry, History
+from viewer.stores.history_types import Boundary, History, HistoryEntry
 from viewer.stores.message import LightRow
 
 
@@ -160,7 +160,7 @@ def test_the_next_compactions_head_tells_that_a_block_was_taken_back_and_not_und
 
 def test_a_compaction_that_was_undone_here_is_no_boundary_whatever_the_rows_tell() -> None:
     agent, handoff = taken_back_and_gone_on(head=2)
-    history = build(agent.rows, undone={handoff: Undone()})
+    history = build(agent.rows, undone={handoff: KnownUndone()})
     assert handoff not in [boundary.handoff_id for boundary in history.boundaries]
     assert "turn 9" in texts(history, agent.rows)
 
@@ -540,4 +540,4 @@ def test_entries_and_boundaries_are_plain_values() -> None:
     agent = Agent()
     agent.turns(8)
     agent.compact(1, 3)
-    assert {type(item) for item in build(agent.rows).items} == {Entry, Boundary}
+    assert {type(item) for item in build(agent.rows).items} == {HistoryEntry, Boundary}

@@ -19,7 +19,7 @@ from viewer import holders
 from viewer.stores.base import Store
 from viewer.stores.hermes import guards, reading, writing
 from viewer.stores.hermes.codec import decode_content
-from viewer.stores.hermes.known import KnownBlock, Undone
+from viewer.stores.hermes.known import KnownBlock, KnownUndone
 from viewer.stores.hermes.reader import open_store
 from viewer.stores.hermes.undoing import check_undo, undoing_of_boundary
 from viewer.stores.history_types import History
@@ -65,7 +65,9 @@ def history_of(store: Store, story: dict[str, Any]) -> tuple[History, list[Row]]
     made = [each["known"] for each in story["compactions"] if each["known"]]
     known = [KnownBlock(**each | {"copies": {int(a): b for a, b in each["copies"].items()}}) for each in made]
     with open_store(store) as reader:
-        undone = {each["handoff_id"]: Undone(*each.get("noted", ())) for each in story["compactions"] if each["undone"]}
+        undone = {
+            each["handoff_id"]: KnownUndone(*each.get("noted", ())) for each in story["compactions"] if each["undone"]
+        }
         undone.pop(story["undone_last"], None)  # the file is the one before
         history = reading.read_history(reader, SESSION, known, undone)
         shown = reading.history_messages(reader, history.items)

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from tests.store.test_history import Agent
 from viewer.stores.hermes.history import build
 from viewer.stores.hermes.known import KnownBlock
-from viewer.stores.history_types import Boundary, Entry, History
+from viewer.stores.history_types import Boundary, History, HistoryEntry
 from viewer.stores.message import LightRow
 from viewer.stores.packing import VERSION, extended, from_bytes, pack, to_bytes, with_counts_of
-from viewer.stores.transcript import Cut, Outline
+from viewer.stores.transcript import IndexedBoundary, TranscriptIndex
 
 FACTS = ("handoff_id", "time", "cut_id", "run", "block_ids", "before_ids", "copies", "summarised_ids", "kept_ids")
 NUMBERS = ("shortened_ids", "inherited", "summarised", "kept", "shortened")
@@ -60,11 +60,11 @@ def told(taken: list[Step]) -> list[LightRow]:
     return agent.rows
 
 
-def assert_alike(outline: Outline, history: History) -> None:
+def assert_alike(outline: TranscriptIndex, history: History) -> None:
     items = outline.stretch(0, outline.messages).items
     assert len(items) == len(history.items)
     for packed, plain in zip(items, history.items, strict=True):
-        if isinstance(plain, Entry):
+        if isinstance(plain, HistoryEntry):
             assert packed == plain
         else:
             assert_same_boundary(packed, plain)
@@ -76,8 +76,8 @@ def assert_alike(outline: Outline, history: History) -> None:
     assert [cut.handoff_id for cut in outline.cuts] == [boundary.handoff_id for boundary in history.boundaries]
 
 
-def assert_same_boundary(packed: Entry | Cut, plain: Boundary) -> None:
-    assert isinstance(packed, Cut)
+def assert_same_boundary(packed: HistoryEntry | IndexedBoundary, plain: Boundary) -> None:
+    assert isinstance(packed, IndexedBoundary)
     for name in (*FACTS, *NUMBERS):
         assert getattr(packed, name) == getattr(plain, name), name
 
@@ -132,7 +132,7 @@ def test_extending_is_making_it_anew(
 ) -> None:
     """Twice, because what is open after the first rows may be settled, or not, after the second."""
     rows = told(taken)
-    outline: Outline | None = pack(build(rows), rows)
+    outline: TranscriptIndex | None = pack(build(rows), rows)
     for new in (first, second):
         more = written(rows, new)
         outline = extended(outline, more) if outline is not None else None

@@ -19,9 +19,9 @@ from viewer.stores.hermes.codec import JSON_MARK
 from viewer.stores.hermes.reader import HermesReader as Reader
 from viewer.stores.hermes.reader import open_store
 from viewer.stores.hermes.row_digests import light_rows
-from viewer.stores.history_types import Entry, History
+from viewer.stores.history_types import History, HistoryEntry
 from viewer.stores.message import Handoff, HistoryMessage
-from viewer.stores.transcript import Item, Outline
+from viewer.stores.transcript import Item, TranscriptIndex
 
 from .listed import tips
 
@@ -46,14 +46,14 @@ def history_of(path: Path, session_id: str) -> History:
         return reading.read_history(reader, session_id)
 
 
-def outline_of(path: Path, session_id: str) -> Outline:
+def outline_of(path: Path, session_id: str) -> TranscriptIndex:
     with reader_of(path) as reader:
         return packing.pack(reading.read_history(reader, session_id), light_rows(reader, session_id))
 
 
 def said(items: Iterable[Item]) -> list[int]:
     """The ids of messages and handoffs, in order."""
-    return [item.id if isinstance(item, Entry) else item.handoff_id for item in items]
+    return [item.id if isinstance(item, HistoryEntry) else item.handoff_id for item in items]
 
 
 @pytest.fixture
@@ -202,7 +202,7 @@ def test_a_window_around_any_row_of_a_message_holds_it_in_the_middle(hermes_copy
     outline = outline_of(hermes_copy(21), WEEK_29)
     copied = next(entry for entry in outline.entries if len(entry.rows) == 2)
     window = outline.window(around=copied.rows[1], limit=40)
-    ids = [item.id for item in window.items if isinstance(item, Entry)]
+    ids = [item.id for item in window.items if isinstance(item, HistoryEntry)]
     assert ids[20] == copied.id
     assert window.earlier + len(ids) + window.later == 1246
 

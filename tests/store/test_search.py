@@ -22,7 +22,7 @@ from viewer.stores.hermes.reader import HermesReader as Reader
 from viewer.stores.hermes.reader import open_store
 from viewer.stores.hermes.sessions import tip
 from viewer.stores.query import fold, parse, trigram_expression, word_expression
-from viewer.stores.searching import Found, Hit, Key, SearchFilter, Stage
+from viewer.stores.searching import Hit, HitPage, Key, SearchFilter, Stage
 
 Copies = Callable[[int], Path]
 
@@ -35,7 +35,7 @@ def reader_of(path: Path) -> Iterator[Reader]:
 
 def find(
     path: Path, q: str, *, limit: int = 25, after: Key | None = None, stage: Stage = "none", **wanted: Any
-) -> Found:
+) -> HitPage:
     with reader_of(path) as reader:
         return search.search(reader, parse(q), SearchFilter(**wanted), limit, after, stage=stage)
 
@@ -54,11 +54,11 @@ def walk(path: Path, q: str, *, limit: int = 25, **wanted: Any) -> list[Hit]:
         after, stage = found.next, found.stage
 
 
-def ids(found: Found) -> list[int]:
+def ids(found: HitPage) -> list[int]:
     return [hit.id for hit in found.hits]
 
 
-def codes(found: Found) -> list[str]:
+def codes(found: HitPage) -> list[str]:
     return [note.code for note in found.notes]
 
 
@@ -234,7 +234,7 @@ def test_words_that_are_sought_in_steps_are_sought_inside_words_only_when_none_w
 
 def test_nothing_typed_finds_nothing(empty: Path) -> None:
     say(empty, "words")
-    assert find(empty, " ") == Found((), None, stopped=False, looked=0, scanned=False)
+    assert find(empty, " ") == HitPage((), None, stopped=False, looked=0, scanned=False)
 
 
 def test_signs_are_looked_for_as_they_stand(empty: Path) -> None:

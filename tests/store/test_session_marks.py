@@ -13,7 +13,7 @@ from viewer.stores.base import Store
 from viewer.stores.hermes import schema
 from viewer.stores.hermes.change_tokens import appended, counted_rows, read_marks, rows_said
 from viewer.stores.hermes.reader import open_store
-from viewer.stores.listing import NOTHING, Mark
+from viewer.stores.listing import NOTHING, RowsDigest
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def execute(path: Path, sql: str) -> None:
         con.execute(sql)
 
 
-def mark(path: Path, session_id: str = "s") -> Mark:
+def mark(path: Path, session_id: str = "s") -> RowsDigest:
     with open_store(Store("own", f"sqlite:///{path}", "configured")) as reader:
         return read_marks(reader, [session_id]).get(session_id, NOTHING)
 
@@ -82,7 +82,7 @@ def test_rows_that_were_appended_are_told_from_everything_else(path: Path) -> No
     assert appended(NOTHING.digest, mark(path, "t").digest, [(9, 1.0), (10, 1.0)])
 
 
-def said(path: Path, before: Mark) -> int | None:
+def said(path: Path, before: RowsDigest) -> int | None:
     with open_store(Store("own", f"sqlite:///{path}", "configured")) as reader:
         return rows_said(reader, "s", before.digest, read_marks(reader, ["s"])["s"].digest)
 

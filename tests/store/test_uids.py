@@ -18,7 +18,7 @@ from tests.store.test_history import texts
 from viewer.stores.hermes import row_digests, undoing
 from viewer.stores.hermes.alignment import State
 from viewer.stores.hermes.history import build
-from viewer.stores.hermes.known import Undone
+from viewer.stores.hermes.known import KnownUndone
 from viewer.stores.history_types import History
 from viewer.stores.message import LightRow
 from viewer.stores.packing import extended, pack
@@ -288,7 +288,7 @@ def test_a_compaction_that_was_undone_made_again_and_undone_again_carried_nothin
         script.copy(3, state="out", handoff="merged", handoff_key="h", time=7.0)
         script.copy(4, state="out")
         script.row("user", f"said {len(script.rows)}")
-    undone = {row.id: Undone() for row in script.rows if row.handoff}
+    undone = {row.id: KnownUndone() for row in script.rows if row.handoff}
     assert texts(build(script.rows, undone=undone), script.rows) == [
         "a",
         "b",

@@ -8,7 +8,7 @@ from viewer.history.models import Compaction
 from viewer.history.records import recorded
 from viewer.runs.models import Run
 from viewer.stores.hermes import receipts
-from viewer.stores.hermes.opening import Reader as Connected
+from viewer.stores.hermes.opening import OpenStore as Connected
 from viewer.stores.hermes.reading import read_history
 from viewer.stores.history_types import History
 from viewer.stores.registry import Reader

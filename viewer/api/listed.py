@@ -5,8 +5,8 @@ from __future__ import annotations
 from viewer.addresses import session_address
 from viewer.broken import Broken, lines_of
 from viewer.catalog import lines
-from viewer.catalog.lines import Listed, Order, SessionFilter
-from viewer.catalog.models import Line
+from viewer.catalog.lines import Order, SessionFilter, SessionList
+from viewer.catalog.models import SessionIndex
 from viewer.errors import StoreUnavailable
 from viewer.stores.base import CONTINUED, Store
 from viewer.stores.registry import open_store
@@ -32,11 +32,11 @@ def page(store: Store, wanted: SessionFilter, limit: int, cursor: str) -> Sessio
     return SessionsOut(items=list(items), next=_next(kind, listed, wanted.order), broken=shapes.broken(broken))
 
 
-def _next(kind: str, listed: Listed, order: Order) -> str | None:
+def _next(kind: str, listed: SessionList, order: Order) -> str | None:
     return cursors.written(kind, *lines.sort_key(listed.lines[-1], order)) if listed.more else None
 
 
-def _session(line: Line, store: str, reason: str) -> SessionOut | Broken:
+def _session(line: SessionIndex, store: str, reason: str) -> SessionOut | Broken:
     if line.problem:
         return Broken(line.title, store, line.problem)
     reason = reason or (ENDED if line.end_reason == CONTINUED else "")

@@ -12,7 +12,7 @@ from viewer.history import indexes
 from viewer.stores.base import Session
 from viewer.stores.message import Handoff, HistoryMessage, StoredMessage, message_of, parted
 from viewer.stores.registry import Reader
-from viewer.stores.transcript import Outline
+from viewer.stores.transcript import TranscriptIndex
 
 from . import cursors
 from .schemas import MessageOut, MessagesOut, moment
@@ -42,14 +42,14 @@ def openai(row: StoredMessage) -> dict[str, Any]:
 
 
 def _history_page(
-    reader: Reader, session_id: str, outline: Outline, around: int | None, after: int | None, limit: int
+    reader: Reader, session_id: str, outline: TranscriptIndex, around: int | None, after: int | None, limit: int
 ) -> tuple[list[MessageOut], int | None]:
     window = outline.window(limit=limit, **_edge(outline, around, after))
     shown = reader.shown(session_id, window.items)
     return [_of_history(item) for item in shown], window.last if window.later else None
 
 
-def _edge(outline: Outline, around: int | None, after: int | None) -> dict[str, int]:
+def _edge(outline: TranscriptIndex, around: int | None, after: int | None) -> dict[str, int]:
     """Where a window begins: behind the cursor, around a message, else at the first one."""
     if after is not None:
         return {"after": after}
@@ -70,7 +70,13 @@ def _of_history(item: HistoryMessage | Handoff) -> MessageOut:
 
 
 def _row_page(
-    reader: Reader, session_id: str, outline: Outline, view: View, around: int | None, after: int | None, limit: int
+    reader: Reader,
+    session_id: str,
+    outline: TranscriptIndex,
+    view: View,
+    around: int | None,
+    after: int | None,
+    limit: int,
 ) -> tuple[list[MessageOut], int | None]:
     ids = outline.live_ids if view == "live" else outline.ids
     start = _start(ids, around, after, limit)

@@ -12,7 +12,7 @@ from ninja import Router, Schema
 
 from viewer.addresses import session_address
 from viewer.broken import lines_of
-from viewer.stores.passages import Piece
+from viewer.stores.passages import PassagePart
 from viewer.stores.query import parse
 from viewer.stores.registry import get_store, open_store
 from viewer.stores.searching import Hit, Key, SearchFilter, Stage
@@ -144,5 +144,5 @@ def _hit(store: str, hit: Hit) -> HitOut:
     )
 
 
-def _piece(piece: Piece) -> PieceOut:
+def _piece(piece: PassagePart) -> PieceOut:
     return PieceOut(text=piece.text, marked=piece.marked)

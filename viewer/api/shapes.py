@@ -11,12 +11,12 @@ from viewer.addresses import session_address
 from viewer.broken import Broken, lines_of
 from viewer.history import indexes
 from viewer.history.undo import undoable_among
-from viewer.holders import Held
+from viewer.holders import Holder
 from viewer.runs import planning, service
 from viewer.runs.compaction_list import CompactionView
 from viewer.runs.detail_loss import counted, stakes
 from viewer.runs.models import Run
-from viewer.runs.planning import Draft
+from viewer.runs.planning import DryRun
 from viewer.stores import counting
 from viewer.stores.base import Session
 from viewer.stores.registry import Reader
@@ -103,7 +103,7 @@ def _lost(counts: tuple[int, int]) -> DetailsOut:
     return DetailsOut(lost=counts[0], total=counts[1])
 
 
-def plan(draft: Draft) -> PlanOut:
+def plan(draft: DryRun) -> PlanOut:
     made = draft.plan
     (details, all_details), (statements, all_statements) = stakes(made)
     busy = BusyOut(lock=_held(draft.lock), turn=_held(draft.lease)) if draft.lock or draft.lease else None
@@ -139,7 +139,7 @@ def _part(ids: tuple[int, ...], tokens: int) -> PartOut:
     return PartOut(ids=list(ids), count=len(ids), tokens=tokens)
 
 
-def _held(held: Held | None) -> HeldOut | None:
+def _held(held: Holder | None) -> HeldOut | None:
     return HeldOut(holder=held.holder, since=moment(held.since), expires=moment(held.expires)) if held else None
 
 

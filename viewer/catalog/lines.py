@@ -17,7 +17,7 @@ from django.db import connection
 from viewer.stores.base import PART_NUMBER, Store
 
 from . import sync, upsert
-from .models import Kind, Line
+from .models import FacetGroup, SessionIndex
 from .sync import StoreListing
 
 Order = Literal["recent", "created", "messages"]
@@ -48,12 +48,12 @@ class SessionFilter:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class SessionList:
     """One page of lines with the stores they are of; `more` says that there are others behind them."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[SessionIndex, ...]
     shelves: tuple[StoreListing, ...]
-    kinds: tuple[Kind, ...]
+    kinds: tuple[FacetGroup, ...]
     more: bool
 
     @property
@@ -62,7 +62,7 @@ class Listed:
         return sum(shelf.state.unlisted for shelf in self.shelves if shelf.state)
 
 
-def page_of_lines(wanted: SessionFilter, stores: Sequence[Store], limit: int, after: Key | None = None) -> Listed:
+def page_of_lines(wanted: SessionFilter, stores: Sequence[Store], limit: int, after: Key | None = None) -> SessionList:
     """At most `limit` lines in order behind the key `after` of an earlier page, as the stores have them now.
 
     Where lines turn out to have changed, it is looked again, twice as far each time: an owner may delete hundreds.
@@ -78,25 +78,25 @@ def page_of_lines(wanted: SessionFilter, stores: Sequence[Store], limit: int, af
         compared = max(limit, min(2 * compared, AHEAD))
     else:  # those that still stand are right
         lines = [line for line in _lines(ids, wanted.order) if line.kind_id in chosen]
-    return Listed(tuple(lines[:limit]), tuple(shelves), tuple(kinds), len(lines) > limit)
+    return SessionList(tuple(lines[:limit]), tuple(shelves), tuple(kinds), len(lines) > limit)
 
 
-def named_tip(shelf: StoreListing, title: str) -> Line | None:
+def named_tip(shelf: StoreListing, title: str) -> SessionIndex | None:
     """The session of a store that has this title and is listed."""
-    return Line.objects.filter(state=shelf.state, title=title, tip=True).defer(*UNSHOWN).first()
+    return SessionIndex.objects.filter(state=shelf.state, title=title, tip=True).defer(*UNSHOWN).first()
 
 
-def of_sessions(store: Store, ids: Sequence[str]) -> list[Line]:
+def of_sessions(store: Store, ids: Sequence[str]) -> list[SessionIndex]:
     """The lines of these sessions of a store, as far as they are listed. Raises StoreUnavailable."""
     return list(upsert.lines_of(sync.state_at(store), ids).values())
 
 
-def sort_key(line: Line, order: Order) -> Key:
+def sort_key(line: SessionIndex, order: Order) -> Key:
     """The key of a line: what `page_of_lines` takes as `after`."""
     return float(getattr(line, COLUMNS[order])), line.session_id, line.pk
 
 
-def name_of(line: Line) -> str:
+def name_of(line: SessionIndex) -> str:
     """What people call a session; of a conversation in parts, its name without the number of the newest part."""
     title = PART_NUMBER.sub("", line.title) if line.parts > 1 else line.title
     return title or line.first_words or line.session_id
@@ -105,11 +105,11 @@ def name_of(line: Line) -> str:
 # -- what is wanted ----------------------------------------------------------------------------------------------------
 
 
-def _kinds(shelves: Iterable[StoreListing]) -> list[Kind]:
-    return list(Kind.objects.filter(state__in=[shelf.state.pk for shelf in shelves if shelf.state]))
+def _kinds(shelves: Iterable[StoreListing]) -> list[FacetGroup]:
+    return list(FacetGroup.objects.filter(state__in=[shelf.state.pk for shelf in shelves if shelf.state]))
 
 
-def _is_wanted(kind: Kind, wanted: SessionFilter) -> bool:
+def _is_wanted(kind: FacetGroup, wanted: SessionFilter) -> bool:
     return (
         kind.archived == (wanted.state == "archived")
         and (wanted.state not in ("open", "ended") or kind.ended == (wanted.state == "ended"))
@@ -120,12 +120,12 @@ def _is_wanted(kind: Kind, wanted: SessionFilter) -> bool:
     )
 
 
-def _lines(ids: Sequence[int], order: Order) -> list[Line]:
-    found = Line.objects.filter(pk__in=ids).defer(*UNSHOWN)
+def _lines(ids: Sequence[int], order: Order) -> list[SessionIndex]:
+    found = SessionIndex.objects.filter(pk__in=ids).defer(*UNSHOWN)
     return sorted(found, key=lambda line: sort_key(line, order), reverse=True)
 
 
-def _are_verified(shelves: Sequence[StoreListing], lines: Sequence[Line]) -> bool:
+def _are_verified(shelves: Sequence[StoreListing], lines: Sequence[SessionIndex]) -> bool:
     own = [(shelf, [line for line in lines if line.state_id == shelf.state.pk]) for shelf in shelves if shelf.state]
     found = [sync.verified(shelf, shown) for shelf, shown in own]  # of every store
     return all(found)
@@ -237,7 +237,7 @@ def _ids(sql: str, values: Sequence[Any]) -> list[int]:
 # -- a part whose parent is missing ------------------------------------------------------------------------------------
 
 
-def guessed(lines: Sequence[Line]) -> dict[int, Line]:
+def guessed(lines: Sequence[SessionIndex]) -> dict[int, SessionIndex]:
     """For lines without a parent, the session that each seems to go on from: of the title before theirs, as the agent
     numbers the parts it splits off, and begun with the same words. By number of the line; nothing is made of it.
     """
@@ -246,7 +246,7 @@ def guessed(lines: Sequence[Line]) -> dict[int, Line]:
     if not titles:
         return {}
     states = {line.state_id for line in lines}
-    found = Line.objects.filter(state__in=states, title__in=titles).defer(*UNSHOWN)
+    found = SessionIndex.objects.filter(state__in=states, title__in=titles).defer(*UNSHOWN)
     by_name = {(line.state_id, line.title, line.first_words): line for line in found}
     matches = {
         line.pk: by_name.get((line.state_id, title, line.first_words))
@@ -256,7 +256,7 @@ def guessed(lines: Sequence[Line]) -> dict[int, Line]:
     return {number: match for number, match in matches.items() if match is not None}
 
 
-def _titles_before(line: Line) -> list[str]:
+def _titles_before(line: SessionIndex) -> list[str]:
     """`name` or `name #1` for `name #2`, `name #2` for `name #3`; the likeliest last."""
     numbered = _NUMBERED.fullmatch(line.title)
     if not numbered or not 1 < int(numbered[2]) < MOST_PARTS:

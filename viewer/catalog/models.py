@@ -61,9 +61,10 @@ class StoreState(models.Model):
         return f"{self.name}: {self.place}"
 
 
-class Kind(models.Model):
-    """What lists are narrowed by, as one number: all sessions of a store that are alike in these. `near` says that the
-    tokens in context are close to where the agent compacts by itself, or beyond.
+class FacetGroup(models.Model):
+    """The sessions of a store that have the same values of all that lists are filtered by, under one number.
+
+    `near`: the tokens in context are close to where the agent compacts by itself, or beyond.
     """
 
     state = models.ForeignKey(StoreState, on_delete=models.CASCADE, related_name="kinds")
@@ -75,6 +76,7 @@ class Kind(models.Model):
     near = models.BooleanField()
 
     class Meta:
+        db_table = "catalog_kind"
         constraints = [
             models.UniqueConstraint(
                 fields=["state", "source", "model", "archived", "ended", "compacted", "near"], name="one_kind_a_sort"
@@ -85,24 +87,26 @@ class Kind(models.Model):
         return f"{self.source} {self.model}"
 
 
-class Line(models.Model):
-    """One session as lists show it. Times in epoch seconds; `row` is the rowid in `sessions`.
+class SessionIndex(models.Model):
+    """One session as lists show it. Times in epoch seconds; `row` is its row number in the store.
 
-    `tip` says that no part of its conversation follows it: only such a session has a `kind`, and is listed. `parts`
-    counts the parts up to it, `continues` is the part before, `forked` that its own configuration denies that.
-    `first_words` are those of the conversation, `own_words` of this part; `words` is what is sought in.
+    The conversation: `parts` counts its sessions up to this one, `continues` is the one before, and `forked` says that
+    the session's own configuration denies that it continues another. `tip`: no session follows; only such a session has
+    a `kind` and is listed. `first_words` are those of the conversation, `own_words` of this session; `words` is the
+    text that the list's search looks through.
 
-    `mark` is the digest of its own rows (`store.marks`), `under` says that some are summarised away; `live` counts the
-    rows that a model is sent, `in_context` the messages they say (both all live rows until they are counted); `counted`
-    is the mark from which `messages`, `compactions` and `tokens` were counted, which are null until then, and again
-    when anything happens but that something is said; `due` says that they are to be counted (again), so that `tokens`
-    lacks what was said since.
-    `verified` is the generation of the store in which the line was last compared with it. `problem` says why a session
-    cannot be asked for: its `session_id` is a stand-in (`store.listing`), its `title` what can be shown of its id.
+    The numbers: `live` counts the rows that a model is sent, `in_context` the messages in them. `messages`,
+    `compactions` and `tokens` are counted by the worker: null before the first count, and after any change other than
+    an appended message. `counted` is the `mark` they were counted at; `due` asks the worker to count again, until when
+    `tokens` leaves out what was appended since.
+
+    Compared with the store: `mark` is the digest of the session's own rows (`listing.RowsDigest`), `under` says that
+    some rows are summarised away, `verified` is the generation of the store at the last comparison. `problem` says why
+    a session cannot be opened: its `session_id` is a stand-in then, and its `title` what can be shown of its id.
     """
 
     state = models.ForeignKey(StoreState, on_delete=models.CASCADE, related_name="lines")
-    kind = models.ForeignKey(Kind, on_delete=models.SET_NULL, null=True, related_name="lines", db_index=False)
+    kind = models.ForeignKey(FacetGroup, on_delete=models.SET_NULL, null=True, related_name="lines", db_index=False)
     session_id = models.TextField()
     row = models.BigIntegerField()
     source = models.TextField(default="")
@@ -138,6 +142,7 @@ class Line(models.Model):
     problem = models.TextField(default="")
 
     class Meta:
+        db_table = "catalog_line"  # by this name statements, triggers and a full-text table know it
         constraints = [models.UniqueConstraint(fields=["state", "session_id"], name="one_line_a_session")]
         indexes = [
             # Lists in order, whatever they are narrowed by: `kind` can be told without the row.

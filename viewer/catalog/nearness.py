@@ -5,18 +5,18 @@ from __future__ import annotations
 from viewer.stores.base import Store
 from viewer.stores.registry import agent_of
 
-from .models import Line
+from .models import SessionIndex
 
 NEAR = 0.9  # of the threshold
 USUAL = 0.75  # of the window, where the agent was told not to compact by itself
 
 
-def threshold(store: Store, line: Line) -> int:
+def threshold(store: Store, line: SessionIndex) -> int:
     """The tokens in context at which this session should be compacted."""
     found = agent_of(store).threshold(line.model, line.window)
     return int(line.window * USUAL) if found is None else found
 
 
-def is_near(store: Store, line: Line) -> bool:
+def is_near(store: Store, line: SessionIndex) -> bool:
     """Close to the threshold, or beyond; not while its tokens are not counted."""
     return line.tokens is not None and line.window > 0 and line.tokens >= NEAR * threshold(store, line)

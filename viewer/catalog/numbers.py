@@ -14,7 +14,7 @@ from viewer.stores.message import for_model, message_of
 from viewer.stores.registry import Reader
 
 from . import upsert
-from .models import Line, StoreState
+from .models import SessionIndex, StoreState
 from .upsert import Prepared
 
 AT_ONCE = 50  # lines; what was counted is written together
@@ -25,13 +25,13 @@ logger = logging.getLogger(__name__)
 
 def is_any_due(state: StoreState) -> bool:
     """Whether lines of this store wait to be counted."""
-    return Line.objects.filter(state=state, due=True).exists()
+    return SessionIndex.objects.filter(state=state, due=True).exists()
 
 
 def count_some(reader: Reader, state: StoreState, seconds: float) -> bool:
     """Count lines that wait for it, the most recent first, for about so long; whether any are left."""
     until = time.monotonic() + seconds
-    waiting = list(Line.objects.filter(state=state, due=True).order_by("-last_active")[:AT_ONCE])
+    waiting = list(SessionIndex.objects.filter(state=state, due=True).order_by("-last_active")[:AT_ONCE])
     made = Prepared(state.edition)
     for line in waiting:
         if _counted(reader, line, max(0.0, until - time.monotonic())):
@@ -42,7 +42,7 @@ def count_some(reader: Reader, state: StoreState, seconds: float) -> bool:
     return not written or len(made.lines) < len(waiting) or len(waiting) == AT_ONCE
 
 
-def _counted(reader: Reader, line: Line, seconds: float) -> bool:
+def _counted(reader: Reader, line: SessionIndex, seconds: float) -> bool:
     """`_count`; a session at which it fails stays uncounted until it changes, or no other would ever have its turn."""
     try:
         return _count(reader, line, seconds)
@@ -51,7 +51,7 @@ def _counted(reader: Reader, line: Line, seconds: float) -> bool:
         return True
 
 
-def _count(reader: Reader, line: Line, seconds: float) -> bool:
+def _count(reader: Reader, line: SessionIndex, seconds: float) -> bool:
     """Set the line's numbers from its rows as they are now, going on from where an earlier time ended; whether all are
     counted.
     """
@@ -74,7 +74,7 @@ def _count(reader: Reader, line: Line, seconds: float) -> bool:
     return done
 
 
-def _count_short(reader: Reader, line: Line) -> bool:
+def _count_short(reader: Reader, line: SessionIndex) -> bool:
     """Whether each row is a message of its own, so that History need not be known to count them."""
     rows = reader.raw(line.session_id, before=None, limit=SHORT + 1)
     if len(rows) > SHORT or any(row.state != "live" or compaction.is_handoff(message_of(row)) for row in rows):

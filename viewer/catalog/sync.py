@@ -24,7 +24,7 @@ from viewer.stores.base import Store
 from viewer.stores.registry import Reader, for_list, identity, open_store, signature
 
 from . import upsert
-from .models import Line, StoreState
+from .models import SessionIndex, StoreState
 
 NEWS, NEWEST = 500, 200  # messages, and sessions, that are read within a request
 ATTEMPTS = 3  # to write before somebody else does
@@ -170,7 +170,7 @@ def _not_listed(reader: Reader, state: StoreState, changes: dict[str, Any], limi
 # -- what was shown and may have changed -------------------------------------------------------------------------------
 
 
-def verified(shelf: StoreListing, lines: Sequence[Line]) -> bool:
+def verified(shelf: StoreListing, lines: Sequence[SessionIndex]) -> bool:
     """Whether these lines of a store say what it says; else they have been brought up to date, and lists look other."""
     state = shelf.state
     stale = [line.session_id for line in lines if state and line.verified < state.generation]
@@ -196,7 +196,7 @@ def _compared(reader: Reader, state: StoreState, ids: Sequence[str]) -> bool:
 def note_verified(state: StoreState, ids: Sequence[str]) -> None:
     with own_database.noting():
         for chunk in chunks(ids):
-            stale = Line.objects.filter(state=state, session_id__in=chunk, verified__lt=state.generation)
+            stale = SessionIndex.objects.filter(state=state, session_id__in=chunk, verified__lt=state.generation)
             stale.update(verified=state.generation)
 
 

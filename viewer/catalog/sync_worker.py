@@ -17,7 +17,7 @@ from viewer.stores.base import Store
 from viewer.stores.registry import Reader, all_stores, is_here, open_store, signature
 
 from . import numbers, sync, upsert
-from .models import Line, StoreState
+from .models import SessionIndex, StoreState
 from .upsert import Prepared
 
 LOOK_SECONDS = 2.0  # between two looks, where nothing is left to do
@@ -30,7 +30,7 @@ KEPT = timedelta(days=30)  # what is known of a store that was not seen since
 logger = logging.getLogger(__name__)
 
 
-class Left(IntEnum):
+class Backlog(IntEnum):
     """What a look left to do. Comparing all sessions again takes its time: an agent that writes every second must not
     keep a processor busy.
     """
@@ -50,7 +50,7 @@ def watch(every: float = LOOK_SECONDS) -> threading.Event:
 def _watch(every: float, ended: threading.Event) -> None:
     me = holders.new_holder()
     while not ended.is_set():
-        left = Left.NOTHING
+        left = Backlog.NOTHING
         try:
             left = look(me)
         except Error as problem:
@@ -59,7 +59,7 @@ def _watch(every: float, ended: threading.Event) -> None:
             logger.exception("The catalog")
         finally:
             connection.close()
-        ended.wait(BREATH_SECONDS if left == Left.NOW else every)
+        ended.wait(BREATH_SECONDS if left == Backlog.NOW else every)
 
 
 def sync_all() -> None:
@@ -69,21 +69,21 @@ def sync_all() -> None:
         pass
 
 
-def look(me: str) -> Left:
+def look(me: str) -> Backlog:
     """One step for each store that is here; what is left to do. Nothing is written where there is nothing to do."""
     left = [_looked(store, me) for store in all_stores() if is_here(store)]
-    return max([*left, Left.NOW if forget_some() else Left.NOTHING])
+    return max([*left, Backlog.NOW if forget_some() else Backlog.NOTHING])
 
 
-def _looked(store: Store, me: str) -> Left:
+def _looked(store: Store, me: str) -> Backlog:
     """A store that cannot be read, for whatever reason, must not keep the others from being read."""
     try:
         state = sync.state_at(store)
         sync.note_seen(state)
         behind = _is_behind(state, signature(store))
         if not (behind or state.claimed_by == me) or not _claimed(state, me):
-            return Left.NOTHING
-        left = step(store, state) if behind else Left.NOTHING
+            return Backlog.NOTHING
+        left = step(store, state) if behind else Backlog.NOTHING
         if not left:
             _release(state, me)
         return left
@@ -93,7 +93,7 @@ def _looked(store: Store, me: str) -> Left:
         raise
     except Exception:
         logger.exception("The catalog of store %s", store.name)
-    return Left.NOTHING
+    return Backlog.NOTHING
 
 
 def _is_behind(state: StoreState, now: str) -> bool:
@@ -113,7 +113,7 @@ def _release(state: StoreState, me: str) -> None:
 # -- steps -------------------------------------------------------------------------------------------------------------
 
 
-def step(store: Store, state: StoreState) -> Left:
+def step(store: Store, state: StoreState) -> Backlog:
     """What is new, some sessions that are not listed, some that are to be compared, and some to be counted; what is
     left then.
     """
@@ -130,8 +130,8 @@ def step(store: Store, state: StoreState) -> Left:
             compare_some(reader, state, now)
         to_count = numbers.count_some(reader, state, STEP_SECONDS)
     if state.unlisted or state.signature != now or to_count:
-        return Left.NOW
-    return Left.LATER if state.checked != now else Left.NOTHING
+        return Backlog.NOW
+    return Backlog.LATER if state.checked != now else Backlog.NOTHING
 
 
 def compare_some(reader: Reader, state: StoreState, now: str) -> bool:
@@ -145,7 +145,7 @@ def compare_some(reader: Reader, state: StoreState, now: str) -> bool:
     done = len(rows) < COMPARED
     low = 0 if done else rows[-1][0]
     ids = dict.fromkeys(session_id for _, session_id in rows)
-    between = Line.objects.filter(state=state, row__gte=low, row__lte=top)
+    between = SessionIndex.objects.filter(state=state, row__gte=low, row__lte=top)
     ids |= dict.fromkeys(between.values_list("session_id", flat=True))
     changes = {"check_at": low - 1, "check_of": now if begins else state.check_of}
     if done:
@@ -159,7 +159,9 @@ def forget_some() -> bool:
     old = StoreState.objects.filter(Q(retired=True) | Q(seen_at__lt=Now() - KEPT)).first()
     if old is None:
         return False
-    lines = Line.objects.filter(pk__in=list(Line.objects.filter(state=old).values_list("pk", flat=True)[:FORGOTTEN]))
+    lines = SessionIndex.objects.filter(
+        pk__in=list(SessionIndex.objects.filter(state=old).values_list("pk", flat=True)[:FORGOTTEN])
+    )
     if not lines.delete()[0]:
         old.delete()
     return True

@@ -16,15 +16,15 @@ from viewer import own_database
 from viewer.batches import chunks
 from viewer.stores import counting
 from viewer.stores.base import CHAIN_LIMIT, CONTINUED, Store
-from viewer.stores.listing import Facts, Unaskable, is_askable, is_stand_in
+from viewer.stores.listing import SessionFacts, Unaskable, is_askable, is_stand_in
 from viewer.stores.registry import Reader
 from viewer.texts import sanitized
 
 from . import nearness
-from .models import Kind, Line, StoreState
+from .models import FacetGroup, SessionIndex, StoreState
 
 LONGEST = 300  # characters that are kept of a text
-FIELDS = [each.attname for each in Line._meta.concrete_fields if each.attname != "id"]
+FIELDS = [each.attname for each in SessionIndex._meta.concrete_fields if each.attname != "id"]
 KEY = ("source", "model", "archived", "ended", "compacted", "near")
 
 
@@ -35,8 +35,8 @@ class Prepared:
     """
 
     edition: int
-    lines: dict[str, Line] = field(default_factory=dict)
-    gone: dict[str, Line] = field(default_factory=dict)
+    lines: dict[str, SessionIndex] = field(default_factory=dict)
+    gone: dict[str, SessionIndex] = field(default_factory=dict)
     shaken: set[str] = field(default_factory=set)
 
 
@@ -52,11 +52,11 @@ def prepared(reader: Reader, state: StoreState, ids: Sequence[str]) -> Prepared:
     unaskable = reader.listing.unaskable([session_id for session_id in ids if is_stand_in(session_id)])
     for session_id in ids:
         if session_id in unaskable:
-            line = known.get(session_id) or Line(state=state, session_id=session_id, row=0)
+            line = known.get(session_id) or SessionIndex(state=state, session_id=session_id, row=0)
             if _note_unaskable(line, unaskable[session_id]):
                 made.lines[session_id] = line
         elif session_id in facts:
-            line = known.get(session_id) or Line(state=state, session_id=session_id, row=0)
+            line = known.get(session_id) or SessionIndex(state=state, session_id=session_id, row=0)
             mark = line.mark
             if _note(reader, line, facts[session_id]):
                 made.lines[session_id] = line
@@ -67,16 +67,16 @@ def prepared(reader: Reader, state: StoreState, ids: Sequence[str]) -> Prepared:
     return made
 
 
-def lines_of(state: StoreState, ids: Iterable[str]) -> dict[str, Line]:
+def lines_of(state: StoreState, ids: Iterable[str]) -> dict[str, SessionIndex]:
     """The lines of these sessions, by id."""
     return {
         line.session_id: line
         for chunk in chunks(list(ids))
-        for line in Line.objects.filter(state=state, session_id__in=chunk)
+        for line in SessionIndex.objects.filter(state=state, session_id__in=chunk)
     }
 
 
-def _note_unaskable(line: Line, found: Unaskable) -> bool:
+def _note_unaskable(line: SessionIndex, found: Unaskable) -> bool:
     """Have the line say what is known of a session that cannot be asked for; whether anything changed."""
     before = _values(line) if line.pk else None
     line.row, line.problem, line.due = found.row, found.why, False
@@ -86,7 +86,7 @@ def _note_unaskable(line: Line, found: Unaskable) -> bool:
     return before != _values(line)
 
 
-def _note(reader: Reader, line: Line, facts: Facts) -> bool:
+def _note(reader: Reader, line: SessionIndex, facts: SessionFacts) -> bool:
     """Bring a line up to date with its facts; whether anything changed."""
     before = _values(line) if line.pk else None
     line.row = facts.row
@@ -104,7 +104,7 @@ def _note(reader: Reader, line: Line, facts: Facts) -> bool:
     return before != _values(line)
 
 
-def _note_rows(reader: Reader, line: Line, facts: Facts) -> None:
+def _note_rows(reader: Reader, line: SessionIndex, facts: SessionFacts) -> None:
     mark = facts.mark
     said = None if line.messages is None else reader.listing.appended(facts.id, line.mark, mark.digest)
     if line.messages is None or said is None:
@@ -122,13 +122,13 @@ def _note_rows(reader: Reader, line: Line, facts: Facts) -> None:
         line.messages, line.compactions, line.tokens, line.due = 0, 0, 0, False
 
 
-def _uncount(line: Line) -> None:
+def _uncount(line: SessionIndex) -> None:
     """Numbers that are no longer true are not shown until they are counted again."""
     line.messages = line.compactions = line.tokens = None
     line.due = True
 
 
-def _set_words(line: Line) -> None:
+def _set_words(line: SessionIndex) -> None:
     words = dict.fromkeys((line.title, line.session_id, line.first_words, line.own_words))
     line.words = " ".join(words).casefold()
 
@@ -142,7 +142,7 @@ def _kept(text: str) -> str:
     return sanitized(text[:LONGEST]).replace("\0", "\ufffd")
 
 
-def _values(line: Line) -> list[Any]:
+def _values(line: SessionIndex) -> list[Any]:
     return [getattr(line, name) for name in FIELDS]
 
 
@@ -170,13 +170,13 @@ def commit(store: Store, state: StoreState, made: Prepared, changes: Mapping[str
 
 def _write(store: Store, state: StoreState, made: Prepared, generation: int) -> None:
     for chunk in chunks(sorted(made.gone)):
-        Line.objects.filter(state=state, session_id__in=chunk).delete()
+        SessionIndex.objects.filter(state=state, session_id__in=chunk).delete()
     lines = _with_chains(state, made)
     _set_kinds(store, state, lines)
     for line in lines:
         if line.session_id in made.lines:
             line.verified = generation
-    Line.objects.bulk_create(
+    SessionIndex.objects.bulk_create(
         lines,
         update_conflicts=True,
         unique_fields=["state", "session_id"],
@@ -184,23 +184,23 @@ def _write(store: Store, state: StoreState, made: Prepared, generation: int) -> 
     )
 
 
-def _set_kinds(store: Store, state: StoreState, lines: Sequence[Line]) -> None:
-    found = {_key(kind): kind.pk for kind in Kind.objects.filter(state=state)}
+def _set_kinds(store: Store, state: StoreState, lines: Sequence[SessionIndex]) -> None:
+    found = {_key(kind): kind.pk for kind in FacetGroup.objects.filter(state=state)}
     wanted = {line.session_id: _key_of(store, line) for line in lines if line.tip}
     missing = {key for key in wanted.values() if key not in found}
     if missing:
-        new = [Kind(state=state, **dict(zip(KEY, key, strict=True))) for key in missing]
-        Kind.objects.bulk_create(new, ignore_conflicts=True)
-        found = {_key(kind): kind.pk for kind in Kind.objects.filter(state=state)}
+        new = [FacetGroup(state=state, **dict(zip(KEY, key, strict=True))) for key in missing]
+        FacetGroup.objects.bulk_create(new, ignore_conflicts=True)
+        found = {_key(kind): kind.pk for kind in FacetGroup.objects.filter(state=state)}
     for line in lines:
         line.kind_id = found[wanted[line.session_id]] if line.tip else None
 
 
-def _key(kind: Kind) -> tuple[Any, ...]:
+def _key(kind: FacetGroup) -> tuple[Any, ...]:
     return tuple(getattr(kind, name) for name in KEY)
 
 
-def _key_of(store: Store, line: Line) -> tuple[Any, ...]:
+def _key_of(store: Store, line: SessionIndex) -> tuple[Any, ...]:
     compacted = line.under or bool(line.continues) or bool(line.compactions)
     return line.source, line.model, line.archived, line.ended_at is not None, compacted, nearness.is_near(store, line)
 
@@ -208,7 +208,7 @@ def _key_of(store: Store, line: Line) -> tuple[Any, ...]:
 # -- conversations in parts --------------------------------------------------------------------------------------------
 
 
-def _with_chains(state: StoreState, made: Prepared) -> list[Line]:
+def _with_chains(state: StoreState, made: Prepared) -> list[SessionIndex]:
     """The lines to write with what their neighbours make of them, and those neighbours for which they change it."""
     lines = dict(made.lines)
     touched = {**lines, **made.gone}
@@ -230,7 +230,7 @@ def _with_chains(state: StoreState, made: Prepared) -> list[Line]:
     return list(lines.values())
 
 
-def _parents_first(lines: Mapping[str, Line]) -> list[str]:
+def _parents_first(lines: Mapping[str, SessionIndex]) -> list[str]:
     """The sessions in an order in which none stands before its parent."""
     order: dict[str, None] = {}
     for session_id in lines:
@@ -242,13 +242,13 @@ def _parents_first(lines: Mapping[str, Line]) -> list[str]:
     return list(order)
 
 
-def _children(state: StoreState, ids: Iterable[str], newer: Mapping[str, Line]) -> dict[str, Line]:
+def _children(state: StoreState, ids: Iterable[str], newer: Mapping[str, SessionIndex]) -> dict[str, SessionIndex]:
     """The sessions whose parent is one of these, as they are about to be."""
     wanted = set(ids)
     found = {
         line.session_id: newer.get(line.session_id, line)
         for chunk in chunks(sorted(wanted))
-        for line in Line.objects.filter(state=state, parent__in=chunk)
+        for line in SessionIndex.objects.filter(state=state, parent__in=chunk)
     }
     found |= {line.session_id: line for line in newer.values() if line.parent in wanted}
     return {child: line for child, line in found.items() if line.parent in wanted}
@@ -257,27 +257,27 @@ def _children(state: StoreState, ids: Iterable[str], newer: Mapping[str, Line]) 
 class ChainUpdate:
     """The lines to write and the known ones beside them; one of those that changes is written too."""
 
-    def __init__(self, lines: dict[str, Line], known: dict[str, Line], shaken: set[str]) -> None:
+    def __init__(self, lines: dict[str, SessionIndex], known: dict[str, SessionIndex], shaken: set[str]) -> None:
         self.lines, self.known, self.shaken = lines, known, set(shaken)
-        self._children: dict[str, dict[str, Line]] = {}
+        self._children: dict[str, dict[str, SessionIndex]] = {}
         self._note(known.values())
         self._note(lines.values())
 
-    def learn(self, known: dict[str, Line]) -> None:
+    def learn(self, known: dict[str, SessionIndex]) -> None:
         """More lines beside those that are known already."""
         new = {session_id: line for session_id, line in known.items() if self.get(session_id) is None}
         self.known |= new
         self._note(new.values())
 
-    def _note(self, lines: Iterable[Line]) -> None:
+    def _note(self, lines: Iterable[SessionIndex]) -> None:
         for line in lines:
             if line.parent:
                 self._children.setdefault(line.parent, {})[line.session_id] = line
 
-    def children(self, session_id: str) -> Iterable[Line]:
+    def children(self, session_id: str) -> Iterable[SessionIndex]:
         return self._children.get(session_id, {}).values()
 
-    def get(self, session_id: str) -> Line | None:
+    def get(self, session_id: str) -> SessionIndex | None:
         return self.lines.get(session_id) or self.known.get(session_id)
 
     def set_tip(self, session_id: str) -> None:

@@ -28,7 +28,7 @@ from compaction import messages as m
 from compaction import protocol
 from compaction.paths import normal
 from compaction.reads import Read, reads_of
-from compaction.workspace_rules import Finding, Requirement, Turn, audit, dated, turns
+from compaction.workspace_rules import Finding, Requirement, TurnSpan, audit, dated, turns
 from viewer import own_database
 from viewer.enforcement.models import Audit
 from viewer.errors import StoreError
@@ -40,7 +40,7 @@ from viewer.runs.plain import plain
 from viewer.stores.base import Session, Store
 from viewer.stores.message import StoredMessage, message_of
 from viewer.stores.registry import Reader, get_store, open_store
-from viewer.stores.transcript import Cut, Outline
+from viewer.stores.transcript import IndexedBoundary, TranscriptIndex
 from viewer.workspaces.rules import existing, reason_in, rules_of, zone_of
 
 from . import events
@@ -84,7 +84,7 @@ def _forget_another_files(run: Run) -> None:
     found.filter(handoff_id=run.handoff_id or 0, armed_at__lt=run.created_at).delete()
 
 
-def _arm_seen(reader: Reader, session: Session, cut: Cut) -> Audit:
+def _arm_seen(reader: Reader, session: Session, cut: IndexedBoundary) -> Audit:
     """Arm the audit of a boundary that nobody armed: the agent's own, or ours whose worker died too early."""
     run = Run.objects.filter(pk=cut.run or 0).first()
     return _arm(
@@ -130,14 +130,16 @@ def _no_file(named: Sequence[str]) -> str:
 # -- looking -----------------------------------------------------------------------------------------------------------
 
 
-def shown(reader: Reader, session: Session, outline: Outline) -> list[Audit]:
+def shown(reader: Reader, session: Session, outline: TranscriptIndex) -> list[Audit]:
     """The audits of a conversation, newest first, as its messages stand now; nothing is written. Raises
     StoreUnavailable.
     """
     return look(reader, session, outline, write=False)
 
 
-def look(reader: Reader, session: Session, outline: Outline, *, arm: bool = False, write: bool = True) -> list[Audit]:
+def look(
+    reader: Reader, session: Session, outline: TranscriptIndex, *, arm: bool = False, write: bool = True
+) -> list[Audit]:
     """The same, for workers and POSTs: what is new is also written down, unless `write` is off.
 
     With `arm` the newest compaction gets an audit if it has none. Raises StoreUnavailable.
@@ -215,7 +217,7 @@ def _record(each: Audit, write: bool, **fields: Any) -> None:
 # -- judging -----------------------------------------------------------------------------------------------------------
 
 
-def _judge(reader: Reader, session: Session, each: Audit, outline: Outline, *, write: bool) -> None:
+def _judge(reader: Reader, session: Session, each: Audit, outline: TranscriptIndex, *, write: bool) -> None:
     """Judge the turns behind the compaction that are complete now and were not judged yet."""
     ids = outline.live_ids[bisect_right(outline.live_ids, each.after) :].tolist()
     if not ids or ids[-1] <= each.seen_to or not _may_be_complete(reader, each, outline, ids):
@@ -248,7 +250,7 @@ def _conclude(each: Audit, findings: list[dict[str, Any]], *, seen_to: int, late
     _record(each, write, findings=findings, status=status, settled=settled, turns=count, seen_to=seen_to, late=late)
 
 
-def _may_be_complete(reader: Reader, each: Audit, outline: Outline, ids: Sequence[int]) -> bool:
+def _may_be_complete(reader: Reader, each: Audit, outline: TranscriptIndex, ids: Sequence[int]) -> bool:
     """Whether another turn can be complete, which takes a further request, or a last row that answers it."""
     asked = sum(1 for _ in takewhile(lambda place: outline.entry(place).id > each.after, reversed(outline.prompts)))
     if asked != each.turns + 1:
@@ -257,7 +259,7 @@ def _may_be_complete(reader: Reader, each: Audit, outline: Outline, ids: Sequenc
     return last is not None and m.is_readable_reply(message_of(last)) and not last.tool_calls
 
 
-def _rows(reader: Reader, session_id: str, outline: Outline, ids: Sequence[int]) -> Iterator[StoredMessage]:
+def _rows(reader: Reader, session_id: str, outline: TranscriptIndex, ids: Sequence[int]) -> Iterator[StoredMessage]:
     """The rows in order, a bounded part of their text at a time."""
     part: list[int] = []
     size = 0
@@ -292,7 +294,7 @@ def _short(content: Any, levels: int) -> Any:
 
 
 def _findings(
-    each: Audit, reads: Iterable[Read], rows: Sequence[StoredMessage], turn: Turn, cwd: str
+    each: Audit, reads: Iterable[Read], rows: Sequence[StoredMessage], turn: TurnSpan, cwd: str
 ) -> list[dict[str, Any]]:
     """What was read of the required files up to the end of a turn; files that are gone by now are left out.
 

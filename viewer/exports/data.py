@@ -11,19 +11,19 @@ import json
 from datetime import datetime
 from typing import Any
 
-from viewer.stores.transcript import Cut
+from viewer.stores.transcript import IndexedBoundary
 from viewer.texts import sanitized
 
-from .facts import Facts, moment
-from .source import Outcome, Piece, Plan
+from .facts import ExportFacts, moment
+from .source import ExportedMessage, ExportOutcome, ExportPlan
 
 FORMAT, VERSION = "palimpsest-session", 1
 
 
-class Json:
+class JsonExport:
     """One document."""
 
-    def __init__(self, planned: Plan, facts: Facts) -> None:
+    def __init__(self, planned: ExportPlan, facts: ExportFacts) -> None:
         self.planned, self.facts = planned, facts
         self.first = True
 
@@ -32,32 +32,32 @@ class Json:
         cuts = ",\n".join(_json(_boundary(cut)) for cut in self.planned.outline.cuts)
         return f'{head},\n"boundaries": [{cuts}],\n"messages": ['
 
-    def piece(self, piece: Piece) -> str:
+    def piece(self, piece: ExportedMessage) -> str:
         before, self.first = ("\n" if self.first else ",\n"), False
         return before + _json(_message(piece))
 
-    def end(self, outcome: Outcome) -> str:
+    def end(self, outcome: ExportOutcome) -> str:
         return f"\n],\n{_json(_tail(outcome))[1:]}\n"
 
 
-class JsonLines:
+class JsonLinesExport:
     """One object a line: the session, its boundaries, its messages, the end. `type` tells them apart."""
 
-    def __init__(self, planned: Plan, facts: Facts) -> None:
+    def __init__(self, planned: ExportPlan, facts: ExportFacts) -> None:
         self.planned, self.facts = planned, facts
 
     def start(self) -> str:
         return _json({"type": "session", **_head(self.facts)}) + "\n"
 
-    def piece(self, piece: Piece) -> str:
+    def piece(self, piece: ExportedMessage) -> str:
         boundary = {"boundary": _boundary(piece.cut)} if piece.cut else {}
         return _json({"type": piece.kind, **_message(piece), **boundary}) + "\n"
 
-    def end(self, outcome: Outcome) -> str:
+    def end(self, outcome: ExportOutcome) -> str:
         return _json({"type": "end", **_tail(outcome)}) + "\n"
 
 
-def _head(facts: Facts) -> dict[str, Any]:
+def _head(facts: ExportFacts) -> dict[str, Any]:
     session = {
         "id": facts.id, "store": facts.store, "title": facts.title, "name": facts.name, "source": facts.source,
         "model": facts.model, "cwd": facts.cwd, "started_at": _time(facts.started_at),
@@ -72,7 +72,7 @@ def _head(facts: Facts) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _message(piece: Piece) -> dict[str, Any]:
+def _message(piece: ExportedMessage) -> dict[str, Any]:
     said: dict[str, Any] = {
         "id": piece.id, "kind": piece.kind, "role": piece.role, "content": piece.content,
         "tool_calls": piece.tool_calls, "tool_call_id": piece.tool_call_id or None,
@@ -85,7 +85,7 @@ def _message(piece: Piece) -> dict[str, Any]:
     return said | ({"extra": piece.extra} if piece.extra else {})
 
 
-def _boundary(cut: Cut) -> dict[str, Any]:
+def _boundary(cut: IndexedBoundary) -> dict[str, Any]:
     return {
         "handoff_id": cut.handoff_id, "at": _time(cut.time) if cut.time else None,
         "by": "palimpsest" if cut.run else "agent", "run": cut.run, "inherited": cut.inherited,
@@ -94,7 +94,7 @@ def _boundary(cut: Cut) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _tail(outcome: Outcome) -> dict[str, Any]:
+def _tail(outcome: ExportOutcome) -> dict[str, Any]:
     return {
         "complete": outcome.complete, "missing": outcome.missing, "note": outcome.note,
         "masked_places": outcome.redacted,

@@ -11,7 +11,7 @@ from compaction import secrets
 from compaction.secrets import Replacement
 from viewer.rendering.redaction import redacted_session
 
-from .source import Plan, View
+from .source import ExportPlan, View
 
 VIEWS: dict[View, str] = {"history": "History", "live": "What the model sees", "raw": "Raw rows"}
 EXPLAINED: dict[View, str] = {
@@ -22,7 +22,7 @@ EXPLAINED: dict[View, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class ExportFacts:
     """The session, and what of it this export holds. Times in epoch seconds."""
 
     view: View
@@ -83,7 +83,7 @@ class Facts:
         return "Nothing is redacted in this export: it may hold passwords and keys."
 
 
-def facts_of(planned: Plan, put: Replacement | None) -> Facts:
+def facts_of(planned: ExportPlan, put: Replacement | None) -> ExportFacts:
     """The facts; with `put`, redacted as the messages are."""
 
     def said(text: str) -> str:
@@ -91,7 +91,7 @@ def facts_of(planned: Plan, put: Replacement | None) -> Facts:
 
     session = redacted_session(planned.session, put) if put else planned.session
     outline = planned.outline
-    return Facts(
+    return ExportFacts(
         view=planned.view,
         redacted=put is not None,
         exported_at=datetime.now(UTC),

@@ -15,11 +15,11 @@ from django.utils.http import content_disposition_header
 
 from compaction import secrets
 
-from .data import Json, JsonLines
-from .facts import Facts, facts_of
-from .markdown import Markdown
+from .data import JsonExport, JsonLinesExport
+from .facts import ExportFacts, facts_of
+from .markdown import MarkdownExport
 from .page import Page
-from .source import Outcome, Piece, Plan, View, Window, plan, read, windows
+from .source import ExportedMessage, ExportOutcome, ExportPlan, ExportWindow, View, plan, read, windows
 
 Format = Literal["md", "html", "json", "jsonl"]
 CONTENT_TYPES: dict[Format, str] = {
@@ -33,21 +33,21 @@ _large = threading.Lock()
 LONGEST_NAME, LONGEST_ID = 120, 100  # bytes in the name of a file, for which most file systems have room for 255
 
 
-class Writer(Protocol):
+class ExportFormat(Protocol):
     """One format: what stands before the messages, a message, and what stands behind them."""
 
     def start(self) -> str: ...
 
-    def piece(self, piece: Piece) -> str: ...
+    def piece(self, piece: ExportedMessage) -> str: ...
 
-    def end(self, outcome: Outcome) -> str: ...
+    def end(self, outcome: ExportOutcome) -> str: ...
 
 
-WRITERS: dict[Format, Callable[[Plan, Facts], Writer]] = {
-    "md": Markdown,
+WRITERS: dict[Format, Callable[[ExportPlan, ExportFacts], ExportFormat]] = {
+    "md": MarkdownExport,
     "html": Page,
-    "json": Json,
-    "jsonl": JsonLines,
+    "json": JsonExport,
+    "jsonl": JsonLinesExport,
 }
 
 
@@ -58,12 +58,12 @@ class Export:
     filename: str
     content_type: str
     chunks: Iterator[bytes]
-    outcome: Outcome
+    outcome: ExportOutcome
 
 
 def export(store: str, session_id: str, format: Format, view: View = "history", *, redact: bool = True) -> Export:
     """A session as a file. Raises NotFound or StoreUnavailable; what fails later, ends the file with a note."""
-    planned, outcome = plan(store, session_id, view), Outcome()
+    planned, outcome = plan(store, session_id, view), ExportOutcome()
 
     def put(kind: str) -> str:
         outcome.redacted += 1
@@ -77,7 +77,9 @@ def export(store: str, session_id: str, format: Format, view: View = "history", 
     )
 
 
-def _chunks(planned: Plan, writer: Writer, outcome: Outcome, put: secrets.Replacement | None) -> Iterator[bytes]:
+def _chunks(
+    planned: ExportPlan, writer: ExportFormat, outcome: ExportOutcome, put: secrets.Replacement | None
+) -> Iterator[bytes]:
     yield _encoded(writer.start())
     for window in windows(planned):
         if window.is_large:
@@ -93,7 +95,12 @@ def _chunks(planned: Plan, writer: Writer, outcome: Outcome, put: secrets.Replac
 
 
 def _write_large(
-    planned: Plan, window: Window, writer: Writer, outcome: Outcome, put: secrets.Replacement | None, file: IO[bytes]
+    planned: ExportPlan,
+    window: ExportWindow,
+    writer: ExportFormat,
+    outcome: ExportOutcome,
+    put: secrets.Replacement | None,
+    file: IO[bytes],
 ) -> None:
     """One at a time in this process, and into a file: a message of 10 MB takes many times that while it is written, and
     somebody who downloads slowly is not to keep any of it in memory.
@@ -109,7 +116,7 @@ def _encoded(text: str) -> bytes:
     return text.encode("utf-8", "replace")
 
 
-def _file_name(facts: Facts) -> str:
+def _file_name(facts: ExportFacts) -> str:
     """The session's name with what every file system takes, and its id, which no two sessions of a store share."""
     found = ("" if facts.name == facts.id else _safe(facts.name, LONGEST_NAME), _safe(facts.id, LONGEST_ID))
     return " ".join(filter(None, found)) or "session"

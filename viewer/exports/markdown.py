@@ -9,15 +9,15 @@ from viewer.rendering.images import data_image
 from viewer.texts import line
 
 from . import quoting, words
-from .facts import Facts
-from .source import Outcome, Piece, Plan
-from .texts import Part, parts, pretty
+from .facts import ExportFacts
+from .source import ExportedMessage, ExportOutcome, ExportPlan
+from .texts import ContentPart, parts, pretty
 
 
-class Markdown:
+class MarkdownExport:
     """One text of Markdown, readable as it is."""
 
-    def __init__(self, planned: Plan, facts: Facts) -> None:
+    def __init__(self, planned: ExportPlan, facts: ExportFacts) -> None:
         self.facts = facts
 
     def start(self) -> str:
@@ -27,10 +27,10 @@ class Markdown:
             lines += ["## System prompt", "", quoting.fenced(self.facts.system_prompt)]
         return "\n".join([*lines, ""])
 
-    def piece(self, piece: Piece) -> str:
+    def piece(self, piece: ExportedMessage) -> str:
         return _handoff(piece) if piece.kind == "handoff" else _message(piece)
 
-    def end(self, outcome: Outcome) -> str:
+    def end(self, outcome: ExportOutcome) -> str:
         said = [f"**{quoting.escaped(outcome.note)}**"] if outcome.note else []
         if self.facts.redacted:
             said.append(words.redacted_places(outcome.redacted))
@@ -39,7 +39,7 @@ class Markdown:
         return "---\n\n" + "\n\n".join([*said, "End of the export."]) + "\n"
 
 
-def _message(piece: Piece) -> str:
+def _message(piece: ExportedMessage) -> str:
     blocks = [f"## {_heading(piece)}", *(quoting.escaped(note) for note in words.notes(piece))]
     if piece.reasoning:
         blocks += ["Thinking:", quoting.quoted(piece.reasoning)]
@@ -50,11 +50,11 @@ def _message(piece: Piece) -> str:
     return "\n\n".join(block.rstrip("\n") for block in blocks) + "\n\n"
 
 
-def _heading(piece: Piece) -> str:
+def _heading(piece: ExportedMessage) -> str:
     return " · ".join(quoting.escaped(word) for word in words.heading(piece))
 
 
-def _handoff(piece: Piece) -> str:
+def _handoff(piece: ExportedMessage) -> str:
     blocks = ["---", f"## {' · '.join(quoting.escaped(word) for word in words.of_handoff(piece))}"]
     blocks += [quoting.escaped(line) for line in words.of_boundary(piece)]
     blocks.append(words.NOBODYS)
@@ -67,11 +67,11 @@ def _handoff(piece: Piece) -> str:
     return "\n\n".join(block.rstrip("\n") for block in [*blocks, "---"]) + "\n\n"
 
 
-def _part(part: Part) -> str:
+def _part(part: ContentPart) -> str:
     return "\n\n".join(_lines(part))
 
 
-def _lines(part: Part) -> Iterator[str]:
+def _lines(part: ContentPart) -> Iterator[str]:
     if part.kind == "prose":
         yield quoting.embedded(part.text)
     elif part.kind == "thinking":

@@ -13,10 +13,10 @@ from viewer.rendering.markdown import rendered
 from viewer.texts import clean, line
 
 from . import words
-from .facts import Facts
-from .source import Outcome, Piece, Plan
+from .facts import ExportFacts
+from .source import ExportedMessage, ExportOutcome, ExportPlan
 from .style import STYLE
-from .texts import Part, parts, pretty
+from .texts import ContentPart, parts, pretty
 
 _HASH = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
 POLICY = f"default-src 'none'; style-src 'sha256-{_HASH}'; img-src data:; base-uri 'none'; form-action 'none'"
@@ -25,7 +25,7 @@ POLICY = f"default-src 'none'; style-src 'sha256-{_HASH}'; img-src data:; base-u
 class Page:
     """One page."""
 
-    def __init__(self, planned: Plan, facts: Facts) -> None:
+    def __init__(self, planned: ExportPlan, facts: ExportFacts) -> None:
         self.facts = facts
 
     def start(self) -> str:
@@ -42,17 +42,17 @@ class Page:
             f'<p class="redacting">{_text(self.facts.redacting)}</p>\n</header>\n<main>\n{prompt}'
         )
 
-    def piece(self, piece: Piece) -> str:
+    def piece(self, piece: ExportedMessage) -> str:
         return _handoff(piece) if piece.kind == "handoff" else _message(piece)
 
-    def end(self, outcome: Outcome) -> str:
+    def end(self, outcome: ExportOutcome) -> str:
         none = "" if self.facts.exported else "<p>There is no message in this view.</p>\n"
         note = f'<p class="incomplete">{_text(outcome.note)}</p>\n' if outcome.note else ""
         places = f"<p>{_text(words.redacted_places(outcome.redacted))}</p>\n" if self.facts.redacted else ""
         return f"</main>\n<footer>\n{none}{note}{places}<p>End of the export.</p>\n</footer>\n</body>\n</html>\n"
 
 
-def _message(piece: Piece) -> str:
+def _message(piece: ExportedMessage) -> str:
     kind = piece.role if piece.role in ("user", "assistant", "tool") else "other"
     inside = [f'<p class="note">{_text(note)}</p>' for note in words.notes(piece)]
     inside += [_folded("Thinking", piece.reasoning)] if piece.reasoning else []
@@ -64,7 +64,7 @@ def _message(piece: Piece) -> str:
     return f"{top}{''.join(inside)}</article>\n"
 
 
-def _handoff(piece: Piece) -> str:
+def _handoff(piece: ExportedMessage) -> str:
     lines = "".join(f"<p>{_text(line)}</p>\n" for line in words.of_boundary(piece))
     rules = _folded(words.RULES, piece.rules) if piece.rules else ""
     directive = _folded("The instructions to the model around it", piece.directive.strip()) if piece.directive else ""
@@ -81,13 +81,13 @@ def _heading(found: list[str]) -> str:
     return f"<h2>{first}{''.join(f' <span>{other}</span>' for other in others)}</h2>\n"
 
 
-def _columns(piece: Piece) -> Iterator[str]:
+def _columns(piece: ExportedMessage) -> Iterator[str]:
     """The other columns of a raw row."""
     for name, value in piece.extra.items():
         yield f'<div class="column"><b>{_text(line(name, 80))}</b>{_pre(pretty(value))}</div>\n'
 
 
-def _part(part: Part) -> str:
+def _part(part: ContentPart) -> str:
     if part.kind == "prose":
         return f'<div class="md" dir="auto">{rendered(part.text, colours=False)}</div>\n'
     if part.kind == "thinking":

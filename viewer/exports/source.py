@@ -20,7 +20,7 @@ from viewer.runs import compaction_list
 from viewer.stores.base import Session, Store
 from viewer.stores.message import HistoryMessage, StoredMessage, parted
 from viewer.stores.registry import Reader, get_store, identity, open_store
-from viewer.stores.transcript import Cut, Outline
+from viewer.stores.transcript import IndexedBoundary, TranscriptIndex
 
 View = Literal["history", "live", "raw"]
 ROWS, WINDOW_BYTES = 100, 1_000_000  # of one window, which has one row at least
@@ -29,7 +29,7 @@ NOT_EXPORTED = frozenset({"api_content"})
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class ExportedMessage:
     """One message, or a compaction's handoff with its `summary`, the workspace's `rules` that it carries along and the
     instructions to the model around them.
 
@@ -53,19 +53,19 @@ class Piece:
     summary: str = ""
     rules: str = ""
     directive: str = ""
-    cut: Cut | None = None
+    cut: IndexedBoundary | None = None
     by: str = ""  # who made the boundary
     extra: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ExportPlan:
     """What an export will hold, as of one moment. `file` is the identity of the store's file then."""
 
     store: Store
     session: Session
     view: View
-    outline: Outline
+    outline: TranscriptIndex
     system_prompt: str
     file: tuple[int, int]
 
@@ -80,7 +80,7 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class ExportWindow:
     """Messages to be read at once, of so many bytes as they are stored: more than WINDOW_BYTES only where it is one."""
 
     start: int
@@ -93,7 +93,7 @@ class Window:
 
 
 @dataclass(slots=True)
-class Outcome:
+class ExportOutcome:
     """What became of an export, told at its end: rows that had vanished, why it broke off, what was redacted."""
 
     missing: int = 0
@@ -115,11 +115,11 @@ class Outcome:
         return ""
 
 
-def plan(store: str, session_id: str, view: View) -> Plan:
+def plan(store: str, session_id: str, view: View) -> ExportPlan:
     """What there is to export. Raises NotFound or StoreUnavailable."""
     with open_store(get_store(store)) as reader:
         session = reader.session(session_id)
-        return Plan(
+        return ExportPlan(
             store=reader.store,
             session=session,
             view=view,
@@ -129,7 +129,9 @@ def plan(store: str, session_id: str, view: View) -> Plan:
         )
 
 
-def read(planned: Plan, window: Window, outcome: Outcome, put: Replacement | None) -> list[Piece]:
+def read(
+    planned: ExportPlan, window: ExportWindow, outcome: ExportOutcome, put: Replacement | None
+) -> list[ExportedMessage]:
     """The pieces of one window, in order; `outcome` is filled in on the way. With `put`, redacted."""
     pieces = _of_history if planned.view == "history" else _of_rows
     try:
@@ -143,19 +145,19 @@ def read(planned: Plan, window: Window, outcome: Outcome, put: Replacement | Non
     return [_redacted(piece, put) for piece in found] if put else found
 
 
-def windows(planned: Plan) -> Iterator[Window]:
+def windows(planned: ExportPlan) -> Iterator[ExportWindow]:
     """All messages, as many at once as a window takes; one empty window where there is none."""
     sizes = _sizes(planned.outline, planned.view)
     start, total = 0, 0
     for at, size in enumerate(sizes):
         if at > start and (at - start == ROWS or total + size > WINDOW_BYTES):
-            yield Window(start, at, total)
+            yield ExportWindow(start, at, total)
             start, total = at, 0
         total += size
-    yield Window(start, len(sizes), total)
+    yield ExportWindow(start, len(sizes), total)
 
 
-def _sizes(outline: Outline, view: View) -> list[int]:
+def _sizes(outline: TranscriptIndex, view: View) -> list[int]:
     if view == "raw":
         return list(outline.sizes)
     if view == "live":
@@ -167,7 +169,9 @@ def _sizes(outline: Outline, view: View) -> list[int]:
 # -- pieces ------------------------------------------------------------------------------------------------------------
 
 
-def _of_history(planned: Plan, reader: Reader, start: int, stop: int, outcome: Outcome) -> Iterator[Piece]:
+def _of_history(
+    planned: ExportPlan, reader: Reader, start: int, stop: int, outcome: ExportOutcome
+) -> Iterator[ExportedMessage]:
     items = planned.outline.stretch(start, stop).items
     shown = reader.shown(planned.session.id, items)
     outcome.missing += len(items) - len(shown)
@@ -176,12 +180,14 @@ def _of_history(planned: Plan, reader: Reader, start: int, stop: int, outcome: O
             said = _message(item.row, item.content, item.entry.rows)
             yield replace(said, id=item.entry.id, state=item.entry.state, shortened=item.entry.shortened)
         else:
-            cut = cast(Cut, item.boundary)
+            cut = cast(IndexedBoundary, item.boundary)
             by = compaction_list.by(planned.store, cut.run)
             yield replace(_handoff(item.row, item.summary, item.directive), cut=cut, by=by)
 
 
-def _of_rows(planned: Plan, reader: Reader, start: int, stop: int, outcome: Outcome) -> Iterator[Piece]:
+def _of_rows(
+    planned: ExportPlan, reader: Reader, start: int, stop: int, outcome: ExportOutcome
+) -> Iterator[ExportedMessage]:
     live = planned.view == "live"
     ids = (planned.outline.live_ids if live else planned.outline.ids)[start:stop]
     rows = reader.messages(planned.session.id, ids)
@@ -191,7 +197,7 @@ def _of_rows(planned: Plan, reader: Reader, start: int, stop: int, outcome: Outc
             yield from _of_live(rows[row_id]) if live else [_raw(rows[row_id])]
 
 
-def _of_live(row: StoredMessage) -> Iterator[Piece]:
+def _of_live(row: StoredMessage) -> Iterator[ExportedMessage]:
     """Its message, its handoff, or for a merged row both."""
     found = parted(row)
     if found.has_handoff:
@@ -200,7 +206,7 @@ def _of_live(row: StoredMessage) -> Iterator[Piece]:
         yield replace(_message(row, found.message.content, (row.id,)), state="live")
 
 
-def _raw(row: StoredMessage) -> Piece:
+def _raw(row: StoredMessage) -> ExportedMessage:
     """The row as it is stored."""
     found = parted(row)
     extra = {name: value for name, value in row.extra.items() if name not in NOT_EXPORTED}
@@ -208,7 +214,7 @@ def _raw(row: StoredMessage) -> Piece:
     return replace(stored, kind="handoff", **_summed_up(found.summary)) if found.has_handoff else stored
 
 
-def _handoff(row: StoredMessage, summary: str, directive: str) -> Piece:
+def _handoff(row: StoredMessage, summary: str, directive: str) -> ExportedMessage:
     handoff = _message(row, row.content, (row.id,))
     found = replace(handoff, kind="handoff", directive=directive, tool_calls=[], reasoning="")
     return replace(found, **_summed_up(summary))
@@ -220,8 +226,8 @@ def _summed_up(text: str) -> dict[str, Any]:
     return {"summary": workspace_rules.without_rules(text) if found else text, "rules": found}
 
 
-def _message(row: StoredMessage, content: Any, rows: tuple[int, ...]) -> Piece:
-    return Piece(
+def _message(row: StoredMessage, content: Any, rows: tuple[int, ...]) -> ExportedMessage:
+    return ExportedMessage(
         id=row.id,
         kind="message",
         role=row.role,
@@ -237,7 +243,7 @@ def _message(row: StoredMessage, content: Any, rows: tuple[int, ...]) -> Piece:
     )
 
 
-def _redacted(piece: Piece, put: Replacement) -> Piece:
+def _redacted(piece: ExportedMessage, put: Replacement) -> ExportedMessage:
     """The piece without what looks like a secret, in whatever column. What stands twice in it is counted once."""
     return replace(
         piece,

@@ -22,7 +22,7 @@ def pretty(value: Any) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ContentPart:
     """A piece of a content. `kind` "prose" is Markdown, "result" and "raw" are shown as they are, "image" is a data URL
     or an address; `name` is a tool's, or the type of a block nobody knows.
     """
@@ -32,47 +32,49 @@ class Part:
     name: str = ""
 
 
-def parts(role: str, content: Any) -> Iterator[Part]:
+def parts(role: str, content: Any) -> Iterator[ContentPart]:
     """The parts of a message's content; what is not understood comes raw, nothing is dropped."""
     if content is None or content == "":
         return
     if role in engine.RESULT_ROLES:
         yield from _output(content)
     elif role not in ("user", "assistant"):
-        yield Part("raw", pretty(content))
+        yield ContentPart("raw", pretty(content))
     elif isinstance(content, str):
-        yield Part("prose", content)
+        yield ContentPart("prose", content)
     else:
         for block in content if isinstance(content, list) else [content]:
             yield from _block(block)
 
 
-def _block(block: Any) -> Iterator[Part]:
+def _block(block: Any) -> Iterator[ContentPart]:
     kind = block.get("type") if isinstance(block, dict) else None
     if engine.is_image(block):
         yield _image(block)
     elif kind == "thinking" and isinstance(block.get("thinking"), str):
-        yield Part("thinking", block["thinking"])
+        yield ContentPart("thinking", block["thinking"])
     elif kind == "tool_use":
-        yield Part("call", pretty(block.get("input")), str(block.get("name") or ""))
+        yield ContentPart("call", pretty(block.get("input")), str(block.get("name") or ""))
     elif kind == "tool_result":
         yield from _output(block.get("content"))
     elif isinstance(block, str) or protocol.block_text(block):
-        yield Part("prose", block if isinstance(block, str) else protocol.block_text(block))
+        yield ContentPart("prose", block if isinstance(block, str) else protocol.block_text(block))
     else:
-        yield Part("raw", pretty(block), str(kind or ""))
+        yield ContentPart("raw", pretty(block), str(kind or ""))
 
 
-def _output(content: Any) -> Iterator[Part]:
+def _output(content: Any) -> Iterator[ContentPart]:
     """What a tool gave: texts as they are, images as images."""
     for block in content if isinstance(content, list) else [content]:
         if engine.is_image(block):
             yield _image(block)
         else:
-            yield Part("result", pretty((protocol.block_text(block) if isinstance(block, dict) else "") or block))
+            yield ContentPart(
+                "result", pretty((protocol.block_text(block) if isinstance(block, dict) else "") or block)
+            )
 
 
-def _image(block: dict[str, Any]) -> Part:
+def _image(block: dict[str, Any]) -> ContentPart:
     """Its data URL, or the address of one that stands elsewhere."""
     address = address_of(block)
-    return Part("image", address) if address else Part("raw", pretty(block), "image")
+    return ContentPart("image", address) if address else ContentPart("raw", pretty(block), "image")

@@ -9,13 +9,13 @@ from viewer.rendering.words import CUT_OFF, STATES, role_label, was_cut_off
 from viewer.texts import line
 
 from .facts import clock
-from .source import Piece
+from .source import ExportedMessage
 
 RULES = "Rules of the workspace, carried along"
 NOBODYS = "This is the summary of a compaction. It stands for earlier messages; nobody in the conversation said it."
 
 
-def heading(piece: Piece) -> list[str]:
+def heading(piece: ExportedMessage) -> list[str]:
     """Who, which tool, when, where in the context, the row."""
     tool = line(piece.tool_name, 80) if piece.role in engine.RESULT_ROLES else ""
     state = STATES.get(piece.state, piece.state) if piece.state != "live" else ""
@@ -23,7 +23,7 @@ def heading(piece: Piece) -> list[str]:
     return [word for word in found if word]
 
 
-def notes(piece: Piece) -> Iterator[str]:
+def notes(piece: ExportedMessage) -> Iterator[str]:
     """What is to be known of a message beside its text."""
     if piece.shortened and piece.state == "live":
         yield "The model now sees a shortened form of this."
@@ -31,7 +31,7 @@ def notes(piece: Piece) -> Iterator[str]:
         yield CUT_OFF
 
 
-def of_handoff(piece: Piece) -> list[str]:
+def of_handoff(piece: ExportedMessage) -> list[str]:
     """The heading of a boundary, or of a handoff outside History."""
     cut = piece.cut
     if cut is None:
@@ -40,7 +40,7 @@ def of_handoff(piece: Piece) -> list[str]:
     return [word for word in (*name, clock(cut.time or 0.0), f"message {piece.id}") if word]
 
 
-def of_boundary(piece: Piece) -> Iterator[str]:
+def of_boundary(piece: ExportedMessage) -> Iterator[str]:
     """Its numbers."""
     cut = piece.cut
     if cut is not None and not cut.inherited:

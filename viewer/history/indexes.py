@@ -28,7 +28,7 @@ from viewer.own_database import OwnDatabaseUnavailable
 from viewer.stores import counting, packing
 from viewer.stores.base import ChangeToken, Session, Store
 from viewer.stores.registry import Reader, identity, signature
-from viewer.stores.transcript import Outline
+from viewer.stores.transcript import TranscriptIndex
 
 from .models import Compaction, PackedHistory
 from .records import recorded
@@ -45,7 +45,7 @@ AllRuns = Mapping[str, Sequence[tuple[int, str, int | None]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class IndexBasis:
     """Of what an outline was made: the file, each part of the conversation with the digest of its rows, and our runs as
     (number, status, handoff).
     """
@@ -60,23 +60,23 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class CachedIndex:
     """An outline with its mark, the signature under which that last held, and whose tokens are counted. `kept` is how
     many of its rows are written down.
     """
 
-    outline: Outline
-    mark: Mark
+    outline: TranscriptIndex
+    mark: IndexBasis
     signature: str
     encoding: str
     kept: int
 
 
-_held: LRUCache[Key, Held] = LRUCache(HELD_ROWS, getsizeof=lambda held: min(len(held.outline.ids), HELD_ROWS))
+_held: LRUCache[Key, CachedIndex] = LRUCache(HELD_ROWS, getsizeof=lambda held: min(len(held.outline.ids), HELD_ROWS))
 _lock = threading.Lock()
 
 
-def outline(reader: Reader, session: Session, runs: AllRuns | None = None) -> Outline:
+def outline(reader: Reader, session: Session, runs: AllRuns | None = None) -> TranscriptIndex:
     """The session's History as it is now. `runs` are those of the store, for who asks for many sessions.
 
     Raises StoreUnavailable.
@@ -84,12 +84,12 @@ def outline(reader: Reader, session: Session, runs: AllRuns | None = None) -> Ou
     return _current(reader, session, runs).outline
 
 
-def of(reader: Reader, session_id: str) -> Outline:
+def of(reader: Reader, session_id: str) -> TranscriptIndex:
     """`outline` by the session's id. Raises NotFound, StoreUnavailable."""
     return outline(reader, reader.session(session_id))
 
 
-def unwritten(store: Store, session_id: str) -> Outline | None:
+def unwritten(store: Store, session_id: str) -> TranscriptIndex | None:
     """The outline that this process has of a session, if nothing was written since it was looked at; the store is not
     even opened for it. Raises StoreUnavailable.
     """
@@ -105,7 +105,7 @@ def forget() -> None:
         _held.clear()
 
 
-def marked(reader: Reader, session: Session) -> tuple[Mark, Outline]:
+def marked(reader: Reader, session: Session) -> tuple[IndexBasis, TranscriptIndex]:
     """`outline` with what it was made of. Raises StoreUnavailable."""
     held = _current(reader, session)
     return held.mark, held.outline
@@ -131,7 +131,7 @@ def count_some(reader: Reader, session: Session, seconds: float, *, context_alon
     return done == len(missing)
 
 
-def count_few(reader: Reader, session: Session, ids: Sequence[int]) -> Outline:
+def count_few(reader: Reader, session: Session, ids: Sequence[int]) -> TranscriptIndex:
     """The outline with these rows counted; left as it is where they are more than a page counts by itself."""
     held = _current(reader, session)
     few = list(islice((row_id for row_id in ids if held.outline.tokens_of(row_id) is None), FEW + 1))
@@ -142,7 +142,7 @@ def count_few(reader: Reader, session: Session, ids: Sequence[int]) -> Outline:
     return held.outline
 
 
-def count_all(reader: Reader, session: Session, ids: Sequence[int]) -> Outline:
+def count_all(reader: Reader, session: Session, ids: Sequence[int]) -> TranscriptIndex:
     """The outline with these rows counted, however long that takes."""
     held = _current(reader, session)
     missing = [row_id for row_id in ids if held.outline.tokens_of(row_id) is None]
@@ -156,7 +156,7 @@ def count_all(reader: Reader, session: Session, ids: Sequence[int]) -> Outline:
     return held.outline
 
 
-def _portion(found: Outline, ids: Sequence[int], limit: int) -> Sequence[int]:
+def _portion(found: TranscriptIndex, ids: Sequence[int], limit: int) -> Sequence[int]:
     """As many of the first rows as have so much text, but at least one."""
     total = 0
     for at, row_id in enumerate(ids):
@@ -166,7 +166,7 @@ def _portion(found: Outline, ids: Sequence[int], limit: int) -> Sequence[int]:
     return ids
 
 
-def _size(found: Outline, ids: Sequence[int]) -> int:
+def _size(found: TranscriptIndex, ids: Sequence[int]) -> int:
     return sum(found.sizes[number] for row_id in ids if (number := found.number(row_id)) is not None)
 
 
@@ -179,7 +179,7 @@ def _counts(reader: Reader, session: Session, ids: Sequence[int]) -> dict[int, i
 # -- the outline of now ------------------------------------------------------------------------------------------------
 
 
-def _current(reader: Reader, session: Session, runs: AllRuns | None = None) -> Held:
+def _current(reader: Reader, session: Session, runs: AllRuns | None = None) -> CachedIndex:
     """What is held of the session, brought up to date and remembered."""
     seen = signature(reader.store)  # before anything is read: what is written from now on changes it
     key = _key(reader.store, session.id)
@@ -194,7 +194,7 @@ def _current(reader: Reader, session: Session, runs: AllRuns | None = None) -> H
     return held
 
 
-def _renewed(reader: Reader, session: Session, held: Held | None, encoding: str, seen: str) -> Held:
+def _renewed(reader: Reader, session: Session, held: CachedIndex | None, encoding: str, seen: str) -> CachedIndex:
     """What is held, if its mark holds; else extended or made anew, and written down unless that is soon done again."""
     mark, token = _mark(reader, session.id)
     if held is not None and held.mark == mark:
@@ -206,21 +206,23 @@ def _renewed(reader: Reader, session: Session, held: Held | None, encoding: str,
     made = reader.index(session.id, recorded(reader, session.id), token)
     if held is not None and held.mark.file == mark.file and held.encoding == encoding:
         made = packing.with_counts_of(made, held.outline)
-    return _keep(reader.store, session.id, Held(made, mark, seen, encoding, 0))
+    return _keep(reader.store, session.id, CachedIndex(made, mark, seen, encoding, 0))
 
 
-def _extended(reader: Reader, session: Session, held: Held, mark: Mark, token: ChangeToken) -> Outline | None:
+def _extended(
+    reader: Reader, session: Session, held: CachedIndex, mark: IndexBasis, token: ChangeToken
+) -> TranscriptIndex | None:
     """By the messages that were appended, None if anything else has changed or might have."""
     if replace(held.mark, parts=mark.parts) != mark:
         return None
     return reader.extended(session.id, held.outline, ChangeToken(held.mark.parts, 0), token)
 
 
-def _mark(reader: Reader, session_id: str) -> tuple[Mark, ChangeToken]:
+def _mark(reader: Reader, session_id: str) -> tuple[IndexBasis, ChangeToken]:
     """The mark of what the store holds now."""
     token = reader.change_token(session_id)
     runs = _runs(reader.store, [part for part, _ in token.parts])
-    return Mark(_file(reader.store), token.parts, runs), token
+    return IndexBasis(_file(reader.store), token.parts, runs), token
 
 
 def _file(store: Store) -> str:
@@ -260,17 +262,17 @@ def _key(store: Store, session_id: str) -> Key:
     return store.name, store.url, session_id
 
 
-def _remembered(key: Key) -> Held | None:
+def _remembered(key: Key) -> CachedIndex | None:
     with _lock:
         return _held.get(key)
 
 
-def _remember(key: Key, held: Held) -> None:
+def _remember(key: Key, held: CachedIndex) -> None:
     with _lock:
         _held[key] = held
 
 
-def _keep(store: Store, session_id: str, held: Held) -> Held:
+def _keep(store: Store, session_id: str, held: CachedIndex) -> CachedIndex:
     """Write it down. Where that cannot be done, the next one to need it makes it again."""
     held = replace(held, kept=len(held.outline.ids))
     row = PackedHistory(
@@ -295,7 +297,7 @@ def _keep(store: Store, session_id: str, held: Held) -> Held:
     return held
 
 
-def _loaded(store: Store, session_id: str) -> Held | None:
+def _loaded(store: Store, session_id: str) -> CachedIndex | None:
     """What was written down; None for nothing, and for what cannot be read."""
     try:
         row = PackedHistory.objects.filter(store=store.name, session_id=session_id).first()
@@ -303,13 +305,13 @@ def _loaded(store: Store, session_id: str) -> Held | None:
         return (
             None
             if row is None or found is None
-            else Held(found, _read_mark(row.mark), row.signature, row.encoding, len(found.ids))
+            else CachedIndex(found, _read_mark(row.mark), row.signature, row.encoding, len(found.ids))
         )
     except (DatabaseError, ValueError, TypeError, LookupError) as problem:
         log.warning("The kept History of session %r cannot be read and is made again: %s", session_id, problem)
         return None
 
 
-def _read_mark(text: str) -> Mark:
+def _read_mark(text: str) -> IndexBasis:
     file, parts, runs = json.loads(text)
-    return Mark(file, tuple(map(tuple, parts)), tuple(map(tuple, runs)))
+    return IndexBasis(file, tuple(map(tuple, parts)), tuple(map(tuple, runs)))

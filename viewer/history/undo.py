@@ -11,18 +11,18 @@ from viewer.errors import NotFound, StoreError
 from viewer.stores.base import Session
 from viewer.stores.changes import Json, UndoPlan
 from viewer.stores.registry import Reader, get_store, open_store
-from viewer.stores.transcript import Cut, Outline
+from viewer.stores.transcript import IndexedBoundary, TranscriptIndex
 
 from . import indexes, records
 from .models import Compaction
 
 REMEMBERED = 1_000  # sentences
 
-_refusals: LRUCache[tuple[str, str, str, int], tuple[indexes.Mark, str]] = LRUCache(REMEMBERED)
+_refusals: LRUCache[tuple[str, str, str, int], tuple[indexes.IndexBasis, str]] = LRUCache(REMEMBERED)
 _lock = Lock()
 
 
-def compaction_of(reader: Reader, session_id: str, handoff_id: int, index: Outline) -> Json | Cut:
+def compaction_of(reader: Reader, session_id: str, handoff_id: int, index: TranscriptIndex) -> Json | IndexedBoundary:
     """What to take a compaction back by: the receipt of our commit, or for an agent's the boundary in the index.
 
     Raises NotFound, or AlreadyUndone.
@@ -39,7 +39,7 @@ def compaction_of(reader: Reader, session_id: str, handoff_id: int, index: Outli
     return boundary
 
 
-def plan(reader: Reader, session_id: str, handoff_id: int, index: Outline) -> UndoPlan:
+def plan(reader: Reader, session_id: str, handoff_id: int, index: TranscriptIndex) -> UndoPlan:
     """What taking a compaction back would do now, or why it cannot be done. Raises NotFound, or AlreadyUndone."""
     return reader.undo_plan(session_id, compaction_of(reader, session_id, handoff_id, index))
 

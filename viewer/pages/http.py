@@ -38,7 +38,7 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True)
-class Undone:
+class UndoneBoundary:
     """A compaction that does not stand any more. `reading` is the address of History where its boundary stood."""
 
     reading: str
@@ -88,7 +88,7 @@ def refused(
         reading = now_without_boundary(place, refusal.cut_id)
         said = replace(said, back=(reading, "Back to the session"), sentence=_undone(refusal))
         if is_fragment(request) and on_page_of(request, place):
-            return page(request, "boundary/_undone.html", Undone(reading, said.sentence), status=refusal.status)
+            return page(request, "boundary/_undone.html", UndoneBoundary(reading, said.sentence), status=refusal.status)
     return page(request, "_refusal.html" if is_fragment(request) else "refusal.html", said, status=refusal.status)
 
 

@@ -24,17 +24,17 @@ ARGUMENTS = 2_000_000  # characters of a call's arguments that are read, such as
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class RenderedBlocks:
     """Blocks as HTML; `waits` says that code in them could be in colours. The rest is set where it applies."""
 
     html: SafeString
     waits: bool
     title: tools.Title | None = None
-    outcome: outcomes.Outcome = outcomes.Outcome()
+    outcome: outcomes.CallOutcome = outcomes.CallOutcome()
     sessions: tuple[str, ...] = ()
 
 
-_CACHE: lru.SizedCache[Shown] = lru.SizedCache(lambda shown: sys.getsizeof(shown.html))
+_CACHE: lru.SizedCache[RenderedBlocks] = lru.SizedCache(lambda shown: sys.getsizeof(shown.html))
 
 
 def clear() -> None:
@@ -42,7 +42,7 @@ def clear() -> None:
     _CACHE.clear()
 
 
-def said(row: StoredMessage, place: Place, *, colours: bool = False) -> Shown:
+def said(row: StoredMessage, place: Place, *, colours: bool = False) -> RenderedBlocks:
     """The blocks of what a row says: thinking first, then its content by role."""
     beside = [row.extra.get(name) for name in ("reasoning_details", "codex_reasoning_items", "codex_message_items")]
     key = (
@@ -69,24 +69,26 @@ def _said(row: StoredMessage, place: Place, colours: bool) -> Iterable[blocks.Bl
         yield blocks.plain(as_text(row.content), whole)
 
 
-def answered(row: StoredMessage, place: Place, language: str = "", *, colours: bool = False) -> Shown:
+def answered(row: StoredMessage, place: Place, language: str = "", *, colours: bool = False) -> RenderedBlocks:
     """The blocks of a tool's result, how it says that its call ended, and the sessions that it names."""
     key = ("answered", place.href, row.id, language, colours, lru.digest(row.content))
 
-    def make() -> Shown:
+    def make() -> RenderedBlocks:
         made = blocks.of_output(row.content, place.whole(row.id, "content"), language=language, colours=colours)
         return _shown(made, outcome=outcomes.outcome(row.content), sessions=outcomes.sessions_in(row.content))
 
     return _CACHE.get(key, make)
 
 
-def asked(call: engine.Call, whole: str, result: outcomes.Outcome | None, *, colours: bool = False) -> Shown:
+def asked(
+    call: engine.Call, whole: str, result: outcomes.CallOutcome | None, *, colours: bool = False
+) -> RenderedBlocks:
     """The line of a call, and the blocks of its arguments."""
     key = ("asked", call.name, whole, result, colours, lru.digest(call.arguments, in_full=True))
     return _CACHE.get(key, lambda: _asked(call, whole, result, colours))
 
 
-def _asked(call: engine.Call, whole: str, result: outcomes.Outcome | None, colours: bool) -> Shown:
+def _asked(call: engine.Call, whole: str, result: outcomes.CallOutcome | None, colours: bool) -> RenderedBlocks:
     arguments = json_value(call.arguments, limit=ARGUMENTS)
     change = tools.change(call.name, call.arguments, arguments)
     title = tools.title(call.name, call.arguments, arguments, change, result)
@@ -107,10 +109,10 @@ def _arguments(
 
 def by_template(template: str, block: Hashable) -> SafeString:
     """A block rendered by its template; the block itself is the key, as its template knows nothing else."""
-    return _CACHE.get((template, block), lambda: Shown(blocks.by_template(template, block), waits=False)).html
+    return _CACHE.get((template, block), lambda: RenderedBlocks(blocks.by_template(template, block), waits=False)).html
 
 
-def _shown(made: Iterable[blocks.Block], **beside: Any) -> Shown:
+def _shown(made: Iterable[blocks.Block], **beside: Any) -> RenderedBlocks:
     listed = list(made)
     waits = any(isinstance(block, (blocks.Code, blocks.Markdown)) and block.waits for block in listed)
-    return Shown(blocks.as_html(listed), waits, **beside)
+    return RenderedBlocks(blocks.as_html(listed), waits, **beside)

@@ -16,13 +16,13 @@ from compaction import messages as engine
 from viewer.stores.message import StoredMessage
 
 from . import cache, formats, tools
-from .outcomes import Outcome
+from .outcomes import CallOutcome
 
 LIMIT = 60  # calls of one row that are shown; no agent known makes so many at once
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class ShownResult:
     """A tool's answer, and how its text says that the call ended.
 
     `colours` is the address of the same in colours, "" where there is nothing to colour; `copy` of its raw text;
@@ -35,7 +35,7 @@ class Result:
     html: SafeString
     colours: str
     copy: str
-    outcome: Outcome
+    outcome: CallOutcome
     seconds: str
     notes: tuple[str, ...]
     marked: bool
@@ -43,7 +43,7 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ShownCall:
     """One tool call in one fold: what it does in its line, arguments and result inside."""
 
     template: ClassVar[str] = "blocks/call.html"
@@ -51,7 +51,7 @@ class Call:
     title: tools.Title
     html: SafeString
     colours: str
-    result: Result | None
+    result: ShownResult | None
     waiting: bool
 
     @property

@@ -24,14 +24,14 @@ _SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{5,100}")
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CallOutcome:
     """`word` is "" or how it went wrong: "failed", "failed, exit 1", "refused". `well` where the text says success."""
 
     word: str = ""
     well: bool = False
 
 
-def outcome(content: Any) -> Outcome:
+def outcome(content: Any) -> CallOutcome:
     """How a call ended, by the text of its result."""
     text = engine.text(content) if not isinstance(content, dict) or "text" in content else ""
     value = content if isinstance(content, dict) and not text else json_value(text, limit=50_000)
@@ -39,24 +39,26 @@ def outcome(content: Any) -> Outcome:
         return _of_object(value)
     head = text[: tool_results.HEAD]
     if tool_results.NOT_ALLOWED.match(head):
-        return Outcome("refused")
+        return CallOutcome("refused")
     code = tool_results.EXIT_FIRST.match(head) or tool_results.EXIT_LINE.search(head)
     if code is not None:
         return _of_code(int(code["code"]))
-    return Outcome("failed") if _FAILURE.match(head) else Outcome(well=bool(_SUCCESS.match(head)))
+    return CallOutcome("failed") if _FAILURE.match(head) else CallOutcome(well=bool(_SUCCESS.match(head)))
 
 
-def _of_object(value: dict[str, Any]) -> Outcome:
+def _of_object(value: dict[str, Any]) -> CallOutcome:
     code = tool_results.exit_code(value)
     if isinstance(code, int) and not isinstance(code, bool) and code:
         return _of_code(code)
     if value.get("error") or tool_results.says_failure(value):
-        return Outcome("failed")
-    return Outcome(well=value.get("success") is True or code == 0 or value.get("status") in ("success", "completed"))
+        return CallOutcome("failed")
+    return CallOutcome(
+        well=value.get("success") is True or code == 0 or value.get("status") in ("success", "completed")
+    )
 
 
-def _of_code(code: int) -> Outcome:
-    return Outcome(f"failed, exit {code}") if code else Outcome(well=True)
+def _of_code(code: int) -> CallOutcome:
+    return CallOutcome(f"failed, exit {code}") if code else CallOutcome(well=True)
 
 
 def sessions_in(content: Any) -> tuple[str, ...]:

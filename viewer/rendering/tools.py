@@ -14,7 +14,7 @@ from typing import Any
 
 from . import diffs, highlight
 from .diffs import Change, file_of
-from .outcomes import Outcome
+from .outcomes import CallOutcome
 from .texts import as_text, json_value, line
 
 LIMIT = 160  # characters of a line
@@ -48,7 +48,7 @@ class Tool:
     strict: bool = False
 
 
-def title(name: str, text: str, arguments: Any, change: Change | None, result: Outcome | None) -> Title:
+def title(name: str, text: str, arguments: Any, change: Change | None, result: CallOutcome | None) -> Title:
     """The line of a call: `text` its arguments as stored, `arguments` as JSON says them, `result` if there is one."""
     short = line(name, 80)
     key = short.lower().removeprefix("functions.")
@@ -66,7 +66,7 @@ def is_sub_agent(name: str) -> bool:
     return name.lower().removeprefix("functions.") in ("task", "agent", "delegate_task", "spawn_agent")
 
 
-def _word(tool: Tool, result: Outcome | None) -> str:
+def _word(tool: Tool, result: CallOutcome | None) -> str:
     said = result is not None and (result.well if tool.strict else result.word != "refused")
     return tool.done if said else tool.asked
 

@@ -14,7 +14,7 @@ from viewer.history.indexes import AllRuns
 from viewer.stores.base import Session, Store
 from viewer.stores.message import Handoff
 from viewer.stores.registry import Reader, agent_of
-from viewer.stores.transcript import Cut, Outline, Weight
+from viewer.stores.transcript import IndexedBoundary, TranscriptIndex, Weight
 
 from .models import Run
 
@@ -57,7 +57,7 @@ class CompactionView(Numbers):
     undoable: bool
 
 
-def weights(history: Outline, cuts: Iterable[Cut]) -> dict[int, tuple[Weight, Weight]]:
+def weights(history: TranscriptIndex, cuts: Iterable[IndexedBoundary]) -> dict[int, tuple[Weight, Weight]]:
     """Tokens in context before and after each compaction, by its handoff: of our own what the run counted, which is
     exact also while the session's new rows are not counted yet.
     """
@@ -76,7 +76,7 @@ def weights(history: Outline, cuts: Iterable[Cut]) -> dict[int, tuple[Weight, We
 
 REMEMBERED = 1_000  # sessions
 
-_numbers: LRUCache[tuple[str, str, str], tuple[ref[Outline], list[Numbers]]] = LRUCache(REMEMBERED)
+_numbers: LRUCache[tuple[str, str, str], tuple[ref[TranscriptIndex], list[Numbers]]] = LRUCache(REMEMBERED)
 _lock = Lock()
 
 
@@ -97,7 +97,7 @@ def numbers(reader: Reader, session: Session, runs: AllRuns | None = None) -> li
     return made
 
 
-def numbers_of(store: Store, history: Outline) -> list[Numbers]:
+def numbers_of(store: Store, history: TranscriptIndex) -> list[Numbers]:
     """Every compaction that stands, oldest first. Reads our own runs, not the store."""
     tokens = weights(history, history.compactions) if history.compactions else {}
     return [

@@ -12,7 +12,7 @@ from compaction import survival as engine
 from compaction.survival import survival_of
 from viewer.stores.message import StoredMessage, message_of
 from viewer.stores.registry import Reader
-from viewer.stores.transcript import Cut, Outline
+from viewer.stores.transcript import IndexedBoundary, TranscriptIndex
 
 from .models import Run
 from .plain import plain
@@ -57,7 +57,7 @@ def noted(found: Survival, name: Callable[[int], int | None], most: int | None =
     }
 
 
-def losses(reader: Reader, session_id: str, outline: Outline, cut: Cut) -> dict[str, Any]:
+def losses(reader: Reader, session_id: str, outline: TranscriptIndex, cut: IndexedBoundary) -> dict[str, Any]:
     """What became of the details of what a compaction took out of the context, as `noted`.
 
     Of our own compactions it was noted when the summary was made; of the agent's it is looked for in the rows, which
@@ -110,7 +110,7 @@ def lost_of(counts: Mapping[str, Sequence[int]]) -> tuple[int, int]:
     return sum(total - still for still, total in counts.values()), sum(total for _, total in counts.values())
 
 
-def _gone(outline: Outline, cut: Cut) -> list[int]:
+def _gone(outline: TranscriptIndex, cut: IndexedBoundary) -> list[int]:
     """The rows in context before that it does not carry on word for word."""
     shortened = set(cut.shortened_ids)
     carried = {source for _, source in cut.copies if outline.message_of(source) not in shortened}

@@ -12,7 +12,7 @@ from django.utils import timezone
 import compaction
 from compaction import tokens
 from compaction.strategy import STRATEGIES, Strategy, named
-from viewer.holders import Held
+from viewer.holders import Holder
 from viewer.stores import counting
 from viewer.stores.base import Session, Store
 from viewer.stores.changes import MODES, Json
@@ -61,7 +61,7 @@ class Basis:
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class DryRun:
     """A dry run.
 
     Ids are rows; `estimate` says that the model's own tokens are not known exactly; `lock` is somebody compacting the
@@ -81,8 +81,8 @@ class Draft:
     model: str
     window: int
     estimate: bool
-    lock: Held | None
-    lease: Held | None
+    lock: Holder | None
+    lease: Holder | None
     sees_turns: bool
     lock_seconds: float
     pick_up: str
@@ -91,7 +91,7 @@ class Draft:
     token: Json
 
 
-def draft(store: Store, session_id: str, options: Options) -> Draft:
+def draft(store: Store, session_id: str, options: Options) -> DryRun:
     """Plan without a model and without writing anything.
 
     Raises NotFound, StoreUnavailable, StoreReadOnly, SessionEnded, UnknownChoice, ModelNotSetUp, and
@@ -101,14 +101,14 @@ def draft(store: Store, session_id: str, options: Options) -> Draft:
         return draft_of(reader, session_id, options)
 
 
-def draft_of(reader: Reader, session_id: str, options: Options) -> Draft:
+def draft_of(reader: Reader, session_id: str, options: Options) -> DryRun:
     """`draft` of a store that is open."""
     check_options(options)
     basis = read_basis(reader, session_id, options.mode)
     lock, lease = reader.lock_of(session_id), reader.lease_of(session_id)
     rules = rules_of(reader.store, basis.session)
     plan = plan_of(basis, options, rules.text)
-    return Draft(
+    return DryRun(
         session_id=session_id,
         plan=plan,
         rules=rules,
@@ -131,7 +131,7 @@ def draft_of(reader: Reader, session_id: str, options: Options) -> Draft:
     )
 
 
-def busy_sentence(held: Held, doing: str = "compacting this session") -> str:
+def busy_sentence(held: Holder, doing: str = "compacting this session") -> str:
     """Who holds a lock or a turn, since when, and when it counts no more: its process may be dead."""
     who = "Palimpsest" if held.is_palimpsest else f"Another process ({held.holder})"
     since, end = (timezone.localtime(datetime.fromtimestamp(at, UTC)) for at in (held.since, held.expires))

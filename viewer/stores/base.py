@@ -125,7 +125,7 @@ class ChangeToken:
 
 
 @dataclass(frozen=True, slots=True)
-class Child:
+class ChildSession:
     """A session that names another as its parent: a branch, a sub-agent's ("delegate"), or one that followed ("")."""
 
     id: str

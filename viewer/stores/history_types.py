@@ -56,7 +56,7 @@ class Boundary:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class HistoryEntry:
     """One message of History: `id` is its first row, `rows` all rows that carry it, oldest first. A row that several
     messages were merged into is among the rows of each.
 
@@ -80,14 +80,14 @@ class History:
     they are appended: nothing is left open of which they might be copies.
     """
 
-    items: tuple[Entry | Boundary, ...]
+    items: tuple[HistoryEntry | Boundary, ...]
     boundaries: tuple[Boundary, ...]
     message_of: dict[int, int]  # every shown row id -> message id
     settled: bool = False
 
     @property
-    def entries(self) -> tuple[Entry, ...]:
-        return tuple(item for item in self.items if isinstance(item, Entry))
+    def entries(self) -> tuple[HistoryEntry, ...]:
+        return tuple(item for item in self.items if isinstance(item, HistoryEntry))
 
     @property
     def compactions(self) -> tuple[Boundary, ...]:

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class RowsDigest:
     """A session's own rows (not those of parts before it): how many, how many live, the newest id; `digest` differs
     when another set of rows, by ids and times, is there or is live. It does not see texts that were changed in place.
     """
@@ -20,7 +20,7 @@ class Mark:
     digest: str
 
 
-NOTHING = Mark(0, 0, 0, "")
+NOTHING = RowsDigest(0, 0, 0, "")
 
 
 UNASKABLE = "\ufffdrow "  # and the row's number: stands for an id by which no row can be asked for
@@ -29,7 +29,7 @@ LONGEST_ID = 2_000  # bytes; PostgreSQL, which may keep the catalog, takes 2,704
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class SessionFacts:
     """One row of `sessions`. Times in epoch seconds; `row` is its rowid; `forked_from` the sessions that its own
     configuration names as where it was forked from, which it therefore does not continue.
     """
@@ -48,7 +48,7 @@ class Facts:
     branched_from: str
     delegated: bool
     forked_from: tuple[str, ...]
-    mark: Mark
+    mark: RowsDigest
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ class Listing(Protocol):
     def sessions_down_from(self, number: int, limit: int) -> list[tuple[int, str]]:
         """(number, id) of the next sessions from this number on, downwards."""
 
-    def facts(self, ids: Sequence[str]) -> dict[str, Facts]:
+    def facts(self, ids: Sequence[str]) -> dict[str, SessionFacts]:
         """The sessions of these ids that there are."""
 
     def unaskable(self, ids: Sequence[str]) -> dict[str, Unaskable]:

@@ -9,8 +9,8 @@ from typing import Any, Literal
 import compaction
 from compaction import messages
 
-from .history_types import Boundary, Entry
-from .transcript import Cut
+from .history_types import Boundary, HistoryEntry
+from .transcript import IndexedBoundary
 
 BOOKKEEPING_ROLES = frozenset({"session_meta"})  # rows an agent keeps for itself; no model is sent them
 
@@ -112,7 +112,7 @@ class Preview:
 class HistoryMessage:
     """A message as History shows it: `row` has its fullest text, `content` is the live part of that."""
 
-    entry: Entry
+    entry: HistoryEntry
     row: StoredMessage
     content: Any
 
@@ -121,7 +121,7 @@ class HistoryMessage:
 class Handoff:
     """A boundary with its handoff row: `summary` the body, `directive` the instructions to the model around it."""
 
-    boundary: Boundary | Cut
+    boundary: Boundary | IndexedBoundary
     row: StoredMessage
     summary: str
     directive: str

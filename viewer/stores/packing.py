@@ -14,15 +14,28 @@ from zlib import crc32
 from compaction import messages as engine
 from viewer.stores.message import BOOKKEEPING_ROLES, LightRow
 
-from .history_types import Boundary, Entry, History
-from .transcript import ANSWER, AWAY, LIVE, NONE, OUT, PROMPT, RESULT, SENT, UNDER, Cut, Outline, Several
+from .history_types import Boundary, History, HistoryEntry
+from .transcript import (
+    ANSWER,
+    AWAY,
+    LIVE,
+    NONE,
+    OUT,
+    PROMPT,
+    RESULT,
+    SENT,
+    UNDER,
+    IndexedBoundary,
+    SeveralSources,
+    TranscriptIndex,
+)
 
 VERSION = 12  # of the bytes and of how History is read from rows; others are not read
 _HEAD = b"palimpsest outline"
 _STATES = {"live": LIVE, "under": UNDER, "out": OUT}
 
 
-def pack(history: History, rows: Sequence[LightRow]) -> Outline:
+def pack(history: History, rows: Sequence[LightRow]) -> TranscriptIndex:
     """What `history.build` says of these rows, as an outline with nothing counted."""
     number = {row.id: at for at, row in enumerate(rows)}
     entries = history.entries
@@ -31,7 +44,7 @@ def pack(history: History, rows: Sequence[LightRow]) -> Outline:
     for row_id, message in history.message_of.items():
         places[number[row_id]] = place_of[message]
     ids = array("q", [row.id for row in rows])
-    return Outline(
+    return TranscriptIndex(
         ids=ids,
         flags=bytes(map(_row_flags, rows)),
         sizes=array("i", [min(row.size, 2**31 - 1) for row in rows]),
@@ -46,7 +59,7 @@ def pack(history: History, rows: Sequence[LightRow]) -> Outline:
     )
 
 
-def extended(outline: Outline, rows: Sequence[LightRow]) -> Outline | None:
+def extended(outline: TranscriptIndex, rows: Sequence[LightRow]) -> TranscriptIndex | None:
     """The outline with rows that were appended; None where they might be more than new messages."""
     if not outline.settled or not all(map(_is_said, rows)):
         return None
@@ -70,7 +83,7 @@ def extended(outline: Outline, rows: Sequence[LightRow]) -> Outline | None:
     )
 
 
-def with_counts_of(outline: Outline, before: Outline) -> Outline:
+def with_counts_of(outline: TranscriptIndex, before: TranscriptIndex) -> TranscriptIndex:
     """The outline with what was counted of an earlier one, for rows whose text has the size it had."""
     known = dict(zip(before.ids, zip(before.sizes, before.tokens, strict=True), strict=True))
     unknown = (NONE, NONE)
@@ -88,19 +101,19 @@ def _row_flags(row: LightRow) -> int:
     return _STATES[row.state] | (SENT if sent else 0) | (ANSWER if row.role in engine.RESULT_ROLES else 0)
 
 
-def _kind(entry: Entry | None, full: LightRow) -> int:
+def _kind(entry: HistoryEntry | None, full: LightRow) -> int:
     """The flags of an entry: `full` is its row with the fullest text. None: an entry of one live row."""
     prompt = full.role == "user" and not full.scaffold and bool(full.text)
     away = entry is not None and entry.state == "under"
     return (AWAY if away else 0) | (RESULT if full.role in engine.RESULT_ROLES else 0) | (PROMPT if prompt else 0)
 
 
-def _several(entries: Sequence[Entry], number: Mapping[int, int]) -> Several:
+def _several(entries: Sequence[HistoryEntry], number: Mapping[int, int]) -> SeveralSources:
     found = [(place, entry) for place, entry in enumerate(entries) if len(entry.rows) > 1]
     starts = array("i", [0])
     for _, entry in found:
         starts.append(starts[-1] + len(entry.rows))
-    return Several(
+    return SeveralSources(
         places=array("i", [place for place, _ in found]),
         full=array("i", [number[entry.full_id] for _, entry in found]),
         newest=array("i", [number[entry.newest_id] for _, entry in found]),
@@ -110,7 +123,9 @@ def _several(entries: Sequence[Entry], number: Mapping[int, int]) -> Several:
     )
 
 
-def _cuts(history: History, ids: array[int], number: Mapping[int, int], records: set[int]) -> tuple[Cut, ...]:
+def _cuts(
+    history: History, ids: array[int], number: Mapping[int, int], records: set[int]
+) -> tuple[IndexedBoundary, ...]:
     place, places = 0, dict[int, int]()
     for item in history.items:
         if isinstance(item, Boundary):
@@ -122,7 +137,7 @@ def _cuts(history: History, ids: array[int], number: Mapping[int, int], records:
         return array("i", map(number.__getitem__, of))
 
     return tuple(
-        Cut(
+        IndexedBoundary(
             handoff_id=boundary.handoff_id,
             time=boundary.time,
             cut_id=boundary.cut_id,
@@ -148,7 +163,7 @@ def _cuts(history: History, ids: array[int], number: Mapping[int, int], records:
 _LISTS = ("block", "before", "pairs", "gone", "stayed", "cropped")
 
 
-def to_bytes(outline: Outline) -> bytes:
+def to_bytes(outline: TranscriptIndex) -> bytes:
     """What `from_bytes` reads again, on a machine of this kind."""
     more = outline.several
     parts: list[array[int] | bytes] = [
@@ -175,7 +190,7 @@ def to_bytes(outline: Outline) -> bytes:
     return b"".join([_HEAD, bytes([VERSION]), crc32(body).to_bytes(4, "big"), body])
 
 
-def from_bytes(packed: bytes | memoryview) -> Outline | None:
+def from_bytes(packed: bytes | memoryview) -> TranscriptIndex | None:
     """The outline that was kept so; None for what was kept by another version or kind of machine, or is damaged."""
     start = len(_HEAD) + 5
     body = memoryview(packed)[start:]
@@ -193,7 +208,7 @@ def from_bytes(packed: bytes | memoryview) -> Outline | None:
     return _outline(said, parts)
 
 
-def _outline(said: dict[str, Any], parts: Sequence[memoryview]) -> Outline:
+def _outline(said: dict[str, Any], parts: Sequence[memoryview]) -> TranscriptIndex:
     def numbers(at: int, kind: str = "i") -> array[int]:
         found: array[int] = array(kind)
         found.frombytes(parts[at])
@@ -201,10 +216,10 @@ def _outline(said: dict[str, Any], parts: Sequence[memoryview]) -> Outline:
 
     ids = numbers(0, "q")
     cuts = [
-        Cut(*facts, ids, *(numbers(at) for at in range(start, start + len(_LISTS))))  # type: ignore[call-arg]
+        IndexedBoundary(*facts, ids, *(numbers(at) for at in range(start, start + len(_LISTS))))  # type: ignore[call-arg]
         for facts, start in zip(said["cuts"], range(13, len(parts), len(_LISTS)), strict=True)
     ]
-    return Outline(
+    return TranscriptIndex(
         ids=ids,
         flags=bytes(parts[1]),
         sizes=numbers(2),
@@ -212,7 +227,7 @@ def _outline(said: dict[str, Any], parts: Sequence[memoryview]) -> Outline:
         tokens=numbers(4),
         first=numbers(5),
         kinds=bytes(parts[6]),
-        several=Several(numbers(7), numbers(8), numbers(9), bytes(parts[10]), numbers(11), numbers(12)),
+        several=SeveralSources(numbers(7), numbers(8), numbers(9), bytes(parts[10]), numbers(11), numbers(12)),
         cuts=tuple(cuts),
         settled=said["settled"],
         newest_time=said["newest_time"],

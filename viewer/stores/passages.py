@@ -21,7 +21,7 @@ BEFORE, LENGTH = 60, 260  # characters: how far before the first match a passage
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class PassagePart:
     text: str
     marked: bool = False
 
@@ -98,20 +98,20 @@ def _json(value: Any) -> str:
 # -- passages ----------------------------------------------------------------------------------------------------------
 
 
-def passage(text: str, query: Query) -> tuple[Piece, ...]:
+def passage(text: str, query: Query) -> tuple[PassagePart, ...]:
     """The stretch of `text` (composed) around the first thing found, with what was found marked; its start for none."""
     folded = fold(text)
     first = query.marks.search(folded)
     start = _word_start(text, max(0, first.start() - BEFORE)) if first else 0
     stop = _word_end(text, min(len(text), max(start + LENGTH, first.end() if first else 0)))
-    pieces = [Piece("… ")] if start else []
+    pieces = [PassagePart("… ")] if start else []
     at = start
     for match in query.marks.finditer(folded, start, stop):
         if match.end() > match.start() >= at:
-            pieces += [Piece(text[at : match.start()]), Piece(text[match.start() : match.end()], True)]
+            pieces += [PassagePart(text[at : match.start()]), PassagePart(text[match.start() : match.end()], True)]
             at = match.end()
-    pieces += [Piece(text[at:stop]), Piece(" …" if stop < len(text) else "")]
-    return tuple(Piece(_spaced(piece.text), piece.marked) for piece in pieces if piece.text)
+    pieces += [PassagePart(text[at:stop]), PassagePart(" …" if stop < len(text) else "")]
+    return tuple(PassagePart(_spaced(piece.text), piece.marked) for piece in pieces if piece.text)
 
 
 def _word_start(text: str, at: int) -> int:

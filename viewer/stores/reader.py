@@ -9,17 +9,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from viewer.errors import SessionEnded, StoreReadOnly
-from viewer.holders import Held
+from viewer.holders import Holder
 
-from .base import Capabilities, ChangeToken, Child, Session, Store
+from .base import Capabilities, ChangeToken, ChildSession, Session, Store
 from .changes import Commit, Edit, Json, LiveContext, UndoPlan
-from .history_types import Entry
+from .history_types import HistoryEntry
 from .listing import Listing
 from .message import Handoff, HistoryMessage, Preview, StoredMessage, live_content
 from .query import Query
 from .recorded import Recorded
-from .searching import Found, Key, SearchFilter, Stage
-from .transcript import Cut, Item, Outline
+from .searching import HitPage, Key, SearchFilter, Stage
+from .transcript import IndexedBoundary, Item, TranscriptIndex
 
 
 class Reader(ABC):
@@ -69,7 +69,7 @@ class Reader(ABC):
         """The newest session of the conversation that this one belongs to: the one an agent goes on with."""
         return session_id
 
-    def children(self, parts: Sequence[str]) -> list[Child]:
+    def children(self, parts: Sequence[str]) -> list[ChildSession]:
         """The sessions that name one of these as their parent, oldest first."""
         return []
 
@@ -97,7 +97,7 @@ class Reader(ABC):
 
     def shown(self, session_id: str, items: Iterable[Item]) -> list[HistoryMessage | Handoff]:
         """What stands behind a stretch of History, in its order; messages that were deleted since are left out."""
-        entries = [item for item in items if isinstance(item, Entry)]
+        entries = [item for item in items if isinstance(item, HistoryEntry)]
         rows = self.messages(session_id, [entry.full_id for entry in entries])
         found = ((entry, rows[entry.full_id]) for entry in entries if entry.full_id in rows)
         return [HistoryMessage(entry, row, live_content(row)) for entry, row in found]
@@ -122,7 +122,7 @@ class Reader(ABC):
         *,
         stage: Stage = "none",
         redacting: bool = False,
-    ) -> Found:
+    ) -> HitPage:
         """At most `limit` hits behind the key `after` and the `stage` of an earlier page; `redacting` leaves out what
         looks like a secret in what is shown of them.
         """
@@ -134,10 +134,12 @@ class Reader(ABC):
         """What tells whether messages of a session, or of the parts before it, came, went or changed their state."""
 
     @abstractmethod
-    def index(self, session_id: str, recorded: Recorded, token: ChangeToken) -> Outline:
+    def index(self, session_id: str, recorded: Recorded, token: ChangeToken) -> TranscriptIndex:
         """The once-only History of a session as it was when it had this token."""
 
-    def extended(self, session_id: str, index: Outline, before: ChangeToken, now: ChangeToken) -> Outline | None:
+    def extended(
+        self, session_id: str, index: TranscriptIndex, before: ChangeToken, now: ChangeToken
+    ) -> TranscriptIndex | None:
         """The index with the messages that were appended between two tokens; None where it has to be made anew."""
         return None
 
@@ -164,13 +166,13 @@ class Reader(ABC):
         """Whether the store holds what this receipt of a commit says: another file may have taken its place."""
         return False
 
-    def undo_plan(self, session_id: str, compaction: Json | Cut) -> UndoPlan:
+    def undo_plan(self, session_id: str, compaction: Json | IndexedBoundary) -> UndoPlan:
         """What taking back a compaction would do now, or why it cannot be done: ours by the receipt of its commit, any
         other by its boundary in History.
         """
         return UndoPlan((), (), (), self.compact_reason())
 
-    def context_before(self, session_id: str, compaction: Json | Cut) -> list[int]:
+    def context_before(self, session_id: str, compaction: Json | IndexedBoundary) -> list[int]:
         """Ids of the messages that were in context before a compaction, in order. Raises NotBranchable."""
         raise StoreReadOnly(self.compact_reason())
 
@@ -180,11 +182,11 @@ class Reader(ABC):
         """
         return None
 
-    def lock_of(self, session_id: str) -> Held | None:
+    def lock_of(self, session_id: str) -> Holder | None:
         """Who is compacting this session now, None when nobody."""
         return None
 
-    def lease_of(self, session_id: str) -> Held | None:
+    def lease_of(self, session_id: str) -> Holder | None:
         """Who is running a turn of this session now, None when nobody, or where the agent does not tell."""
         return None
 

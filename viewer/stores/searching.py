@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from .message import State
-from .passages import Piece
+from .passages import PassagePart
 
 SearchOrder = Literal["newest", "best"]
 
@@ -64,12 +64,12 @@ class Hit:
     role: str
     time: float
     state: State
-    passage: tuple[Piece, ...]
+    passage: tuple[PassagePart, ...]
     key: Key
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class HitPage:
     """One page of hits. `next` is the key to go on behind, None at the end. `stopped` says that the page ended at its
     limits and not because it was full; `looked` counts the rows that were looked at, `scanned` that no index was used.
     `stage` is what goes on behind `next`.

@@ -16,7 +16,7 @@ from itertools import compress
 
 from viewer.errors import NotFound
 
-from .history_types import Boundary, Entry
+from .history_types import Boundary, HistoryEntry
 
 NONE = -1  # no entry; tokens that are not counted
 
@@ -39,7 +39,7 @@ _IN_CONTEXT, _IS_PROMPT = _mask(AWAY, 0), _mask(PROMPT, PROMPT)
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class IndexedBoundary:
     """A boundary of an outline, with the names of `history_types.Boundary`; lists of ids are made when they are read.
 
     `place` is that of the entry directly before which it stands. `records_before` and `records_after` are rows that the
@@ -116,24 +116,24 @@ class Cut:
         return tuple(map(self.ids.__getitem__, numbers))
 
 
-Item = Entry | Boundary | Cut
+Item = HistoryEntry | Boundary | IndexedBoundary
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class HistoryWindow:
     """A stretch of History: `items` in order; `earlier` and `later` count the entries on either side of it."""
 
-    items: tuple[Entry | Cut, ...]
+    items: tuple[HistoryEntry | IndexedBoundary, ...]
     earlier: int
     later: int
 
     @property
     def first(self) -> int | None:
-        return next((item.id for item in self.items if isinstance(item, Entry)), None)
+        return next((item.id for item in self.items if isinstance(item, HistoryEntry)), None)
 
     @property
     def last(self) -> int | None:
-        return next((item.id for item in reversed(self.items) if isinstance(item, Entry)), None)
+        return next((item.id for item in reversed(self.items) if isinstance(item, HistoryEntry)), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +145,7 @@ class Weight:
 
 
 @dataclass(frozen=True, slots=True)
-class Several:
+class SeveralSources:
     """The entries that not one row alone tells, by place in ascending order: `starts` says where each one's numbers
     of rows begin in `rows`; `full` and `newest` are numbers of rows, `shortened` 0 or 1.
     """
@@ -159,7 +159,7 @@ class Several:
 
 
 @dataclass(frozen=True)
-class Outline:
+class TranscriptIndex:
     """The History of one session and the parts it continues.
 
     Of every row: its `ids`, `flags`, bytes of text in `sizes`, the place of its message in `places`, `tokens`. Of
@@ -174,8 +174,8 @@ class Outline:
     tokens: array[int]
     first: array[int]
     kinds: bytes
-    several: Several
-    cuts: tuple[Cut, ...]
+    several: SeveralSources
+    cuts: tuple[IndexedBoundary, ...]
     settled: bool
     newest_time: float
 
@@ -191,11 +191,11 @@ class Outline:
         return self.kinds.translate(_IN_CONTEXT).count(1)
 
     @property
-    def boundaries(self) -> tuple[Cut, ...]:
+    def boundaries(self) -> tuple[IndexedBoundary, ...]:
         return self.cuts
 
     @property
-    def compactions(self) -> tuple[Cut, ...]:
+    def compactions(self) -> tuple[IndexedBoundary, ...]:
         """The boundaries of what was compacted in this session."""
         return tuple(cut for cut in self.cuts if not cut.inherited)
 
@@ -266,7 +266,7 @@ class Outline:
         rest = () if context_alone else compress(self.ids, map(int.__gt__, missing, sent))
         return array("q", [*reversed(list(live)), *reversed(list(rest))])
 
-    def counted(self, found: Mapping[int, int]) -> Outline:
+    def counted(self, found: Mapping[int, int]) -> TranscriptIndex:
         """The outline with the tokens of these rows, by id."""
         tokens = self.tokens[:]
         for row_id, count in found.items():
@@ -275,7 +275,7 @@ class Outline:
                 tokens[number] = count
         return replace(self, tokens=tokens)
 
-    def uncounted_again(self) -> Outline:
+    def uncounted_again(self) -> TranscriptIndex:
         """The outline with nothing counted: for a model that counts otherwise."""
         return replace(self, tokens=array("i", [NONE]) * len(self.ids))
 
@@ -296,16 +296,16 @@ class Outline:
         place = self.place_of(row_id)
         return None if place is None else self.ids[self.first[place]]
 
-    def entry(self, place: int) -> Entry:
+    def entry(self, place: int) -> HistoryEntry:
         """The message at this place."""
         number = self.first[place]
         state, at = "under" if self.kinds[place] & AWAY else "live", bisect_left(self.several.places, place)
         row_id = self.ids[number]
         if at == len(self.several.places) or self.several.places[at] != place:
-            return Entry(row_id, (row_id,), row_id, row_id, state, False)  # type: ignore[arg-type]
+            return HistoryEntry(row_id, (row_id,), row_id, row_id, state, False)  # type: ignore[arg-type]
         more = self.several
         rows = more.rows[more.starts[at] : more.starts[at + 1]]
-        return Entry(
+        return HistoryEntry(
             id=row_id,
             rows=tuple(self.ids[each] for each in rows),
             full_id=self.ids[more.full[at]],
@@ -315,7 +315,7 @@ class Outline:
         )
 
     @property
-    def entries(self) -> tuple[Entry, ...]:
+    def entries(self) -> tuple[HistoryEntry, ...]:
         """All messages: for what is not asked for with every page."""
         return tuple(map(self.entry, range(self.messages)))
 
@@ -332,7 +332,7 @@ class Outline:
         """The places of what people asked."""
         return array("i", compress(range(self.messages), self.kinds.translate(_IS_PROMPT)))
 
-    def cut_at(self, handoff_id: int) -> Cut | None:
+    def cut_at(self, handoff_id: int) -> IndexedBoundary | None:
         """The boundary of this handoff."""
         return next((cut for cut in self.cuts if cut.handoff_id == handoff_id), None)
 
@@ -340,7 +340,7 @@ class Outline:
 
     def window(
         self, *, around: int | None = None, before: int | None = None, after: int | None = None, limit: int = 60
-    ) -> Window:
+    ) -> HistoryWindow:
         """At most `limit` entries with the boundaries directly before them.
 
         `around` is any row id: its message stands in the middle. `before` and `after` are message ids at the edge of
@@ -363,18 +363,18 @@ class Outline:
         stop = total if before is None else self._shown_place(before)
         return max(0, stop - limit), stop
 
-    def stretch(self, start: int, stop: int) -> Window:
+    def stretch(self, start: int, stop: int) -> HistoryWindow:
         """The entries of these places with the boundaries between and directly before them; those behind the newest
         entry come with it.
         """
-        items: list[Entry | Cut] = []
+        items: list[HistoryEntry | IndexedBoundary] = []
         last = stop if stop < self.messages else self.messages + 1
         cuts = sorted((cut for cut in self.cuts if start <= cut.place < last), key=_order)
         for place in range(start, stop):
             items += [cut for cut in cuts if cut.place == place]
             items.append(self.entry(place))
         items += [cut for cut in cuts if cut.place >= stop]
-        return Window(tuple(items), earlier=start, later=self.messages - stop)
+        return HistoryWindow(tuple(items), earlier=start, later=self.messages - stop)
 
     def _shown_place(self, row_id: int) -> int:
         place = self.place_of(row_id)
@@ -395,6 +395,6 @@ class Outline:
         return said.hexdigest()
 
 
-def _order(cut: Cut) -> tuple[int, int]:
+def _order(cut: IndexedBoundary) -> tuple[int, int]:
     """As `history.build` orders boundaries that stand at one place."""
     return (cut.handoff_id if cut.cut_id is None else cut.cut_id, cut.handoff_id)

@@ -16,16 +16,16 @@ from compaction import secrets
 from viewer.errors import NotFound
 
 from .base import LONGEST_FIRST_WORDS, Capabilities, ChangeToken, Session, Store
-from .history_types import Entry, History
-from .listing import Ends, Facts, Mark, Unaskable
+from .history_types import History, HistoryEntry
+from .listing import Ends, RowsDigest, SessionFacts, Unaskable
 from .message import LightRow, StoredMessage
 from .packing import pack
 from .passages import Readable, passage, readable
 from .query import Query, fold
 from .reader import Reader, preview
 from .recorded import Recorded
-from .searching import Found, Hit, HitSession, Key, SearchFilter, Stage
-from .transcript import Outline
+from .searching import Hit, HitPage, HitSession, Key, SearchFilter, Stage
+from .transcript import TranscriptIndex
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class WholeListing:
     def _numbered(self) -> list[tuple[int, str]]:
         return [(number, each.session.id) for number, each in enumerate(self.conversations, start=1)]
 
-    def facts(self, ids: Sequence[str]) -> dict[str, Facts]:
+    def facts(self, ids: Sequence[str]) -> dict[str, SessionFacts]:
         numbers = {session_id: number for number, session_id in self._numbered()}
         return {each.session.id: _facts(each, numbers[each.session.id]) for each in self._of(ids)}
 
@@ -104,9 +104,9 @@ class WholeListing:
         return next((first_words(each.messages) for each in self._of([session_id])), "")
 
 
-def _facts(found: Conversation, number: int) -> Facts:
+def _facts(found: Conversation, number: int) -> SessionFacts:
     session, live = found.session, sum(message.state == "live" for message in found.messages)
-    return Facts(
+    return SessionFacts(
         id=session.id,
         row=number,
         source=session.source,
@@ -121,7 +121,7 @@ def _facts(found: Conversation, number: int) -> Facts:
         branched_from=session.branched_from,
         delegated=bool(session.delegated_from),
         forked_from=(session.parent,) if session.parent else (),
-        mark=Mark(len(found.messages), live, max((each.id for each in found.messages), default=0), found.digest),
+        mark=RowsDigest(len(found.messages), live, max((each.id for each in found.messages), default=0), found.digest),
     )
 
 
@@ -172,7 +172,7 @@ class WholeReader(Reader):
         found = self._conversation(session_id)
         return ChangeToken(((session_id, found.digest),), max((each.id for each in found.messages), default=0))
 
-    def index(self, session_id: str, recorded: Recorded, token: ChangeToken) -> Outline:
+    def index(self, session_id: str, recorded: Recorded, token: ChangeToken) -> TranscriptIndex:
         rows = self._conversation(session_id).messages
         entries = tuple(_entry(row) for row in rows if row.state != "out")
         history = History(entries, (), {entry.id: entry.id for entry in entries})
@@ -187,13 +187,13 @@ class WholeReader(Reader):
         *,
         stage: Stage = "none",
         redacting: bool = False,
-    ) -> Found:
+    ) -> HitPage:
         """Messages are looked through one by one, newest session first; the key is how many hits were given before."""
         start = after[1] if after else 0
         hits = list(self._hits(query, wanted, redacting=redacting)) if not query.empty else []
         more = start + limit < len(hits)
         rows = sum(len(each.messages) for each in self._conversations.values())
-        return Found(tuple(hits[start : start + limit]), (0.0, start + limit) if more else None, False, rows, True)
+        return HitPage(tuple(hits[start : start + limit]), (0.0, start + limit) if more else None, False, rows, True)
 
     def _hits(self, query: Query, wanted: SearchFilter, *, redacting: bool) -> Iterator[Hit]:
         number = 0
@@ -229,8 +229,8 @@ def _holds(words: Readable, query: Query) -> bool:
     return not query.forbids(folded) and not query.lacks(folded)
 
 
-def _entry(row: StoredMessage) -> Entry:
-    return Entry(row.id, (row.id,), row.id, row.id, "live" if row.state == "live" else "under", shortened=False)
+def _entry(row: StoredMessage) -> HistoryEntry:
+    return HistoryEntry(row.id, (row.id,), row.id, row.id, "live" if row.state == "live" else "under", shortened=False)
 
 
 def _light(row: StoredMessage) -> LightRow:

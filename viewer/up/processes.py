@@ -29,7 +29,7 @@ MEMORY = {"MALLOC_MMAP_THRESHOLD_": "262144", "MALLOC_ARENA_MAX": "2"}
 
 
 @dataclass
-class Child:
+class ChildProcess:
     """One child process, leader of its own session, on a leash (see `leash`). `descriptors` stay open in it."""
 
     name: str
@@ -118,8 +118,8 @@ class Processes:
     def __post_init__(self) -> None:
         self.address: tuple[str, int] = self.listening.getsockname()[:2]
         descriptor = self.listening.fileno()
-        self.server = Child("server", ["-m", "viewer.up.server", str(descriptor)], (descriptor,))
-        self.worker = Child("worker", ["manage.py", "worker", "--leash"])
+        self.server = ChildProcess("server", ["-m", "viewer.up.server", str(descriptor)], (descriptor,))
+        self.worker = ChildProcess("worker", ["manage.py", "worker", "--leash"])
 
     def run(self) -> int:
         """Start both, keep them alive, end them; the exit code."""

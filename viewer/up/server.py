@@ -150,7 +150,7 @@ class Turns:
 
     def __init__(self, application: Callable[..., Any]) -> None:
         self._application = application
-        self._under_way: set[Turn] = set()
+        self._under_way: set[ServedRequest] = set()
         self._next = threading.Lock()  # held by the one whose turn is next
         self._ended = threading.Condition()
 
@@ -160,7 +160,7 @@ class Turns:
         with self._next, self._ended:
             while any(turn.computes() for turn in self._under_way):
                 self._ended.wait(LOOK_SECONDS)
-            mine = Turn(threading.get_ident())
+            mine = ServedRequest(threading.get_ident())
             self._under_way.add(mine)
         try:
             return self._application(environ, start_response)
@@ -170,7 +170,7 @@ class Turns:
                 self._ended.notify()
 
 
-class Turn:
+class ServedRequest:
     """One request under way in a thread."""
 
     def __init__(self, thread: int) -> None:

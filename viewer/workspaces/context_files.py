@@ -36,7 +36,7 @@ _KINDS = {
 _SCRIPT = re.compile(r"<script\b", re.IGNORECASE)
 
 
-class Refused(Exception):
+class NotRead(Exception):
     """Why nothing is read, as a sentence for people; `advice` is what to do about it on the settings page, if that is
     the place, the beginning of a sentence.
     """
@@ -103,9 +103,9 @@ def _first_of(places: Iterable[tuple[str, str]], databases: Sequence[os.stat_res
                     return ContextFile(directory, name, _text(_content(opened, name, seen, databases)))
         except OSError as problem:
             reason = (problem.strerror or "unknown error").lower()
-            raise Refused(f"{_named(directory, name)} cannot be read: {reason}.") from None
+            raise NotRead(f"{_named(directory, name)} cannot be read: {reason}.") from None
         except _Unfit as problem:
-            raise Refused(f"{_named(directory, name)} {problem}.") from None
+            raise NotRead(f"{_named(directory, name)} {problem}.") from None
     return None
 
 

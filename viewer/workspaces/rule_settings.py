@@ -8,7 +8,7 @@ from compaction import protocol
 from viewer.stores.base import Store
 from viewer.workspaces.models import StoreRules
 
-from .context_files import Refused
+from .context_files import NotRead
 from .rules import Rules, rules_with, workspace_of
 
 MOST_TITLES, LONGEST_TITLE, LONGEST_PATH = 20, 200, 4_096  # titles; characters
@@ -39,7 +39,7 @@ def wrong_workspace(workspace: str) -> str:
     try:
         if workspace:
             workspace_of("", workspace)
-    except Refused as problem:
+    except NotRead as problem:
         return str(problem)
     return ""
 

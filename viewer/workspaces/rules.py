@@ -25,7 +25,7 @@ from viewer.stores.base import Session, Store
 from viewer.stores.registry import agent_of, all_stores
 from viewer.workspaces.models import StoreRules
 
-from .context_files import SHOWN, ContextFile, Refused, is_inside, read_context_file
+from .context_files import SHOWN, ContextFile, NotRead, is_inside, read_context_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +77,11 @@ def rules_with(store: Store, cwd: str, typed: StoreRules) -> Rules:
         return _switched_off()
     try:
         workspace = workspace_of(cwd, typed.workspace)
-    except Refused as problem:
+    except NotRead as problem:
         return Rules(reason=str(problem), advice=problem.advice)
     try:
         return _carried(workspace, _context_file(store, workspace), titles)
-    except Refused as problem:
+    except NotRead as problem:
         return Rules(workspace=workspace.path, reason=str(problem), advice=problem.advice)
 
 
@@ -117,14 +117,14 @@ def workspace_of(cwd: str, typed: str) -> Workspace:
     if typed.strip():
         path = os.path.expanduser(typed.strip())
         if not _is_here(path):
-            raise Refused(f"The workspace set for this store, {_shown(path)}, does not exist on this machine.")
+            raise NotRead(f"The workspace set for this store, {_shown(path)}, does not exist on this machine.")
         return _allowed(path, "store")
     if cwd.strip():
-        raise Refused(
+        raise NotRead(
             f"This session's working directory, {_shown(cwd)}, does not exist on this machine.",
             "Set a workspace for the store",
         )
-    raise Refused("No workspace is known: this session has no working directory.", "Set one for the store")
+    raise NotRead("No workspace is known: this session has no working directory.", "Set one for the store")
 
 
 def _is_here(path: str) -> bool:
@@ -132,16 +132,16 @@ def _is_here(path: str) -> bool:
     if PureWindowsPath(path).drive and not os.path.isabs(path):
         return False
     if not os.path.isabs(path):
-        raise Refused(f"The workspace {_shown(path)} is no absolute path, so nobody can tell where it is.")
+        raise NotRead(f"The workspace {_shown(path)} is no absolute path, so nobody can tell where it is.")
     try:
         path.encode()
         os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
         return False
     except ValueError:  # NUL or half a character, as a row may have them
-        raise Refused(f"The workspace {_shown(path)} is no path that can be looked up.") from None
+        raise NotRead(f"The workspace {_shown(path)} is no path that can be looked up.") from None
     except OSError as problem:
-        raise Refused(_not_looked_at(path, problem)) from None
+        raise NotRead(_not_looked_at(path, problem)) from None
     return True
 
 
@@ -149,12 +149,12 @@ def _allowed(path: str, origin: Literal["session", "store"]) -> Workspace:
     try:
         real = os.path.realpath(path, strict=True)
         if not stat.S_ISDIR(os.stat(real).st_mode):
-            raise Refused(f"The workspace {_shown(path)} is no directory.")
+            raise NotRead(f"The workspace {_shown(path)} is no directory.")
     except OSError as problem:
-        raise Refused(_not_looked_at(path, problem)) from None
+        raise NotRead(_not_looked_at(path, problem)) from None
     if not _is_allowed(real):
         allowed = os.pathsep.join(map(str, settings.WORKSPACES))
-        raise Refused(
+        raise NotRead(
             f"The workspace {_shown(path)} is outside of the directories that rules are read from "
             f"(PALIMPSEST_WORKSPACES: {_shown(allowed)})."
         )
@@ -199,7 +199,7 @@ def _context_file(store: Store, workspace: Workspace) -> ContextFile:
     found = read_context_file(workspace.real, _roots(), _databases(store))
     if found is None:
         names = ", ".join(protocol.CONTEXT_FILES)
-        raise Refused(f"There is no context file with anything in it in {_shown(workspace.path)} (one of {names}).")
+        raise NotRead(f"There is no context file with anything in it in {_shown(workspace.path)} (one of {names}).")
     return found
 
 

@@ -17,7 +17,7 @@ from viewer.errors import StoreError
 from viewer.runs import job, outcomes, planning, service
 from viewer.runs.errors import WrongStatus
 from viewer.runs.models import Run
-from viewer.runs.planning import Draft, Options
+from viewer.runs.planning import DryRun, Options
 from viewer.runs.summarizers import KINDS, OFFLINE
 from viewer.stores.base import Store
 from viewer.stores.changes import MODES
@@ -61,7 +61,7 @@ class Command(BaseCommand):
         except (StoreError, compaction.CompactionError) as problem:
             self._refuse(*outcomes.refusal_of(problem), json)
 
-    def _show_plan(self, draft: Draft, json: bool) -> None:
+    def _show_plan(self, draft: DryRun, json: bool) -> None:
         if json:
             self.stdout.write(shapes.plan(draft).model_dump_json(indent=2))
             return

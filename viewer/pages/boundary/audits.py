@@ -11,7 +11,7 @@ from viewer.enforcement.models import Audit
 from viewer.pages.session.loading import Opened
 from viewer.rendering import formats
 from viewer.rendering.texts import line
-from viewer.stores.transcript import Cut, Outline
+from viewer.stores.transcript import IndexedBoundary, TranscriptIndex
 
 NAMED = 400  # characters of a file's name, whose end tells most
 FEW = 3  # files that the card names
@@ -58,12 +58,12 @@ def audit_of(found: Opened, handoff_id: int) -> Audit | None:
     return next((each for each in found.audits if each.handoff_id == handoff_id), None)
 
 
-def newest_cut(outline: Outline) -> Cut | None:
+def newest_cut(outline: TranscriptIndex) -> IndexedBoundary | None:
     """The last compaction that stands."""
     return max(outline.compactions, key=lambda cut: cut.handoff_id, default=None)
 
 
-def standing_of(found: Opened, cut: Cut) -> AuditStatus | None:
+def standing_of(found: Opened, cut: IndexedBoundary) -> AuditStatus | None:
     """What the boundary's tab is called; None for one with nothing to follow: an inherited one, an old one that came
     before anybody looked, and one whose session's rules ask for no file.
     """

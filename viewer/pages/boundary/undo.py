@@ -10,7 +10,7 @@ from django.utils.safestring import SafeString
 from django.views.decorators.http import require_http_methods
 from django_htmx.http import HttpResponseClientRedirect
 
-from viewer.pages.http import Undone, is_fragment, on_page_of, page, shows_refusals
+from viewer.pages.http import UndoneBoundary, is_fragment, on_page_of, page, shows_refusals
 from viewer.pages.redaction import session_for
 from viewer.pages.session.loading import now_without_boundary, opened
 from viewer.places import Place
@@ -55,7 +55,7 @@ def undo(request: HttpRequest, store: str, session_id: str, handoff_id: int) -> 
     back = now_without_boundary(place, cut_id)
     if is_fragment(request) and on_page_of(request, place):
         sentence = f"Undone. {formats.counted(outlook.context_messages_after, 'message')} in context again."
-        return page(request, "boundary/_undone.html", Undone(back, sentence))
+        return page(request, "boundary/_undone.html", UndoneBoundary(back, sentence))
     return HttpResponseClientRedirect(back) if is_fragment(request) else redirect(back)
 
 

@@ -26,7 +26,7 @@ from viewer.runs import compaction_list, service
 from viewer.runs.detail_loss import counted
 from viewer.stores.message import Handoff
 from viewer.stores.registry import get_store, open_store
-from viewer.stores.transcript import Cut, Outline, Weight
+from viewer.stores.transcript import IndexedBoundary, TranscriptIndex, Weight
 
 from .audits import AuditStatus, standing_of
 
@@ -40,7 +40,7 @@ SUMMARISED = "The summary stands for these. They stay in the database, in Histor
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class ShownSummary:
     """The handoff of a compaction as text: never shown as somebody's words. `rules` are those it carries along."""
 
     html: SafeString
@@ -73,7 +73,7 @@ class ShownBoundary:
     messages_after: str
     tokens_before: SafeString
     tokens_after: SafeString
-    summary: Summary
+    summary: ShownSummary
     summarised: str
     kept: str
     shortened: int
@@ -136,26 +136,26 @@ def shown_boundary(handoff: Handoff, found: Opened, marked: int | None) -> Shown
     )
 
 
-def _loss(cut: Cut) -> tuple[str, str]:
+def _loss(cut: IndexedBoundary) -> tuple[str, str]:
     """What one of our own compactions lost as a label and its colour; of the agent's it is looked for in the tab."""
     counts = counted(cut.run)
     return label((loss_of(*counts.details, "detail"), loss_of(*counts.statements, "statement"))) if counts else ("", "")
 
 
-def earlier_cut(outline: Outline, cut: Cut) -> Cut | None:
+def earlier_cut(outline: TranscriptIndex, cut: IndexedBoundary) -> IndexedBoundary | None:
     """The boundary before this one, None for the first."""
     earlier = (each for each in outline.cuts if each.handoff_id < cut.handoff_id)
     return max(earlier, key=lambda each: each.handoff_id, default=None)
 
 
-def _no_undo(found: Opened, cut: Cut) -> str:
+def _no_undo(found: Opened, cut: IndexedBoundary) -> str:
     """Why this compaction cannot be undone, "" when it can: a later one stands in the way of an older one."""
     newest = _newest(found.outline)
     refusal = undo.refusal(found.reader, found.session, newest)
     return refusal if cut.handoff_id == newest else COVERED if refusal else LATER_FIRST
 
 
-def _newest(outline: Outline) -> int:
+def _newest(outline: TranscriptIndex) -> int:
     return max(each.handoff_id for each in outline.cuts)
 
 
@@ -165,14 +165,14 @@ def weighed(weight: Weight) -> SafeString:
     return format_html("about {}", number) if weight.about else number
 
 
-def summary_text(text: str, directive: str, run: int | None = None, *, redacting: bool = False) -> Summary:
+def summary_text(text: str, directive: str, run: int | None = None, *, redacting: bool = False) -> ShownSummary:
     """A handoff's body as Markdown; its instructions to the model and the rules it carries along beside it.
 
     Where those rules come from only our own `run` knows, which is redacted here as the text is already.
     """
     carried = workspace_rules.rules_in(text)
     text, directive = workspace_rules.without_rules(text), directive.strip()
-    return Summary(
+    return ShownSummary(
         html=markdown.markdown(text),
         long=len(text) > CLAMP or text.count("\n") > CLAMP_LINES,
         size=formats.counted(len(text), "character"),
@@ -193,7 +193,7 @@ def _rules(text: str, run: int | None, *, redacting: bool) -> ShownRules:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListedMessage:
     """One message in a list: its first words, leading to it."""
 
     id: int
@@ -212,7 +212,7 @@ class ListPage:
     back: str
     heading: str
     explained: str
-    items: tuple[Listed, ...]
+    items: tuple[ListedMessage, ...]
     next: str
     left: str
 
@@ -256,7 +256,7 @@ def start_of(request: HttpRequest) -> int:
     return int(asked) if asked.isascii() and asked.isdigit() and len(asked) < 10 else 0
 
 
-def find(found: Opened, handoff_id: int) -> Cut:
+def find(found: Opened, handoff_id: int) -> IndexedBoundary:
     """The boundary of this handoff. Raises AlreadyUndone, NotFound."""
     cut = found.outline.cut_at(handoff_id)
     if cut is None:
@@ -264,7 +264,7 @@ def find(found: Opened, handoff_id: int) -> Cut:
     return cut
 
 
-def _listed(found: Opened, ids: Sequence[int], cut: Cut) -> Iterable[Listed]:
+def _listed(found: Opened, ids: Sequence[int], cut: IndexedBoundary) -> Iterable[ListedMessage]:
     rows = found.reader.previews(found.session.id, ids)
     shortened = set(cut.shortened_ids)
     for message_id in ids:
@@ -272,6 +272,6 @@ def _listed(found: Opened, ids: Sequence[int], cut: Cut) -> Iterable[Listed]:
         if row is not None:
             text = line(redacted_text(row) if found.redacting else row.text, FIRST_WORDS)
             words = text or ("calls a tool" if row.has_calls else "no text")
-            yield Listed(
+            yield ListedMessage(
                 message_id, found.place.message(message_id), role_label(row.role), words, message_id in shortened
             )

@@ -23,7 +23,7 @@ from viewer.runs.summarizers import KINDS, OFFLINE
 from viewer.stores import counting
 from viewer.stores.registry import get_store, open_store
 
-from .report import Report, report_of
+from .report import SummaryReport, report_of
 from .rules import ShownRules, rules_of_run
 
 # What a status is called on pages. Progress sentences come from the run itself.
@@ -88,7 +88,7 @@ class RunCard:
     tokens_after: SafeString
     summary: str
     rules: ShownRules | None
-    report: Report
+    report: SummaryReport
     error: str
     stalled: bool
     boundary: str

@@ -87,7 +87,7 @@ def _percent(share: float) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class SummaryReport:
     """What a summary replaces: messages summarised and kept, earlier summaries folded in, what else was done.
 
     `shortens`: there is no summary, nothing is summarised. `details` and `statements` of people and the agent are lost
@@ -118,12 +118,12 @@ class Report:
         return self.statements.lost - len(self.stated) if self.statements else 0
 
 
-def report_of(run: Run, place: Place) -> Report:
+def report_of(run: Run, place: Place) -> SummaryReport:
     """The report; links lead to messages of `place`."""
     found = run.report or {}
     details, statements, printed = lost_parts(found)
     middle, lifted = _planned(run.pk, run.created_at, run.status, run.attempts)
-    return Report(
+    return SummaryReport(
         shortens=not strategy_of(run.strategy).asks_model,
         kept=formats.exact(len(found.get("kept", ()))),
         shortened=len(found.get("shortened", ())),

@@ -26,7 +26,7 @@ from viewer.rendering.texts import line
 from viewer.runs import planning, service
 from viewer.runs.detail_loss import stakes
 from viewer.runs.errors import AlreadyOpen
-from viewer.runs.planning import Draft, Options, strategy_of
+from viewer.runs.planning import DryRun, Options, strategy_of
 from viewer.runs.summarizers import KINDS, OFFLINE, summarizers
 from viewer.runs.summarizers.connections import connection
 from viewer.runs.summarizers.sending import Sending, sending
@@ -55,7 +55,7 @@ KEPT = (
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PlanPart:
     """One part of the plan: colour class, label, tokens; `x` and `width` in a bar of 100."""
 
     kind: str
@@ -74,7 +74,7 @@ class PlanShown:
     could not be. `rules` are those of the workspace, carried or not; None where no summary is made.
     """
 
-    parts: tuple[Part, ...]
+    parts: tuple[PlanPart, ...]
     bar_words: str
     before: SafeString
     after: SafeString
@@ -209,7 +209,7 @@ def _instead(place: Place, options: Options, strategy: str) -> tuple[str, str] |
     return STRATEGIES[strategy].label, place.view("plan", strategy=strategy, **kept)
 
 
-def _with_sending(draft: Draft, options: Options, redacting: bool) -> PlanShown:
+def _with_sending(draft: DryRun, options: Options, redacting: bool) -> PlanShown:
     """A draft in the words of the panel, with what a model would be sent where one would be."""
     shown = shown_plan(draft, redacting)
     asks = options.summarizer in KINDS and strategy_of(options.strategy).asks_model
@@ -234,7 +234,7 @@ def _sends(found: Sending) -> SafeString:
     )  # fmt: skip
 
 
-def shown_plan(draft: Draft, redacting: bool) -> PlanShown:
+def shown_plan(draft: DryRun, redacting: bool) -> PlanShown:
     """A draft in the words of the panel."""
     plan = draft.plan
     parts = _parts(draft)
@@ -262,7 +262,7 @@ def shown_plan(draft: Draft, redacting: bool) -> PlanShown:
 _STAKES: SizedCache[str] = SizedCache(len, limit=1_000_000)  # finding every detail takes longer than the rest of a plan
 
 
-def _stakes_key(draft: Draft) -> bytes:
+def _stakes_key(draft: DryRun) -> bytes:
     """What the stakes of a draft depend on: rows as a commit would expect them, and which of them stay."""
     return digest([draft.session_id, draft.token, draft.ids, draft.middle_ids, draft.lifted_ids])
 
@@ -298,7 +298,7 @@ def _little(plan: compaction.Plan) -> str:
     return f"This would save little: less than a tenth of the {formats.thin(plan.tokens_before)} tokens in context."
 
 
-def _parts(draft: Draft) -> tuple[Part, ...]:
+def _parts(draft: DryRun) -> tuple[PlanPart, ...]:
     plan = draft.plan
     labels = ("Start, kept", "Previous summary (merged)", "To summarise")
     if plan.keeps_middle:
@@ -315,13 +315,13 @@ def _parts(draft: Draft) -> tuple[Part, ...]:
         width = BAR * tokens / total
         if present:
             parts.append(
-                Part(kind, label, formats.number(tokens, "tokens"), f"{x:.2f}", f"{max(width - 0.6, 0.4):.2f}")
+                PlanPart(kind, label, formats.number(tokens, "tokens"), f"{x:.2f}", f"{max(width - 0.6, 0.4):.2f}")
             )
         x += width
     return tuple(parts)
 
 
-def _busy(draft: Draft) -> tuple[str, ...]:
+def _busy(draft: DryRun) -> tuple[str, ...]:
     """Who stands in the way just now, as sentences."""
     sentences = [planning.busy_sentence(draft.lock)] if draft.lock else []
     if draft.lease:

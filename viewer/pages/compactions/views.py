@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 
 from viewer.broken import Broken, lines_of
 from viewer.catalog.lines import SessionFilter, page_of_lines
-from viewer.catalog.models import Line
+from viewer.catalog.models import SessionIndex
 from viewer.enforcement.audit_statistics import Habit, habits
 from viewer.errors import NotFound, StoreError
 from viewer.history import indexes
@@ -144,7 +144,7 @@ def compactions(request: HttpRequest) -> HttpResponse:
 
 
 def _found(
-    request: HttpRequest, reader: Reader, sessions: Sequence[Line]
+    request: HttpRequest, reader: Reader, sessions: Sequence[SessionIndex]
 ) -> tuple[list[BoundaryLine], tuple[Broken, ...]]:
     """The boundaries of these sessions, and the sessions whose boundaries cannot be shown."""
     runs_here = indexes.all_runs(reader.store)

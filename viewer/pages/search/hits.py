@@ -14,8 +14,8 @@ from viewer.places import Place
 from viewer.rendering import formats
 from viewer.rendering.texts import clean, line
 from viewer.rendering.words import role_label
-from viewer.stores.passages import Piece
-from viewer.stores.searching import Found, Hit, Key, Stage
+from viewer.stores.passages import PassagePart
+from viewer.stores.searching import Hit, HitPage, Key, Stage
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class ShownHit:
     summary: bool
     away: bool
     time: SafeString
-    passage: tuple[Piece, ...]
+    passage: tuple[PassagePart, ...]
     session: str
     session_href: str
     store: str
@@ -46,7 +46,7 @@ def shown(hit: Hit, place: Place) -> ShownHit:
         summary=hit.kind == "summary",
         away=hit.state != "live",
         time=formats.moment(hit.time),
-        passage=tuple(Piece(clean(piece.text), piece.marked) for piece in hit.passage),
+        passage=tuple(PassagePart(clean(piece.text), piece.marked) for piece in hit.passage),
         session=name or hit.session.id,
         session_href=place.href,
         store=place.store,
@@ -115,7 +115,7 @@ def _read(text: str) -> tuple[Key | None, Stage]:
 
 
 def merged(
-    found: Sequence[tuple[str, Found]], limit: int, before: Positions
+    found: Sequence[tuple[str, HitPage]], limit: int, before: Positions
 ) -> tuple[list[tuple[str, Hit]], Positions]:
     """The first hits of all stores in one order, and where each store goes on behind them.
 

@@ -16,8 +16,8 @@ from django.views.decorators.http import require_safe
 from viewer.addresses import name_in, segment
 from viewer.broken import Broken, lines_of
 from viewer.catalog import lines
-from viewer.catalog.lines import Listed, SessionFilter
-from viewer.catalog.models import Line
+from viewer.catalog.lines import SessionFilter, SessionList
+from viewer.catalog.models import SessionIndex
 from viewer.errors import NotFound, StoreError
 from viewer.pages import redaction
 from viewer.pages.filters import Group, Link
@@ -28,7 +28,7 @@ from viewer.rendering.texts import line
 from viewer.stores.base import Store
 from viewer.stores.query import LONGEST, Query, parse
 from viewer.stores.registry import all_stores, open_store
-from viewer.stores.searching import Found, SearchFilter
+from viewer.stores.searching import HitPage, SearchFilter
 
 from . import hits
 from .hits import Positions, ShownHit
@@ -41,7 +41,7 @@ AGES = {7: "last 7 days", 30: "last 30 days", 365: "last year"}
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SearchForm:
     """What the address asks for. `session` is an id as addresses hold it: a form would change others. `since` and
     `until` are days, as ISO dates, both included; `scan` looks through the messages themselves.
     """
@@ -67,7 +67,7 @@ class Searched:
     """What one store gave, or why it gave nothing."""
 
     store: Store
-    found: Found | None
+    found: HitPage | None
     problem: str = ""
 
 
@@ -91,7 +91,7 @@ class SearchPage:
     for what was typed.
     """
 
-    asked: Asked
+    asked: SearchForm
     hidden: tuple[tuple[str, str], ...]
     groups: tuple[Group, ...]
     sessions: tuple[NamedSession, ...]
@@ -131,7 +131,7 @@ def messages(request: HttpRequest) -> HttpResponse:
         lambda store: (store.name, store.name),
     )
     further = is_fragment(request) and bool(asked.after)
-    listed = Listed((), (), (), more=False) if further else _named(query, chosen, asked)
+    listed = SessionList((), (), (), more=False) if further else _named(query, chosen, asked)
     data = _page(asked, query, stores, listed, searched, places, redacted)
     data = replace(data, broken=(*unsearched, *data.broken))
     return page(request, "search/_hits.html" if further else "search/search.html", data)
@@ -140,10 +140,10 @@ def messages(request: HttpRequest) -> HttpResponse:
 # -- the query -------------------------------------------------------------------------------------------------------
 
 
-def asked_for(query: QueryDict) -> Asked:
+def asked_for(query: QueryDict) -> SearchForm:
     """What the address asks for; values that mean nothing are left out."""
     role, order = query.get("role", ""), query.get("order", "")
-    return Asked(
+    return SearchForm(
         q=" ".join(query.get("q", "")[:LONGEST].replace("\x00", " ").split()),
         store=query.get("store", ""),
         session=_session(query.get("session", "")),
@@ -177,20 +177,20 @@ def day(text: str, *, end: bool = False) -> float | None:
         return None
 
 
-def address(asked: Asked, **changes: str) -> str:
+def address(asked: SearchForm, **changes: str) -> str:
     """The page's address with some values changed; the place in the list is left out."""
     pairs = _pairs(asked, **changes)
     return f"?{urlencode(pairs, errors='replace')}" if pairs else "?"
 
 
-def _pairs(asked: Asked, **changes: str) -> list[tuple[str, str]]:
+def _pairs(asked: SearchForm, **changes: str) -> list[tuple[str, str]]:
     return [(name, value) for name, value in {**asdict(asked), "after": "", **changes}.items() if value]
 
 
 # -- what is found -----------------------------------------------------------------------------------------------------
 
 
-def _searched(store: Store, query: Query, asked: Asked, places: Positions, redacted: bool) -> Searched:
+def _searched(store: Store, query: Query, asked: SearchForm, places: Positions, redacted: bool) -> Searched:
     """The next hits of one store. A store that cannot be read must not hide the others."""
     if query.empty:
         return Searched(store, None)
@@ -211,19 +211,19 @@ def _searched(store: Store, query: Query, asked: Asked, places: Positions, redac
         return Searched(store, None, problem.message)
 
 
-def _named(query: Query, stores: Sequence[Store], asked: Asked) -> Listed:
+def _named(query: Query, stores: Sequence[Store], asked: SearchForm) -> SessionList:
     """The sessions whose title, id or first words hold the words, and the sources there are."""
     words = " ".join(term.typed for term in query.wanted)
     if not words:
-        return Listed((), (), (), more=False)
+        return SessionList((), (), (), more=False)
     return lines.page_of_lines(SessionFilter(q=words, source=asked.source), stores, SESSIONS)
 
 
 def _page(
-    asked: Asked,
+    asked: SearchForm,
     query: Query,
     stores: Sequence[Store],
-    listed: Listed,
+    listed: SessionList,
     searched: Sequence[Searched],
     places: Positions,
     redacted: bool,
@@ -252,12 +252,12 @@ def _page(
         stores=tuple(each.store.name for each in searched if not each.problem),
         unsearched=tuple(each.store.name for each in searched if each.problem),
         tips=tuple(_tips(query)),
-        cleared=address(Asked(q=asked.q)),
+        cleared=address(SearchForm(q=asked.q)),
         indexed=address(asked, scan=""),
     )
 
 
-def _limits(found: Sequence[tuple[str, Found]], *, several: bool) -> Iterator[str]:
+def _limits(found: Sequence[tuple[str, HitPage]], *, several: bool) -> Iterator[str]:
     for name, each in found:
         if each.stopped:
             of_store = f" of {name}" if several else ""
@@ -265,7 +265,7 @@ def _limits(found: Sequence[tuple[str, Found]], *, several: bool) -> Iterator[st
             yield f"Only {rows}{'' if each.scanned else ' that an index names'} were looked at in this step."
 
 
-def _notes(found: Sequence[tuple[str, Found]], *, gaps: bool) -> Iterator[str]:
+def _notes(found: Sequence[tuple[str, HitPage]], *, gaps: bool) -> Iterator[str]:
     """What is to be said about the results, once for all stores of which it is true."""
     said: dict[str, list[str]] = {}
     for name, each in found:
@@ -285,10 +285,10 @@ def _tips(query: Query) -> Iterator[str]:
     yield "fewer words" if len(query.wanted) > 1 else "another spelling, or a shorter part of it"
 
 
-def _named_sessions(listed: Listed, redacted: bool) -> tuple[tuple[NamedSession, ...], tuple[Broken, ...]]:
+def _named_sessions(listed: SessionList, redacted: bool) -> tuple[tuple[NamedSession, ...], tuple[Broken, ...]]:
     stores = {shelf.state.pk: shelf.store.name for shelf in listed.shelves if shelf.state}
 
-    def make(found: Line) -> NamedSession | Broken:
+    def make(found: SessionIndex) -> NamedSession | Broken:
         store, name = stores[found.state_id], line(redaction.name(lines.name_of(found), redacted), 120)
         if found.problem:
             return Broken(name, store, found.problem)
@@ -306,7 +306,7 @@ def _named_sessions(listed: Listed, redacted: bool) -> tuple[tuple[NamedSession,
 # -- filters -----------------------------------------------------------------------------------------------------------
 
 
-def _groups(asked: Asked, stores: Sequence[Store], listed: Listed) -> Iterator[Group]:
+def _groups(asked: SearchForm, stores: Sequence[Store], listed: SessionList) -> Iterator[Group]:
     sources = sorted({kind.source for kind in listed.kinds if kind.source} | ({asked.source} - {""}))
     ages = {"": "any time", **{_days_ago(days): label for days, label in AGES.items()}}
     for name, title, options in (
@@ -324,6 +324,6 @@ def _days_ago(days: int) -> str:
     return (timezone.localtime() - timedelta(days=days)).date().isoformat()
 
 
-def _link(asked: Asked, name: str, value: str, label: str) -> Link:
+def _link(asked: SearchForm, name: str, value: str, label: str) -> Link:
     changes = {name: value, "until": ""} if name == "since" else {name: value}
     return Link(line(label, 40), address(asked, **changes), getattr(asked, name) == value)

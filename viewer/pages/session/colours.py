@@ -29,7 +29,7 @@ def colours(request: HttpRequest, store: str, session_id: str, row_id: int) -> H
     return response
 
 
-def _shown(row: StoredMessage, place: Place, request: HttpRequest) -> cache.Shown:
+def _shown(row: StoredMessage, place: Place, request: HttpRequest) -> cache.RenderedBlocks:
     part, language = request.GET.get("part"), request.GET.get("language", "")
     if part == "result":
         return cache.answered(row, place, language if highlight.is_known(language) else "", colours=True)

@@ -10,7 +10,7 @@ from viewer.pages.redaction import redacted_text
 from viewer.places import Place
 from viewer.rendering import formats
 from viewer.rendering.texts import prose
-from viewer.stores.transcript import Cut, Window
+from viewer.stores.transcript import HistoryWindow, IndexedBoundary
 
 from .loading import Opened
 
@@ -36,7 +36,7 @@ class Contents:
     after: str
 
 
-def contents(found: Opened, window: Window, *, redacting: bool) -> Contents:
+def contents(found: Opened, window: HistoryWindow, *, redacting: bool) -> Contents:
     """The prompts nearest to the window, and every boundary."""
     outline, place = found.outline, found.place
     prompts, stop = outline.prompts, outline.messages - window.later
@@ -48,7 +48,7 @@ def contents(found: Opened, window: Window, *, redacting: bool) -> Contents:
         (at, 1, each)
         for at, each in zip(listed, _prompts(found, listed, (window.earlier, stop), redacting), strict=True)
     ]
-    cuts = {cut.handoff_id for cut in window.items if isinstance(cut, Cut)}
+    cuts = {cut.handoff_id for cut in window.items if isinstance(cut, IndexedBoundary)}
     lines += [(cut.place, 0, _boundary(cut, place, cut.handoff_id in cuts)) for cut in outline.cuts]
     return Contents(
         items=tuple(item for _, _, item in sorted(lines, key=lambda each: each[:2])),
@@ -81,7 +81,7 @@ def _prompts(found: Opened, places: Sequence[int], window: tuple[int, int], reda
     return items
 
 
-def _boundary(cut: Cut, place: Place, here: bool) -> Item:
+def _boundary(cut: IndexedBoundary, place: Place, here: bool) -> Item:
     numbers = f"{cut.messages_before:,} → {cut.messages_after:,}"
     shortened = f"shortened {formats.counted(cut.shortened, 'message')}" if cut.shortened and not cut.summarised else ""
     label = "begins with a summary" if cut.inherited else shortened or f"compacted, {numbers}"

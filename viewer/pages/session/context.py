@@ -11,7 +11,7 @@ from django.utils.safestring import SafeString
 from django.views.decorators.http import require_safe
 
 import compaction
-from viewer.pages.boundary.views import Summary, summary_text
+from viewer.pages.boundary.views import ShownSummary, summary_text
 from viewer.pages.http import is_fragment, page, shows_refusals
 from viewer.pages.redaction import redacted, redacts, text_for
 from viewer.places import Place
@@ -20,11 +20,11 @@ from viewer.rendering.words import role_label
 from viewer.stores import counting
 from viewer.stores.message import Parted, StoredMessage, parted
 from viewer.stores.registry import get_store, open_store
-from viewer.stores.transcript import Outline
+from viewer.stores.transcript import TranscriptIndex
 
 from .header import Header, header
 from .loading import opened
-from .messages import Message, Reading, Said, shown
+from .messages import MessageContext, MessageToShow, ShownMessage, shown
 
 WINDOW = 80
 
@@ -38,11 +38,11 @@ class ShownHandoff:
     who: str
     merged: bool
     tokens: SafeString
-    summary: Summary
+    summary: ShownSummary
 
 
 @dataclass(frozen=True, slots=True)
-class Prompt:
+class ShownPrompt:
     """The system prompt, which is kept beside the rows."""
 
     block: blocks.Block
@@ -54,8 +54,8 @@ class ContextPage:
     """A stretch of the context from row `start` on. `next` and `previous` are addresses, "" at the ends."""
 
     header: Header
-    prompt: Prompt | None
-    items: tuple[Message | ShownHandoff, ...]
+    prompt: ShownPrompt | None
+    items: tuple[ShownMessage | ShownHandoff, ...]
     next: str
     left: int
     previous: str
@@ -76,7 +76,7 @@ def context(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
         top = header(found, "context")
     rows = [redacted(read[row_id]) if found.redacting else read[row_id] for row_id in ids[start:stop] if row_id in read]
     count = counting.counter_for(found.session.model)
-    told = Reading(place, count, newest=ids[-1] if ids else None)
+    told = MessageContext(place, count, newest=ids[-1] if ids else None)
     data = ContextPage(
         header=top,
         prompt=_prompt(prompt, count, place) if prompt.strip() else None,
@@ -90,7 +90,7 @@ def context(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
     return page(request, "session/_context.html" if is_fragment(request) and start else "session/context.html", data)
 
 
-def _start(request: HttpRequest, outline: Outline) -> int:
+def _start(request: HttpRequest, outline: TranscriptIndex) -> int:
     """Where the query asks to begin; a result does not begin a stretch, its call does."""
     text = request.GET.get("start", "")
     start = min(int(text), len(outline.live)) if text.isascii() and text.isdigit() and len(text) < 10 else 0
@@ -99,7 +99,7 @@ def _start(request: HttpRequest, outline: Outline) -> int:
     return start
 
 
-def _stop(outline: Outline, start: int) -> int:
+def _stop(outline: TranscriptIndex, start: int) -> int:
     """The end of a stretch, grown so that results stay with their call."""
     stop = min(start + WINDOW, len(outline.live))
     while stop < len(outline.live) and outline.answers(outline.live[stop]):
@@ -107,16 +107,16 @@ def _stop(outline: Outline, start: int) -> int:
     return stop
 
 
-def _prompt(text: str, count: compaction.Counter, place: Place) -> Prompt:
-    return Prompt(blocks.plain(text, place.view("context/prompt")), formats.number(count(text), "tokens"))
+def _prompt(text: str, count: compaction.Counter, place: Place) -> ShownPrompt:
+    return ShownPrompt(blocks.plain(text, place.view("context/prompt")), formats.number(count(text), "tokens"))
 
 
-def _parts(rows: Sequence[StoredMessage], told: Reading) -> Iterator[Message | ShownHandoff]:
+def _parts(rows: Sequence[StoredMessage], told: MessageContext) -> Iterator[ShownMessage | ShownHandoff]:
     """Messages in order; a handoff in a row comes as a block of its own, on its side of the live text."""
-    run: list[Said] = []
+    run: list[MessageToShow] = []
     for row in rows:
         found = parted(row)
-        own = [Said(row.id, found.message, "live")] if found.message is not None else []
+        own = [MessageToShow(row.id, found.message, "live")] if found.message is not None else []
         if found.has_handoff:
             yield from shown([*run, *own] if found.comes_first else run, told)
             yield _handoff(row, found, told)
@@ -126,7 +126,7 @@ def _parts(rows: Sequence[StoredMessage], told: Reading) -> Iterator[Message | S
     yield from shown(run, told)
 
 
-def _handoff(row: StoredMessage, found: Parted, told: Reading) -> ShownHandoff:
+def _handoff(row: StoredMessage, found: Parted, told: MessageContext) -> ShownHandoff:
     tokens = formats.number(told.count(found.summary), "tokens")
     text = summary_text(found.summary, found.directive)
     return ShownHandoff(row.id, role_label(row.role), found.message is not None, tokens, text)

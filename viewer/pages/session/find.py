@@ -19,7 +19,7 @@ from viewer.rendering import formats
 from viewer.rendering.texts import line
 from viewer.stores.query import LONGEST, parse
 from viewer.stores.registry import Reader, get_store, open_store
-from viewer.stores.searching import Found, Key, SearchFilter
+from viewer.stores.searching import HitPage, Key, SearchFilter
 
 MOST = 200
 
@@ -81,13 +81,13 @@ def _results(reader: Reader, place: Place, q: str, after: Key | None, redacted: 
     )
 
 
-def _count(number: int, words: Found, inside: Found) -> str:
+def _count(number: int, words: HitPage, inside: HitPage) -> str:
     if number >= MOST or words.next:
         return f"The newest {number:,}"
     return f"{number:,} found{' so far' if inside.next else ''}"
 
 
-def _note(words: Found, inside: Found) -> str:
+def _note(words: HitPage, inside: HitPage) -> str:
     if inside.stopped and words.scanned:
         return f"Looked through the newest {formats.counted(inside.looked, 'message')}."
     if inside.stopped:

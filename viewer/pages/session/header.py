@@ -13,9 +13,9 @@ from viewer.pages.redaction import name, redacted_session
 from viewer.places import Place
 from viewer.rendering import formats
 from viewer.rendering.texts import line
-from viewer.stores.base import Child
+from viewer.stores.base import ChildSession
 from viewer.stores.registry import agent_of
-from viewer.stores.transcript import NONE, Outline
+from viewer.stores.transcript import NONE, TranscriptIndex
 
 from .loading import Opened
 
@@ -116,7 +116,7 @@ def _facts(found: Opened) -> list[str | SafeString]:
     ]
 
 
-def in_context(outline: Outline) -> str:
+def in_context(outline: TranscriptIndex) -> str:
     """ "239 of 1,246 messages and the summary in context": the summary is none of them, though it counts as a message
     of the context wherever that is counted. Records that the agent keeps for itself count nowhere.
     """
@@ -148,7 +148,7 @@ def _kin(found: Opened) -> Iterator[RelatedSessions]:
         yield from _listed(label, [child for child in born if child.kind == kind], store, found.redacting)
 
 
-def _listed(label: str, born: list[Child], store: str, redacting: bool) -> Iterator[RelatedSessions]:
+def _listed(label: str, born: list[ChildSession], store: str, redacting: bool) -> Iterator[RelatedSessions]:
     if born:
         named = tuple(
             (line(name(child.title, redacting), 60) or child.id, Place(store, child.id).href) for child in born[:KIN]

@@ -14,7 +14,7 @@ from viewer.pages.http import page, shows_refusals
 from viewer.pages.redaction import redacts
 from viewer.places import Place
 from viewer.stores.registry import get_store, open_store
-from viewer.stores.transcript import Outline
+from viewer.stores.transcript import TranscriptIndex
 
 from .contents import Item, new_items
 from .header import Header, header
@@ -32,7 +32,7 @@ class Look:
     start: int
     state: str
 
-    def holds(self, outline: Outline) -> bool:
+    def holds(self, outline: TranscriptIndex) -> bool:
         """Whether everything the page shows still stands."""
         return outline.messages >= self.seen >= self.start and outline.digest(self.seen) == self.state
 

@@ -12,7 +12,7 @@ from viewer.places import Place
 from viewer.stores import counting
 from viewer.stores.base import Session
 from viewer.stores.registry import Reader, get_store, open_store
-from viewer.stores.transcript import Outline
+from viewer.stores.transcript import TranscriptIndex
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Opened:
 
     reader: Reader
     session: Session
-    outline: Outline
+    outline: TranscriptIndex
     place: Place
     redacting: bool = False
     audits: tuple[Audit, ...] = ()
@@ -45,7 +45,7 @@ def opened(reader: Reader, session_id: str, *, redacting: bool = False) -> Opene
     return Opened(reader, shown, outline, Place(reader.store.name, session.id), redacting)
 
 
-def without_boundary(outline: Outline, place: Place, cut_id: int | None) -> str:
+def without_boundary(outline: TranscriptIndex, place: Place, cut_id: int | None) -> str:
     """Where a reader goes on whose boundary was undone: the message before which it stood, or the session where that
     message is not shown any more.
     """

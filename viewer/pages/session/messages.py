@@ -21,7 +21,7 @@ from viewer.stores.message import HistoryMessage, StoredMessage, message_of
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class MessageToShow:
     """A stored message on its way to a page. `id` is the message's, `row.content` its live part only."""
 
     id: int
@@ -31,7 +31,7 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class ShownMessage:
     """One message with its calls. `kind` is a CSS class; `folded` is set for what no person reads first.
 
     `colours` is the address of `html` with its code in colours, "" where there is nothing to colour; `copy` of its
@@ -49,7 +49,7 @@ class Message:
     html: SafeString
     colours: str
     copy: str
-    calls: tuple[calls.Call, ...]
+    calls: tuple[calls.ShownCall, ...]
     calls_left: str
     calls_href: str
     notes: tuple[str, ...]
@@ -58,7 +58,7 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class MessageContext:
     """What turning stored messages into shown ones needs: addresses, counter, the marked and the last message.
 
     `tokens` knows the tokens of rows that were counted before; without it they are counted here.
@@ -71,16 +71,16 @@ class Reading:
     tokens: Callable[[int], int | None] | None = None
 
 
-def of_history(item: HistoryMessage) -> Said:
+def of_history(item: HistoryMessage) -> MessageToShow:
     """A message of History: its fullest text, the state of its newest row."""
     notes = (
         ["The model now sees a shortened form of this."] if item.entry.shortened and item.entry.state == "live" else []
     )
     said = replace(item.row, content=item.content, flagged=False)  # what is flagged is the handoff merged into it
-    return Said(item.entry.id, said, item.entry.state, tuple(notes))
+    return MessageToShow(item.entry.id, said, item.entry.state, tuple(notes))
 
 
-def shown(said: Sequence[Said], reading: Reading) -> list[Message]:
+def shown(said: Sequence[MessageToShow], reading: MessageContext) -> list[ShownMessage]:
     """The messages in order; a result stands in the fold of its call, or alone when its call is not among them."""
     called = [[] if item.row.role in engine.RESULT_ROLES else calls.made(item.row) for item in said]
     pairs = calls.pair([item.row for item in said], called)
@@ -92,18 +92,18 @@ def shown(said: Sequence[Said], reading: Reading) -> list[Message]:
 class _Found(NamedTuple):
     """Messages with the calls each makes, and which message answers which call."""
 
-    said: Sequence[Said]
+    said: Sequence[MessageToShow]
     called: Sequence[Sequence[engine.Call]]
     pairs: dict[tuple[int, int], int]
-    reading: Reading
+    reading: MessageContext
 
 
-def _message(found: _Found, at: int) -> Message:
+def _message(found: _Found, at: int) -> ShownMessage:
     item, place = found.said[at], found.reading.place
     is_result = item.row.role in engine.RESULT_ROLES
     body = _NOTHING if is_result else cache.said(item.row, place)
     left = calls.left_out(item.row)
-    return Message(
+    return ShownMessage(
         id=item.id,
         href=place.message(item.id),
         kind=item.row.role if item.row.role in ("user", "assistant", "tool") else "other",
@@ -123,16 +123,16 @@ def _message(found: _Found, at: int) -> Message:
     )
 
 
-_NOTHING = cache.Shown(SafeString(), waits=False)
+_NOTHING = cache.RenderedBlocks(SafeString(), waits=False)
 
 
-def _tokens(row: StoredMessage, reading: Reading) -> SafeString:
+def _tokens(row: StoredMessage, reading: MessageContext) -> SafeString:
     """ "" for a row that is not counted yet."""
     tokens = row_tokens(row, reading.count) if reading.tokens is None else reading.tokens(row.id)
     return SafeString() if tokens is None else formats.number(tokens, "tokens")
 
 
-def _size(row: StoredMessage, reading: Reading) -> SafeString:
+def _size(row: StoredMessage, reading: MessageContext) -> SafeString:
     """Tokens of a result; while they are not counted, the characters of its text."""
     tokens = _tokens(row, reading)
     if tokens:
@@ -159,7 +159,7 @@ def _notes(row: StoredMessage) -> tuple[str, ...]:
 # -- calls -----------------------------------------------------------------------------------------------------------
 
 
-def _calls(found: _Found, at: int) -> Iterable[calls.Call]:
+def _calls(found: _Found, at: int) -> Iterable[calls.ShownCall]:
     item, place = found.said[at], found.reading.place
     for position, call in enumerate(found.called[at]):
         answer = found.pairs.get((at, position))
@@ -167,7 +167,7 @@ def _calls(found: _Found, at: int) -> Iterable[calls.Call]:
         is_open = result is not None and result.marked
         ended = result.outcome if result is not None else None
         asked = cache.asked(call, place.whole(item.row.id, "calls"), ended, colours=is_open)
-        yield calls.Call(
+        yield calls.ShownCall(
             name=line(call.name, 80),
             title=asked.title or tools.Title("tool", ""),
             html=asked.html,
@@ -177,7 +177,7 @@ def _calls(found: _Found, at: int) -> Iterable[calls.Call]:
         )
 
 
-def _result(found: _Found, at: int, call: engine.Call, answer: int) -> calls.Result:
+def _result(found: _Found, at: int, call: engine.Call, answer: int) -> calls.ShownResult:
     item = found.said[answer]
     language = tools.language(call.name, call.arguments)
     seconds = calls.duration(found.said[at].row, item.row)
@@ -185,18 +185,20 @@ def _result(found: _Found, at: int, call: engine.Call, answer: int) -> calls.Res
     return _answer(item, found.reading, language, seconds, sub_agent=sub_agent)
 
 
-def _lone_result(item: Said, reading: Reading) -> calls.Call:
+def _lone_result(item: MessageToShow, reading: MessageContext) -> calls.ShownCall:
     """A result whose call is not among the messages: its tool's name, where the row has it."""
     result = _answer(item, reading, "", "", sub_agent=tools.is_sub_agent(item.row.tool_name))
     name = line(item.row.tool_name, 80)
-    return calls.Call(name, tools.Title(name or "tool", "", known=False), SafeString(), "", result, waiting=False)
+    return calls.ShownCall(name, tools.Title(name or "tool", "", known=False), SafeString(), "", result, waiting=False)
 
 
-def _answer(item: Said, reading: Reading, language: str, seconds: str, *, sub_agent: bool) -> calls.Result:
+def _answer(
+    item: MessageToShow, reading: MessageContext, language: str, seconds: str, *, sub_agent: bool
+) -> calls.ShownResult:
     row, place = item.row, reading.place
     marked = item.id == reading.marked
     body = cache.answered(row, place, language, colours=marked)
-    return calls.Result(
+    return calls.ShownResult(
         id=item.id,
         href=place.message(item.id),
         size=_size(row, reading),

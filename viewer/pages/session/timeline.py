@@ -14,7 +14,7 @@ from viewer.pages.http import is_fragment, page, shows_refusals
 from viewer.pages.redaction import redacts
 from viewer.rendering import formats
 from viewer.stores.registry import agent_of, get_store, open_store
-from viewer.stores.transcript import NONE, Outline
+from viewer.stores.transcript import NONE, TranscriptIndex
 
 from .header import Header, header
 from .loading import opened
@@ -74,7 +74,7 @@ def timeline(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
     return page(request, "session/timeline.html", TimelinePage(top, data))
 
 
-def rises(outline: Outline) -> list[list[int]]:
+def rises(outline: TranscriptIndex) -> list[list[int]]:
     """For each stretch between compactions, the tokens in context after each message; first the block as a whole."""
     series: list[list[int]] = []
     block: Sequence[int] = ()
@@ -85,7 +85,7 @@ def rises(outline: Outline) -> list[list[int]]:
     return [stretch for stretch in series if stretch]
 
 
-def _rise(outline: Outline, block: Sequence[int], numbers: Sequence[int]) -> list[int]:
+def _rise(outline: TranscriptIndex, block: Sequence[int], numbers: Sequence[int]) -> list[int]:
     said = list(filterfalse(set(block).__contains__, numbers))
     stretch = list(accumulate(outline.estimates(said), initial=sum(outline.estimates(block))))
     return stretch if block else stretch[1:]

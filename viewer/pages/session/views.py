@@ -16,7 +16,7 @@ from viewer.pages.http import is_fragment, page, shows_refusals
 from viewer.pages.redaction import redacts
 from viewer.places import Place
 from viewer.stores.registry import get_store, open_store
-from viewer.stores.transcript import Outline, Window
+from viewer.stores.transcript import HistoryWindow, TranscriptIndex
 
 from .contents import Contents, contents
 from .header import Header, header
@@ -83,7 +83,7 @@ def _elsewhere(place: Place, wanted: Wanted) -> str:
     return place.view() if wanted.around is None else place.message(wanted.around)
 
 
-def _newest(outline: Outline, window: Window, place: Place) -> str:
+def _newest(outline: TranscriptIndex, window: HistoryWindow, place: Place) -> str:
     """The address of the newest message where the page does not show all; within the page if it stands there."""
     if not outline.messages or not (window.earlier or window.later):
         return ""
@@ -110,7 +110,7 @@ def _moved(opened: Opened, around: int | None) -> str:
     raise NotFound(f"Message {around} is not shown in this session's History: it was taken back, or never part of it.")
 
 
-def _window(outline: Outline, wanted: Wanted) -> Window:
+def _window(outline: TranscriptIndex, wanted: Wanted) -> HistoryWindow:
     around, before = wanted.around, wanted.before
     cut = None if around is None else outline.cut_at(around)
     if cut is not None:

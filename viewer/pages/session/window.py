@@ -11,17 +11,17 @@ from viewer.pages.redaction import redacted_item
 from viewer.rendering import formats
 from viewer.stores import counting
 from viewer.stores.message import Handoff, HistoryMessage, StoredMessage
-from viewer.stores.transcript import Outline, Window
+from viewer.stores.transcript import HistoryWindow, TranscriptIndex
 
 from .loading import Opened
-from .messages import Message, Reading, of_history, shown
+from .messages import MessageContext, ShownMessage, of_history, shown
 
 WINDOW = 60
 GROUP_LIMIT = 60  # messages by which a window may grow so that a call and its results are not torn apart
 
 
 @dataclass(frozen=True, slots=True)
-class More:
+class Neighbour:
     """A neighbouring window: how many messages there are on that side, and its address."""
 
     count: str
@@ -35,7 +35,7 @@ class Live:
     """
 
     href: str
-    items: tuple[Message | ShownBoundary, ...]
+    items: tuple[ShownMessage | ShownBoundary, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +44,13 @@ class Stretch:
     the newest one.
     """
 
-    items: tuple[Message | ShownBoundary, ...]
-    earlier: More | None
-    later: More | None
+    items: tuple[ShownMessage | ShownBoundary, ...]
+    earlier: Neighbour | None
+    later: Neighbour | None
     live: Live | None
 
 
-def whole_groups(outline: Outline, start: int, stop: int) -> Window:
+def whole_groups(outline: TranscriptIndex, start: int, stop: int) -> HistoryWindow:
     """The window of these places, grown so that no tool result stands at either edge without its call."""
     lowest, highest = max(0, start - GROUP_LIMIT), min(outline.messages, stop + GROUP_LIMIT)
     while start < stop and start > lowest and outline.is_result(start):
@@ -60,14 +60,14 @@ def whole_groups(outline: Outline, start: int, stop: int) -> Window:
     return outline.stretch(start, stop)
 
 
-def read_stretch(found: Opened, window: Window, marked: int | None, *, redacting: bool) -> Stretch:
+def read_stretch(found: Opened, window: HistoryWindow, marked: int | None, *, redacting: bool) -> Stretch:
     """The rows of a window as messages and boundaries."""
     place, outline = found.place, found.outline
     items = found.reader.shown(found.session.id, window.items)
     if redacting:
         items = [redacted_item(item) for item in items]
     newest = outline.entry(outline.messages - 1).id if outline.messages else None
-    told = Reading(place, counting.counter_for(found.session.model), marked, newest)
+    told = MessageContext(place, counting.counter_for(found.session.model), marked, newest)
     settled = len(items) if window.later else _settled(items)
     return Stretch(
         items=tuple(_shown(items[:settled], told, found)),
@@ -91,20 +91,22 @@ def _calls(row: StoredMessage) -> int:
     return len(engine.calls({"role": row.role, "tool_calls": row.tool_calls, "content": row.content}))
 
 
-def _live(found: Opened, waiting: Sequence[HistoryMessage | Handoff], told: Reading) -> Live:
+def _live(found: Opened, waiting: Sequence[HistoryMessage | Handoff], told: MessageContext) -> Live:
     seen = found.outline.messages
     state = found.outline.digest(seen)
     href = found.place.view("live", seen=seen, start=seen - len(waiting), state=state)
     return Live(href, tuple(_shown(waiting, told, found)))
 
 
-def _more(count: int, noun: str, href: str) -> More | None:
-    return More(formats.counted(count, noun), href) if count else None
+def _more(count: int, noun: str, href: str) -> Neighbour | None:
+    return Neighbour(formats.counted(count, noun), href) if count else None
 
 
-def _shown(items: Sequence[HistoryMessage | Handoff], told: Reading, found: Opened) -> list[Message | ShownBoundary]:
+def _shown(
+    items: Sequence[HistoryMessage | Handoff], told: MessageContext, found: Opened
+) -> list[ShownMessage | ShownBoundary]:
     """Messages between boundaries; a call finds its result on the other side of none: cuts never tear them apart."""
-    result: list[Message | ShownBoundary] = []
+    result: list[ShownMessage | ShownBoundary] = []
     run: list[HistoryMessage] = []
     for item in items:
         if isinstance(item, Handoff):

@@ -24,7 +24,7 @@ MOST = 500  # sessions at once
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class NotArchived:
     """Sessions that stay as they were, and the reason they share."""
 
     reason: str
@@ -41,7 +41,7 @@ class ArchivePage:
     done: str
     keys: tuple[str, ...]
     marks: tuple[str, ...]
-    refused: tuple[Refused, ...]
+    refused: tuple[NotArchived, ...]
     undo: str
     back: str
 
@@ -73,7 +73,7 @@ def _archived(keys: Sequence[str], archived: bool, back: str, *, redacting: bool
         chosen.setdefault(store, []).append(session_id)
     done: list[str] = []
     marks: list[str] = []
-    refused: list[Refused] = []
+    refused: list[NotArchived] = []
     for store, ids in chosen.items():
         changed, reasons, shown = _of_store(store, ids, archived, redacting=redacting)
         done += [f"{segment(store)}/{segment(session_id)}" for session_id in changed]
@@ -92,13 +92,13 @@ def _archived(keys: Sequence[str], archived: bool, back: str, *, redacting: bool
 
 def _of_store(
     name: str, ids: Sequence[str], archived: bool, *, redacting: bool
-) -> tuple[list[str], list[Refused], list[str]]:
+) -> tuple[list[str], list[NotArchived], list[str]]:
     """The sessions of one store that were changed, those that were not, and the lines of the changed."""
     try:
         store = get_store(name)
         known = {each.session_id: each for each in lines.of_sessions(store, ids)}
     except StoreError as problem:
-        return [], [Refused(problem.message, tuple(line(each, 80) for each in ids))], []
+        return [], [NotArchived(problem.message, tuple(line(each, 80) for each in ids))], []
     names = named(list(known.values()), redacting=redacting)
     changed: list[str] = []
     reasons: dict[str, list[str]] = {}
@@ -110,4 +110,4 @@ def _of_store(
             reasons.setdefault(problem.message, []).append(names.get(session_id) or line(session_id, 80))
     sync.bring(store, ids)
     marks = [f"l{known[session_id].pk}" for session_id in changed if session_id in known]
-    return changed, [Refused(reason, tuple(each)) for reason, each in reasons.items()], marks
+    return changed, [NotArchived(reason, tuple(each)) for reason, each in reasons.items()], marks

@@ -10,8 +10,8 @@ from django.utils.safestring import SafeString
 from viewer.addresses import segment
 from viewer.broken import Broken, lines_of
 from viewer.catalog import lines
-from viewer.catalog.lines import Listed, name_of
-from viewer.catalog.models import Line
+from viewer.catalog.lines import SessionList, name_of
+from viewer.catalog.models import SessionIndex
 from viewer.pages.filters import Link
 from viewer.pages.redaction import name as redacted
 from viewer.places import Place
@@ -47,7 +47,7 @@ class SessionLine:
     goes_on: Link | None
 
 
-def shown_lines(listed: Listed, *, redacting: bool) -> tuple[tuple[SessionLine, ...], tuple[Broken, ...]]:
+def shown_lines(listed: SessionList, *, redacting: bool) -> tuple[tuple[SessionLine, ...], tuple[Broken, ...]]:
     """The lines of a page, in order, and those that cannot be shown; with `redacting`, without what looks like a secret
     in their names.
     """
@@ -55,7 +55,7 @@ def shown_lines(listed: Listed, *, redacting: bool) -> tuple[tuple[SessionLine, 
     near = {kind.pk for kind in listed.kinds if kind.near}
     seem = lines.guessed(listed.lines)
 
-    def make(each: Line) -> SessionLine | Broken:
+    def make(each: SessionIndex) -> SessionLine | Broken:
         if each.problem:
             return Broken(one_line(redacted(each.title, redacting), 80), stores[each.state_id], each.problem)
         return _shown(each, stores[each.state_id], each.kind_id in near, seem, redacting)
@@ -63,7 +63,9 @@ def shown_lines(listed: Listed, *, redacting: bool) -> tuple[tuple[SessionLine, 
     return lines_of(listed.lines, make, lambda each: (each.session_id, stores[each.state_id]))
 
 
-def _shown(each: Line, store: str, near: bool, seem: Mapping[int, Line], redacting: bool) -> SessionLine:
+def _shown(
+    each: SessionIndex, store: str, near: bool, seem: Mapping[int, SessionIndex], redacting: bool
+) -> SessionLine:
     before = seem.get(each.pk)
     return SessionLine(
         key=f"{segment(store)}/{segment(each.session_id)}",
@@ -87,7 +89,7 @@ def _shown(each: Line, store: str, near: bool, seem: Mapping[int, Line], redacti
     )
 
 
-def _link(store: str, each: Line, redacting: bool) -> Link:
+def _link(store: str, each: SessionIndex, redacting: bool) -> Link:
     return Link(one_line(redacted(name_of(each), redacting), 80), Place(store, each.session_id).href)
 
 
@@ -105,6 +107,6 @@ def times(count: int) -> str:
     return {0: "", 1: "once", 2: "twice"}.get(count, f"{count} times")
 
 
-def named(found: Sequence[Line], *, redacting: bool) -> dict[str, str]:
+def named(found: Sequence[SessionIndex], *, redacting: bool) -> dict[str, str]:
     """The names of sessions, by id."""
     return {each.session_id: one_line(redacted(name_of(each), redacting), 80) for each in found}

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 
 from viewer import own_database
 from viewer.broken import Broken
-from viewer.catalog.lines import Key, Listed, Order, SessionFilter, named_tip, page_of_lines, sort_key
+from viewer.catalog.lines import Key, Order, SessionFilter, SessionList, named_tip, page_of_lines, sort_key
 from viewer.catalog.sync import StoreListing
 from viewer.errors import NotFound
 from viewer.pages.filters import Group, Link
@@ -33,7 +33,7 @@ FIRST = "Lisbon in October, five people and a dog"  # a session of the demo stor
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ListForm:
     """The query of the list: a filter of the catalog, one store or all, and where an earlier page ended."""
 
     filter: SessionFilter
@@ -91,7 +91,7 @@ def sessions(request: HttpRequest) -> HttpResponse:
     return page(request, "sessions/_lines.html" if further else "sessions/sessions.html", data)
 
 
-def _page(asked: Asked, stores: Sequence[Store], listed: Listed, *, redacting: bool) -> SessionsPage:
+def _page(asked: ListForm, stores: Sequence[Store], listed: SessionList, *, redacting: bool) -> SessionsPage:
     """The page's data; without stores, that of further lines alone."""
     query = query_of(asked)
     shown, broken = shown_lines(listed, redacting=redacting)
@@ -113,7 +113,7 @@ def _page(asked: Asked, stores: Sequence[Store], listed: Listed, *, redacting: b
     )
 
 
-def _more(asked: Asked, listed: Listed) -> str:
+def _more(asked: ListForm, listed: SessionList) -> str:
     if not listed.more:
         return ""
     value, session_id, number = sort_key(listed.lines[-1], asked.filter.order)
@@ -123,7 +123,7 @@ def _more(asked: Asked, listed: Listed) -> str:
 # -- the query ---------------------------------------------------------------------------------------------------------
 
 
-def asked_for(query: QueryDict) -> Asked:
+def asked_for(query: QueryDict) -> ListForm:
     """What the address asks for; values that mean nothing are left out."""
     state, order = query.get("state", ""), query.get("order", "")
     wanted = SessionFilter(
@@ -135,7 +135,7 @@ def asked_for(query: QueryDict) -> Asked:
         near=query.get("near", "") == "yes",
         order=cast(Order, order if order in get_args(Order) else "recent"),
     )
-    return Asked(wanted, query.get("store", ""), _cursor(query.get("after", "")))
+    return ListForm(wanted, query.get("store", ""), _cursor(query.get("after", "")))
 
 
 def _cursor(text: str) -> Key | None:
@@ -147,7 +147,7 @@ def _cursor(text: str) -> Key | None:
         return None
 
 
-def query_of(asked: Asked, **changes: str) -> list[tuple[str, str]]:
+def query_of(asked: ListForm, **changes: str) -> list[tuple[str, str]]:
     """The address's query with some values changed; the place in the list is left out."""
     wanted = asked.filter
     pairs = {
@@ -163,7 +163,7 @@ def query_of(asked: Asked, **changes: str) -> list[tuple[str, str]]:
     return [(name, value) for name, value in {**pairs, **changes}.items() if value]
 
 
-def _groups(asked: Asked, stores: Sequence[Store], listed: Listed) -> Iterator[Group]:
+def _groups(asked: ListForm, stores: Sequence[Store], listed: SessionList) -> Iterator[Group]:
     sources = sorted({kind.source for kind in listed.kinds if kind.source})
     models = sorted({kind.model for kind in listed.kinds if kind.model})
     query = query_of(asked)

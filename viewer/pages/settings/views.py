@@ -23,7 +23,7 @@ from viewer.pages.http import is_fragment, page, shows_refusals
 from viewer.rendering.texts import clean
 from viewer.runs.summarizers import connections, keys, limits
 from viewer.runs.summarizers.connection_test import ConnectionTest, try_out
-from viewer.runs.summarizers.connections import KINDS, Connection, Kind
+from viewer.runs.summarizers.connections import KINDS, ModelAccess, Provider
 from viewer.server_url import is_server_url
 from viewer.stores.registry import get_store
 from viewer.workspaces.rule_settings import save_rules
@@ -72,7 +72,7 @@ class Section:
     one was typed and not saved. `window_now` is the context window in use.
     """
 
-    kind: Kind
+    kind: Provider
     href: str
     model: str = ""
     address: str = ""
@@ -216,7 +216,7 @@ def _section(kind: str) -> Section:
     )
 
 
-def _fixed(used: Connection) -> tuple[Fixed, ...]:
+def _fixed(used: ModelAccess) -> tuple[Fixed, ...]:
     given, kind = site.MODELS[used.kind], used.kind.upper()
     window = f"{limits.window_of(used):,} tokens"
     found = (
@@ -235,7 +235,7 @@ def _typed(kind: str, said: QueryDict, errors: dict[str, str], trial: Trial | No
     return replace(section, errors=errors, retype=bool(said.get("key")), trial=trial)
 
 
-def _read(kind: str, said: QueryDict) -> tuple[Connection | None, dict[str, str]]:
+def _read(kind: str, said: QueryDict) -> tuple[ModelAccess | None, dict[str, str]]:
     """The connection that the form says, or what is wrong with it by field."""
     model, address, key = (said.get(name, "").strip() for name in ("model", "address", "key"))
     window = re.sub(r"[\s,_]", "", said.get("window", ""))

@@ -11,8 +11,8 @@ import compaction
 
 from . import calling, failures
 from .base import Summarizer
-from .connections import Connection, sdk_options
-from .exchange import Piece, number, words
+from .connections import ModelAccess, sdk_options
+from .exchange import AnswerPart, number, words
 from .model_quirks import ModelQuirks, asked
 
 if TYPE_CHECKING:  # the SDK takes a second to import: only who talks to a model pays
@@ -20,12 +20,14 @@ if TYPE_CHECKING:  # the SDK takes a second to import: only who talks to a model
     from anthropic.types import RawMessageStreamEvent
 
 
-def summarizer(connection: Connection) -> Summarizer:
+def summarizer(connection: ModelAccess) -> Summarizer:
     """The summariser that asks this model."""
     return calling.summarizer(connection, pieces)
 
 
-def pieces(client: httpx2.Client, connection: Connection, prompt: compaction.Prompt, limit: int) -> Iterator[Piece]:
+def pieces(
+    client: httpx2.Client, connection: ModelAccess, prompt: compaction.Prompt, limit: int
+) -> Iterator[AnswerPart]:
     """Ask, and say what comes. Raises what the SDK raises, and failures.NotStreamed."""
     import anthropic
 
@@ -37,7 +39,7 @@ def pieces(client: httpx2.Client, connection: Connection, prompt: compaction.Pro
 
 
 def _opened(
-    api: anthropic.Anthropic, connection: Connection, prompt: compaction.Prompt, limit: int
+    api: anthropic.Anthropic, connection: ModelAccess, prompt: compaction.Prompt, limit: int
 ) -> anthropic.Stream[RawMessageStreamEvent]:
     import anthropic
 
@@ -53,24 +55,24 @@ def _opened(
     return asked(connection, limit, (anthropic.BadRequestError,), ask)
 
 
-def _said(event: RawMessageStreamEvent) -> Iterator[Piece]:
+def _said(event: RawMessageStreamEvent) -> Iterator[AnswerPart]:
     """Read without trust in its shape. The first event tells what was read, the last but one what was written."""
     message, delta = getattr(event, "message", None), getattr(event, "delta", None)
     usage = getattr(event, "usage", None) or getattr(message, "usage", None)
     if usage is not None or message is not None:
         cached = number(getattr(usage, "cache_read_input_tokens", None))
-        yield Piece(
+        yield AnswerPart(
             model=words(getattr(message, "model", None)),
             input_tokens=_read(usage, cached),
             cached_tokens=cached,
             output_tokens=number(getattr(usage, "output_tokens", None)),
         )
     if thought := words(getattr(delta, "thinking", None)):
-        yield Piece(thought, thought=True)
+        yield AnswerPart(thought, thought=True)
     if text := words(getattr(delta, "text", None)):
-        yield Piece(text)
+        yield AnswerPart(text)
     if finish := words(getattr(delta, "stop_reason", None)):
-        yield Piece(finish=finish)
+        yield AnswerPart(finish=finish)
 
 
 def _read(usage: Any, cached: int | None) -> int | None:

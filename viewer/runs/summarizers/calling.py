@@ -16,10 +16,10 @@ from viewer.runs.errors import ModelFailed
 
 from . import failures, limits
 from .base import ProgressCallback, Summarizer, Usage
-from .connections import Connection
-from .exchange import Ask, Ended, Exchange, Piece
+from .connections import ModelAccess
+from .exchange import AnswerPart, Ask, Ended, Exchange
 
-Pieces = Callable[[httpx2.Client, Connection, compaction.Prompt, int], Iterator[Piece]]
+Pieces = Callable[[httpx2.Client, ModelAccess, compaction.Prompt, int], Iterator[AnswerPart]]
 
 MOST_ATTEMPTS = 3
 TICK = 1.0  # seconds between two signs of life while nothing comes
@@ -30,7 +30,7 @@ CHARACTERS = 16  # a token of the limit; an answer longer than that ignores its 
 READ_SHARE = 0.5  # of the usual count that a service reads at least; less was cut off without a word
 
 
-def summarizer(connection: Connection, pieces: Pieces) -> Summarizer:
+def summarizer(connection: ModelAccess, pieces: Pieces) -> Summarizer:
     """The summariser that asks this model; `pieces` makes a request with an output limit and says what comes."""
 
     def ask(request: compaction.SummaryRequest, listener: ProgressCallback) -> str:
@@ -56,10 +56,10 @@ class Answer:
     refusal: str = ""
     thoughts: int = 0
     finish: str = ""
-    told: Piece = field(default_factory=Piece)  # the newest of each number, and the model's own name
+    told: AnswerPart = field(default_factory=AnswerPart)  # the newest of each number, and the model's own name
     begun: bool = False
 
-    def take(self, piece: Piece) -> None:
+    def take(self, piece: AnswerPart) -> None:
         self.begun = True
         if piece.thought:
             self.thoughts += len(piece.text)
@@ -69,7 +69,7 @@ class Answer:
             self.text.append(piece.text)
             self.characters += len(piece.text)
         self.finish = piece.finish or self.finish
-        self.told = Piece(
+        self.told = AnswerPart(
             model=piece.model or self.told.model,
             input_tokens=_newer(piece.input_tokens, self.told.input_tokens),
             cached_tokens=_newer(piece.cached_tokens, self.told.cached_tokens),
@@ -80,7 +80,7 @@ class Answer:
     def has_usage(self) -> bool:
         return self.told.input_tokens is not None and self.told.output_tokens is not None
 
-    def usage(self, connection: Connection) -> Usage:
+    def usage(self, connection: ModelAccess) -> Usage:
         read, written = self.told.input_tokens or 0, self.told.output_tokens or 0
         cost = None
         if self.has_usage:
@@ -89,7 +89,7 @@ class Answer:
             cost = limits.price(connection, [self.told.model, connection.model], took)
         return Usage(1, read, written, cost)
 
-    def reply(self, connection: Connection) -> compaction.Reply:
+    def reply(self, connection: ModelAccess) -> compaction.Reply:
         """What a finished answer says. Raises ModelFailed."""
         text = "".join(self.text)
         if self.refusal and not text.strip():
@@ -110,7 +110,7 @@ def _newer(told: int | None, before: int | None) -> int | None:
 
 
 def complete(
-    ask: Ask, connection: Connection, listener: ProgressCallback, prompt_tokens: int, limit: int
+    ask: Ask, connection: ModelAccess, listener: ProgressCallback, prompt_tokens: int, limit: int
 ) -> compaction.Reply:
     """The model's answer to what `ask` sends; `prompt_tokens` as `_usual` counts, `limit` is what it may write.
 
@@ -137,7 +137,7 @@ def complete(
 
 
 def _listen(
-    exchange: Exchange, answer: Answer, connection: Connection, listener: ProgressCallback, until: float, limit: int
+    exchange: Exchange, answer: Answer, connection: ModelAccess, listener: ProgressCallback, until: float, limit: int
 ) -> None:
     heard = time.monotonic()
     with exchange:
@@ -173,7 +173,7 @@ def _listen(
                 heard = time.monotonic()
 
 
-def _require_read(answer: Answer, connection: Connection, prompt_tokens: int) -> None:
+def _require_read(answer: Answer, connection: ModelAccess, prompt_tokens: int) -> None:
     """Some servers cut a request that is too long without a word: a summary of the rest would lose what was cut."""
     read = answer.told.input_tokens or 0
     if 0 < read < prompt_tokens * READ_SHARE:

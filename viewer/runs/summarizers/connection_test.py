@@ -11,7 +11,7 @@ from viewer.errors import StoreError
 
 from . import MAKERS
 from .base import Usage
-from .connections import Connection
+from .connections import ModelAccess
 
 PATIENCE = 60.0  # seconds; a model that is loaded into memory first takes a while
 MESSAGES: tuple[compaction.Message, ...] = (
@@ -53,7 +53,7 @@ class _Listener:
         self.usage += usage
 
 
-def try_out(connection: Connection) -> ConnectionTest:
+def try_out(connection: ModelAccess) -> ConnectionTest:
     """Have the model summarise two short messages. Raises nothing: what goes wrong is the answer."""
     listener, began = _Listener(), time.monotonic()
     who = f"{connection.model} at {connection.host}"
@@ -74,12 +74,12 @@ def try_out(connection: Connection) -> ConnectionTest:
     return ConnectionTest(True, f"Works: {who} wrote a summary in {_took(listener.usage, time.monotonic() - began)}.")
 
 
-def _beside_its_form(connection: Connection) -> Connection:
+def _beside_its_form(connection: ModelAccess) -> ModelAccess:
     """The same, so that a refusal does not send to the page on which it is read."""
     return replace(connection, source="form") if connection.source == "settings" else connection
 
 
-def _request(connection: Connection) -> compaction.SummaryRequest:
+def _request(connection: ModelAccess) -> compaction.SummaryRequest:
     return compaction.SummaryRequest(MESSAGES, count=compaction.counter_for(connection.model))
 
 

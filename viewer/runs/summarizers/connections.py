@@ -19,7 +19,7 @@ USUAL_PORTS = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class Provider:
     """An interface that models are reached by."""
 
     name: str
@@ -31,14 +31,14 @@ class Kind:
 KINDS = {
     kind.name: kind
     for kind in [
-        Kind("openai", "OpenAI or compatible", USUAL_URLS["openai"], "PALIMPSEST_OPENAI_MODEL"),
-        Kind("anthropic", "Anthropic", USUAL_URLS["anthropic"], "PALIMPSEST_ANTHROPIC_MODEL"),
+        Provider("openai", "OpenAI or compatible", USUAL_URLS["openai"], "PALIMPSEST_OPENAI_MODEL"),
+        Provider("anthropic", "Anthropic", USUAL_URLS["anthropic"], "PALIMPSEST_ANTHROPIC_MODEL"),
     ]
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Connection:
+class ModelAccess:
     """How to reach one model. `window` in tokens, None where nobody said; `api_key` "" for servers that ask none, and
     where `key_problem` says why the one that was given cannot be used. `stored_key` is how our database keeps it.
     """
@@ -59,38 +59,38 @@ class Connection:
         return host if port == USUAL_PORTS.get(scheme) else f"{host}:{port}"
 
 
-def connection(kind: str) -> Connection | None:
+def connection(kind: str) -> ModelAccess | None:
     """The connection of this kind; None when no model is named."""
     return next((found for found in all_connections() if found.kind == kind), None)
 
 
-def all_connections() -> list[Connection]:
+def all_connections() -> list[ModelAccess]:
     """Every model that is set up."""
     typed_ones = {row.kind: row for row in Typed.objects.all()}
     found = (_named(kind) or (kind in typed_ones and _stored(typed_ones[kind])) for kind in KINDS)
     return [each for each in found if each]
 
 
-def _named(kind: str) -> Connection | None:
+def _named(kind: str) -> ModelAccess | None:
     """The one that the environment names."""
     given: dict[str, Any] = settings.MODELS[kind]
     if not given["model"]:
         return None
     address, window = given["base_url"] or USUAL_URLS[kind], given["window"] or None
-    return Connection(kind, given["model"], address, given["api_key"], window, "environment")
+    return ModelAccess(kind, given["model"], address, given["api_key"], window, "environment")
 
 
-def _stored(row: Typed) -> Connection:
+def _stored(row: Typed) -> ModelAccess:
     return _connection(row.kind, row.model, row.base_url, row.window, row.api_key)
 
 
-def _connection(kind: str, model: str, base_url: str, window: int | None, stored_key: str) -> Connection:
+def _connection(kind: str, model: str, base_url: str, window: int | None, stored_key: str) -> ModelAccess:
     key = keys.opened(stored_key)
     address = base_url or USUAL_URLS[kind]
-    return Connection(kind, model, address, key.value, window, "settings", key.problem, stored_key)
+    return ModelAccess(kind, model, address, key.value, window, "settings", key.problem, stored_key)
 
 
-def sdk_options(client: httpx2.Client, connection: Connection) -> dict[str, Any]:
+def sdk_options(client: httpx2.Client, connection: ModelAccess) -> dict[str, Any]:
     """How the SDKs of either kind are told to reach a model: by this client, without retries of their own."""
     return {
         "api_key": connection.api_key or "none",
@@ -109,14 +109,14 @@ def typed(kind: str) -> Typed | None:
     return Typed.objects.filter(kind=kind).first()
 
 
-def drafted(kind: str, model: str, base_url: str, window: int | None, api_key: str | None) -> Connection:
+def drafted(kind: str, model: str, base_url: str, window: int | None, api_key: str | None) -> ModelAccess:
     """The connection as typed, without saving it. `api_key` None: the stored one, where it may go (`kept_key`)."""
     return _connection(
         kind, model, base_url, window, kept_key(kind, base_url) if api_key is None else keys.sealed(api_key)
     )
 
 
-def save(drafted: Connection) -> None:
+def save(drafted: ModelAccess) -> None:
     """Store this connection as the one of its kind."""
     with transaction.atomic():
         Typed.objects.update_or_create(

@@ -29,7 +29,7 @@ LOOPBACK = ("all://localhost", "all://127.0.0.1", "all://[::1]")  # a proxy's wo
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class AnswerPart:
     """What one event of an answer says. Token counts are the whole call's so far; None: not said."""
 
     text: str = ""
@@ -42,7 +42,7 @@ class Piece:
     output_tokens: int | None = None
 
 
-Ask = Callable[[httpx2.Client], Iterator[Piece]]
+Ask = Callable[[httpx2.Client], Iterator[AnswerPart]]
 
 
 def words(value: Any) -> str:
@@ -70,7 +70,7 @@ class Exchange:
         """`ask` makes the request with the client it is given; `silence` is the longest wait for a byte, in seconds."""
         self._ask = ask
         self._silence = silence
-        self._arrived: queue.SimpleQueue[Piece | Exception] = queue.SimpleQueue()
+        self._arrived: queue.SimpleQueue[AnswerPart | Exception] = queue.SimpleQueue()
         self._sockets: list[Any] = []
         self._left = False
         self._thread = threading.Thread(target=self._read, name="call of a model", daemon=True)
@@ -92,7 +92,7 @@ class Exchange:
                 found.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, AT_ONCE)
                 found.shutdown(socket.SHUT_RDWR)
 
-    def next(self, seconds: float) -> Piece | None:
+    def next(self, seconds: float) -> AnswerPart | None:
         """What arrives next, None when nothing does in that time. Raises Ended, or what ended the reading."""
         try:
             found = self._arrived.get(timeout=max(seconds, 0.0))

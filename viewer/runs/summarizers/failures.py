@@ -24,7 +24,7 @@ import compaction
 from viewer.runs.errors import ModelFailed
 
 from . import limits
-from .connections import Connection
+from .connections import ModelAccess
 
 QUOTED = 200  # characters of a service's own words
 BODY = 100_000  # bytes of an answer that is no stream, read to find what it says
@@ -74,7 +74,7 @@ def require_events(response: httpx2.Response) -> None:
     raise NotStreamed(kind, said)
 
 
-def require_sendable(connection: Connection) -> None:
+def require_sendable(connection: ModelAccess) -> None:
     """Raise ModelFailed for a key that cannot be used, or that no header can hold: libraries would write it to their
     logs.
     """
@@ -98,7 +98,7 @@ def is_too_long(text: str) -> bool:
     return bool(_TOO_LONG.search(text.casefold()))
 
 
-def of(problem: Exception, connection: Connection, begun: bool) -> ModelFailed:
+def of(problem: Exception, connection: ModelAccess, begun: bool) -> ModelFailed:
     """What this exception of an SDK, or of the HTTP library under it, means; `begun`: part of an answer came.
 
     Raises nothing: what is raised while an SDK's exception is handled would be logged with that one's text.
@@ -109,7 +109,7 @@ def of(problem: Exception, connection: Connection, begun: bool) -> ModelFailed:
         return _unreadable(problem, connection, begun)
 
 
-def _of(problem: Exception, connection: Connection, begun: bool) -> ModelFailed:
+def _of(problem: Exception, connection: ModelAccess, begun: bool) -> ModelFailed:
     if isinstance(problem, NotStreamed):
         error = _error_in(problem.said)
         return _refused(200, error, {}, connection) if error else _no_stream(problem.kind, connection)
@@ -136,7 +136,7 @@ def _error_in(body: Any, whole: bool = False) -> dict[str, Any]:
     return body if whole else {}
 
 
-def _refused(status: int, error: dict[str, Any], headers: Any, connection: Connection) -> ModelFailed:
+def _refused(status: int, error: dict[str, Any], headers: Any, connection: ModelAccess) -> ModelFailed:
     codes = [error.get("code"), error.get("type")]
     if status < 300:
         status = next((found for code in codes if (found := _status_in(code)) is not None), 500 if error else 200)
@@ -194,7 +194,7 @@ def _refused(status: int, error: dict[str, Any], headers: Any, connection: Conne
     )
 
 
-def _unauthorized(status: int, quoted: str, connection: Connection) -> ModelFailed:
+def _unauthorized(status: int, quoted: str, connection: ModelAccess) -> ModelFailed:
     host, key = connection.host, where(connection, "KEY")
     if not connection.api_key:
         said = f"{host} asks for an API key and none is set ({status}): set one{key}."
@@ -237,12 +237,12 @@ def _when(after: float | None) -> str:
     return f"after {at:%H:%M:%S}" if after < 12 * 3600 else f"after {at:%Y-%m-%d %H:%M}"
 
 
-def _quoted(error: dict[str, Any], connection: Connection) -> str:
+def _quoted(error: dict[str, Any], connection: ModelAccess) -> str:
     said = error.get("message") or error.get("detail")
     return f", “{shown}”" if isinstance(said, str) and (shown := _shown(said, connection)) else ""
 
 
-def _shown(text: str, connection: Connection) -> str:
+def _shown(text: str, connection: ModelAccess) -> str:
     """A service's own words: one short line without our key and other secrets."""
     if connection.api_key:
         text = text.replace(connection.api_key, "[REDACTED]")
@@ -264,7 +264,7 @@ def _chain(problem: BaseException) -> Iterator[BaseException]:
         found = found.__cause__ or found.__context__
 
 
-def _broken(chain: list[BaseException], connection: Connection, begun: bool) -> ModelFailed:
+def _broken(chain: list[BaseException], connection: ModelAccess, begun: bool) -> ModelFailed:
     def is_any(*kinds: type[BaseException]) -> bool:
         return any(isinstance(problem, kinds) for problem in chain)
 
@@ -294,7 +294,7 @@ def _unreachable(what: str, advice: str, passing: bool = False) -> ModelFailed:
     return ModelFailed("model_unreachable", f"{what}: {advice}.", passing=passing)
 
 
-def _unreadable(problem: BaseException, connection: Connection, begun: bool) -> ModelFailed:
+def _unreadable(problem: BaseException, connection: ModelAccess, begun: bool) -> ModelFailed:
     what = (
         "broke its answer off with something unreadable" if begun else "answers in a form that is not the interface's"
     )
@@ -302,7 +302,7 @@ def _unreadable(problem: BaseException, connection: Connection, begun: bool) -> 
     return ModelFailed("model_bad_answer", f"{connection.host} {what} ({type(problem).__name__}): {advice}.")
 
 
-def _no_stream(kind: str, connection: Connection) -> ModelFailed:
+def _no_stream(kind: str, connection: ModelAccess) -> ModelFailed:
     what = "a web page" if "html" in kind else "a document"
     return ModelFailed(
         "model_bad_answer",
@@ -311,14 +311,14 @@ def _no_stream(kind: str, connection: Connection) -> ModelFailed:
     )
 
 
-def unfinished(connection: Connection, begun: bool) -> ModelFailed:
+def unfinished(connection: ModelAccess, begun: bool) -> ModelFailed:
     """The answer ended without saying that it was complete."""
     host = connection.host
     what = "broke off its answer" if begun else "closed the connection without an answer"
     return ModelFailed("model_dropped", f"{host} {what}: start again.", passing=True)
 
 
-def slow(connection: Connection) -> ModelFailed:
+def slow(connection: ModelAccess) -> ModelFailed:
     """The whole time is over."""
     return ModelFailed(
         "model_slow",
@@ -327,7 +327,7 @@ def slow(connection: Connection) -> ModelFailed:
     )
 
 
-def only_thought(connection: Connection) -> ModelFailed:
+def only_thought(connection: ModelAccess) -> ModelFailed:
     """Thinking came, and no text."""
     return ModelFailed(
         "model_only_thought",
@@ -336,7 +336,7 @@ def only_thought(connection: Connection) -> ModelFailed:
     )
 
 
-def read_in_part(connection: Connection, read: int, sent: int) -> ModelFailed:
+def read_in_part(connection: ModelAccess, read: int, sent: int) -> ModelFailed:
     """The service counted far fewer tokens than it was sent."""
     return ModelFailed(
         "model_window",
@@ -348,7 +348,7 @@ def read_in_part(connection: Connection, read: int, sent: int) -> ModelFailed:
 # --- naming things ---------------------------------------------------------------------------------------------------
 
 
-def where(connection: Connection, *what: str) -> str:
+def where(connection: ModelAccess, *what: str) -> str:
     """Where a person sets the MODEL, URL, KEY or WINDOW, in brackets; "" where they stand in the form beside."""
     if connection.source == "form":
         return ""
@@ -357,7 +357,7 @@ def where(connection: Connection, *what: str) -> str:
     return f" ({' and '.join(NAMES[each] for each in what)} on the settings page)"
 
 
-def _address(connection: Connection) -> str:
+def _address(connection: ModelAccess) -> str:
     """The URL without what may be secret in it."""
     parts = urlsplit(connection.base_url)
     return f"{parts.scheme}://{connection.host}{parts.path}"

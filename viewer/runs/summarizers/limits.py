@@ -15,7 +15,7 @@ from genai_prices.types import ModelInfo
 import compaction
 from compaction import protocol
 
-from .connections import Connection
+from .connections import ModelAccess
 
 UNKNOWN_WINDOW = 32_000  # tokens
 # Of the window, what is planned with. The counter is exact for few models: SmolLM2 made 1.08 to 1.17 times as many
@@ -33,18 +33,18 @@ def listed(model: str, base_url: str) -> ModelInfo | None:
         return None
 
 
-def window_of(connection: Connection) -> int:
+def window_of(connection: ModelAccess) -> int:
     """Tokens the model can read and write at once, by its own count."""
     known = listed(connection.model, connection.base_url)
     return connection.window or (known and known.context_window) or UNKNOWN_WINDOW
 
 
-def planned_window(connection: Connection) -> int:
+def planned_window(connection: ModelAccess) -> int:
     """The window to plan with, by our counter."""
     return int(window_of(connection) * _share(connection))
 
 
-def output_limit(connection: Connection, request: compaction.SummaryRequest, prompt_tokens: int) -> int:
+def output_limit(connection: ModelAccess, request: compaction.SummaryRequest, prompt_tokens: int) -> int:
     """Tokens the model may write, by its own count: the longest summary and thinking, as far as the window holds it."""
     share = _share(connection)
     needed = math.ceil(request.budget_tokens * protocol.LONGEST_SUMMARY / share)
@@ -53,7 +53,7 @@ def output_limit(connection: Connection, request: compaction.SummaryRequest, pro
     return max(min(needed + thinking, window - math.ceil(prompt_tokens / share)), 1)
 
 
-def price(connection: Connection, models: list[str], usage: genai_prices.Usage) -> float | None:
+def price(connection: ModelAccess, models: list[str], usage: genai_prices.Usage) -> float | None:
     """US dollars for the first of these models that the list knows at this address; None when it knows none."""
     for model in models:
         if model and listed(model, connection.base_url):
@@ -65,5 +65,5 @@ def price(connection: Connection, models: list[str], usage: genai_prices.Usage) 
     return None
 
 
-def _share(connection: Connection) -> float:
+def _share(connection: ModelAccess) -> float:
     return ESTIMATED_SHARE if compaction.encoding_for(connection.model)[1] else EXACT_SHARE

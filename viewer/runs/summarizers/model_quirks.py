@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from .connections import Connection
+from .connections import ModelAccess
 from .failures import is_too_long, words_of
 
 T = TypeVar("T")
@@ -57,13 +57,13 @@ class ModelQuirks:
 _of: dict[tuple[str, str, str], ModelQuirks] = {}
 
 
-def learned(connection: Connection) -> ModelQuirks:
+def learned(connection: ModelAccess) -> ModelQuirks:
     """What is known about this model at this address."""
     return _of.setdefault((connection.kind, connection.base_url, connection.model), ModelQuirks())
 
 
 def asked(
-    connection: Connection, limit: int, refusals: tuple[type[Exception], ...], ask: Callable[[ModelQuirks], T]
+    connection: ModelAccess, limit: int, refusals: tuple[type[Exception], ...], ask: Callable[[ModelQuirks], T]
 ) -> T:
     """What `ask` gives, asked anew in another form while the service says with one of `refusals` what it does not take.
 

@@ -11,8 +11,8 @@ import compaction
 
 from . import calling, failures
 from .base import Summarizer
-from .connections import Connection, sdk_options
-from .exchange import Piece, number, words
+from .connections import ModelAccess, sdk_options
+from .exchange import AnswerPart, number, words
 from .model_quirks import ModelQuirks, asked
 
 if TYPE_CHECKING:  # the SDK takes a second to import: only who talks to a model pays
@@ -20,12 +20,14 @@ if TYPE_CHECKING:  # the SDK takes a second to import: only who talks to a model
     from openai.types.chat import ChatCompletionChunk
 
 
-def summarizer(connection: Connection) -> Summarizer:
+def summarizer(connection: ModelAccess) -> Summarizer:
     """The summariser that asks this model."""
     return calling.summarizer(connection, pieces)
 
 
-def pieces(client: httpx2.Client, connection: Connection, prompt: compaction.Prompt, limit: int) -> Iterator[Piece]:
+def pieces(
+    client: httpx2.Client, connection: ModelAccess, prompt: compaction.Prompt, limit: int
+) -> Iterator[AnswerPart]:
     """Ask, and say what comes. Raises what the SDK raises, and failures.NotStreamed."""
     import openai
 
@@ -37,7 +39,7 @@ def pieces(client: httpx2.Client, connection: Connection, prompt: compaction.Pro
 
 
 def _opened(
-    api: openai.OpenAI, connection: Connection, prompt: compaction.Prompt, limit: int
+    api: openai.OpenAI, connection: ModelAccess, prompt: compaction.Prompt, limit: int
 ) -> openai.Stream[ChatCompletionChunk]:
     import openai
 
@@ -56,12 +58,12 @@ def _opened(
     return asked(connection, limit, (openai.BadRequestError, openai.UnprocessableEntityError), ask)
 
 
-def _said(chunk: ChatCompletionChunk) -> Iterator[Piece]:
+def _said(chunk: ChatCompletionChunk) -> Iterator[AnswerPart]:
     """Read without trust in its shape; servers send the model's thinking, too, under either of two names."""
     model = words(getattr(chunk, "model", None))
     if usage := getattr(chunk, "usage", None):
         details = getattr(usage, "prompt_tokens_details", None)
-        yield Piece(
+        yield AnswerPart(
             model=model,
             input_tokens=number(getattr(usage, "prompt_tokens", None)),
             cached_tokens=number(getattr(details, "cached_tokens", None)),
@@ -70,10 +72,10 @@ def _said(chunk: ChatCompletionChunk) -> Iterator[Piece]:
     for choice in (getattr(chunk, "choices", None) or [])[:1]:
         delta = getattr(choice, "delta", None)
         if thought := words(getattr(delta, "reasoning_content", None)) or words(getattr(delta, "reasoning", None)):
-            yield Piece(thought, thought=True)
+            yield AnswerPart(thought, thought=True)
         if refusal := words(getattr(delta, "refusal", None)):
-            yield Piece(refusal, refused=True)
+            yield AnswerPart(refusal, refused=True)
         if text := words(getattr(delta, "content", None)):
-            yield Piece(text)
+            yield AnswerPart(text)
         if finish := words(getattr(choice, "finish_reason", None)):
-            yield Piece(finish=finish, model=model)
+            yield AnswerPart(finish=finish, model=model)

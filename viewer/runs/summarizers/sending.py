@@ -9,21 +9,21 @@ import genai_prices
 import compaction
 
 from . import limits
-from .connections import Connection
+from .connections import ModelAccess
 
 
 @dataclass(frozen=True, slots=True)
 class Sending:
     """Tokens in and out over all parts, by our counter and as estimates; `cost` in US dollars, None: not known."""
 
-    connection: Connection
+    connection: ModelAccess
     parts: int
     tokens_in: int
     tokens_out: int
     cost: float | None
 
 
-def sending(plan: compaction.Plan, connection: Connection) -> Sending:
+def sending(plan: compaction.Plan, connection: ModelAccess) -> Sending:
     """The estimate for this plan. Raises SummaryRejected (window_too_small)."""
     first = compaction.fold(plan, limits.planned_window(connection)).request
     assert first is not None  # a plan has something to summarise

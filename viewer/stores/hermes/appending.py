@@ -11,8 +11,8 @@ from viewer.stores.base import Store
 from . import guards
 from .codec import number
 from .columns import Columns
-from .dialect import Connection
-from .opening import Reader, append_reason, columns_of
+from .dialect import StoreConnection
+from .opening import OpenStore, append_reason, columns_of
 from .tally import Tally
 from .transaction import write
 from .writing import insert_message
@@ -34,7 +34,7 @@ def append(store: Store, session_id: str, messages: Sequence[Mapping[str, Any]],
     nothing is written then.
     """
     with write(store) as con:
-        reader = Reader(store, con, columns_of(store, con))
+        reader = OpenStore(store, con, columns_of(store, con))
         if reason := append_reason(reader):
             raise StoreReadOnly(f"{reason} Nothing was written.")
         tally = Tally(con, reader.columns)
@@ -50,7 +50,7 @@ def append(store: Store, session_id: str, messages: Sequence[Mapping[str, Any]],
 
 
 def insert(
-    con: Connection, columns: Columns, session_id: str, messages: Sequence[Mapping[str, Any]], now: float
+    con: StoreConnection, columns: Columns, session_id: str, messages: Sequence[Mapping[str, Any]], now: float
 ) -> list[int]:
     """Inside a transaction: write messages behind those that are there, and count them; their row ids.
 
@@ -78,7 +78,7 @@ def _row_of(message: Mapping[str, Any]) -> dict[str, Any]:
     return row
 
 
-def _count(con: Connection, columns: Columns, session_id: str, messages: Sequence[Mapping[str, Any]]) -> None:
+def _count(con: StoreConnection, columns: Columns, session_id: str, messages: Sequence[Mapping[str, Any]]) -> None:
     """Raise the session's counters by what was appended, as the agent does."""
     added = {
         "message_count": len(messages),

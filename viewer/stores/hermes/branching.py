@@ -22,8 +22,8 @@ from viewer.stores.base import Store
 
 from . import titles
 from .columns import Columns, quoted, selection
-from .dialect import Connection
-from .opening import Reader, branch_reason, columns_of, split_reason
+from .dialect import StoreConnection
+from .opening import OpenStore, branch_reason, columns_of, split_reason
 from .sessions import BRANCHED, FORKS, get_session, read_config
 from .tally import Tally
 from .transaction import write
@@ -51,7 +51,7 @@ def branch(store: Store, session_id: str, row_ids: Sequence[int], *, now: float)
     WriteDisturbed: nothing is written then.
     """
     with write(store) as con:
-        reader = Reader(store, con, columns_of(store, con))
+        reader = OpenStore(store, con, columns_of(store, con))
         if reason := branch_reason(reader):
             raise StoreReadOnly(reason)
         tally = Tally(con, reader.columns)
@@ -84,7 +84,7 @@ def split(
     """
     with write(store, planned.file) as con:
         started = time.monotonic()
-        reader = Reader(store, con, columns_of(store, con))
+        reader = OpenStore(store, con, columns_of(store, con))
         if reason := split_reason(reader):
             raise StoreReadOnly(reason)
         tally = Tally(con, reader.columns)
@@ -108,7 +108,7 @@ def split(
     return BlockCommit(handoff_id, block, copies, len(block), time.monotonic() - started, part_id)
 
 
-def ended_reason(reader: Reader, session_id: str) -> str:
+def ended_reason(reader: OpenStore, session_id: str) -> str:
     """Why a session that has ended cannot be split, as one sentence; "" when it can.
 
     Its end becomes a compression: whatever follows it in its chat, or as an unmarked child, would then continue it.
@@ -123,7 +123,7 @@ def ended_reason(reader: Reader, session_id: str) -> str:
     return f"{ended}: splitting it would join it to what came after. Compact it in place."
 
 
-def _has_successor(reader: Reader, session_id: str) -> bool:
+def _has_successor(reader: OpenStore, session_id: str) -> bool:
     children = reader.con.execute(
         "SELECT model_config FROM sessions WHERE parent_session_id = ?", [session_id]
     ).fetchall()
@@ -131,7 +131,7 @@ def _has_successor(reader: Reader, session_id: str) -> bool:
 
 
 def _insert_session(
-    con: Connection, columns: Columns, source_id: str, taken: Sequence[str], own: Mapping[str, Any]
+    con: StoreConnection, columns: Columns, source_id: str, taken: Sequence[str], own: Mapping[str, Any]
 ) -> str:
     """A new session with the values of another in the columns `taken`, and its `own`; columns that are missing are left
     out. `own` has the `started_at` that its id, which is returned, tells.
@@ -149,7 +149,7 @@ def _insert_session(
     return new_id
 
 
-def _new_id(con: Connection, now: float) -> str:
+def _new_id(con: StoreConnection, now: float) -> str:
     """An id in the agent's form: local time and six hexadecimal digits."""
     while True:
         new_id = f"{datetime.fromtimestamp(now):%Y%m%d_%H%M%S}_{secrets.token_hex(3)}"
@@ -157,7 +157,7 @@ def _new_id(con: Connection, now: float) -> str:
             return new_id
 
 
-def _config(con: Connection, session_id: str, left_behind: Sequence[str]) -> dict[str, Any]:
+def _config(con: StoreConnection, session_id: str, left_behind: Sequence[str]) -> dict[str, Any]:
     """What of the session's `model_config` holds for another session too."""
     (stored,) = con.execute("SELECT model_config FROM sessions WHERE id = ?", [session_id]).fetchone()
     config = read_config(stored).items()

@@ -18,7 +18,7 @@ from viewer.stores.searching import Key, Note, SearchFilter
 from . import postgres_search
 from .columns import marks
 from .dialect import POSTGRES
-from .opening import Reader
+from .opening import OpenStore
 
 LOOKED = 10_000  # rows an index names that one page looks at: about 15 ms
 RANKED = 5_000  # newest matches among which the best are sought
@@ -71,7 +71,7 @@ LONG_CUT = Note(
 )
 
 
-def candidates(reader: Reader, query: Query, wanted: SearchFilter, after: Key | None) -> Iterator[Batch]:
+def candidates(reader: OpenStore, query: Query, wanted: SearchFilter, after: Key | None) -> Iterator[Batch]:
     """Batches behind the key `after`. Raises sqlite3.Error or psycopg.Error for a store that cannot be read."""
     match, notes = _plan(reader, query, wanted)
     narrowing = narrowing_of(reader, query, wanted)
@@ -97,7 +97,7 @@ def candidates(reader: Reader, query: Query, wanted: SearchFilter, after: Key | 
 # -- which way ---------------------------------------------------------------------------------------------------------
 
 
-def _plan(reader: Reader, query: Query, wanted: SearchFilter) -> tuple[Match | None, tuple[Note, ...]]:
+def _plan(reader: OpenStore, query: Query, wanted: SearchFilter) -> tuple[Match | None, tuple[Note, ...]]:
     """The index that serves the query best and what to ask it, None for none; what is to be said about it."""
     if not wanted.indexed:
         return None, ()
@@ -116,7 +116,7 @@ def _plan(reader: Reader, query: Query, wanted: SearchFilter) -> tuple[Match | N
     return Match(f"FROM {index} WHERE {index} MATCH ?", (expression,), "rank", (), notes), notes
 
 
-def _on_postgres(reader: Reader, query: Query) -> tuple[Match | None, tuple[Note, ...]]:
+def _on_postgres(reader: OpenStore, query: Query) -> tuple[Match | None, tuple[Note, ...]]:
     asked = postgres_search.words(query) if "messages_fts" in reader.columns.tables else None
     if asked:
         return Match(asked.sql, asked.values, asked.rank, asked.rank_values, (LONG_CUT,)), (LONG_CUT,)
@@ -129,16 +129,16 @@ def _on_postgres(reader: Reader, query: Query) -> tuple[Match | None, tuple[Note
     return (Match(asked.sql, asked.values, "", (), (LONG_CUT,)), (LONG_CUT,)) if has_index else (None, (NO_INDEX,))
 
 
-def _trigger(reader: Reader, index: str) -> str:
+def _trigger(reader: OpenStore, index: str) -> str:
     return next((sql for name, sql in reader.columns.triggers if name == f"{index}_insert"), "")
 
 
-def _has_columns(reader: Reader) -> bool:
+def _has_columns(reader: OpenStore) -> bool:
     """Whether the word index has columns, as from full-text layout 2 on, and not one text a row."""
     return "tool_calls)" in _trigger(reader, "messages_fts").replace(" ", "").split("VALUES")[0]
 
 
-def _gaps(reader: Reader, index: str, wanted: SearchFilter) -> Iterator[Note]:
+def _gaps(reader: OpenStore, index: str, wanted: SearchFilter) -> Iterator[Note]:
     """What the index does not hold. SQLite's trigrams end at a NUL, with which content of several parts begins."""
     insert = _trigger(reader, index)
     if index == "messages_fts_trigram":
@@ -149,7 +149,7 @@ def _gaps(reader: Reader, index: str, wanted: SearchFilter) -> Iterator[Note]:
         yield TOOLS_CUT
 
 
-def _is_being_rebuilt(reader: Reader) -> bool:
+def _is_being_rebuilt(reader: OpenStore) -> bool:
     """Whether the agent says that its index misses rows (`state_meta`, `docs/hermes.md` section 8)."""
     if "state_meta" not in reader.columns.tables:
         return False
@@ -172,13 +172,13 @@ def _whole(value: Any) -> int | None:
 Narrowing = tuple[str, list[Any]]  # a condition on the row `m`, and its values
 
 
-def narrowing_of(reader: Reader, query: Query, wanted: SearchFilter) -> Narrowing:
+def narrowing_of(reader: OpenStore, query: Query, wanted: SearchFilter) -> Narrowing:
     """The condition on a row that follows from what is looked for and where."""
     parts = [*_states(reader), *_filters(wanted), *_literals(reader, query)]
     return " AND ".join(f"({sql})" for sql, _ in parts) or "TRUE", [value for _, values in parts for value in values]
 
 
-def _states(reader: Reader) -> Iterator[Narrowing]:
+def _states(reader: OpenStore) -> Iterator[Narrowing]:
     """Rows that were superseded or taken back are out."""
     present = reader.columns.messages
     if "active" in present:
@@ -199,7 +199,7 @@ def _filters(wanted: SearchFilter) -> Iterator[Narrowing]:
         yield "m.timestamp < ?", [wanted.until]
 
 
-def _literals(reader: Reader, query: Query) -> Iterator[Narrowing]:
+def _literals(reader: OpenStore, query: Query) -> Iterator[Narrowing]:
     """Literal terms, as far as SQLite's own comparison tells: it knows the case of ASCII letters alone."""
     place = reader.columns.dialect.place
     names = [name for name in ("content", "tool_calls", "tool_name") if name in reader.columns.messages]
@@ -211,7 +211,7 @@ def _literals(reader: Reader, query: Query) -> Iterator[Narrowing]:
             yield " OR ".join(tests), [*spelled] * len(names)
 
 
-def narrowed(reader: Reader, narrowing: Narrowing, ids: Sequence[int]) -> set[int]:
+def narrowed(reader: OpenStore, narrowing: Narrowing, ids: Sequence[int]) -> set[int]:
     """Those of at most CHUNK ids whose rows are there and pass."""
     sql, values = narrowing
     found = reader.con.execute(f"SELECT m.id FROM messages m WHERE m.id IN ({marks(ids)}) AND {sql}", [*ids, *values])
@@ -236,7 +236,7 @@ _BETWEEN = "AND rowid BETWEEN ? AND ?"
 
 
 def _newest(
-    reader: Reader, match: Match, wanted: SearchFilter, narrowing: Narrowing, after: Key | None
+    reader: OpenStore, match: Match, wanted: SearchFilter, narrowing: Narrowing, after: Key | None
 ) -> Iterator[Batch]:
     lowest, highest = _id_range(reader, wanted)
     if after is not None:
@@ -256,7 +256,7 @@ def _newest(
 
 
 def _best(
-    reader: Reader, match: Match, wanted: SearchFilter, narrowing: Narrowing, after: Key | None
+    reader: OpenStore, match: Match, wanted: SearchFilter, narrowing: Narrowing, after: Key | None
 ) -> Iterator[Batch]:
     """By rank, among the newest matches: ranking reads every match, and there may be as many as messages."""
     lowest, highest = _id_range(reader, wanted)
@@ -278,7 +278,7 @@ def _by_rank(key: Key) -> Key:
 
 
 def _batches(
-    reader: Reader, narrowing: Narrowing, keys: Sequence[Key], looked: int, notes: tuple[Note, ...], *, more: bool
+    reader: OpenStore, narrowing: Narrowing, keys: Sequence[Key], looked: int, notes: tuple[Note, ...], *, more: bool
 ) -> Iterator[Batch]:
     start, size = 0, FIRST
     while start < len(keys):
@@ -292,7 +292,7 @@ def _batches(
         yield Batch((), (0.0, 0), looked, stopped=False, scanned=False, notes=notes)
 
 
-def _id_range(reader: Reader, wanted: SearchFilter) -> tuple[int, int]:
+def _id_range(reader: OpenStore, wanted: SearchFilter) -> tuple[int, int]:
     """The ids between which the rows of the wanted sessions stand."""
     if not wanted.sessions:
         return -_HIGHEST, _HIGHEST
@@ -305,7 +305,7 @@ def _id_range(reader: Reader, wanted: SearchFilter) -> tuple[int, int]:
 
 
 def _one_by_one(
-    reader: Reader, wanted: SearchFilter, narrowing: Narrowing, after: Key | None, notes: tuple[Note, ...]
+    reader: OpenStore, wanted: SearchFilter, narrowing: Narrowing, after: Key | None, notes: tuple[Note, ...]
 ) -> Iterator[Batch]:
     sql, values = narrowing
     sessions = f"m.session_id IN ({marks(wanted.sessions)})" if wanted.sessions else "TRUE"

@@ -12,11 +12,11 @@ from math import isfinite
 from typing import Any
 
 from viewer.batches import chunks
-from viewer.stores.listing import Mark
+from viewer.stores.listing import RowsDigest
 
 from .codec import number, state_of
 from .columns import marks
-from .opening import Reader
+from .opening import OpenStore
 
 _MODULUS = 4_294_967_291  # the largest prime below 2^32
 AT_MOST = 500  # appended rows that are told from other changes
@@ -24,7 +24,7 @@ _SPREAD = 2_654_435_761  # Knuth's multiplier: sums of ids alone are equal for t
 _SPREAD_OUT = f"(m.id * {_SPREAD} + {{}}) % {_MODULUS}"
 
 
-def read_marks(reader: Reader, session_ids: Sequence[str]) -> dict[str, Mark]:
+def read_marks(reader: OpenStore, session_ids: Sequence[str]) -> dict[str, RowsDigest]:
     """The marks of these sessions; one without rows has none."""
     active = "m.active" if "active" in reader.columns.messages else "1"
     moment = reader.columns.dialect.whole.format("m.timestamp * 1000")
@@ -41,8 +41,8 @@ def read_marks(reader: Reader, session_ids: Sequence[str]) -> dict[str, Mark]:
     return {session_id: _mark(groups) for session_id, groups in found.items()}
 
 
-def _mark(groups: list[tuple[Any, int, int, float]]) -> Mark:
-    return Mark(
+def _mark(groups: list[tuple[Any, int, int, float]]) -> RowsDigest:
+    return RowsDigest(
         rows=sum(count for _, count, _, _ in groups),
         live=sum(count for active, count, _, _ in groups if state_of(active, 0) == "live"),
         newest=max(newest for _, _, newest, _ in groups),
@@ -65,7 +65,7 @@ def appended(before: str, after: str, rows: Sequence[tuple[int, float]]) -> bool
     )
 
 
-def rows_said(reader: Reader, session_id: str, before: str, after: str) -> int | None:
+def rows_said(reader: OpenStore, session_id: str, before: str, after: str) -> int | None:
     """How many live rows were appended to a session between the two digests; None if anything else changed, or more
     than AT_MOST were.
     """

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .dialect import SQLITE, Connection, Dialect
+from .dialect import SQLITE, Dialect, StoreConnection
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Columns:
     dialect: Dialect = SQLITE
 
 
-def read_columns(con: Connection) -> Columns:
+def read_columns(con: StoreConnection) -> Columns:
     """The columns of an open SQLite store. A table that is missing has none."""
     names = con.execute("SELECT type, name, tbl_name, COALESCE(sql, '') FROM sqlite_master").fetchall()
     return Columns(
@@ -31,7 +31,7 @@ def read_columns(con: Connection) -> Columns:
     )
 
 
-def _of_table(con: Connection, table: str) -> tuple[str, ...]:
+def _of_table(con: StoreConnection, table: str) -> tuple[str, ...]:
     return tuple(row[1] for row in con.execute(f"PRAGMA table_info({table})").fetchall())
 
 

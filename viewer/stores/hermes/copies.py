@@ -12,7 +12,7 @@ from typing import Any
 
 from .codec import state_of
 from .columns import marks, selection
-from .opening import Reader
+from .opening import OpenStore
 from .sessions import FORKS, chain, read_config
 
 COPIES = 32  # rows of one moment among which copies are sought: an import may give all its rows one time
@@ -24,7 +24,7 @@ def call_ids(tool_calls: Any) -> list[str]:
     return _CALL_ID.findall(tool_calls) if isinstance(tool_calls, str) else []
 
 
-def copies_of(reader: Reader, rows: Sequence[dict[str, Any]]) -> list[tuple[int, int]]:
+def copies_of(reader: OpenStore, rows: Sequence[dict[str, Any]]) -> list[tuple[int, int]]:
     """(row, a newer row that may be a copy of it) for at most CHUNK rows, given as dictionaries of their light columns.
 
     Within its session a row that is live has no newer copy.
@@ -40,7 +40,7 @@ def copies_of(reader: Reader, rows: Sequence[dict[str, Any]]) -> list[tuple[int,
     return pairs
 
 
-def older_of(reader: Reader, rows: Sequence[dict[str, Any]]) -> list[tuple[int, int]]:
+def older_of(reader: OpenStore, rows: Sequence[dict[str, Any]]) -> list[tuple[int, int]]:
     """(row, an older row of its conversation and moment): what a summary that is carried along may be a copy of. Its
     first row is where its boundary stands.
     """
@@ -56,7 +56,7 @@ def older_of(reader: Reader, rows: Sequence[dict[str, Any]]) -> list[tuple[int, 
 
 
 def _pairs(
-    reader: Reader, ids: Sequence[int], same: str, values: list[Any], *, flagged: bool = True
+    reader: OpenStore, ids: Sequence[int], same: str, values: list[Any], *, flagged: bool = True
 ) -> list[tuple[int, int]]:
     if not ids:
         return []
@@ -71,12 +71,12 @@ def _pairs(
     return [(row_id, int(copy)) for row_id, copies in rows if copies for copy in copies.split(",")]
 
 
-def _has_uid_index(reader: Reader) -> bool:
+def _has_uid_index(reader: OpenStore) -> bool:
     found = reader.con.execute(reader.columns.dialect.index, ["idx_messages_session_uid"])
     return found.fetchone() is not None
 
 
-def _next_parts(reader: Reader, session_ids: Iterable[str]) -> list[tuple[str, str]]:
+def _next_parts(reader: OpenStore, session_ids: Iterable[str]) -> list[tuple[str, str]]:
     """(session, the part that goes on with it) of those sessions that an older agent split."""
     present = reader.columns.sessions
     listed = sorted(each for each in session_ids if isinstance(each, str))  # SQLite columns hold any type

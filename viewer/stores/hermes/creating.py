@@ -14,8 +14,8 @@ from viewer.texts import sanitized
 from . import titles
 from .appending import insert
 from .columns import quoted
-from .dialect import Connection
-from .opening import Reader, columns_of, create_reason
+from .dialect import StoreConnection
+from .opening import OpenStore, columns_of, create_reason
 from .tally import Tally
 from .transaction import write
 
@@ -38,7 +38,7 @@ def create(
     StoreUnavailable or WriteDisturbed: nothing is written then.
     """
     with write(store) as con:
-        reader = Reader(store, con, columns_of(store, con))
+        reader = OpenStore(store, con, columns_of(store, con))
         if reason := create_reason(reader):
             raise StoreReadOnly(f"{reason} Nothing was written.")
         tally = Tally(con, reader.columns)
@@ -62,7 +62,7 @@ def create(
     return session_id
 
 
-def _new_id(con: Connection, now: float) -> str:
+def _new_id(con: StoreConnection, now: float) -> str:
     """An id in the form that the agent's gateway gives: local time and eight hexadecimal digits."""
     while True:
         new_id = f"{datetime.fromtimestamp(now):%Y%m%d_%H%M%S}_{secrets.token_hex(4)}"

@@ -7,7 +7,7 @@ from viewer.stores.base import Store
 
 from . import guards
 from .columns import marks
-from .opening import Reader, columns_of
+from .opening import OpenStore, columns_of
 from .sessions import chain, tip
 from .transaction import write
 
@@ -26,7 +26,7 @@ def delete(store: Store, session_id: str) -> list[str]:
     if not store.is_managed:
         raise NotManaged(f"Store {store.name} belongs to its agent: delete this session there. Nothing was deleted.")
     with write(store) as con:
-        reader = Reader(store, con, columns_of(store, con))
+        reader = OpenStore(store, con, columns_of(store, con))
         if con.execute("SELECT 1 FROM sessions WHERE id = ?", [session_id]).fetchone() is None:
             raise NotFound(f"Store {store.name} has no session {session_id!r}.")
         if tip(reader, session_id) != session_id:
@@ -43,7 +43,7 @@ def delete(store: Store, session_id: str) -> list[str]:
     return parts
 
 
-def _check_idle(reader: Reader, session_id: str) -> None:
+def _check_idle(reader: OpenStore, session_id: str) -> None:
     guards.check_no_turn(reader, session_id)
     held = guards.lock_of(reader, session_id)
     if held is not None:

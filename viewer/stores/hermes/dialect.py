@@ -80,7 +80,7 @@ class Rows(Protocol):
     def fetchall(self) -> list[Any]: ...
 
 
-class Connection(Protocol):
+class StoreConnection(Protocol):
     """An open store."""
 
     def execute(self, sql: str, values: Sequence[Any] = (), /) -> Rows: ...

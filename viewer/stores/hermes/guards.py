@@ -11,11 +11,11 @@ import logging
 import time
 
 from viewer.errors import SessionBusy, StoreError
-from viewer.holders import OUR_NAME, Held, is_dead, is_gone
+from viewer.holders import OUR_NAME, Holder, is_dead, is_gone
 from viewer.stores.base import Store
 
-from .dialect import Connection
-from .opening import Reader, open_store
+from .dialect import StoreConnection
+from .opening import OpenStore, open_store
 from .sessions import lease_key
 from .transaction import write
 
@@ -28,17 +28,17 @@ _TURN = "is running a turn of this session"
 logger = logging.getLogger(__name__)
 
 
-def lock_of(reader: Reader, session_id: str) -> Held | None:
+def lock_of(reader: OpenStore, session_id: str) -> Holder | None:
     """Who is compacting this session now, None when nobody."""
     return _held(reader, _LOCK, session_id)
 
 
-def lease_of(reader: Reader, session_id: str) -> Held | None:
+def lease_of(reader: OpenStore, session_id: str) -> Holder | None:
     """Who is running a turn of this conversation now, None when nobody or when the store has no leases."""
     return _held(reader, _LEASE, lease_key(reader, session_id)) if has_leases(reader) else None
 
 
-def has_leases(reader: Reader) -> bool:
+def has_leases(reader: OpenStore) -> bool:
     """Whether this store tells when a turn is running; older schemas do not."""
     return _LEASE[0] in reader.columns.tables
 
@@ -107,17 +107,17 @@ def release_dead(store: Store) -> None:
                 con.execute(f"DELETE FROM {table} WHERE holder = ?", [holder])
 
 
-def check_held(con: Connection, session_id: str, holder: str) -> None:
+def check_held(con: StoreConnection, session_id: str, holder: str) -> None:
     """Inside a transaction: raise SessionBusy unless `holder` has the unexpired compression lock."""
     _check(con, _LOCK, session_id, holder)
 
 
-def check_leased(con: Connection, key: str, holder: str) -> None:
+def check_leased(con: StoreConnection, key: str, holder: str) -> None:
     """Inside a transaction: raise SessionBusy unless `holder` has the unexpired turn lease of this conversation."""
     _check(con, _LEASE, key, holder)
 
 
-def check_no_turn(reader: Reader, session_id: str) -> None:
+def check_no_turn(reader: OpenStore, session_id: str) -> None:
     """Inside a transaction: raise SessionBusy, naming the holder, while a turn of this conversation runs."""
     if (held := lease_of(reader, session_id)) is not None:
         raise _busy(held, _TURN)
@@ -131,23 +131,23 @@ def _lease_key(store: Store, session_id: str) -> str | None:
         return lease_key(reader, session_id) if has_leases(reader) else None
 
 
-def _held(reader: Reader, guard: tuple[str, str], key: str) -> Held | None:
+def _held(reader: OpenStore, guard: tuple[str, str], key: str) -> Holder | None:
     table, column = guard
     row = reader.con.execute(
         f"SELECT holder, acquired_at, expires_at FROM {table} WHERE {column} = ?", [key]
     ).fetchone()
     if row is None:
         return None
-    held = Held(str(row[0]), float(row[1]), float(row[2]))
+    held = Holder(str(row[0]), float(row[1]), float(row[2]))
     return None if _stale(held) else held
 
 
-def _take(con: Connection, guard: tuple[str, str], key: str, holder: str, doing: str) -> None:
+def _take(con: StoreConnection, guard: tuple[str, str], key: str, holder: str, doing: str) -> None:
     table, column = guard
     now = time.time()
     row = con.execute(f"SELECT holder, acquired_at, expires_at FROM {table} WHERE {column} = ?", [key]).fetchone()
     if row is not None and row[0] != holder:
-        held = Held(str(row[0]), float(row[1]), float(row[2]))
+        held = Holder(str(row[0]), float(row[1]), float(row[2]))
         if not _stale(held):
             raise _busy(held, doing)
         con.execute(f"DELETE FROM {table} WHERE {column} = ? AND holder = ?", [key, held.holder])
@@ -158,22 +158,22 @@ def _take(con: Connection, guard: tuple[str, str], key: str, holder: str, doing:
     )
 
 
-def _check(con: Connection, guard: tuple[str, str], key: str, holder: str) -> None:
+def _check(con: StoreConnection, guard: tuple[str, str], key: str, holder: str) -> None:
     table, column = guard
     row = con.execute(f"SELECT holder, expires_at FROM {table} WHERE {column} = ?", [key]).fetchone()
     if row is None or row[0] != holder or row[1] <= time.time():
         raise SessionBusy("The hold on this session was lost before the write; nothing was written. Try again.")
 
 
-def _busy(held: Held, doing: str) -> SessionBusy:
+def _busy(held: Holder, doing: str) -> SessionBusy:
     since = time.strftime("%H:%M:%S", time.localtime(held.since))
     return SessionBusy(f"{_who(held)} {doing} since {since}.")
 
 
-def _who(held: Held) -> str:
+def _who(held: Holder) -> str:
     return "Palimpsest" if held.is_palimpsest else f"Another process ({held.holder})"
 
 
-def _stale(held: Held) -> bool:
+def _stale(held: Holder) -> bool:
     """Expired, or left by a dead process of our own pid namespace; any other holder waits out its time."""
     return held.expires <= time.time() or is_gone(held.holder)

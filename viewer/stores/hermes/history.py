@@ -19,20 +19,20 @@ from dataclasses import replace
 from functools import reduce
 from itertools import pairwise, takewhile
 
-from viewer.stores.history_types import Boundary, Entry, History
+from viewer.stores.history_types import Boundary, History, HistoryEntry
 from viewer.stores.message import LightRow
 
 from . import uids
 from .alignment import Pair, with_telling_times, without_image, words
 from .blocks import Block, first_kept, had_no_user, is_typed, shorter, slipped
 from .chains import Chains
-from .known import KnownBlock, Noted, Undone, borne_out
+from .known import KnownBlock, KnownUndone, Noted, borne_out
 from .naming import Named, named, own_name
 from .openers import ONE_WRITE, Stamp, one_a_write, openers
 
 
 def build(
-    rows: Sequence[LightRow], known: Iterable[KnownBlock] = (), undone: Mapping[int, Undone] | None = None
+    rows: Sequence[LightRow], known: Iterable[KnownBlock] = (), undone: Mapping[int, KnownUndone] | None = None
 ) -> History:
     """The History of `rows`: all rows of one session, or of a chain of split sessions, in id order.
 
@@ -45,7 +45,7 @@ def build(
     moments = {row.id: row.time for row in rows}
     told = named(with_telling_times(rows), moments, noted, {rows[index].id for index in openings})
     rows = told.rows
-    reading = _Reading(stamps, carried, noted, {row.id: row for row in rows}, moments, told)
+    reading = _HistoryBuilder(stamps, carried, noted, {row.id: row for row in rows}, moments, told)
     opening = one_a_write([rows[index] for index in openings], told.write_of, stamps, {*noted.ours, *noted.undone})
     openings = [index for index in openings if rows[index].id in opening]
     reading.pending.extend(rows[: openings[0]] if openings else rows)
@@ -65,7 +65,7 @@ def build(
 # -- blocks ----------------------------------------------------------------------------------------------------------
 
 
-class _Reading:
+class _HistoryBuilder:
     """Rows taken in from oldest to newest: each message's chain, the current generation, the boundaries so far."""
 
     def __init__(
@@ -82,7 +82,7 @@ class _Reading:
         self.carried = carried
         self.noted, self.ours, self.undone = noted, noted.ours, noted.undone
         self.rows = rows
-        self.names = uids.Names(rows, moments)
+        self.names = uids.UidIndex(rows, moments)
         self.chains = Chains()
         self.generation: list[LightRow] = []
         self.opened_by = 0  # rows of the generation that its block has
@@ -111,7 +111,7 @@ class _Reading:
         made from are deleted.
         """
         ours = self.ours.get(handoff.id)
-        block = self.undone.get(handoff.id, Undone()).block
+        block = self.undone.get(handoff.id, KnownUndone()).block
         noted = [row for row in (*self.pending, handoff, *after) if row.id in block]
         if noted and not any(row.id in self.noted.in_context for row in noted):
             return noted
@@ -157,7 +157,9 @@ class _Reading:
             return [], []
         known = ChainMap(self.chains.named, self.names.left_behind(handoff), self.names.first)
         carried, told = self.stamps[handoff.id] in self.carried, self._not_noted(after)
-        last = following is None or following.id in self.ours or bool(self.undone.get(following.id, Undone()).block)
+        last = (
+            following is None or following.id in self.ours or bool(self.undone.get(following.id, KnownUndone()).block)
+        )
         pending = self.pending
         if handoff.time and (write := self.write_of.get(handoff.id)):  # else it is not certain what was written with it
             told = list(takewhile(lambda row: self.write_of.get(row.id, write) == write, told))
@@ -361,7 +363,7 @@ class _Reading:
 # -- messages --------------------------------------------------------------------------------------------------------
 
 
-def _entry(rows: list[LightRow], chains: Chains, block_of: Mapping[int, int]) -> Entry | None:
+def _entry(rows: list[LightRow], chains: Chains, block_of: Mapping[int, int]) -> HistoryEntry | None:
     last = block_of.get(rows[-1].id, rows[-1].id)
     latest = [row for row in reversed(rows) if block_of.get(row.id, row.id) == last]  # one block may have it twice
     newest = next((row for row in reversed(rows) if row.state == "live"), latest[0])
@@ -371,7 +373,7 @@ def _entry(rows: list[LightRow], chains: Chains, block_of: Mapping[int, int]) ->
     own = [row for row in rows if not (row.id in chains.others or row.restated or row.of_compaction)]
     alone = [row for row in own if not row.absorbed]  # without merged words that stand nowhere else, too
     full = reduce(_fuller, alone or own or rows)
-    return Entry(
+    return HistoryEntry(
         id=rows[0].id,
         rows=tuple(row.id for row in rows),
         full_id=full.id,
@@ -389,11 +391,11 @@ def _fuller(row: LightRow, later: LightRow) -> LightRow:
     return later if goes_on and row.size < 0.9 * later.size else row
 
 
-def _ordered(entries: list[Entry], boundaries: Sequence[Boundary]) -> tuple[Entry | Boundary, ...]:
+def _ordered(entries: list[HistoryEntry], boundaries: Sequence[Boundary]) -> tuple[HistoryEntry | Boundary, ...]:
     """Entries by first row; each boundary before its cut, or by its handoff's id where the tail kept nothing."""
 
-    def place(item: Entry | Boundary) -> tuple[int, int, int]:
-        if isinstance(item, Entry):
+    def place(item: HistoryEntry | Boundary) -> tuple[int, int, int]:
+        if isinstance(item, HistoryEntry):
             return (item.id, 1, 0)
         return (item.handoff_id if item.cut_id is None else item.cut_id, 0, item.handoff_id)
 

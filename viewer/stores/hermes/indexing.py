@@ -6,18 +6,18 @@ from viewer.stores import packing
 from viewer.stores.base import ChangeToken
 from viewer.stores.listing import NOTHING
 from viewer.stores.recorded import Recorded
-from viewer.stores.transcript import Outline
+from viewer.stores.transcript import TranscriptIndex
 
 from . import history, row_digests
 from .change_tokens import appended, counted_rows, read_marks
-from .opening import Reader
+from .opening import OpenStore
 from .receipts import blocks_of, undone_of
 from .sessions import chain
 
 EXTENDED = 500  # appended rows up to which an index is extended
 
 
-def token_of(reader: Reader, session_id: str) -> ChangeToken:
+def token_of(reader: OpenStore, session_id: str) -> ChangeToken:
     """What tells whether rows of the session, or of the parts before it, came, went or changed their state."""
     parts = chain(reader, session_id)
     found = read_marks(reader, parts)
@@ -25,13 +25,15 @@ def token_of(reader: Reader, session_id: str) -> ChangeToken:
     return ChangeToken(digests, max(mark.newest for mark in (*found.values(), NOTHING)))
 
 
-def made(reader: Reader, session_id: str, recorded: Recorded, newest: int) -> Outline:
+def made(reader: OpenStore, session_id: str, recorded: Recorded, newest: int) -> TranscriptIndex:
     """The index of all rows up to `newest`."""
     rows = [row for row in row_digests.light_rows(reader, session_id) if row.id <= newest]
     return packing.pack(history.build(rows, blocks_of(recorded), undone_of(recorded)), rows)
 
 
-def extended(reader: Reader, session_id: str, index: Outline, before: ChangeToken, now: ChangeToken) -> Outline | None:
+def extended(
+    reader: OpenStore, session_id: str, index: TranscriptIndex, before: ChangeToken, now: ChangeToken
+) -> TranscriptIndex | None:
     """The index with the rows that were appended since; None if anything else has changed or might have."""
     if [part for part, _ in before.parts] != [part for part, _ in now.parts] or before.parts[:-1] != now.parts[:-1]:
         return None

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from viewer.stores.message import LightRow
 
 
-class Undone(NamedTuple):
+class KnownUndone(NamedTuple):
     """What is known of a compaction that was undone: the rows of its block, and those that were in context before it or
     behind it and had been taken back by then. Nothing where only the handoff was noted.
     """
@@ -46,14 +46,14 @@ class Noted(NamedTuple):
     """
 
     ours: dict[int, KnownBlock]
-    undone: dict[int, Undone]
+    undone: dict[int, KnownUndone]
     in_blocks: set[int]
     taken_back: set[int]
     in_context: set[int]
     deleted: list[KnownBlock]
 
 
-def borne_out(known: Iterable[KnownBlock], undone: Mapping[int, Undone], rows: Sequence[LightRow]) -> Noted:
+def borne_out(known: Iterable[KnownBlock], undone: Mapping[int, KnownUndone], rows: Sequence[LightRow]) -> Noted:
     """What these rows bear out. Of two blocks that claim one handoff, the later in `known` counts; one whose handoff
     was deleted still tells what it was made from. Of a compaction that was undone the handoff alone is left where rows
     of its block are in context again.
@@ -62,7 +62,7 @@ def borne_out(known: Iterable[KnownBlock], undone: Mapping[int, Undone], rows: S
     blocks = list(known)
     ours = {block.handoff_id: block for block in blocks if _is_there(block, by_id)}
     kept = {row.id for row in rows if row.state != "out"}
-    out = {handoff: Undone() if kept.intersection(each.block) else each for handoff, each in undone.items()}
+    out = {handoff: KnownUndone() if kept.intersection(each.block) else each for handoff, each in undone.items()}
     deleted = [block for block in blocks if block.handoff_id not in by_id and not block.undone]
     return Noted(
         ours,

@@ -12,14 +12,24 @@ from dataclasses import dataclass
 from typing import Any
 
 from viewer.batches import chunks
-from viewer.stores.listing import LONGEST_ID, NOTHING, UNASKABLE, Ends, Facts, Mark, Unaskable, is_askable, is_stand_in
+from viewer.stores.listing import (
+    LONGEST_ID,
+    NOTHING,
+    UNASKABLE,
+    Ends,
+    RowsDigest,
+    SessionFacts,
+    Unaskable,
+    is_askable,
+    is_stand_in,
+)
 
 from . import previews
 from .change_tokens import read_marks, rows_said
 from .codec import number
 from .columns import marks, selection
 from .dialect import SQLITE
-from .opening import Reader
+from .opening import OpenStore
 from .sessions import BRANCHED, FORKS, read_config
 
 DELEGATED = "_delegate_from"
@@ -30,24 +40,24 @@ _WANTED = {
 }  # fmt: skip
 
 
-def ends(reader: Reader) -> Ends:
+def ends(reader: OpenStore) -> Ends:
     """No row of `sessions` is read for it: an index holds their number."""
     found = reader.con.execute("SELECT MAX(rowid), (SELECT COUNT(*) FROM sessions) FROM sessions").fetchone()
     return Ends(newest_message(reader), found[0] or 0, found[1])
 
 
-def newest_message(reader: Reader) -> int:
+def newest_message(reader: OpenStore) -> int:
     """The highest id of a message, 0 without any."""
     return int(reader.con.execute("SELECT COALESCE(MAX(id), 0) FROM messages").fetchone()[0])
 
 
-def anchor(reader: Reader, message_id: int) -> str | None:
+def anchor(reader: OpenStore, message_id: int) -> str | None:
     """What tells this row from another of the same id; None where there is no such row."""
     row = reader.con.execute("SELECT session_id, timestamp FROM messages WHERE id = ?", [message_id]).fetchone()
     return None if row is None else f"{row[0]} {row[1]!r}"
 
 
-def given_ids(reader: Reader) -> int:
+def given_ids(reader: OpenStore) -> int:
     """The highest id that the store ever gave to a message."""
     if reader.columns.dialect is SQLITE and "sqlite_sequence" not in reader.columns.tables:
         return newest_message(reader)
@@ -55,7 +65,7 @@ def given_ids(reader: Reader) -> int:
     return int(row[0]) if row and isinstance(row[0], int) else 0
 
 
-def sessions_with_news(reader: Reader, above: int, limit: int) -> tuple[list[str], int]:
+def sessions_with_news(reader: OpenStore, above: int, limit: int) -> tuple[list[str], int]:
     """The sessions of the next `limit` messages with an id above this one, newest news first; and the last id read."""
     rows = reader.con.execute(
         "SELECT id, session_id FROM messages WHERE id > ? ORDER BY id LIMIT ?", [above, limit]
@@ -63,7 +73,7 @@ def sessions_with_news(reader: Reader, above: int, limit: int) -> tuple[list[str
     return _once(row[1] for row in reversed(rows)), rows[-1][0] if rows else above
 
 
-def active_lately(reader: Reader, limit: int) -> list[str]:
+def active_lately(reader: OpenStore, limit: int) -> list[str]:
     """The sessions of the newest `limit` messages, newest first."""
     rows = reader.con.execute("SELECT session_id FROM messages ORDER BY id DESC LIMIT ?", [limit]).fetchall()
     return _once(row[0] for row in rows)
@@ -73,7 +83,7 @@ def _once(ids: Any) -> list[str]:
     return [found for found in dict.fromkeys(ids) if isinstance(found, str)]
 
 
-def sessions_above(reader: Reader, row: int, limit: int) -> list[tuple[int, str]]:
+def sessions_above(reader: OpenStore, row: int, limit: int) -> list[tuple[int, str]]:
     """(rowid, id) of the next sessions above this rowid, upwards; a stand-in for an id that cannot be asked for."""
     rows = reader.con.execute(
         "SELECT rowid, id FROM sessions WHERE rowid > ? ORDER BY rowid LIMIT ?", [row, limit]
@@ -81,7 +91,7 @@ def sessions_above(reader: Reader, row: int, limit: int) -> list[tuple[int, str]
     return [(at, f"{UNASKABLE}{at}" if why_unaskable(reader, at, found) else found) for at, found in rows]
 
 
-def sessions_down_from(reader: Reader, row: int, limit: int) -> list[tuple[int, str]]:
+def sessions_down_from(reader: OpenStore, row: int, limit: int) -> list[tuple[int, str]]:
     """(rowid, id) of the next sessions from this rowid on, downwards; stand-ins as in `sessions_above`."""
     rows = reader.con.execute(
         "SELECT rowid, id FROM sessions WHERE rowid <= ? ORDER BY rowid DESC LIMIT ?", [row, limit]
@@ -89,7 +99,7 @@ def sessions_down_from(reader: Reader, row: int, limit: int) -> list[tuple[int, 
     return [(at, f"{UNASKABLE}{at}" if why_unaskable(reader, at, found) else found) for at, found in rows]
 
 
-def why_unaskable(reader: Reader, row: int, found: Any) -> str:
+def why_unaskable(reader: OpenStore, row: int, found: Any) -> str:
     """Why the id of this row cannot be asked for, as a sentence; "" where it can."""
     if not isinstance(found, str):
         return f"Its id is {'missing' if found is None else 'no text'}."
@@ -104,7 +114,7 @@ def why_unaskable(reader: Reader, row: int, found: Any) -> str:
     return "" if same and same[0] == row else "Its id is no UTF-8."
 
 
-def read_unaskable(reader: Reader, ids: Sequence[str]) -> dict[str, Unaskable]:
+def read_unaskable(reader: OpenStore, ids: Sequence[str]) -> dict[str, Unaskable]:
     """The rows that these stand-ins stand for, as far as they are there and still cannot be asked for."""
     found: dict[str, Unaskable] = {}
     for stand_in in ids:
@@ -117,9 +127,9 @@ def read_unaskable(reader: Reader, ids: Sequence[str]) -> dict[str, Unaskable]:
     return found
 
 
-def read_facts(reader: Reader, ids: Sequence[str]) -> dict[str, Facts]:
+def read_facts(reader: OpenStore, ids: Sequence[str]) -> dict[str, SessionFacts]:
     """The sessions of these ids that there are."""
-    found: dict[str, Facts] = {}
+    found: dict[str, SessionFacts] = {}
     columns = selection(reader.columns.sessions, _WANTED)
     digests = read_marks(reader, ids)
     for chunk in chunks(ids):
@@ -133,9 +143,9 @@ def read_facts(reader: Reader, ids: Sequence[str]) -> dict[str, Facts]:
     return found
 
 
-def _facts(row: dict[str, Any], mark: Mark) -> Facts:
+def _facts(row: dict[str, Any], mark: RowsDigest) -> SessionFacts:
     config = read_config(row["model_config"])
-    return Facts(
+    return SessionFacts(
         id=row["id"],
         row=row["row"],
         source=str(row["source"] or ""),
@@ -154,7 +164,7 @@ def _facts(row: dict[str, Any], mark: Mark) -> Facts:
     )
 
 
-def has_rows_under(reader: Reader, session_id: str) -> bool:
+def has_rows_under(reader: OpenStore, session_id: str) -> bool:
     """Whether rows of this session were summarised away."""
     if not {"active", "compacted"} <= set(reader.columns.messages):
         return False
@@ -168,7 +178,7 @@ def has_rows_under(reader: Reader, session_id: str) -> bool:
 class HermesListing:
     """`stores.listing.Listing` of a store of Hermes: numbers are row ids."""
 
-    reader: Reader
+    reader: OpenStore
 
     def ends(self) -> Ends:
         return ends(self.reader)
@@ -194,7 +204,7 @@ class HermesListing:
     def sessions_down_from(self, number: int, limit: int) -> list[tuple[int, str]]:
         return sessions_down_from(self.reader, number, limit)
 
-    def facts(self, ids: Sequence[str]) -> dict[str, Facts]:
+    def facts(self, ids: Sequence[str]) -> dict[str, SessionFacts]:
         return read_facts(self.reader, ids)
 
     def unaskable(self, ids: Sequence[str]) -> dict[str, Unaskable]:

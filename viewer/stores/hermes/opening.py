@@ -21,7 +21,7 @@ from viewer.stores.kind import for_list
 
 from . import postgres, sqlite
 from .columns import Columns, read_columns
-from .dialect import POSTGRES, Connection
+from .dialect import POSTGRES, StoreConnection
 
 # Seconds until a write counts as done. A file system notes times in steps of some milliseconds: two writes in one step
 # look like one. And what is written to the log is seen by others only when it is safe on disk, which a slow disk may
@@ -34,11 +34,11 @@ REQUIRED = {
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class OpenStore:
     """An open read-only connection to a store with the columns it has. Read lists, never keep a cursor open."""
 
     store: Store
-    con: Connection
+    con: StoreConnection
     columns: Columns
 
 
@@ -49,7 +49,7 @@ class Reader:
 
 
 @contextmanager
-def open_store(store: Store, *, listed: bool = False) -> Iterator[Reader]:
+def open_store(store: Store, *, listed: bool = False) -> Iterator[OpenStore]:
     """A read-only connection for one request. Raises StoreUnavailable, also when the file was replaced meanwhile.
 
     For a list of several stores (`listed`) a locked one is hardly waited for.
@@ -63,19 +63,19 @@ def open_store(store: Store, *, listed: bool = False) -> Iterator[Reader]:
 
 
 @contextmanager
-def _open(store: Store, patience: float) -> Iterator[Reader]:
+def _open(store: Store, patience: float) -> Iterator[OpenStore]:
     if not store.is_file:
         with postgres.reading(store.name, store.url, patience) as session:
             found = columns_of(store, session)
             check_is_store(store, found)
-            yield Reader(store, session, found)
+            yield OpenStore(store, session, found)
         return
     before = identity(store)
     con = sqlite.connected(store.name, store.path, patience)
     try:
         columns = read_columns(con)
         check_is_store(store, columns)
-        yield Reader(store, con, columns)
+        yield OpenStore(store, con, columns)
         if identity(store) != before:
             raise StoreUnavailable(
                 f"The file of store {store.name} was replaced while it was read. Load the page again."
@@ -88,7 +88,7 @@ def _open(store: Store, patience: float) -> Iterator[Reader]:
         con.close()
 
 
-def columns_of(store: Store, con: Connection) -> Columns:
+def columns_of(store: Store, con: StoreConnection) -> Columns:
     """The columns that an open store has."""
     return read_columns(con) if store.is_file else postgres.read_columns(con)
 
@@ -139,7 +139,7 @@ def check_is_store(store: Store, columns: Columns) -> None:
 # -- what a store can do ---------------------------------------------------------------------------------------------
 
 
-def capabilities(reader: Reader) -> Capabilities:
+def capabilities(reader: OpenStore) -> Capabilities:
     """What this store can do: from its columns, tables, triggers and the file's rights, never its version."""
     columns = reader.columns
     return Capabilities(
@@ -153,11 +153,11 @@ def capabilities(reader: Reader) -> Capabilities:
     )
 
 
-def _size(reader: Reader) -> int:
+def _size(reader: OpenStore) -> int:
     return reader.store.path.stat().st_size if reader.store.is_file else postgres.size(reader.con)
 
 
-def compact_reason(reader: Reader) -> str:
+def compact_reason(reader: OpenStore) -> str:
     """Why sessions of this store cannot be compacted in place, as one sentence; "" when they can."""
     columns = reader.columns
     if "compacted" not in columns.messages or "active" not in columns.messages:
@@ -169,12 +169,12 @@ def compact_reason(reader: Reader) -> str:
     return _lock_reason(reader) or _write_reason(reader)
 
 
-def split_reason(reader: Reader) -> str:
+def split_reason(reader: OpenStore) -> str:
     """Why no session of this store can be compacted by splitting it, as one sentence; "" when one can."""
     return branch_reason(reader) or _lock_reason(reader)
 
 
-def _lock_reason(reader: Reader) -> str:
+def _lock_reason(reader: OpenStore) -> str:
     present = set(reader.columns.sessions)
     if "compression_locks" not in reader.columns.tables or not {"message_count", "end_reason"} <= present:
         return "This store lacks the compression lock that its agent and this site would share."
@@ -184,7 +184,7 @@ def _lock_reason(reader: Reader) -> str:
 _UNTOLD = "The messages of this store have no “active” flag: what is in context cannot be told."
 
 
-def branch_reason(reader: Reader) -> str:
+def branch_reason(reader: OpenStore) -> str:
     """Why no session can be branched off in this store, as one sentence; "" when one can."""
     if "active" not in reader.columns.messages:
         return _UNTOLD
@@ -195,21 +195,21 @@ def branch_reason(reader: Reader) -> str:
     return _write_reason(reader)
 
 
-def create_reason(reader: Reader) -> str:
+def create_reason(reader: OpenStore) -> str:
     """Why no session can be created in this store, as one sentence; "" when one can."""
     if "active" not in reader.columns.messages:
         return _UNTOLD
     return _write_reason(reader)
 
 
-def append_reason(reader: Reader) -> str:
+def append_reason(reader: OpenStore) -> str:
     """Why no message can be appended in this store, whatever it may be written by; "" when one can."""
     if "end_reason" not in reader.columns.sessions:
         return "The sessions of this store do not say whether a conversation goes on in another one (no “end_reason”)."
     return _UNTOLD if "active" not in reader.columns.messages else ""
 
 
-def _write_reason(reader: Reader) -> str:
+def _write_reason(reader: OpenStore) -> str:
     """Why no message can be written here, whatever for; "" when it can."""
     columns = reader.columns
     if columns.dialect is POSTGRES:
@@ -224,7 +224,7 @@ def _write_reason(reader: Reader) -> str:
     return ""
 
 
-def _has_unset_flags(reader: Reader) -> bool:
+def _has_unset_flags(reader: OpenStore) -> bool:
     """Builds that made `active` nullable left it NULL in old rows; the agent reads NULL as 1 after its next start."""
     column = next(row for row in reader.con.execute("PRAGMA table_info(messages)").fetchall() if row[1] == "active")
     if column[3]:  # NOT NULL
@@ -232,7 +232,7 @@ def _has_unset_flags(reader: Reader) -> bool:
     return reader.con.execute("SELECT 1 FROM messages WHERE active IS NULL LIMIT 1").fetchone() is not None
 
 
-def _schema(reader: Reader) -> int | None:
+def _schema(reader: OpenStore) -> int | None:
     if "schema_version" not in reader.columns.tables:
         return None
     row = reader.con.execute("SELECT MAX(version) FROM schema_version").fetchone()

@@ -23,7 +23,7 @@ _NEAR = 8  # messages that may be passed over: they were said elsewhere, or take
 
 
 @dataclass(slots=True)
-class Message:
+class PlacedMessage:
     """A message: its first row and the last that says it alone, its newest row, and whether it was not taken back."""
 
     name: str
@@ -48,7 +48,7 @@ class Past:
     """The messages so far, in order. A place is an index of `messages`."""
 
     def __init__(self) -> None:
-        self.messages: list[Message] = []
+        self.messages: list[PlacedMessage] = []
         self.alike: dict[tuple[str, ...], list[int]] = defaultdict(list)
         self.behind: dict[int, int] = {}  # place -> place of what the row behind its newest row says
         self.last = -1  # place of what the newest row says
@@ -57,7 +57,7 @@ class Past:
     def carry(self, row: LightRow, name: str, places: list[int], *, back: bool = False) -> None:
         """Take in a row that says what stands at these places; the first may be new; `back`: it was taken back."""
         if places[0] == len(self.messages):
-            self.messages.append(Message(name, row, row, row, row.state != "out"))
+            self.messages.append(PlacedMessage(name, row, row, row, row.state != "out"))
         for place in places:
             message = self.messages[place]
             message.newest = row
@@ -278,18 +278,18 @@ def runs(placed: Sequence[bool], rows: Sequence[LightRow]) -> Iterator[range]:
             yield range(left + 1, right)
 
 
-def _may_say(row: LightRow, message: Message) -> bool:
+def _may_say(row: LightRow, message: PlacedMessage) -> bool:
     return any(_agree(row, each) for each in (message.newest, message.alone))
 
 
-def _may_begin(row: LightRow, message: Message) -> bool:
+def _may_begin(row: LightRow, message: PlacedMessage) -> bool:
     """Whether a row may say the message, or that one and what was merged with it and stands nowhere else any more."""
     asked = message.alone
     goes_on = row.role == asked.role == "user" and bool(asked.text) and row.text.startswith(f"{asked.text} ")
     return goes_on or _may_say(row, message)
 
 
-def _says_the_same(row: LightRow, message: Message) -> bool:
+def _says_the_same(row: LightRow, message: PlacedMessage) -> bool:
     """Whether role and ids are alike, and the words, where the agent did not shorten them."""
     if _is_shortened(row):
         return _may_say(row, message)

@@ -27,7 +27,7 @@ from viewer.errors import StoreUnanswered, StoreUnavailable
 
 from .codec import JSON_MARK
 from .columns import Columns
-from .dialect import POSTGRES, Connection, Rows
+from .dialect import POSTGRES, Rows, StoreConnection
 
 PATIENCE = 5  # seconds to wait for a server
 SHORTEST = 2  # that a connection waits for one: libpq takes less for this much
@@ -99,17 +99,17 @@ def numbered(sql: str) -> bytes:
     return "".join(f"{part}${place}" for place, part in enumerate(parts[:-1], 1)).encode() + parts[-1].encode()
 
 
-class Session:
+class PostgresConnection:
     """A connection that understands the statements of this package."""
 
     def __init__(self, con: psycopg.Connection[Any]) -> None:
         self._con = con
 
     def execute(self, sql: str, values: Sequence[Any] = (), /) -> Rows:
-        return Result(self._con.execute(numbered(sql), list(values)))
+        return PostgresRows(self._con.execute(numbered(sql), list(values)))
 
 
-class Result:
+class PostgresRows:
     """What a statement found, or did."""
 
     def __init__(self, cursor: psycopg.Cursor[Any]) -> None:
@@ -131,13 +131,13 @@ _lock = threading.Lock()
 
 
 @contextmanager
-def reading(name: str, url: str, patience: float = PATIENCE) -> Iterator[Session]:
+def reading(name: str, url: str, patience: float = PATIENCE) -> Iterator[PostgresConnection]:
     """A read-only transaction on this database, in which a locked table is waited for so many seconds. Raises
     StoreUnavailable, naming the store and no password.
     """
     con = _begun(name, url, patience)
     try:
-        yield Session(con)
+        yield PostgresConnection(con)
     except psycopg.Error as problem:
         raise unavailable(name, problem) from problem
     finally:
@@ -212,7 +212,7 @@ def close() -> None:
 # -- what is there -----------------------------------------------------------------------------------------------------
 
 
-def read_columns(con: Connection) -> Columns:
+def read_columns(con: StoreConnection) -> Columns:
     """The columns of an open store, as far as this user sees them. A table that is missing has none."""
     rows = con.execute(
         "SELECT c.relname, a.attname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid "
@@ -248,13 +248,13 @@ def signature(name: str, url: str) -> str:
     return "snapshot " + hashlib.blake2b(snapshot.encode(), digest_size=16).hexdigest()
 
 
-def size(con: Connection) -> int:
+def size(con: StoreConnection) -> int:
     """Bytes of the two tables with their indexes and long values."""
     sql = "SELECT pg_total_relation_size('messages'::regclass) + pg_total_relation_size('sessions'::regclass)"
     return int(con.execute(sql).fetchone()[0])
 
 
-def write_reason(con: Connection) -> str:
+def write_reason(con: StoreConnection) -> str:
     """Why nothing can be written here, as one sentence; "" when it can."""
     row = con.execute(
         "SELECT pg_is_in_recovery(), has_table_privilege('messages', 'INSERT') "

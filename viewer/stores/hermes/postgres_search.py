@@ -15,7 +15,7 @@ LETTERS = (f"left(content, {INDEXED})", f"left(tool_calls, {CALLS_INDEXED})")  #
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RowQuery:
     """FROM and WHERE of a statement about rows called `rowid`, and by what to rank them, each with its values."""
 
     sql: str
@@ -24,7 +24,7 @@ class Asked:
     rank_values: tuple[object, ...] = ()
 
 
-def words(query: Query) -> Asked | None:
+def words(query: Query) -> RowQuery | None:
     """The part of the query that the index of words serves, None for none. What is excluded is not sought in calls,
     where "name" always is.
     """
@@ -35,17 +35,17 @@ def words(query: Query) -> Asked | None:
     asked = " && ".join(["message_query(?, ?, '')"] * len(wanted) + ["!! message_query(?, ?, 'AB')"] * len(excluded))
     values = tuple(value for term in (*wanted, *excluded) for value in (term.text, term.prefix))
     # Lower is better; a long message is not the better one for its length.
-    return Asked(f"FROM messages_fts WHERE words @@ ({asked})", values, f"-ts_rank_cd(words, {asked}, 1)", values)
+    return RowQuery(f"FROM messages_fts WHERE words @@ ({asked})", values, f"-ts_rank_cd(words, {asked}, 1)", values)
 
 
-def letters(query: Query) -> Asked | None:
+def letters(query: Query) -> RowQuery | None:
     """The literal terms that the index of letters, three in a row, serves; None for none. It knows no signs."""
     found = [_spelled(term) for term in query.wanted if term.literal and term.has_letters]
     if not found:
         return None
     where = " AND ".join(f"({' OR '.join(f'{place} ILIKE ?' for _ in each for place in LETTERS)})" for each in found)
     values = tuple(f"%{text}%" for each in found for text in each for _ in LETTERS)
-    return Asked(f"FROM (SELECT id AS rowid, content, tool_calls FROM messages) AS m WHERE {where}", values)
+    return RowQuery(f"FROM (SELECT id AS rowid, content, tool_calls FROM messages) AS m WHERE {where}", values)
 
 
 def _spelled(term: Term) -> list[str]:

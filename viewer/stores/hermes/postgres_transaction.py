@@ -17,7 +17,7 @@ import psycopg
 
 from viewer.errors import StoreReadOnly, StoreUnavailable
 
-from .postgres import Session, connected, read_columns, unavailable
+from .postgres import PostgresConnection, connected, read_columns, unavailable
 
 PATIENCE = 20.0  # seconds to wait for others who write
 TURN = 1_500  # milliseconds of one turn
@@ -28,7 +28,7 @@ _READ_ONLY = (psycopg.errors.InsufficientPrivilege, psycopg.errors.ReadOnlySqlTr
 
 
 @contextmanager
-def write(name: str, url: str) -> Iterator[Session]:
+def write(name: str, url: str) -> Iterator[PostgresConnection]:
     """A connection in a transaction that alone writes, committed at the end and rolled back on any exception.
 
     Raises StoreUnavailable or StoreReadOnly; nothing was written then.
@@ -37,7 +37,7 @@ def write(name: str, url: str) -> Iterator[Session]:
         try:
             _begin(con)
             xid = con.execute(b"SELECT CAST(pg_current_xact_id() AS text)").fetchone()
-            yield Session(con)
+            yield PostgresConnection(con)
         except psycopg.Error as problem:
             raise _refusal(name, problem) from problem
         except BaseException:
@@ -55,7 +55,7 @@ def _begin(con: psycopg.Connection[tuple[str, ...]]) -> None:
                 b"BEGIN TRANSACTION ISOLATION LEVEL READ COMMITTED READ WRITE; "
                 b"SET LOCAL statement_timeout = '120s'; SET LOCAL idle_in_transaction_session_timeout = '120s'"
             )
-            present = read_columns(Session(con)).tables
+            present = read_columns(PostgresConnection(con)).tables
             con.execute(f"SET LOCAL lock_timeout = {TURN}".encode())
             tables = ", ".join(table for table in _TABLES if table in present)
             con.execute(f"LOCK TABLE {tables} IN SHARE ROW EXCLUSIVE MODE".encode())

@@ -14,13 +14,13 @@ from compaction import protocol
 from viewer.stores.base import LONGEST_FIRST_WORDS
 
 from .codec import JSON_MARK, decode_content, number
-from .opening import Reader
+from .opening import OpenStore
 
 READ = 20_000  # bytes of a first request that are read
 EARLIEST, NEWEST = 12, 3  # rows of each state among which the first request, and the last activity, are sought
 
 
-def last_active(reader: Reader, session_id: str) -> float:
+def last_active(reader: OpenStore, session_id: str) -> float:
     """When something was last said, 0.0 for never. A handoff of ours is no activity of the agent's: it must not make a
     resting session look alive.
     """
@@ -36,7 +36,7 @@ def last_active(reader: Reader, session_id: str) -> float:
     return max((number(at) for at, start in rows if start != header), default=0.0)
 
 
-def first_words(reader: Reader, session_id: str) -> str:
+def first_words(reader: OpenStore, session_id: str) -> str:
     """How the conversation begins; a handoff is nobody's words."""
     rows = _by_state(
         reader,
@@ -52,7 +52,7 @@ def first_words(reader: Reader, session_id: str) -> str:
     return ""
 
 
-def _by_state(reader: Reader, session_id: str, sql: str, before: Sequence[Any], limit: int) -> list[tuple[Any, Any]]:
+def _by_state(reader: OpenStore, session_id: str, sql: str, before: Sequence[Any], limit: int) -> list[tuple[Any, Any]]:
     """Rows of one session by time, of each state apart."""
     if "active" not in reader.columns.messages:
         return reader.con.execute(sql.format(state=""), [*before, session_id, limit]).fetchall()
@@ -63,7 +63,7 @@ def _by_state(reader: Reader, session_id: str, sql: str, before: Sequence[Any], 
     ]
 
 
-def _said(reader: Reader, row_id: int) -> str:
+def _said(reader: OpenStore, row_id: int) -> str:
     """The beginning of what a row says in words; "" for a list of parts that is too long to be read here."""
     start = reader.columns.dialect.start.format("content", READ)
     stored = reader.con.execute(f"SELECT {start} FROM messages WHERE id = ?", [row_id]).fetchone()

@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from django.conf import settings
 
 from viewer.errors import SessionEnded, StoreReadOnly
-from viewer.holders import Held
-from viewer.stores.base import Capabilities, ChangeToken, Child, Session, Store
+from viewer.holders import Holder
+from viewer.stores.base import Capabilities, ChangeToken, ChildSession, Session, Store
 from viewer.stores.changes import Commit, Edit, Json, LiveContext, UndoPlan
 from viewer.stores.listing import Listing
 from viewer.stores.message import Handoff, HistoryMessage, Preview, StoredMessage
 from viewer.stores.query import Query
 from viewer.stores.reader import Reader
 from viewer.stores.recorded import Recorded
-from viewer.stores.searching import Found, Key, SearchFilter, Stage
-from viewer.stores.transcript import Cut, Item, Outline
+from viewer.stores.searching import HitPage, Key, SearchFilter, Stage
+from viewer.stores.transcript import IndexedBoundary, Item, TranscriptIndex
 
 from . import (
     guards,
@@ -35,7 +35,7 @@ from . import (
 )
 from .demo.practice import copy_session
 from .listing import HermesListing
-from .opening import Reader as Connected
+from .opening import OpenStore as Connected
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,19 +74,19 @@ class HermesReader(Connected, Reader):
     def wrote(self, session_id: str, receipt: Json) -> bool:
         return receipts.wrote(self, receipt)
 
-    def undo_plan(self, session_id: str, compaction: Json | Cut) -> UndoPlan:
+    def undo_plan(self, session_id: str, compaction: Json | IndexedBoundary) -> UndoPlan:
         return receipts.undo_plan(self, session_id, compaction)
 
-    def context_before(self, session_id: str, compaction: Json | Cut) -> list[int]:
+    def context_before(self, session_id: str, compaction: Json | IndexedBoundary) -> list[int]:
         return receipts.context_before(session_id, compaction)
 
     def find_undo(self, session_id: str, receipt: Json) -> Json | None:
         return receipts.find_undo(self, receipt)
 
-    def lock_of(self, session_id: str) -> Held | None:
+    def lock_of(self, session_id: str) -> Holder | None:
         return guards.lock_of(self, session_id)
 
-    def lease_of(self, session_id: str) -> Held | None:
+    def lease_of(self, session_id: str) -> Holder | None:
         return guards.lease_of(self, session_id)
 
     def sees_turns(self) -> bool:
@@ -109,7 +109,7 @@ class HermesReader(Connected, Reader):
     def newest_part(self, session_id: str) -> str:
         return sessions.tip(self, session_id)
 
-    def children(self, parts: Sequence[str]) -> list[Child]:
+    def children(self, parts: Sequence[str]) -> list[ChildSession]:
         return relations.children(self, parts)
 
     def system_prompt(self, session_id: str) -> str:
@@ -133,10 +133,12 @@ class HermesReader(Connected, Reader):
     def change_token(self, session_id: str) -> ChangeToken:
         return indexing.token_of(self, session_id)
 
-    def index(self, session_id: str, recorded: Recorded, token: ChangeToken) -> Outline:
+    def index(self, session_id: str, recorded: Recorded, token: ChangeToken) -> TranscriptIndex:
         return indexing.made(self, session_id, recorded, token.newest)
 
-    def extended(self, session_id: str, index: Outline, before: ChangeToken, now: ChangeToken) -> Outline | None:
+    def extended(
+        self, session_id: str, index: TranscriptIndex, before: ChangeToken, now: ChangeToken
+    ) -> TranscriptIndex | None:
         return indexing.extended(self, session_id, index, before, now)
 
     def practise(self, session_id: str, *, now: float) -> str:
@@ -160,7 +162,7 @@ class HermesReader(Connected, Reader):
         *,
         stage: Stage = "none",
         redacting: bool = False,
-    ) -> Found:
+    ) -> HitPage:
         return search.search(self, query, wanted, limit, after, stage=stage, redacting=redacting)
 
 

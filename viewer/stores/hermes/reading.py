@@ -7,37 +7,42 @@ from typing import Any
 
 from compaction import protocol
 from viewer.batches import chunks
-from viewer.stores.history_types import Boundary, Entry, History
+from viewer.stores.history_types import Boundary, History, HistoryEntry
 from viewer.stores.message import Handoff, HistoryMessage, StoredMessage, parted
-from viewer.stores.transcript import Cut, Item
+from viewer.stores.transcript import IndexedBoundary, Item
 
 from . import history as histories
 from . import row_digests
 from .codec import decode_row
 from .columns import marks
-from .known import KnownBlock, Undone
-from .opening import Reader
+from .known import KnownBlock, KnownUndone
+from .opening import OpenStore
 
 # -- history ---------------------------------------------------------------------------------------------------------
 
 
 def read_history(
-    reader: Reader, session_id: str, known: Iterable[KnownBlock] = (), undone: Mapping[int, Undone] | None = None
+    reader: OpenStore,
+    session_id: str,
+    known: Iterable[KnownBlock] = (),
+    undone: Mapping[int, KnownUndone] | None = None,
 ) -> History:
     """The once-only History of a session and the parts it continues. Reads the start of every row's content."""
     return histories.build(row_digests.light_rows(reader, session_id), known, undone)
 
 
-def history_messages(reader: Reader, items: Iterable[Item]) -> list[HistoryMessage | Handoff]:
+def history_messages(reader: OpenStore, items: Iterable[Item]) -> list[HistoryMessage | Handoff]:
     """The rows behind a stretch of History, in its order. A row deleted since the History was read is left out."""
     listed = list(items)
-    rows = read_rows(reader, [item.full_id if isinstance(item, Entry) else item.handoff_id for item in listed])
+    rows = read_rows(reader, [item.full_id if isinstance(item, HistoryEntry) else item.handoff_id for item in listed])
     shown: list[HistoryMessage | Handoff] = []
     for item in listed:
-        row = rows.get(item.full_id if isinstance(item, Entry) else item.handoff_id)
+        row = rows.get(item.full_id if isinstance(item, HistoryEntry) else item.handoff_id)
         if row is None:
             continue
-        shown.append(HistoryMessage(item, row, own_words(row)) if isinstance(item, Entry) else handoff_of(item, row))
+        shown.append(
+            HistoryMessage(item, row, own_words(row)) if isinstance(item, HistoryEntry) else handoff_of(item, row)
+        )
     return shown
 
 
@@ -47,7 +52,7 @@ def own_words(row: StoredMessage) -> Any:
     return protocol.without_marker(said) if isinstance(said, str) else said
 
 
-def handoff_of(boundary: Boundary | Cut, row: StoredMessage) -> Handoff:
+def handoff_of(boundary: Boundary | IndexedBoundary, row: StoredMessage) -> Handoff:
     found = parted(row)
     return Handoff(boundary, row, found.summary, found.directive)
 
@@ -55,7 +60,7 @@ def handoff_of(boundary: Boundary | Cut, row: StoredMessage) -> Handoff:
 # -- rows ------------------------------------------------------------------------------------------------------------
 
 
-def read_rows(reader: Reader, ids: Sequence[int]) -> dict[int, StoredMessage]:
+def read_rows(reader: OpenStore, ids: Sequence[int]) -> dict[int, StoredMessage]:
     """The rows of these ids, whole and decoded; ids that do not exist are absent."""
     found: dict[int, StoredMessage] = {}
     for chunk in chunks([row_id for row_id in ids if abs(row_id) < 2**63]):
@@ -64,7 +69,7 @@ def read_rows(reader: Reader, ids: Sequence[int]) -> dict[int, StoredMessage]:
     return found
 
 
-def live_context(reader: Reader, session_id: str) -> list[StoredMessage]:
+def live_context(reader: OpenStore, session_id: str) -> list[StoredMessage]:
     """The rows the agent reloads, in id order: what the model would be sent, bookkeeping rows included."""
     if "active" not in reader.columns.messages:
         return _decoded(reader, "session_id = ? ORDER BY id", [session_id])
@@ -74,7 +79,7 @@ def live_context(reader: Reader, session_id: str) -> list[StoredMessage]:
 
 
 def raw_rows(
-    reader: Reader, session_id: str, *, before: int | None, limit: int, live_only: bool = False
+    reader: OpenStore, session_id: str, *, before: int | None, limit: int, live_only: bool = False
 ) -> list[StoredMessage]:
     """At most `limit` rows of the session as stored, the newest or those below `before`, in id order."""
     narrowed = " AND active = 1" if live_only and "active" in reader.columns.messages else ""
@@ -83,13 +88,13 @@ def raw_rows(
     return _decoded(reader, where, [session_id, below, limit])[::-1]
 
 
-def next_row(reader: Reader, session_id: str, after: int) -> StoredMessage | None:
+def next_row(reader: OpenStore, session_id: str, after: int) -> StoredMessage | None:
     """The first row of the session above this id, None when there is none."""
     rows = _decoded(reader, "session_id = ? AND id > ? ORDER BY id LIMIT 1", [session_id, after])
     return rows[0] if rows else None
 
 
-def _decoded(reader: Reader, where: str, values: Sequence[Any]) -> list[StoredMessage]:
+def _decoded(reader: OpenStore, where: str, values: Sequence[Any]) -> list[StoredMessage]:
     cursor = reader.con.execute(f"SELECT * FROM messages WHERE {where}", values)
     names = [column[0] for column in cursor.description]
     return [decode_row(dict(zip(names, row, strict=True))) for row in cursor.fetchall()]

@@ -28,10 +28,10 @@ from viewer.stores.changes import (
 from viewer.stores.history_types import Boundary
 from viewer.stores.message import BOOKKEEPING_ROLES
 from viewer.stores.recorded import Recorded
-from viewer.stores.transcript import Cut
+from viewer.stores.transcript import IndexedBoundary
 
-from .known import KnownBlock, Undone
-from .opening import Reader
+from .known import KnownBlock, KnownUndone
+from .opening import OpenStore
 from .reading import live_context, read_history, read_rows
 from .row_digests import handoff_key
 from .sessions import tip
@@ -60,7 +60,7 @@ def snapshot_of(session_id: str, token: Json) -> Snapshot:
     return Snapshot(session_id, tuple((row[0], row[1], row[2]) for row in token["rows"]), (device, inode))
 
 
-def basis(reader: Reader, session_id: str, planned: Json | None = None) -> LiveContext:
+def basis(reader: OpenStore, session_id: str, planned: Json | None = None) -> LiveContext:
     """The live context now, or without what came since a basis with the token `planned`.
 
     Raises SessionBusy, or what `check_basis` raises.
@@ -75,12 +75,12 @@ def basis(reader: Reader, session_id: str, planned: Json | None = None) -> LiveC
     raise SessionBusy("The session is being rewritten just now. Try again in a moment.")
 
 
-def check_basis(reader: Reader, session_id: str, token: Json) -> None:
+def check_basis(reader: OpenStore, session_id: str, token: Json) -> None:
     """Raise CompactionConflict when a planned row was changed or taken back since; rows that came later are none."""
     _unchanged(reader, session_id, token)
 
 
-def _unchanged(reader: Reader, session_id: str, token: Json) -> Snapshot:
+def _unchanged(reader: OpenStore, session_id: str, token: Json) -> Snapshot:
     planned, now = snapshot_of(session_id, token), snapshot(reader, session_id)
     if now.file != planned.file:
         raise CompactionConflict("The store's file was replaced since this summary was made. Plan again.")
@@ -174,10 +174,11 @@ def blocks_of(recorded: Recorded) -> list[KnownBlock]:
     ]
 
 
-def undone_of(recorded: Recorded) -> dict[int, Undone]:
+def undone_of(recorded: Recorded) -> dict[int, KnownUndone]:
     """What was undone here, by handoff."""
     return {
-        handoff_id: Undone(receipt["block"], receipt["taken_back"]) for handoff_id, receipt in recorded.undone.items()
+        handoff_id: KnownUndone(receipt["block"], receipt["taken_back"])
+        for handoff_id, receipt in recorded.undone.items()
     }
 
 
@@ -187,16 +188,16 @@ def undo_receipt(undoing: Undoing, outlook: Outlook) -> Json:
     return {"block": list(undoing.block_ids), "taken_back": sorted(taken_back)}
 
 
-def undoing_of(session_id: str, compaction: Json | Cut) -> Undoing:
+def undoing_of(session_id: str, compaction: Json | IndexedBoundary) -> Undoing:
     """What taking back a compaction needs: the receipt's map original -> clone, or the one that History found."""
-    if isinstance(compaction, Cut):
+    if isinstance(compaction, IndexedBoundary):
         return undoing_of_boundary(session_id, compaction)
     copies = {int(original): copy for original, copy in compaction["copies"].items()}
     originals = {row_id: copies.get(row_id) for row_id in compaction["before"]} | copies
     return Undoing(session_id, compaction["handoff"], tuple(compaction["block"]), originals)
 
 
-def undo_plan(reader: Reader, session_id: str, compaction: Json | Cut) -> UndoPlan:
+def undo_plan(reader: OpenStore, session_id: str, compaction: Json | IndexedBoundary) -> UndoPlan:
     """What taking back a compaction would do now, or why it cannot be done."""
     if isinstance(compaction, dict) and compaction["split"]:
         return UndoPlan((), (), (), IS_SPLIT)
@@ -205,7 +206,7 @@ def undo_plan(reader: Reader, session_id: str, compaction: Json | Cut) -> UndoPl
     return UndoPlan(found.restored, found.hidden, found.later, found.refusal, undoing)
 
 
-def context_before(session_id: str, compaction: Json | Cut) -> list[int]:
+def context_before(session_id: str, compaction: Json | IndexedBoundary) -> list[int]:
     """Ids of the rows that were in context before it, in order. Raises NotBranchable where that cannot be told."""
     undoing = undoing_of(session_id, compaction)
     if undoing.unmapped or not undoing.originals:
@@ -213,14 +214,14 @@ def context_before(session_id: str, compaction: Json | Cut) -> list[int]:
     return sorted(undoing.originals)
 
 
-def wrote(reader: Reader, receipt: Json) -> bool:
+def wrote(reader: OpenStore, receipt: Json) -> bool:
     """Whether the row of the handoff holds what this receipt says: in a restored file another row may have its id."""
     row = read_rows(reader, [receipt["handoff"]]).get(receipt["handoff"])
     return row is not None and row.content == json.loads(receipt["content"])
 
 
 def find_commit(
-    reader: Reader, session_id: str, token: Json, edits: Sequence[Edit], recorded: Recorded, mode: str
+    reader: OpenStore, session_id: str, token: Json, edits: Sequence[Edit], recorded: Recorded, mode: str
 ) -> Commit | None:
     """A commit that was made and not noted, found by the handoff's content above the planned rows."""
     planned, steps = snapshot_of(session_id, token), steps_of(token, edits)
@@ -247,7 +248,7 @@ def _commit_at(boundary: Boundary, start: int, steps: Sequence[Step], part: str)
     return BlockCommit(boundary.handoff_id, block, copies | late, live=len(block), seconds=0.0, new_session_id=part)
 
 
-def find_undo(reader: Reader, receipt: Json) -> Json | None:
+def find_undo(reader: OpenStore, receipt: Json) -> Json | None:
     """The receipt of an undo whose process died before it was noted: the block has left the context, and what was there
     before is there again. None where it was not undone.
     """

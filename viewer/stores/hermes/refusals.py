@@ -6,11 +6,11 @@ from viewer.errors import SessionEnded, StoreReadOnly
 from viewer.stores.base import CONTINUED
 
 from . import branching, opening
-from .opening import Reader
+from .opening import OpenStore
 from .sessions import get_session, tip
 
 
-def to_compact(reader: Reader, session_id: str, mode: str) -> StoreReadOnly | SessionEnded | None:
+def to_compact(reader: OpenStore, session_id: str, mode: str) -> StoreReadOnly | SessionEnded | None:
     """Why this session can never be compacted here, None when it can. Raises NotFound."""
     session = get_session(reader, session_id)
     if reason := opening.split_reason(reader) if mode == "split" else opening.compact_reason(reader):
@@ -27,7 +27,7 @@ def to_compact(reader: Reader, session_id: str, mode: str) -> StoreReadOnly | Se
     return None
 
 
-def to_branch(reader: Reader, session_id: str) -> StoreReadOnly | SessionEnded | None:
+def to_branch(reader: OpenStore, session_id: str) -> StoreReadOnly | SessionEnded | None:
     """Why no branch of this session's context can be made, None when one can. Raises NotFound."""
     session = get_session(reader, session_id)
     if reason := opening.branch_reason(reader):

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from viewer.stores.base import Child
+from viewer.stores.base import ChildSession
 
 from .columns import marks, selection
-from .opening import Reader
+from .opening import OpenStore
 from .sessions import BRANCHED, DELEGATED, read_config
 
 CHILDREN = 1_000  # read at most; no session known has so many
 
 
-def children(reader: Reader, parts: Sequence[str]) -> list[Child]:
+def children(reader: OpenStore, parts: Sequence[str]) -> list[ChildSession]:
     """The children of a conversation's parts, oldest first. Read by the agent's index over parents."""
     if "parent_session_id" not in reader.columns.sessions:
         return []
@@ -24,7 +24,7 @@ def children(reader: Reader, parts: Sequence[str]) -> list[Child]:
         f"WHERE parent_session_id IN ({marks(parts)}) ORDER BY started_at, id LIMIT ?",
         [*parts, CHILDREN],
     ).fetchall()
-    return [Child(str(row[0]), str(row[1] or ""), _kind(row[2], row[3])) for row in rows]
+    return [ChildSession(str(row[0]), str(row[1] or ""), _kind(row[2], row[3])) for row in rows]
 
 
 def _kind(model_config: object, parent: object) -> Literal["branch", "delegate", ""]:

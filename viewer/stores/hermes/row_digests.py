@@ -16,7 +16,7 @@ from . import uids
 from .alignment import ASKED_CHARACTERS, END_CHARACTERS, text_limit
 from .codec import JSON_MARK, decode_calls, decode_content, encode_content, number, state_of
 from .columns import marks, selection
-from .opening import Reader
+from .opening import OpenStore
 from .sessions import chain
 
 START_BYTES = 600  # of a row's content, enough to tell messages apart and to see whether a handoff may be in it
@@ -24,24 +24,24 @@ ASKED_BYTES = 4 * ASKED_CHARACTERS  # of a user's
 END_BYTES = 4 * END_CHARACTERS
 
 
-def light_rows(reader: Reader, session_id: str) -> list[LightRow]:
+def light_rows(reader: OpenStore, session_id: str) -> list[LightRow]:
     """What History needs of every row of the session and the parts it continues; rows of ended parts are under."""
     sessions = chain(reader, session_id)
     return _read(reader, session_id, f"session_id IN ({marks(sessions)}) ORDER BY id", sessions)
 
 
-def rows_above(reader: Reader, session_id: str, sessions: Sequence[str], row_id: int, limit: int) -> list[LightRow]:
+def rows_above(reader: OpenStore, session_id: str, sessions: Sequence[str], row_id: int, limit: int) -> list[LightRow]:
     """The next rows above this id, of the session and the parts that it continues (`sessions`)."""
     where = f"session_id IN ({marks(sessions)}) AND id > ? ORDER BY id LIMIT ?"
     return _read(reader, session_id, where, [*sessions, row_id, limit])
 
 
-def rows_of(reader: Reader, session_id: str, ids: Sequence[int]) -> dict[int, LightRow]:
+def rows_of(reader: OpenStore, session_id: str, ids: Sequence[int]) -> dict[int, LightRow]:
     """These rows, by id; those that do not exist are absent."""
     return {row.id: row for chunk in chunks(ids) for row in _read(reader, session_id, f"id IN ({marks(chunk)})", chunk)}
 
 
-def _read(reader: Reader, session_id: str, where: str, values: Sequence[Any]) -> list[LightRow]:
+def _read(reader: OpenStore, session_id: str, where: str, values: Sequence[Any]) -> list[LightRow]:
     wanted = {
         "id": "NULL", "session_id": "NULL", "role": "''", "timestamp": "0", "tool_call_id": "NULL",
         "tool_calls": "NULL", "active": "1", "compacted": "0", "_compressed_summary": "0", "display_kind": "NULL",
@@ -138,7 +138,7 @@ def _folded(data: bytes | None) -> str:
     return " ".join((data or b"").decode("utf-8", "ignore").split())
 
 
-def _contents(reader: Reader, ids: Sequence[int]) -> dict[int, Any]:
+def _contents(reader: OpenStore, ids: Sequence[int]) -> dict[int, Any]:
     return {
         row[0]: decode_content(row[1])
         for chunk in chunks(ids)

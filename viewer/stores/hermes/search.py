@@ -23,13 +23,13 @@ from viewer.batches import chunks
 from viewer.stores.base import redacted_name
 from viewer.stores.passages import START_BYTES, Readable, passage, readable
 from viewer.stores.query import Query, fold
-from viewer.stores.searching import Found, Hit, HitSession, Key, Note, SearchFilter, Stage
+from viewer.stores.searching import Hit, HitPage, HitSession, Key, Note, SearchFilter, Stage
 
 from .candidates import INSIDE, candidates, narrowed, narrowing_of
 from .codec import number, state_of
 from .columns import marks, selection
 from .copies import call_ids, copies_of, older_of
-from .opening import Reader
+from .opening import OpenStore
 from .previews import first_words
 
 TEXTS = 2_000  # rows whose words one page reads to fill itself
@@ -62,7 +62,7 @@ class _Row:
 
 
 def search(
-    reader: Reader,
+    reader: OpenStore,
     query: Query,
     wanted: SearchFilter,
     limit: int,
@@ -70,12 +70,12 @@ def search(
     *,
     stage: Stage = "none",
     redacting: bool = False,
-) -> Found:
+) -> HitPage:
     """At most `limit` hits behind the key `after` and the `stage` of an earlier page; with `redacting`, without what
     looks like a secret in what is shown of them.
     """
     if query.empty:
-        return Found((), None, stopped=False, looked=0, scanned=False)
+        return HitPage((), None, stopped=False, looked=0, scanned=False)
     sought = query.inside or query
     if stage == "inside" or stage == "through":
         return _inside(_page(reader, sought, _by(wanted, stage), limit, after, redacting=redacting), stage)
@@ -88,8 +88,8 @@ def search(
 
 
 def _first_inside(
-    reader: Reader, query: Query, wanted: SearchFilter, limit: int, notes: tuple[Note, ...], *, redacting: bool
-) -> Found:
+    reader: OpenStore, query: Query, wanted: SearchFilter, limit: int, notes: tuple[Note, ...], *, redacting: bool
+) -> HitPage:
     """The first page of what stands inside words. Nothing found is said with the gaps of all indexes that were asked,
     if not the messages themselves could be looked through in one step.
     """
@@ -107,14 +107,14 @@ def _by(wanted: SearchFilter, stage: Stage) -> SearchFilter:
 
 
 def _page(
-    reader: Reader, query: Query, wanted: SearchFilter, limit: int, after: Key | None, *, redacting: bool
-) -> Found:
+    reader: OpenStore, query: Query, wanted: SearchFilter, limit: int, after: Key | None, *, redacting: bool
+) -> HitPage:
     gathering = _Gathering(reader, query, wanted, limit, time.monotonic() + SECONDS)
     gathering.gather(after)
     return gathering.found(redacting=redacting)
 
 
-def _inside(found: Found, stage: Stage) -> Found:
+def _inside(found: HitPage, stage: Stage) -> HitPage:
     notes = (INSIDE, *found.notes) if found.hits else found.notes
     return replace(found, stage=stage, notes=notes)
 
@@ -123,7 +123,7 @@ def _inside(found: Found, stage: Stage) -> Found:
 class _Gathering:
     """A page being filled: the rows that hold what is looked for, and how far it came."""
 
-    reader: Reader
+    reader: OpenStore
     query: Query
     wanted: SearchFilter
     limit: int
@@ -183,7 +183,7 @@ class _Gathering:
         by_id = {row.id: row for row in rows}
         return {row_id for row_id, other in pairs if other in others and _alike(by_id[row_id], others[other])}
 
-    def found(self, *, redacting: bool) -> Found:
+    def found(self, *, redacting: bool) -> HitPage:
         shown = self.rows[: self.limit]
         full = len(self.rows) > self.limit
         sessions = _sessions(self.reader, [row.light["session_id"] for _, row in shown], redacting=redacting)
@@ -191,7 +191,7 @@ class _Gathering:
         if redacting:  # found by what they say, shown by what may be seen of it
             redacted = _read(self.reader, [row.id for _, row in shown], redacting=True)
             hits = [(key, redacted[row.id]) for key, row in shown if row.id in redacted]
-        return Found(
+        return HitPage(
             hits=tuple(_hit(key, row, sessions, self.query) for key, row in hits),
             next=shown[-1][0] if full else self.reached if self.stopped else None,
             stopped=self.stopped and not full,
@@ -204,7 +204,7 @@ class _Gathering:
 # -- words -------------------------------------------------------------------------------------------------------------
 
 
-def _read(reader: Reader, ids: Sequence[int], *, redacting: bool = False) -> dict[int, _Row]:
+def _read(reader: OpenStore, ids: Sequence[int], *, redacting: bool = False) -> dict[int, _Row]:
     names = selection(reader.columns.messages, _LIGHT, "m.")
     found: dict[int, _Row] = {}
     for chunk in chunks(ids):
@@ -277,7 +277,7 @@ def _start(row: _Row) -> str:
 # -- sessions ----------------------------------------------------------------------------------------------------------
 
 
-def _sessions(reader: Reader, ids: Iterable[Any], *, redacting: bool) -> dict[str, HitSession]:
+def _sessions(reader: OpenStore, ids: Iterable[Any], *, redacting: bool) -> dict[str, HitSession]:
     names = selection(reader.columns.sessions, {"id": "NULL", "title": "NULL", "source": "''", "end_reason": "NULL"})
     found: dict[str, HitSession] = {}
     for chunk in chunks(sorted({str(each) for each in ids})):

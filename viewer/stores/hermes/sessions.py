@@ -10,7 +10,7 @@ from viewer.stores.base import CHAIN_LIMIT, Session
 
 from .codec import number
 from .columns import selection
-from .opening import Reader
+from .opening import OpenStore
 from .previews import first_words, last_active
 
 # In a child's model_config, naming the parent: it continues nobody. A continuation inherits the whole model_config, so
@@ -25,7 +25,7 @@ _WANTED = {
 }  # fmt: skip
 
 
-def get_session(reader: Reader, session_id: str) -> Session:
+def get_session(reader: OpenStore, session_id: str) -> Session:
     """The session of this id. Raises NotFound."""
     cursor = reader.con.execute(
         f"SELECT {selection(reader.columns.sessions, _WANTED)} FROM sessions WHERE id = ?", [session_id]
@@ -37,7 +37,7 @@ def get_session(reader: Reader, session_id: str) -> Session:
     return _session(reader, row, last_active(reader, row["id"]) or number(row["started_at"]))
 
 
-def _session(reader: Reader, row: dict[str, Any], active: float) -> Session:
+def _session(reader: OpenStore, row: dict[str, Any], active: float) -> Session:
     parts = chain(reader, row["id"]) if row["parent_session_id"] else [row["id"]]
     config = read_config(row["model_config"])
     return Session(
@@ -60,7 +60,7 @@ def _session(reader: Reader, row: dict[str, Any], active: float) -> Session:
     )
 
 
-def system_prompt(reader: Reader, session_id: str) -> str:
+def system_prompt(reader: OpenStore, session_id: str) -> str:
     """The session's system prompt, kept beside the rows: inline, or by hash in a table of its own; "" for none."""
     columns = selection(reader.columns.sessions, {"system_prompt": "NULL", "system_prompt_hash": "NULL"})
     row = reader.con.execute(f"SELECT {columns} FROM sessions WHERE id = ?", [session_id]).fetchone()
@@ -76,7 +76,7 @@ def system_prompt(reader: Reader, session_id: str) -> str:
 # -- chains ----------------------------------------------------------------------------------------------------------
 
 
-def chain(reader: Reader, session_id: str) -> list[str]:
+def chain(reader: OpenStore, session_id: str) -> list[str]:
     """Ids of the parts of one conversation up to this session, first part first."""
     ids = [session_id]
     while len(ids) < CHAIN_LIMIT:
@@ -87,7 +87,7 @@ def chain(reader: Reader, session_id: str) -> list[str]:
     return ids[::-1]
 
 
-def tip(reader: Reader, session_id: str) -> str:
+def tip(reader: OpenStore, session_id: str) -> str:
     """The newest part of the conversation this session belongs to: the only one an agent goes on with."""
     seen = [session_id]
     if "parent_session_id" not in reader.columns.sessions:
@@ -103,7 +103,7 @@ def tip(reader: Reader, session_id: str) -> str:
     return seen[-1]
 
 
-def lease_key(reader: Reader, session_id: str) -> str:
+def lease_key(reader: OpenStore, session_id: str) -> str:
     """The id under which turns are leased: the first part of the conversation (`docs/hermes.md` section 3)."""
     return chain(reader, session_id)[0]
 
@@ -117,7 +117,7 @@ def read_config(model_config: Any) -> dict[str, Any]:
     return config if isinstance(config, dict) else {}
 
 
-def _continued_parent(reader: Reader, session_id: str) -> str:
+def _continued_parent(reader: OpenStore, session_id: str) -> str:
     wanted = {"parent_session_id": "NULL", "model_config": "''"}
     row = reader.con.execute(
         f"SELECT {selection(reader.columns.sessions, wanted)} FROM sessions WHERE id = ?", [session_id]

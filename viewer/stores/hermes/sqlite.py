@@ -26,7 +26,7 @@ Found = TypeVar("Found")
 Stamp = tuple[int, int, int]
 
 
-class Reading(sqlite3.Connection):
+class ReadOnlyConnection(sqlite3.Connection):
     """A read-only connection. `immutable` is the state of a file that is read without the agent's locks, else None."""
 
     name: str
@@ -44,7 +44,7 @@ class Reading(sqlite3.Connection):
         return self.immutable is not None and self.immutable != _stamps(self.path)
 
 
-def connected(name: str, path: Path, patience: float) -> Reading:
+def connected(name: str, path: Path, patience: float) -> ReadOnlyConnection:
     """A connection that waits so many seconds where the file is locked. Raises StoreUnavailable."""
     for attempt in range(OPEN_ATTEMPTS):
         try:
@@ -88,8 +88,10 @@ def _stamps(path: Path) -> tuple[Stamp, Stamp]:
     return stamp(str(path)), stamp(f"{path}-wal")
 
 
-def _opened(name: str, path: Path, mode: str, patience: float) -> Reading:
-    con = sqlite3.connect(_address(path, mode), uri=True, timeout=patience, isolation_level=None, factory=Reading)
+def _opened(name: str, path: Path, mode: str, patience: float) -> ReadOnlyConnection:
+    con = sqlite3.connect(
+        _address(path, mode), uri=True, timeout=patience, isolation_level=None, factory=ReadOnlyConnection
+    )
     con.name, con.path, con.patience = name, path, patience
     # A row with broken text must not hide the others.
     con.text_factory = lambda data: data.decode("utf-8", "replace")
@@ -101,7 +103,7 @@ def _opened(name: str, path: Path, mode: str, patience: float) -> Reading:
     return con
 
 
-def _immutable(name: str, path: Path, patience: float) -> Reading:
+def _immutable(name: str, path: Path, patience: float) -> ReadOnlyConnection:
     before = _stamps(path)
     try:
         con = _opened(name, path, "immutable=1", patience)
@@ -127,7 +129,7 @@ def _has_no_place_for_sidecars(path: Path, problem: sqlite3.Error) -> bool:
 # -- journals ----------------------------------------------------------------------------------------------------------
 
 
-def _past_journal(con: Reading, ask: Callable[[], Found]) -> Found:
+def _past_journal(con: ReadOnlyConnection, ask: Callable[[], Found]) -> Found:
     """What a statement gives once no journal is in its way (journal mode "delete").
 
     A process that was killed leaves one that must be taken back first, which a read-only connection cannot, and nobody

@@ -10,7 +10,7 @@ from __future__ import annotations
 from viewer.errors import WriteDisturbed
 
 from .columns import Columns
-from .dialect import SQLITE, Connection
+from .dialect import SQLITE, StoreConnection
 
 _TABLES = ("messages", "sessions")
 # The server counts nothing where that is switched off: then nothing can be told.
@@ -23,7 +23,7 @@ _COUNTED = (
 class Tally:
     """Counts from now on to the end of the transaction. Made once in it, before the first write."""
 
-    def __init__(self, con: Connection, columns: Columns) -> None:
+    def __init__(self, con: StoreConnection, columns: Columns) -> None:
         self._con, self._here = con, columns.dialect is SQLITE
         if not self._here:
             return

@@ -8,7 +8,7 @@ from itertools import count
 
 from viewer.errors import TitleTaken
 
-from .dialect import Connection
+from .dialect import StoreConnection
 
 LONGEST = 100  # characters
 _NUMBERED = re.compile(r"(.+?) #(\d+)", re.DOTALL)
@@ -20,25 +20,25 @@ def cleaned(title: str) -> str:
     return " ".join(printable.split())[:LONGEST].rstrip()
 
 
-def check_free(con: Connection, title: str, *, but: str = "") -> None:
+def check_free(con: StoreConnection, title: str, *, but: str = "") -> None:
     """Inside a transaction: raise TitleTaken if a session other than `but` has this title."""
     if title and con.execute("SELECT 1 FROM sessions WHERE title = ? AND id <> ?", [title, but]).fetchone():
         raise TitleTaken(f"Another session of this store is already named {title!r}; nothing was written.")
 
 
-def of_branch(con: Connection, name: str) -> str:
+def of_branch(con: StoreConnection, name: str) -> str:
     """`name (branch)`, numbered when that is taken."""
     return _first_free(con, name, (f" (branch{'' if number == 1 else f' {number}'})" for number in count(1)))
 
 
-def of_next_part(con: Connection, title: str) -> str:
+def of_next_part(con: StoreConnection, title: str) -> str:
     """`title #2` for the part that follows the first one, `#3` for the next: the agent's way of numbering them."""
     numbered = _NUMBERED.fullmatch(title)
     base, newest = (numbered[1], int(numbered[2])) if numbered else (title, 1)
     return _first_free(con, base, (f" #{number}" for number in count(newest + 1)))
 
 
-def _first_free(con: Connection, name: str, endings: Iterator[str]) -> str:
+def _first_free(con: StoreConnection, name: str, endings: Iterator[str]) -> str:
     for ending in endings:
         title = cleaned(name)[: LONGEST - len(ending)].rstrip() + ending
         if con.execute("SELECT 1 FROM sessions WHERE title = ?", [title]).fetchone() is None:

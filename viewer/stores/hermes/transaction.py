@@ -18,7 +18,7 @@ from viewer.errors import StoreReadOnly, StoreUnavailable
 from viewer.stores.base import Store
 
 from . import postgres_transaction, sqlite
-from .dialect import Connection
+from .dialect import StoreConnection
 from .opening import check_is_store, columns_of, identity
 
 PATIENCE = 20.0  # seconds to wait for another writer: the agent's own for routine writes
@@ -27,7 +27,7 @@ EAGER = 2.0  # seconds of short naps before longer ones
 
 
 @contextmanager
-def write(store: Store, seen: tuple[int, int] | None = None) -> Iterator[Connection]:
+def write(store: Store, seen: tuple[int, int] | None = None) -> Iterator[StoreConnection]:
     """A connection inside BEGIN IMMEDIATE, committed at the end and rolled back on any exception.
 
     On a server, inside a transaction that alone writes. What is no store for readers is none for writers.

@@ -187,7 +187,7 @@ def _begins_with(rows: Sequence[LightRow], opening: Sequence[LightRow], handoff:
     return next((row.uid for row in rows if row.uid in names), first) == first
 
 
-class Names:
+class UidIndex:
     """Where each name stands among all rows of a session: its `first` and its `last` row, and the last that was not
     taken back or superseded. `moments` are the rows' times as stored.
     """

@@ -11,13 +11,13 @@ from compaction import messages as engine
 from compaction import pairs, protocol
 from viewer.stores.changes import IS_SPLIT
 from viewer.stores.history_types import Boundary
-from viewer.stores.transcript import Cut
+from viewer.stores.transcript import IndexedBoundary
 
 from .alignment import STEP
 from .codec import decode_content, number
 from .columns import Columns, selection
-from .dialect import Connection, Dialect
-from .opening import Reader
+from .dialect import Dialect, StoreConnection
+from .opening import OpenStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ INHERITED = (
 )
 
 
-def undoing_of_boundary(session_id: str, boundary: Boundary | Cut) -> Undoing:
+def undoing_of_boundary(session_id: str, boundary: Boundary | IndexedBoundary) -> Undoing:
     """The map of a compaction that left none, such as the agent's own, from its boundary."""
     sources: dict[int, int | None] = {source: copy for copy, source in boundary.copies}
     originals = {row_id: sources.get(row_id) for row_id in boundary.before_ids}
@@ -86,12 +86,12 @@ def undoing_of_boundary(session_id: str, boundary: Boundary | Cut) -> Undoing:
     )  # fmt: skip
 
 
-def check_undo(reader: Reader, undoing: Undoing) -> Outlook:
+def check_undo(reader: OpenStore, undoing: Undoing) -> Outlook:
     """What taking back this compaction would do now, or why it cannot be done."""
     return outlook_of(reader.con, reader.columns, undoing)
 
 
-def outlook_of(con: Connection, columns: Columns, undoing: Undoing) -> Outlook:
+def outlook_of(con: StoreConnection, columns: Columns, undoing: Undoing) -> Outlook:
     """`check_undo` on an open connection, so that the write can look once more inside its transaction."""
     block = _states(con, columns.dialect, undoing.session_id, undoing.block_ids)
     originals = _states(con, columns.dialect, undoing.session_id, list(undoing.originals))
@@ -109,13 +109,13 @@ def outlook_of(con: Connection, columns: Columns, undoing: Undoing) -> Outlook:
     return replace(outlook, refusal=refusal)
 
 
-def _behind(con: Connection, undoing: Undoing, where: str) -> tuple[int, ...]:
+def _behind(con: StoreConnection, undoing: Undoing, where: str) -> tuple[int, ...]:
     """The rows behind the block of which this condition on the session holds."""
     sql = f"SELECT id FROM messages WHERE {where} AND id > ? ORDER BY id"
     return tuple(row[0] for row in con.execute(sql, [undoing.session_id, max(undoing.block_ids)]).fetchall())
 
 
-def _inexact(con: Connection, columns: Columns, undoing: Undoing, outlook: Outlook) -> str:
+def _inexact(con: StoreConnection, columns: Columns, undoing: Undoing, outlook: Outlook) -> str:
     """Why what would come back is not what was in context before with what was said since; "" when it is."""
     kept = {copy for row_id in undoing.originals for copy in undoing.copies_of(row_id)}
     loose = [row_id for row_id in outlook.hidden if row_id not in kept and row_id != undoing.handoff_id]
@@ -169,7 +169,7 @@ def _is_the_agents(row: engine.Message) -> bool:
 
 
 def _messages(
-    con: Connection, columns: Columns, session_id: str, ids: Sequence[int], *more: str
+    con: StoreConnection, columns: Columns, session_id: str, ids: Sequence[int], *more: str
 ) -> list[engine.Message]:
     """These rows of the session in order of their ids: what is needed to pair calls and results, and `more` columns."""
     wanted = {
@@ -186,7 +186,7 @@ def _messages(
 
 
 def _refusal(
-    con: Connection,
+    con: StoreConnection,
     dialect: Dialect,
     undoing: Undoing,
     block: dict[int, tuple[int, int]],
@@ -221,7 +221,7 @@ def _refusal(
     return ""
 
 
-def _written_with_it(con: Connection, dialect: Dialect, undoing: Undoing) -> bool:
+def _written_with_it(con: StoreConnection, dialect: Dialect, undoing: Undoing) -> bool:
     """Whether a live row that is not in the block was written by the compaction, as its time says.
 
     A copy keeps its time. The agent inserts a block in one loop, and a row without a time gets the moment of the write,
@@ -245,7 +245,7 @@ def _written_with_it(con: Connection, dialect: Dialect, undoing: Undoing) -> boo
     )
 
 
-def _begins_inside_a_write(con: Connection, dialect: Dialect, undoing: Undoing) -> bool:
+def _begins_inside_a_write(con: StoreConnection, dialect: Dialect, undoing: Undoing) -> bool:
     """Whether the row before the block, or before the first original, was written with it, as its time says: then it is
     a copy of a start that was not told.
     """
@@ -259,7 +259,7 @@ def _begins_inside_a_write(con: Connection, dialect: Dialect, undoing: Undoing) 
     return False
 
 
-def _exist_elsewhere(con: Connection, dialect: Dialect, undoing: Undoing) -> bool:
+def _exist_elsewhere(con: StoreConnection, dialect: Dialect, undoing: Undoing) -> bool:
     return bool(
         con.execute(
             f"SELECT 1 FROM messages WHERE session_id <> ? AND id IN {dialect.ids} LIMIT 1",
@@ -294,7 +294,7 @@ _OLDER = (
 )
 
 
-def _states(con: Connection, dialect: Dialect, session_id: str, ids: Sequence[int]) -> dict[int, tuple[int, int]]:
+def _states(con: StoreConnection, dialect: Dialect, session_id: str, ids: Sequence[int]) -> dict[int, tuple[int, int]]:
     return {
         row[0]: (row[1], row[2])
         for row in con.execute(

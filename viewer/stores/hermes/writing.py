@@ -25,8 +25,8 @@ from viewer.texts import sanitized
 from . import guards
 from .codec import decode_calls, encode_content
 from .columns import Columns, quoted
-from .dialect import Connection, Rows
-from .opening import Reader, columns_of, identity
+from .dialect import Rows, StoreConnection
+from .opening import OpenStore, columns_of, identity
 from .sessions import lease_key
 from .tally import Tally
 from .transaction import write
@@ -106,7 +106,7 @@ class BlockCommit:
 # -- commit ----------------------------------------------------------------------------------------------------------
 
 
-def snapshot(reader: Reader, session_id: str) -> Snapshot:
+def snapshot(reader: OpenStore, session_id: str) -> Snapshot:
     """The live rows of the session as a commit will expect them."""
     return Snapshot(session_id, _live_rows(reader.con, reader.columns, session_id), identity(reader.store))
 
@@ -134,7 +134,7 @@ def commit(
 
 
 def check_planned(
-    con: Connection, store: Store, columns: Columns, planned: Snapshot, lock_holder: str, lease_holder: str
+    con: StoreConnection, store: Store, columns: Columns, planned: Snapshot, lock_holder: str, lease_holder: str
 ) -> list[int]:
     """Inside a transaction: whether what was planned can be written; ids of live rows that arrived since, in order.
 
@@ -145,7 +145,7 @@ def check_planned(
 
 
 def insert_block(
-    con: Connection, columns: Columns, session_id: str, steps: Sequence[Step], late: Sequence[int], now: float
+    con: StoreConnection, columns: Columns, session_id: str, steps: Sequence[Step], late: Sequence[int], now: float
 ) -> tuple[int, tuple[int, ...], dict[int, int]]:
     """Write a new generation into this session, with its counters: its handoff, its rows, and the clone of each row
     that was kept.
@@ -159,7 +159,7 @@ def insert_block(
     return handoff_id, block, copies
 
 
-def _apart(con: Connection, late: Sequence[int], now: float) -> float:
+def _apart(con: StoreConnection, late: Sequence[int], now: float) -> float:
     """`now`, or a moment behind the last row that was appended while the write lock was waited for: where rows have no
     names, those of one write are told by their times (`naming`).
     """
@@ -174,7 +174,7 @@ def _apart(con: Connection, late: Sequence[int], now: float) -> float:
 _BLOCK = "SELECT id FROM messages WHERE {} = ? AND id > ? ORDER BY id"
 
 
-def _live_rows(con: Connection, columns: Columns, session_id: str) -> tuple[tuple[int, int, int], ...]:
+def _live_rows(con: StoreConnection, columns: Columns, session_id: str) -> tuple[tuple[int, int, int], ...]:
     length = columns.dialect.byte_length
     return tuple(
         con.execute(
@@ -191,7 +191,7 @@ def _check_flags(store: Store, columns: Columns) -> None:
 
 
 def _check_guards(
-    con: Connection, store: Store, columns: Columns, session_id: str, lock_holder: str, lease_holder: str
+    con: StoreConnection, store: Store, columns: Columns, session_id: str, lock_holder: str, lease_holder: str
 ) -> None:
     ended = con.execute("SELECT end_reason FROM sessions WHERE id = ?", [session_id]).fetchone()
     if ended is None:
@@ -200,10 +200,10 @@ def _check_guards(
         raise CompactionConflict("The agent has gone on in another session since; nothing was written.")
     guards.check_held(con, session_id, lock_holder)
     if "session_turn_leases" in columns.tables:
-        guards.check_leased(con, lease_key(Reader(store, con, columns), session_id), lease_holder)
+        guards.check_leased(con, lease_key(OpenStore(store, con, columns), session_id), lease_holder)
 
 
-def _check_unchanged(con: Connection, columns: Columns, planned: Snapshot) -> list[int]:
+def _check_unchanged(con: StoreConnection, columns: Columns, planned: Snapshot) -> list[int]:
     """Ids of live rows that arrived since the plan. Raises CompactionConflict when planned ones have changed."""
     live = _live_rows(con, columns, planned.session_id)
     known = tuple(row for row in live if row[0] <= planned.watermark)
@@ -216,7 +216,9 @@ def _check_unchanged(con: Connection, columns: Columns, planned: Snapshot) -> li
     return [row[0] for row in live if row[0] > planned.watermark]
 
 
-def _archive(con: Connection, columns: Columns, session_id: str, steps: Sequence[Step], late: Sequence[int]) -> None:
+def _archive(
+    con: StoreConnection, columns: Columns, session_id: str, steps: Sequence[Step], late: Sequence[int]
+) -> None:
     """Every live row leaves the context: kept ones are superseded, all others lie under the boundary."""
     superseded = [
         step.id
@@ -231,7 +233,7 @@ def _archive(con: Connection, columns: Columns, session_id: str, steps: Sequence
 
 
 def _insert(
-    con: Connection, columns: Columns, session_id: str, steps: Sequence[Step], now: float
+    con: StoreConnection, columns: Columns, session_id: str, steps: Sequence[Step], now: float
 ) -> tuple[int, dict[int, int]]:
     handoff_id = 0
     copies: dict[int, int] = {}
@@ -252,7 +254,7 @@ def _insert(
     return handoff_id, copies
 
 
-def clone(con: Connection, columns: Columns, session_id: str, ids: Sequence[int]) -> list[int]:
+def clone(con: StoreConnection, columns: Columns, session_id: str, ids: Sequence[int]) -> list[int]:
     """Live clones of these rows (ascending ids) in this session, in order; ids of those that are there.
 
     By SQL alone, so that no value passes through this program. Raises WriteDisturbed.
@@ -276,7 +278,7 @@ def _flags(columns: Columns) -> tuple[str, str]:
     return "".join(f", {name}" for name in flags), "".join(f", {value}" for value in flags.values())
 
 
-def _clone_changed(con: Connection, columns: Columns, session_id: str, step: CloneChanged) -> int:
+def _clone_changed(con: StoreConnection, columns: Columns, session_id: str, step: CloneChanged) -> int:
     changes = {name: _stored(name, value) for name, value in step.changes.items()}
     if "content" in changes:
         changes = dict.fromkeys(_DERIVED) | changes
@@ -291,7 +293,9 @@ def _clone_changed(con: Connection, columns: Columns, session_id: str, step: Clo
     return _new_id(cursor)
 
 
-def insert_message(con: Connection, columns: Columns, session_id: str, message: compaction.Message, at: float) -> int:
+def insert_message(
+    con: StoreConnection, columns: Columns, session_id: str, message: compaction.Message, at: float
+) -> int:
     """Insert one live row with this time; its id. Keys that are no column of the store are left out."""
     values = {name: _stored(name, value) for name, value in message.items()}
     values |= {"session_id": session_id, "timestamp": at, "active": 1, "compacted": 0, "message_uid": uuid.uuid4().hex}
@@ -318,7 +322,7 @@ def _stored(name: str, value: Any) -> Any:
     return int(value) if isinstance(value, bool) else value
 
 
-def recount(con: Connection, columns: Columns, session_id: str) -> int:
+def recount(con: StoreConnection, columns: Columns, session_id: str) -> int:
     """Bring the session's counters up to date: a cached agent notices a changed context by `message_count`."""
     rows = con.execute("SELECT tool_calls FROM messages WHERE session_id = ? AND active = 1", [session_id]).fetchall()
     counters = {"message_count": len(rows), "tool_call_count": sum(len(decode_calls(row[0])) for row in rows)}
@@ -329,7 +333,7 @@ def recount(con: Connection, columns: Columns, session_id: str) -> int:
     return len(rows)
 
 
-def _rearm_pruning(con: Connection, columns: Columns, session_id: str) -> None:
+def _rearm_pruning(con: StoreConnection, columns: Columns, session_id: str) -> None:
     if "model_config" not in columns.sessions:
         return
     stored = con.execute("SELECT model_config FROM sessions WHERE id = ?", [session_id]).fetchone()[0]
@@ -368,7 +372,7 @@ def undo(store: Store, undoing: Undoing, *, lock_holder: str, lease_holder: str)
     return outlook
 
 
-def _set_active(con: Connection, columns: Columns, session_id: str, ids: Sequence[int], active: int) -> None:
+def _set_active(con: StoreConnection, columns: Columns, session_id: str, ids: Sequence[int], active: int) -> None:
     session = columns.dialect.unsought.format("session_id")
     con.execute(
         f"UPDATE messages SET active = ?, compacted = 0 WHERE {session} = ? AND id IN {columns.dialect.ids}",

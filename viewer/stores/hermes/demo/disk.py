@@ -3,7 +3,7 @@
 import random
 
 from viewer.stores.hermes.demo.prompts import PROMPTS
-from viewer.stores.hermes.demo.script import Call, Clock, Script
+from viewer.stores.hermes.demo.script import Clock, Script, ScriptedCall
 
 _FOLDERS = (
     "/var/lib/timeseries/wal", "/var/lib/timeseries/chunks", "/var/log/journal/5f1d", "/home/ilse/Videos/garden",
@@ -20,7 +20,8 @@ def session() -> Script:
     script.user("The disk of the server is at 97 %. Last week it was at 60 %. List everything above 1 MB, please.")
     command = "find / -xdev -type f -size +1M -printf '%s %TY-%Tm-%Td %p\\n' | sort -rn"
     script.assistant(
-        "That will be a long list; I only look, nothing is deleted.", [Call("terminal", {"command": command}, listing)]
+        "That will be a long list; I only look, nothing is deleted.",
+        [ScriptedCall("terminal", {"command": command}, listing)],
     )
     script.assistant(
         f"""One place stands out in {listing.count(chr(10))} lines: **`/var/lib/timeseries/wal`**.

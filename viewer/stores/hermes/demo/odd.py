@@ -9,7 +9,7 @@ import sqlite3
 from viewer.stores.hermes.codec import JSON_MARK
 from viewer.stores.hermes.demo import pictures
 from viewer.stores.hermes.demo.prompts import PROMPTS
-from viewer.stores.hermes.demo.script import Call, Clock, Script
+from viewer.stores.hermes.demo.script import Clock, Script, ScriptedCall
 
 EXTRA_COLUMNS = ("ALTER TABLE messages ADD COLUMN x_confidence REAL", "ALTER TABLE sessions ADD COLUMN x_mood TEXT")
 
@@ -82,12 +82,12 @@ def _tools(script: Script) -> None:
     script.assistant(
         "A result that is a picture, and one that is an object.",
         [
-            Call(
+            ScriptedCall(
                 "screenshot",
                 {"window": "garden plan"},
                 [{"type": "text", "text": "240 x 150"}, pictures.part("garden")],
             ),
-            Call("measure", {"what": "pond", "unit": "m²"}, {"area": 11.4, "depth": {"min": 0.3, "max": 0.9}}),
+            ScriptedCall("measure", {"what": "pond", "unit": "m²"}, {"area": 11.4, "depth": {"min": 0.3, "max": 0.9}}),
         ],
         codex_reasoning_items='[{"type": "reasoning", "id": "rs_1"}]',
     )

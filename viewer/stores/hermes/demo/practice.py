@@ -15,8 +15,8 @@ from viewer.errors import NotFound, StoreUnavailable
 from viewer.stores.base import PART_NUMBER
 from viewer.stores.hermes.columns import read_columns
 from viewer.stores.hermes.demo.script import Row, insert, store_prompt
-from viewer.stores.hermes.dialect import Connection
-from viewer.stores.hermes.opening import Reader
+from viewer.stores.hermes.dialect import StoreConnection
+from viewer.stores.hermes.opening import OpenStore
 from viewer.stores.hermes.sessions import chain, system_prompt
 
 TITLE_CHARACTERS = 95  # Hermes accepts 100; the newer parts of a conversation have " #2" behind it
@@ -32,7 +32,7 @@ _LEFT_BEHIND = {
 _OF_THE_OLD_PLACE = {"id", "display_order"}  # of a message: row numbers of the source
 
 
-def copy_session(source: Reader, session_id: str, demo_path: Path, *, now: float) -> str:
+def copy_session(source: OpenStore, session_id: str, demo_path: Path, *, now: float) -> str:
     """Copy one session, with the parts it continues, into the demo store; returns the id of the copy.
 
     Columns that either side lacks are left out. Rows keep their order, flags and times, so the copy has the same
@@ -61,7 +61,7 @@ class _Part:
     prompt: str
 
     @classmethod
-    def read(cls, source: Reader, session_id: str) -> "_Part":
+    def read(cls, source: OpenStore, session_id: str) -> "_Part":
         (session,) = _rows(source.con, "SELECT * FROM sessions WHERE id = ?", session_id)
         messages = _rows(source.con, "SELECT * FROM messages WHERE session_id = ? ORDER BY id", session_id)
         return cls(session, messages, system_prompt(source, session_id))
@@ -83,7 +83,7 @@ def _copy(demo: sqlite3.Connection, part: _Part, own: Row, now: float) -> str:
     return copy_id
 
 
-def _rows(connection: Connection, query: str, value: str) -> list[Row]:
+def _rows(connection: StoreConnection, query: str, value: str) -> list[Row]:
     cursor = connection.execute(query, (value,))
     names = [column[0] for column in cursor.description]
     return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]

@@ -25,7 +25,7 @@ LIVE = {"active": 1, "compacted": 0}
 SECONDS_BEFORE = {"user": (15, 90), "assistant": (2, 9), "tool": (0.2, 2.5)}
 
 
-class Call(NamedTuple):
+class ScriptedCall(NamedTuple):
     """One tool call of an assistant message, with its result."""
 
     name: str
@@ -71,7 +71,7 @@ class Script:
     def user(self, content: Any, **columns: Any) -> None:
         self.add("user", content, **columns)
 
-    def assistant(self, content: Any, calls: Sequence[Call] = (), **columns: Any) -> None:
+    def assistant(self, content: Any, calls: Sequence[ScriptedCall] = (), **columns: Any) -> None:
         """An assistant message, and directly after it one result a call."""
         ids = [f"call_{i if self.repeats_ids else f'{self._random.getrandbits(48):012x}'}" for i in range(len(calls))]
         if calls:
@@ -192,7 +192,7 @@ _FLAGS: dict[By, tuple[dict[str, int], dict[str, int], dict[str, int]]] = {  # o
 }
 
 
-def _openai(call: Call, call_id: str) -> dict[str, Any]:
+def _openai(call: ScriptedCall, call_id: str) -> dict[str, Any]:
     arguments = json.dumps(call.arguments, ensure_ascii=False)
     return {"id": call_id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
 

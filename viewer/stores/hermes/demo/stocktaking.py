@@ -7,7 +7,7 @@ import json
 import random
 
 from viewer.stores.hermes.demo.prompts import PROMPTS
-from viewer.stores.hermes.demo.script import Call, Clock, Script
+from viewer.stores.hermes.demo.script import Clock, Script, ScriptedCall
 
 PLACES = (
     "Ghent North", "Ghent Harbour", "Aalst", "Kortrijk", "Mechelen", "Leuven", "Hasselt", "Genk", "Ostend", "Bruges",
@@ -76,9 +76,9 @@ def _aisle(script: Script, dice: random.Random, place: str, aisle: int) -> None:
     ]
     where, remark = {"warehouse": place, "aisle": aisle}, dice.choice(REMARKS)
     calls = [
-        Call("read_scan", where, json.dumps({**where, "bins": scan})),
-        Call("read_ledger", where, "\n".join(["bin;article;pieces;last booking", *booked])),
-        Call("read_note", where, remark),
+        ScriptedCall("read_scan", where, json.dumps({**where, "bins": scan})),
+        ScriptedCall("read_ledger", where, "\n".join(["bin;article;pieces;last booking", *booked])),
+        ScriptedCall("read_note", where, remark),
     ]
     script.assistant(None, calls, reasoning=f"Three independent reads for aisle {aisle}; then compare bin by bin.")
     lines = [

@@ -7,7 +7,7 @@ import json
 import random
 
 from viewer.stores.hermes.demo.prompts import PROMPTS
-from viewer.stores.hermes.demo.script import Call, Clock, Script
+from viewer.stores.hermes.demo.script import Clock, Script, ScriptedCall
 
 MESSAGES = 3000
 _NAMES = (
@@ -86,9 +86,9 @@ def _ticket(script: Script, dice: random.Random) -> None:
     script.user(dice.choice(_ASKED[kind]).format(**words) + f" Best, {words['name']}")
     order = {"order": words["order"]}
     found = order | {"title": words["book"], "state": dice.choice(("packed", "sent", "delivered"))}
-    calls = [Call("find_order", order, json.dumps(found))]
+    calls = [ScriptedCall("find_order", order, json.dumps(found))]
     if kind == "late":
-        calls.append(Call("track_parcel", order, json.dumps({"depot": words["town"], "since": words["day"]})))
+        calls.append(ScriptedCall("track_parcel", order, json.dumps({"depot": words["town"], "since": words["day"]})))
     script.assistant(None, calls)
     script.assistant(_ANSWERED[kind].format(**words))
     if dice.random() < 0.5:

@@ -22,7 +22,7 @@ from typing import Any
 
 from viewer.stores.hermes.demo import pictures
 from viewer.stores.hermes.demo.prompts import PROMPTS
-from viewer.stores.hermes.demo.script import Call, Clock, Script
+from viewer.stores.hermes.demo.script import Clock, Script, ScriptedCall
 
 FOLDER = Path(__file__).parent / "sessions"
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -35,7 +35,7 @@ def read_all() -> list[Script]:
 
 def read(text: str) -> list[Script]:
     """The sessions of one text; a split conversation gives one script a part. Raises ValueError for an unknown step."""
-    reading = _Reading()
+    reading = _Transcript()
     for step, rest, body in _steps(text):
         if step in ("thinking", "assistant", "call"):
             reading.reply(step, rest, body)
@@ -52,17 +52,17 @@ def _steps(text: str) -> Iterator[tuple[str, str, str]]:
         yield step, rest.strip(), body.strip("\n")
 
 
-class _Reading:
+class _Transcript:
     def __init__(self) -> None:
         self.scripts: list[Script] = []
         self._said: dict[str, Any] = {}
-        self._calls: list[Call] = []
+        self._calls: list[ScriptedCall] = []
 
     def reply(self, step: str, rest: str, body: str) -> None:
         """A piece of an assistant message, which is thinking, then text, then calls; any of them may be missing."""
         if step == "call":
             name, arguments = rest.split(" ", 1)
-            self._calls.append(Call(name, json.loads(arguments), body))
+            self._calls.append(ScriptedCall(name, json.loads(arguments), body))
             return
         if self._calls or "content" in self._said or step == "thinking":
             self.say()
