@@ -146,8 +146,8 @@ class _Running:
 
     def _assign(self, words: list[_Word]) -> None:
         for word in words:
-            if found := _ASSIGNMENT.match(word.text):
-                self.values[found[1]] = self._expanded(_Word(found[2], word.fixed))
+            if match := _ASSIGNMENT.match(word.text):
+                self.values[match[1]] = self._expanded(_Word(match[2], word.fixed))
 
     def _change(self, words: list[_Word]) -> None:
         target = next((word for word in words if word.text == "-" or not _CHANGE_OPTION.match(word.text)), None)
@@ -263,19 +263,19 @@ def _tokens(script: str) -> Iterator[tuple[str, str]]:
     """Kind and text of each token; the bodies of here documents are left out."""
     at, kind, ends = 0, "", list[str]()
     while at < len(script):
-        found = _TOKEN.match(script, at)
+        match = _TOKEN.match(script, at)
         before = kind
-        if found is None:
+        if match is None:
             return
-        at = found.end()
-        if found.lastgroup in ("blank", "odd", None):
+        at = match.end()
+        if match.lastgroup in ("blank", "odd", None):
             continue
-        kind = found.lastgroup
+        kind = match.lastgroup
         if kind == "word" and before == "here":
-            ends.append(_word(found[0]).text)
-        elif found[0] == "\n" and ends:
+            ends.append(_word(match[0]).text)
+        elif match[0] == "\n" and ends:
             at, ends = _behind_documents(script, at, ends), []
-        yield kind, found[0]
+        yield kind, match[0]
 
 
 def _behind_documents(script: str, at: int, ends: list[str]) -> int:

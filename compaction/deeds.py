@@ -105,11 +105,11 @@ def settle(deed: Deed) -> None:
         return
     text = _command(deed) if deed.kind == "run" else deed.call.name
     edited = _EDITED.match(text)
-    found = _OPEN_FILE.search((deed.outcome or "")[-_END:]) if edited else None
-    if edited and found:
+    match = _OPEN_FILE.search((deed.outcome or "")[-_END:]) if edited else None
+    if edited and match:
         written = {"new_string": text[edited.end() :]} if deed.kind == "run" else {}
         deed.kind = "write" if edited[1] == "create" else "edit"
-        deed.arguments = {**deed.arguments, **written, "path": found[1]}
+        deed.arguments = {**deed.arguments, **written, "path": match[1]}
 
 
 def key_of(deed: Deed) -> str:

@@ -104,8 +104,8 @@ class TranscriptFacts:
             for sentence in reversed([s for s in sentences(plain(turn.words)) if is_binding(s)])
         )
         for whose, group in groupby(distinct_pairs(found), key=lambda pair: pair[0]):
-            said = [sentence for _, sentence in group]
-            yield from [whose + " ".join(reversed(said))] if whose else said
+            texts = [sentence for _, sentence in group]
+            yield from [whose + " ".join(reversed(texts))] if whose else texts
 
     def decisions(self) -> Iterator[str]:
         """Sentences that decide something, newest first, with whose and when."""
@@ -113,8 +113,8 @@ class TranscriptFacts:
         several, dated = len(self.people) > 1, self.dated
         for turn, worth_it in zip(turns, holding([turn.words for turn in turns], DECIDING_SIGNS), strict=True):
             if worth_it:
-                found = [s for s in sentences(turn.words) if is_decision(s) and not (turn.typed and is_binding(s))]
-                yield from (_whose(turn, several, dated) + clip(s, LINE) for s in reversed(found))
+                texts = [s for s in sentences(turn.words) if is_decision(s) and not (turn.typed and is_binding(s))]
+                yield from (_whose(turn, several, dated) + clip(s, LINE) for s in reversed(texts))
 
     def labels(self) -> dict[str, str]:
         """The names under which values stand in arguments and JSON results, the newest for each value."""
@@ -194,7 +194,7 @@ def gather(messages: Sequence[Message], places: Sequence[int] = ()) -> Transcrip
 
 def _deeds(turns: Sequence[ReadMessage]) -> Iterator[Deed]:
     """The calls, each with its result."""
-    found: list[Deed] = []
+    deeds: list[Deed] = []
     waiting: dict[str, Deed] = {}
     for turn in turns:
         for at, (id_, text) in enumerate(turn.results):
@@ -203,9 +203,9 @@ def _deeds(turns: Sequence[ReadMessage]) -> Iterator[Deed]:
         for call in turn.calls:
             arguments = wording.arguments_in(call.arguments)
             deed = Deed(call, kind_of(call, arguments), turn.place, arguments, person=turn.person, day=turn.day)
-            found.append(deed)
+            deeds.append(deed)
             waiting.update(dict.fromkeys(call.ids, deed))
-    return iter(found)
+    return iter(deeds)
 
 
 def code_of(facts: TranscriptFacts) -> dict[str, NameUse]:

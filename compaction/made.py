@@ -25,8 +25,8 @@ _ID = (
 def made_by(deed: Deed) -> str:
     """The id of what a call made, "" if neither its result nor a reply gives it."""
     text = deed.outcome or ""
-    found = _IN_RESULT.search(text[:_LOOKED_AT]) if text.lstrip()[:1] == "{" else None
-    return found[2] if found and not wording.PERSON_KEY.search(found[1]) else deed.named
+    match = _IN_RESULT.search(text[:_LOOKED_AT]) if text.lstrip()[:1] == "{" else None
+    return match[2] if match and not wording.PERSON_KEY.search(match[1]) else deed.named
 
 
 def note_named(deeds: Sequence[Deed], replies: Iterable[tuple[int, str]], asked: Sequence[int]) -> None:

@@ -283,26 +283,26 @@ def details_of(text: str, origin: str) -> list[tuple[Kind, str, int]]:
     if origin == "args" and "\\" in text:
         for escape, plain in _ESCAPES:
             text = text.replace(escape, plain)
-    found = Phrases(text)
-    found.exact()
+    phrases = Phrases(text)
+    phrases.exact()
     dates = sorted(match.span() for pattern in _DATES for match in pattern.finditer(text))
-    found.words(dates)
+    phrases.words(dates)
     if origin == "args":
-        found.skip(_OPTION)
-    found.numbers(dates)
+        phrases.skip(_OPTION)
+    phrases.numbers(dates)
     if origin in ("args", "tool"):
-        found.labelled()
-        found.all("name", _QUOTED)
+        phrases.labelled()
+        phrases.all("name", _QUOTED)
     if origin == "tool":
-        found.all("name", _AFTER, 1)
-        found.all("name", _TWO_PARTS)
-        found.all("name", _DEFINED, 1)
+        phrases.all("name", _AFTER, 1)
+        phrases.all("name", _TWO_PARTS)
+        phrases.all("name", _DEFINED, 1)
     else:
-        found.ticked()
+        phrases.ticked()
         if origin == "args":
-            found.all("name", _DEFINED, 1)
-            found.all("name", _OPTION_VALUE, 1)
-        found.symbols()
-    found.people_and_places()
-    found.codes()
-    return sorted(((kind, text[a:b], a) for kind, a, b in found.found), key=lambda each: each[2])
+            phrases.all("name", _DEFINED, 1)
+            phrases.all("name", _OPTION_VALUE, 1)
+        phrases.symbols()
+    phrases.people_and_places()
+    phrases.codes()
+    return sorted(((kind, text[a:b], a) for kind, a, b in phrases.found), key=lambda each: each[2])

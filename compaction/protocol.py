@@ -162,10 +162,10 @@ def split(content: Any, flagged: bool = False) -> list[Part]:
     if isinstance(content, str):
         return _parts([content], flagged, as_text=True) or [Part("live", content, content=content)]
     blocks = content if isinstance(content, list) else [content]
-    found = _parts(blocks, flagged, as_text=False) if isinstance(content, (list, dict)) else []
-    if not found and flagged:
+    parts = _parts(blocks, flagged, as_text=False) if isinstance(content, (list, dict)) else []
+    if not parts and flagged:
         return [Part("summary", _joined(blocks), content=content)]
-    return found or [Part("live", _joined(blocks), content=content)]
+    return parts or [Part("live", _joined(blocks), content=content)]
 
 
 def is_handoff(message: Any) -> bool:

@@ -62,7 +62,7 @@ class Ranked:
         self.files = _files(material)
         self.before = self._earlier()
         self.names, self.code = self._all()
-        self.folders = shared_folders([name for name, found in self.names.items() if found.kind == "path"])
+        self.folders = shared_folders([name for name, name_use in self.names.items() if name_use.kind == "path"])
         order = sorted(self.names, key=self._rank(), reverse=True)
         called = (name for name in order if self._is_called(name))
         coding = material.is_coding
@@ -124,38 +124,38 @@ class Ranked:
             if name not in carried and not is_noise(name, kind := _kind_of_name(name)):
                 known.setdefault(name, NameUse(kind, age=len(self.material.found.turns) // 2))
         self.before = {name: label for name, label in self.before.items() if name in known or name in carried}
-        code = {name: found for name, found in self.material.code.items() if name not in known}
+        code = {name: name_use for name, name_use in self.material.code.items() if name not in known}
         code |= {name: NameUse("id", age=len(self.material.found.turns) // 2) for name in carried - {*known, *code}}
         return known | code, set(code)
 
     def _is_called(self, name: str) -> bool:
-        found = self.names[name]
-        return bool(found.called or found.written or name in self.before)
+        name_use = self.names[name]
+        return bool(name_use.called or name_use.written or name in self.before)
 
     def _met(self, name: str) -> str:
         """How a name was met, as `USED` has it."""
-        found, code = self.names[name], name in self.code
-        if found.said:
+        name_use, code = self.names[name], name in self.code
+        if name_use.said:
             return "said"
-        kind = " code" if code else " path" if found.kind == "path" else ""
-        if found.called or name in self.files or (found.printed and name in self.before):
+        kind = " code" if code else " path" if name_use.kind == "path" else ""
+        if name_use.called or name in self.files or (name_use.printed and name in self.before):
             return f"called{kind}"
-        if name in self.before and not found.written:
+        if name in self.before and not name_use.written:
             return "called path" if self.before[name] in ("written", "read") else f"earlier{kind}"
-        how = "written" if found.written else "printed"
+        how = "written" if name_use.written else "printed"
         if code:
             return f"{how} class" if name[0].isupper() else f"{how} code"
-        if found.written:
-            return "written path" if found.kind in ("path", "url") else how
-        return "printed file" if found.kind == "path" and _PROJECT_FILE.search(name) else how
+        if name_use.written:
+            return "written path" if name_use.kind in ("path", "url") else how
+        return "printed file" if name_use.kind == "path" and _PROJECT_FILE.search(name) else how
 
     def _use(self, name: str) -> float:
         """How much of use a name is for the room it takes, where code is written."""
         share, fading = USED.get(self._met(name), USED_AT_LEAST)
         room = self.material.request.count(f" {name.removeprefix(self.folders.get(name, ''))}")
-        found = self.names[name]
-        often = 1 + AGAIN * min(found.called + found.written + found.printed, MOST_TIMES)
-        return share * often / (1 + found.age / fading) / max(room, SHORTEST)
+        name_use = self.names[name]
+        often = 1 + AGAIN * min(name_use.called + name_use.written + name_use.printed, MOST_TIMES)
+        return share * often / (1 + name_use.age / fading) / max(room, SHORTEST)
 
     def _rank(self) -> Callable[[str], tuple[bool, float, int]]:
         """Of those that tools merely printed, any may be needed: the short ones first, as more of them fit."""
@@ -163,11 +163,11 @@ class Ranked:
         focused, coding = self._focused(), self.material.is_coding
 
         def rank(name: str) -> tuple[bool, float, int]:
-            found, earlier = self.names[name], name in self.before
+            name_use, earlier = self.names[name], name in self.before
             if coding:
-                return name in focused, self._use(name), found.weight
-            printed = not (found.said or self._is_called(name))
-            weight = found.weight + EARLIER_WEIGHT * earlier + recency * (found.age < NEWEST)
+                return name in focused, self._use(name), name_use.weight
+            printed = not (name_use.said or self._is_called(name))
+            weight = name_use.weight + EARLIER_WEIGHT * earlier + recency * (name_use.age < NEWEST)
             return name in focused, weight, -len(name) if printed else 0
 
         return rank
@@ -182,11 +182,11 @@ class Ranked:
     def _beside(self) -> set[str]:
         """Paths in the folders of files that calls named."""
         folders = {folder for path in self.files for folder in folders_of(path) if "/" in folder}
-        paths = (name for name, found in self.names.items() if found.kind == "path" and "/" in name)
+        paths = (name for name, name_use in self.names.items() if name_use.kind == "path" and "/" in name)
         return {path for path in paths if path.rsplit("/", 1)[0].strip("/") in folders}
 
     def _repeated_lately(self) -> set[str]:
-        return {name for name, found in self.names.items() if found.printed > 1 and found.age < NEWEST}
+        return {name for name, name_use in self.names.items() if name_use.printed > 1 and name_use.age < NEWEST}
 
     # --- which are left out ------------------------------------------------------------------------------------------
     def _personal(self) -> set[str]:
@@ -198,7 +198,7 @@ class Ranked:
 
     def _bare_versions(self) -> set[str]:
         """Version numbers that a tool printed: of what, the list would not say."""
-        versions = (name for name, found in self.names.items() if found.kind == "version" and name[:1].isdigit())
+        versions = (name for name, name_use in self.names.items() if name_use.kind == "version" and name[:1].isdigit())
         return {name for name in versions if name not in self.needed}
 
     def _ends_of_files(self) -> set[str]:

@@ -249,9 +249,9 @@ def _says_failure(values: dict[str, Any]) -> bool:
 def _exit_code(text: str) -> int:
     """The exit code a shell's output names: in a head of its own, first, or last; 0 if there is none."""
     head, output, _ = text[:HEAD].partition("\nOutput:")
-    found = EXIT_FIRST.match(head) or (EXIT_LINE.search(head) if output else EXIT_LINE.match(head))
-    found = found or _EXIT_LAST.search(text[-HEAD:])
-    return int(found["code"]) if found else 0
+    match = EXIT_FIRST.match(head) or (EXIT_LINE.search(head) if output else EXIT_LINE.match(head))
+    match = match or _EXIT_LAST.search(text[-HEAD:])
+    return int(match["code"]) if match else 0
 
 
 def _is_report(text: str) -> bool:

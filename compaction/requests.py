@@ -214,12 +214,12 @@ def gist(reply: str, most: int) -> str:
 
 def requests_in(said: Iterable[TurnMessage], before: Iterable[str] = ()) -> list[Request]:
     """The requests, oldest first; those still open from `before`, an earlier summary, come first."""
-    found = [Request(-1, text) for text in before]
-    still_open, question, asking = list(found), "", ""
+    requests = [Request(-1, text) for text in before]
+    still_open, question, asking = list(requests), "", ""
     for one in said:
         if not one.typed:
-            if found and not found[-1].reply:
-                found[-1].reply = one.words
+            if requests and not requests[-1].reply:
+                requests[-1].reply = one.words
             if one.ends:
                 question, asking = question_in(one.words), one.words
                 if not question:
@@ -228,15 +228,15 @@ def requests_in(said: Iterable[TurnMessage], before: Iterable[str] = ()) -> list
         text = plain(one.words)
         if is_closing(one.words) and (not question or _MARKER.search(one.words)):
             _close(still_open)
-        elif question and found and found[-1].open and _is_answer(text, question, asking, found[-1].opening):
-            found[-1].answers.append((one.place, question, text))
+        elif question and requests and requests[-1].open and _is_answer(text, question, asking, requests[-1].opening):
+            requests[-1].answers.append((one.place, question, text))
         else:
             if stops := takes_back(text):
                 _close(still_open)
-            found.append(Request(one.place, text, open=not stops))
-            still_open += found[-1:]
+            requests.append(Request(one.place, text, open=not stops))
+            still_open += requests[-1:]
         question = ""
-    return found
+    return requests
 
 
 def _is_answer(text: str, question: str, reply: str, opening: str) -> bool:

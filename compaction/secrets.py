@@ -121,12 +121,12 @@ def _without(text: str, starts: _Starts, put: Replacement) -> str:
     spans = sorted((match.span(_group(match)), _kind(match, rule)) for match, rule in found)
     if not spans:
         return text
-    kept, at = [], 0
+    texts, at = [], 0
     for (start, end), kind in spans:
         if start >= at:
-            kept += [text[at:start], put(kind)]
+            texts += [text[at:start], put(kind)]
         at = max(at, end)
-    return "".join([*kept, text[at:]])
+    return "".join([*texts, text[at:]])
 
 
 def _matches(text: str, starts: _Starts) -> Iterator[tuple[re.Match[str], Rule]]:
@@ -266,10 +266,10 @@ def _named_secret(name: str, value: str) -> str:
     name = name[-_LONGEST_NAME:]
     if _HEADERS.search(name) and len(value) >= 12:
         return "" if value.startswith((SHOWN_AS, SHOWN_BEFORE, REDACTED)) else _HEADERS.search(name)[0].lower()  # type: ignore[index]
-    found = LABEL.search(name)
-    if found is None or len(value) < 4 or _PAGING.search(name) or _is_placeholder(found["label"].lower(), value):
+    match = LABEL.search(name)
+    if match is None or len(value) < 4 or _PAGING.search(name) or _is_placeholder(match["label"].lower(), value):
         return ""
-    kind = _named(found["label"])
+    kind = _named(match["label"])
     if kind == "token" and (" " in value or not (len(value) >= 20 or re.search(r"\d", value))):
         return ""
     return kind

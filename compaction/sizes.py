@@ -49,8 +49,8 @@ class Sizes:
 
     def _least(self, index: int, limit: int) -> int:
         if index not in self.known:
-            said = m.countable(self.messages[index])
-            if shows_tokens(said, limit, self.count):
+            text = m.countable(self.messages[index])
+            if shows_tokens(text, limit, self.count):
                 return limit
         return self[index]
 

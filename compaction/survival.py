@@ -166,21 +166,21 @@ def survival_of(
     `earlier` are the texts of summaries that go with them, each with the index of the message it is from. Without
     `printed` what tools merely printed is not counted, which costs less.
     """
-    found = Leaving()
+    leaving = Leaving()
     before = [Passage(text, "agent", at) for at, text in earlier if text]
     texts = before + passages(messages, which, live=True, printed=printed)
-    found.read(texts)
+    leaving.read(texts)
     stay = RemainingLines(passages(left, live=False))
-    said = [*_said(found, stay)]
+    said = [*_said(leaving, stay)]
     lost = [anchor for anchor, kept in said if not kept]
-    printed_counts, printed_lost = _printed(found, stay)
-    gone = [line for line in found.statements.values() if not _is_kept(line, stay)]
+    printed_counts, printed_lost = _printed(leaving, stay)
+    gone = [line for line in leaving.statements.values() if not _is_kept(line, stay)]
     return Survival(
         by_kind=_counts((anchor.kind, kept) for anchor, kept in said),
         lost=tuple(sorted(lost, key=_weight)),
         printed=printed_counts,
         lost_printed=tuple(_shown(printed_lost, texts)),
-        statements=(len(found.statements) - len(gone), len(found.statements)),
+        statements=(len(leaving.statements) - len(gone), len(leaving.statements)),
         lost_statements=tuple(map(_stated, sorted(gone, key=lambda each: (rank(each), -each.message)))),
     )
 

@@ -51,8 +51,8 @@ def newest_plan(calls: Iterable[tuple[str, str, str]]) -> list[Step]:
     for name, arguments, result in calls:
         if _TOOLS.search(name):
             steps = _rewritten(steps, arguments, result)
-        elif found := _TASK_TOOLS.search(name):
-            _one_task(steps, found[1].lower(), arguments, result)
+        elif match := _TASK_TOOLS.search(name):
+            _one_task(steps, match[1].lower(), arguments, result)
     return list(steps.values())[-MOST:]
 
 

@@ -64,9 +64,9 @@ def _of_values(values: dict[str, Any], shows: bool) -> str:
 
 
 def _of_text(text: str, shows: bool) -> str:
-    found = _exit(text[:HEAD]) or _exit(text[-HEAD:]) if "xit" in text or "xecut" in text else None
-    if found and int(found["code"]) > 0:
-        return f"exit {int(found['code'])}: {_telling(text[found.end() :] or text[: found.start()])}".rstrip(": ")
+    match = _exit(text[:HEAD]) or _exit(text[-HEAD:]) if "xit" in text or "xecut" in text else None
+    if match and int(match["code"]) > 0:
+        return f"exit {int(match['code'])}: {_telling(text[match.end() :] or text[: match.start()])}".rstrip(": ")
     if text.lstrip()[:1] == "{" and (code_key := _CODE_KEY.search(text)):  # JSON whose middle was left out
         return f"exit {code_key[1]}: {error_line(text)}".rstrip(": ")
     if text.lstrip()[:1] == "{" and _FALSE_KEY.search(text):

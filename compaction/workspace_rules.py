@@ -59,10 +59,10 @@ def lines_of(content: str) -> list[str]:
 
 def sections_of(content: str, names: Sequence[str] = protocol.RULE_SECTIONS) -> list[str]:
     """`extract_sections`; of the default names, in any order, where none is found, those that older templates use."""
-    found = extract_sections(content, names)
-    if not found and set(map(_folded, names)) == set(map(_folded, protocol.RULE_SECTIONS)):
+    texts = extract_sections(content, names)
+    if not texts and set(map(_folded, names)) == set(map(_folded, protocol.RULE_SECTIONS)):
         return extract_sections(content, protocol.LEGACY_RULE_SECTIONS)
-    return found
+    return texts
 
 
 def _section(lines: list[str], headings: list[_Heading], at: int) -> str:
@@ -95,8 +95,8 @@ def _heading(at: int, line: str) -> _Heading | None:
 def _folded(title: str) -> str:
     """A title for comparison: one case, single blanks, no emphasis around it, no colon behind it."""
     title = " ".join(title.split()).casefold().removesuffix(":").rstrip()
-    found = _EMPHASISED.fullmatch(title)
-    return found[2].strip().removesuffix(":").rstrip() if found else title
+    match = _EMPHASISED.fullmatch(title)
+    return match[2].strip().removesuffix(":").rstrip() if match else title
 
 
 def hidden_in(lines: list[str]) -> list[Hidden]:
@@ -129,8 +129,8 @@ def hidden_in(lines: list[str]) -> list[Hidden]:
 
 def _fence(line: str) -> tuple[str, int, bool]:
     """A fence's character, its length, and whether nothing follows it; ("", 0, False) for another line."""
-    found = _FENCE.match(line) if "```" in line or "~~~" in line else None
-    return (found[1][0], len(found[1]), not found[2].strip()) if found else ("", 0, False)
+    match = _FENCE.match(line) if "```" in line or "~~~" in line else None
+    return (match[1][0], len(match[1]), not match[2].strip()) if match else ("", 0, False)
 
 
 # --- what is carried --------------------------------------------------------------------------------------------------
@@ -209,8 +209,8 @@ def _blocks(lines: list[str]) -> list[tuple[int, int]]:
 
 
 def _without_blank_ends(lines: list[str]) -> str:
-    said = [at for at, line in enumerate(lines) if line.strip()]
-    return "\n".join(lines[said[0] : said[-1] + 1]) if said else ""
+    numbers = [at for at, line in enumerate(lines) if line.strip()]
+    return "\n".join(lines[numbers[0] : numbers[-1] + 1]) if numbers else ""
 
 
 # --- files that the rules name ----------------------------------------------------------------------------------------

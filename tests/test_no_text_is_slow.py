@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from re import _parser as parser  # type: ignore[attr-defined]  # what takes expressions apart
+from re import _parser as parser  # what takes expressions apart
 from types import FrameType
 from typing import Any, NamedTuple
 from zlib import crc32

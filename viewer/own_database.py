@@ -44,7 +44,7 @@ _left_out: tuple[float, str] = (-REMEMBERED, "")  # when a note was last left ou
 class OwnDatabaseUnavailable(StoreError):
     """This site's own database could not be read or written; the message says why."""
 
-    code = "own_database_unavailable"
+    code = "unavailable"
     status = 503
 
 
@@ -85,10 +85,10 @@ def noting() -> Iterator[None]:
         with _waiting(0.0 if trouble() else NOTE_SECONDS):
             yield
     except Error as problem:
-        if (found := refusal(problem)) is None:
+        if (unavailable := refusal(problem)) is None:
             raise
-        _left_out = (time.monotonic(), found.message)
-        raise found from problem
+        _left_out = (time.monotonic(), unavailable.message)
+        raise unavailable from problem
     _left_out = (-REMEMBERED, "")
 
 

@@ -27,14 +27,14 @@ class OwnDatabase:
         return self.get_response(request)
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
-        found = own_database.refusal(exception)
-        return _answer(request, found) if found else None
+        unavailable = own_database.refusal(exception)
+        return _answer(request, unavailable) if unavailable else None
 
 
 def failed(request: HttpRequest) -> HttpResponse:
     """The page of status 500; of 503 where the database failed outside of a view, such as in a session."""
-    found = own_database.refusal(sys.exc_info()[1])
-    return _answer(request, found) if found else server_error(request)
+    unavailable = own_database.refusal(sys.exc_info()[1])
+    return _answer(request, unavailable) if unavailable else server_error(request)
 
 
 def _answer(request: HttpRequest, found: OwnDatabaseUnavailable) -> HttpResponse:

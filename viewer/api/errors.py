@@ -63,8 +63,8 @@ def _nothing(request: HttpRequest, refusal: compaction.CompactionError) -> HttpR
 
 
 def _invalid(request: HttpRequest, invalid: ValidationError) -> HttpResponse:
-    said = "; ".join(f"{'.'.join(map(str, error['loc'][1:]))}: {error['msg']}" for error in invalid.errors)
-    return problem(422, "invalid", said)
+    text = "; ".join(f"{'.'.join(map(str, error['loc'][1:]))}: {error['msg']}" for error in invalid.errors)
+    return problem(422, "invalid", text)
 
 
 def _unauthorized(request: HttpRequest, refused: AuthenticationError) -> HttpResponse:
@@ -84,13 +84,13 @@ def _too_large(request: HttpRequest, refused: RequestDataTooBig) -> HttpResponse
 
 def unknown(request: HttpRequest, missing: Http404 | None = None) -> HttpResponse:
     """The answer to a call that there is not."""
-    said = "There is no such call; /api/v1/docs lists them, and says how an id with a slash stands in a path."
-    return problem(404, "not_found", said)
+    text = "There is no such call; /api/v1/docs lists them, and says how an id with a slash stands in a path."
+    return problem(404, "not_found", text)
 
 
 def _unusable(request: HttpRequest, failure: DatabaseProblem) -> HttpResponse:
-    found = own_database.refusal(failure)
-    return _refused(request, found) if found else _unexpected(request, failure)
+    unavailable = own_database.refusal(failure)
+    return _refused(request, unavailable) if unavailable else _unexpected(request, failure)
 
 
 def _unexpected(request: HttpRequest, failure: Exception) -> HttpResponse:

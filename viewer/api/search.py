@@ -104,15 +104,15 @@ def find(
             order=order,
             indexed=indexed,
         )
-        found = reader.search(parse(q), wanted, limit, after, stage=stage)
-    items, broken = lines_of(found.hits, partial(_hit, store), lambda hit: (hit.id, store))
+        hit_page = reader.search(parse(q), wanted, limit, after, stage=stage)
+    items, broken = lines_of(hit_page.hits, partial(_hit, store), lambda hit: (hit.id, store))
     return HitsOut(
         items=list(items),
         broken=shapes.broken(broken),
-        next=cursors.written(kind, *found.next, found.stage) if found.next else None,
-        complete=not found.stopped,
-        looked=found.looked,
-        notes=[NoteOut(code=note.code, message=note.message) for note in found.notes],
+        next=cursors.written(kind, *hit_page.next, hit_page.stage) if hit_page.next else None,
+        complete=not hit_page.stopped,
+        looked=hit_page.looked,
+        notes=[NoteOut(code=note.code, message=note.message) for note in hit_page.notes],
     )
 
 

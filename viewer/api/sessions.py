@@ -115,12 +115,12 @@ def append_messages(request: HttpRequest, store: str, session_id: str, body: App
 def compactions(request: HttpRequest, store: str, session_id: str) -> CompactionsOut:
     """Every compaction that stands, ours or the agent's, oldest first."""
     with open_store(get_store(store)) as reader:
-        found = compaction_list.compactions(reader, session_id)
+        views = compaction_list.compactions(reader, session_id)
         session = reader.session(session_id)
-        audits = auditing.shown(reader, session, indexes.outline(reader, session)) if found else []
+        audits = auditing.shown(reader, session, indexes.outline(reader, session)) if views else []
     judged = {audit.handoff_id: audit.status for audit in audits}
     items, broken = lines_of(
-        found,
+        views,
         lambda view: shapes.compaction(view, judged.get(view.handoff_id)),
         lambda view: (view.handoff_id, store),
     )

@@ -121,8 +121,8 @@ def _is_wanted(kind: FacetGroup, wanted: SessionFilter) -> bool:
 
 
 def _lines(ids: Sequence[int], order: Order) -> list[SessionIndex]:
-    found = SessionIndex.objects.filter(pk__in=ids).defer(*UNSHOWN)
-    return sorted(found, key=lambda line: sort_key(line, order), reverse=True)
+    lines = SessionIndex.objects.filter(pk__in=ids).defer(*UNSHOWN)
+    return sorted(lines, key=lambda line: sort_key(line, order), reverse=True)
 
 
 def _are_verified(shelves: Sequence[StoreListing], lines: Sequence[SessionIndex]) -> bool:
@@ -143,10 +143,10 @@ def _found(wanted: SessionFilter, kinds: Sequence[int], limit: int, after: Key |
     if words:
         rare = _with_words(words)
         return query.in_order(None) if rare is None else query.among(rare)
-    found = query.in_order(WINDOW)
-    if len(found) < limit:
-        found = query.by_kind() if len(kinds) <= KINDS else query.in_order(None)
-    return found
+    numbers = query.in_order(WINDOW)
+    if len(numbers) < limit:
+        numbers = query.by_kind() if len(kinds) <= KINDS else query.in_order(None)
+    return numbers
 
 
 def _with_words(words: Sequence[str]) -> list[int] | None:
@@ -155,8 +155,8 @@ def _with_words(words: Sequence[str]) -> list[int] | None:
     if not indexed or connection.vendor != "sqlite":  # PostgreSQL takes its index by itself
         return None
     wanted = " AND ".join('"' + word.replace('"', '""') + '"' for word in indexed)
-    found = _ids("SELECT rowid FROM catalog_words WHERE catalog_words MATCH %s LIMIT %s", [wanted, RARE + 1])
-    return found if len(found) <= RARE else None
+    numbers = _ids("SELECT rowid FROM catalog_words WHERE catalog_words MATCH %s LIMIT %s", [wanted, RARE + 1])
+    return numbers if len(numbers) <= RARE else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,8 +60,8 @@ def _shelf(store: Store, known: dict[tuple[str, str, str], StoreState]) -> Store
 
 
 def _known(stores: Sequence[Store]) -> dict[tuple[str, str, str], StoreState]:
-    found = StoreState.objects.filter(name__in=[store.name for store in stores], retired=False)
-    return {(state.name, state.place, state.file): state for state in found}
+    store_states = StoreState.objects.filter(name__in=[store.name for store in stores], retired=False)
+    return {(state.name, state.place, state.file): state for state in store_states}
 
 
 def state_of(store: Store, known: dict[tuple[str, str, str], StoreState]) -> StoreState:
@@ -104,10 +104,10 @@ def _nobody_reads(state: StoreState) -> bool:
 
 def is_written_anew(reader: Reader, state: StoreState) -> bool:
     """Whether the file holds another database than the one that was read, under the same inode."""
-    found = reader.listing.fingerprint(state.newest_message) if state.newest_message else ""
-    if found is None:  # deleted with its session; the ids that were given stay given
+    text = reader.listing.fingerprint(state.newest_message) if state.newest_message else ""
+    if text is None:  # deleted with its session; the ids that were given stay given
         return reader.listing.given_messages() < state.newest_message
-    return found != state.anchor
+    return text != state.anchor
 
 
 def retired(store: Store, state: StoreState) -> StoreState:

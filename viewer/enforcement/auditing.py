@@ -80,8 +80,8 @@ def on_applied(run: Run, **_: Any) -> None:
 
 def _forget_another_files(run: Run) -> None:
     """Forget what was armed for this handoff before its run began: in a restored file its number was free again."""
-    found = Audit.objects.filter(store=run.store, session_id=run.new_session_id or run.session_id)
-    found.filter(handoff_id=run.handoff_id or 0, armed_at__lt=run.created_at).delete()
+    audits = Audit.objects.filter(store=run.store, session_id=run.new_session_id or run.session_id)
+    audits.filter(handoff_id=run.handoff_id or 0, armed_at__lt=run.created_at).delete()
 
 
 def _arm_seen(reader: Reader, session: Session, cut: IndexedBoundary) -> Audit:

@@ -25,8 +25,8 @@ def of_session(
 ) -> list[Event]:
     """The events of a session, newest first, below the number `before`; with a status, those that have it."""
     wanted = {"store": store.name, "session_id": plain(session_id)} | ({"status": status} if status else {})
-    found = Event.objects.filter(**wanted).select_related("audit").order_by("-pk")
-    return list((found if before is None else found.filter(pk__lt=before))[:limit])
+    events = Event.objects.filter(**wanted).select_related("audit").order_by("-pk")
+    return list((events if before is None else events.filter(pk__lt=before))[:limit])
 
 
 def pending(store: Store, session_id: str) -> list[Event]:

@@ -87,8 +87,8 @@ def _chunks(
                 _write_large(planned, window, writer, outcome, put, file)
                 file.seek(0)
                 yield from iter(partial(file.read, CHUNK), b"")
-        elif found := read(planned, window, outcome, put):
-            yield _encoded("".join(map(writer.piece, found)))
+        elif exported_messages := read(planned, window, outcome, put):
+            yield _encoded("".join(map(writer.piece, exported_messages)))
         if outcome.broken_off:
             break
     yield _encoded(writer.end(outcome))
@@ -124,8 +124,8 @@ def _file_name(facts: ExportFacts) -> str:
 
 def _safe(text: str, longest: int) -> str:
     """Letters, numbers and a few signs; white space and all else as single spaces. It does not begin like an option."""
-    kept = (c if c in "-_" or unicodedata.category(c)[0] in "LNM" else " " for c in text[:1000])
-    folded = " ".join("".join(kept).split()).lstrip("- ")
+    texts = (c if c in "-_" or unicodedata.category(c)[0] in "LNM" else " " for c in text[:1000])
+    folded = " ".join("".join(texts).split()).lstrip("- ")
     return folded.encode()[:longest].decode("utf-8", "ignore").rstrip()
 
 

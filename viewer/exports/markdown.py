@@ -31,12 +31,12 @@ class MarkdownExport:
         return _handoff(piece) if piece.kind == "handoff" else _message(piece)
 
     def end(self, outcome: ExportOutcome) -> str:
-        said = [f"**{quoting.escaped(outcome.note)}**"] if outcome.note else []
+        texts = [f"**{quoting.escaped(outcome.note)}**"] if outcome.note else []
         if self.facts.redacted:
-            said.append(words.redacted_places(outcome.redacted))
+            texts.append(words.redacted_places(outcome.redacted))
         if not self.facts.exported:
-            said.insert(0, "There is no message in this view.")
-        return "---\n\n" + "\n\n".join([*said, "End of the export."]) + "\n"
+            texts.insert(0, "There is no message in this view.")
+        return "---\n\n" + "\n\n".join([*texts, "End of the export."]) + "\n"
 
 
 def _message(piece: ExportedMessage) -> str:

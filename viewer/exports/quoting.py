@@ -28,12 +28,12 @@ def embedded(text: str) -> str:
     lines: list[str] = []
     fence = ""
     for line in clean(text).split("\n"):
-        found = _FENCE.match(line)
+        match = _FENCE.match(line)
         if fence:
-            if found and found[1].startswith(fence) and not found[2].strip():
+            if match and match[1].startswith(fence) and not match[2].strip():
                 fence = ""
-        elif found and not (found[1][0] == "`" and "`" in found[2]):
-            fence = found[1]
+        elif match and not (match[1][0] == "`" and "`" in match[2]):
+            fence = match[1]
         else:
             line = _tamed(line, lines[-1] if lines else "")
         lines.append(line)

@@ -138,11 +138,11 @@ def read(
         with open_store(planned.store) as reader:
             if identity(planned.store) != planned.file:
                 raise StoreUnavailable(f"The file of store {planned.store.name} was replaced meanwhile.")
-            found = list(pieces(planned, reader, window.start, window.stop, outcome))
+            exported_messages = list(pieces(planned, reader, window.start, window.stop, outcome))
     except StoreError as problem:
         outcome.broken_off = problem.message
         return []
-    return [_redacted(piece, put) for piece in found] if put else found
+    return [_redacted(piece, put) for piece in exported_messages] if put else exported_messages
 
 
 def windows(planned: ExportPlan) -> Iterator[ExportWindow]:
@@ -177,8 +177,8 @@ def _of_history(
     outcome.missing += len(items) - len(shown)
     for item in shown:
         if isinstance(item, HistoryMessage):
-            said = _message(item.row, item.content, item.entry.rows)
-            yield replace(said, id=item.entry.id, state=item.entry.state, shortened=item.entry.shortened)
+            exported_message = _message(item.row, item.content, item.entry.rows)
+            yield replace(exported_message, id=item.entry.id, state=item.entry.state, shortened=item.entry.shortened)
         else:
             cut = cast(IndexedBoundary, item.boundary)
             by = compaction_list.by(planned.store, cut.run)
@@ -216,8 +216,8 @@ def _raw(row: StoredMessage) -> ExportedMessage:
 
 def _handoff(row: StoredMessage, summary: str, directive: str) -> ExportedMessage:
     handoff = _message(row, row.content, (row.id,))
-    found = replace(handoff, kind="handoff", directive=directive, tool_calls=[], reasoning="")
-    return replace(found, **_summed_up(summary))
+    exported_message = replace(handoff, kind="handoff", directive=directive, tool_calls=[], reasoning="")
+    return replace(exported_message, **_summed_up(summary))
 
 
 def _summed_up(text: str) -> dict[str, Any]:

@@ -93,10 +93,14 @@ def unwritten(store: Store, session_id: str) -> TranscriptIndex | None:
     """The outline that this process has of a session, if nothing was written since it was looked at; the store is not
     even opened for it. Raises StoreUnavailable.
     """
-    held = _remembered(_key(store, session_id))
-    if held is None or held.signature != signature(store) or held.mark.runs != _runs(store, held.mark.sessions):
+    cached_index = _remembered(_key(store, session_id))
+    if (
+        cached_index is None
+        or cached_index.signature != signature(store)
+        or cached_index.mark.runs != _runs(store, cached_index.mark.sessions)
+    ):
         return None
-    return held.outline
+    return cached_index.outline
 
 
 def forget() -> None:
@@ -107,8 +111,8 @@ def forget() -> None:
 
 def marked(reader: Reader, session: Session) -> tuple[IndexBasis, TranscriptIndex]:
     """`outline` with what it was made of. Raises StoreUnavailable."""
-    held = _current(reader, session)
-    return held.mark, held.outline
+    cached_index = _current(reader, session)
+    return cached_index.mark, cached_index.outline
 
 
 # -- counting ----------------------------------------------------------------------------------------------------------
@@ -118,42 +122,42 @@ def count_some(reader: Reader, session: Session, seconds: float, *, context_alon
     """Go on counting tokens for about so long: rows in context first, the newest first, then those that are not (but
     for `context_alone`). Whether all are counted.
     """
-    held, until = _current(reader, session), time.monotonic() + seconds
-    missing = held.outline.uncounted(context_alone=context_alone)
+    cached_index, until = _current(reader, session), time.monotonic() + seconds
+    missing = cached_index.outline.uncounted(context_alone=context_alone)
     done = 0
     found: dict[int, int] = {}
     while done < len(missing) and (not done or time.monotonic() < until):
-        ids = _portion(held.outline, missing[done : done + AT_ONCE], AT_ONCE_BYTES)
+        ids = _portion(cached_index.outline, missing[done : done + AT_ONCE], AT_ONCE_BYTES)
         found |= _counts(reader, session, ids)
         done += len(ids)
-    if found or held.kept < len(held.outline.ids):
-        _keep(reader.store, session.id, replace(held, outline=held.outline.counted(found)))
+    if found or cached_index.kept < len(cached_index.outline.ids):
+        _keep(reader.store, session.id, replace(cached_index, outline=cached_index.outline.counted(found)))
     return done == len(missing)
 
 
 def count_few(reader: Reader, session: Session, ids: Sequence[int]) -> TranscriptIndex:
     """The outline with these rows counted; left as it is where they are more than a page counts by itself."""
-    held = _current(reader, session)
-    few = list(islice((row_id for row_id in ids if held.outline.tokens_of(row_id) is None), FEW + 1))
-    if not few or len(few) > FEW or _size(held.outline, few) > FEW_BYTES:
-        return held.outline
-    held = replace(held, outline=held.outline.counted(_counts(reader, session, few)))
-    _keep(reader.store, session.id, held)
-    return held.outline
+    cached_index = _current(reader, session)
+    few = list(islice((row_id for row_id in ids if cached_index.outline.tokens_of(row_id) is None), FEW + 1))
+    if not few or len(few) > FEW or _size(cached_index.outline, few) > FEW_BYTES:
+        return cached_index.outline
+    cached_index = replace(cached_index, outline=cached_index.outline.counted(_counts(reader, session, few)))
+    _keep(reader.store, session.id, cached_index)
+    return cached_index.outline
 
 
 def count_all(reader: Reader, session: Session, ids: Sequence[int]) -> TranscriptIndex:
     """The outline with these rows counted, however long that takes."""
-    held = _current(reader, session)
-    missing = [row_id for row_id in ids if held.outline.tokens_of(row_id) is None]
+    cached_index = _current(reader, session)
+    missing = [row_id for row_id in ids if cached_index.outline.tokens_of(row_id) is None]
     found: dict[int, int] = {}
     while len(found) < len(missing):
-        part = _portion(held.outline, missing[len(found) : len(found) + AT_ONCE], AT_ONCE_BYTES)
+        part = _portion(cached_index.outline, missing[len(found) : len(found) + AT_ONCE], AT_ONCE_BYTES)
         found |= dict.fromkeys(part, 0) | _counts(reader, session, part)
     if found:
-        held = replace(held, outline=held.outline.counted(found))
-        _keep(reader.store, session.id, held)
-    return held.outline
+        cached_index = replace(cached_index, outline=cached_index.outline.counted(found))
+        _keep(reader.store, session.id, cached_index)
+    return cached_index.outline
 
 
 def _portion(found: TranscriptIndex, ids: Sequence[int], limit: int) -> Sequence[int]:
@@ -183,15 +187,19 @@ def _current(reader: Reader, session: Session, runs: AllRuns | None = None) -> C
     """What is held of the session, brought up to date and remembered."""
     seen = signature(reader.store)  # before anything is read: what is written from now on changes it
     key = _key(reader.store, session.id)
-    held = _remembered(key) or _loaded(reader.store, session.id)
+    cached_index = _remembered(key) or _loaded(reader.store, session.id)
     encoding = f"{tokens.encoding_for(session.model)[0]}/{tokens.COUNTING}"
-    if held is not None and held.encoding != encoding:
-        held = replace(held, outline=held.outline.uncounted_again(), encoding=encoding)
-    if held is None or held.signature != seen or held.mark.runs != _runs(reader.store, held.mark.sessions, runs):
-        held = _renewed(reader, session, held, encoding, seen)
-    held = replace(held, signature=seen)
-    _remember(key, held)
-    return held
+    if cached_index is not None and cached_index.encoding != encoding:
+        cached_index = replace(cached_index, outline=cached_index.outline.uncounted_again(), encoding=encoding)
+    if (
+        cached_index is None
+        or cached_index.signature != seen
+        or cached_index.mark.runs != _runs(reader.store, cached_index.mark.sessions, runs)
+    ):
+        cached_index = _renewed(reader, session, cached_index, encoding, seen)
+    cached_index = replace(cached_index, signature=seen)
+    _remember(key, cached_index)
+    return cached_index
 
 
 def _renewed(reader: Reader, session: Session, held: CachedIndex | None, encoding: str, seen: str) -> CachedIndex:
@@ -301,11 +309,13 @@ def _loaded(store: Store, session_id: str) -> CachedIndex | None:
     """What was written down; None for nothing, and for what cannot be read."""
     try:
         row = PackedHistory.objects.filter(store=store.name, session_id=session_id).first()
-        found = packing.from_bytes(row.packed) if row else None
+        transcript_index = packing.from_bytes(row.packed) if row else None
         return (
             None
-            if row is None or found is None
-            else CachedIndex(found, _read_mark(row.mark), row.signature, row.encoding, len(found.ids))
+            if row is None or transcript_index is None
+            else CachedIndex(
+                transcript_index, _read_mark(row.mark), row.signature, row.encoding, len(transcript_index.ids)
+            )
         )
     except (DatabaseError, ValueError, TypeError, LookupError) as problem:
         log.warning("The kept History of session %r cannot be read and is made again: %s", session_id, problem)

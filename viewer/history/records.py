@@ -16,8 +16,10 @@ from .models import Compaction
 
 def recorded(reader: Reader, session_id: str) -> Recorded:
     """All that is known here of the compactions of a session and the parts it continues."""
-    found = Compaction.objects.filter(store=reader.store.name, session_id__in=reader.parts(session_id)).order_by("run")
-    rows = list(found.values_list("run", "receipt", "undone", "handoff_id", "undo"))
+    compactions = Compaction.objects.filter(store=reader.store.name, session_id__in=reader.parts(session_id)).order_by(
+        "run"
+    )
+    rows = list(compactions.values_list("run", "receipt", "undone", "handoff_id", "undo"))
     return Recorded(
         [Written(run, receipt, undone) for run, receipt, undone, *_ in rows if run is not None],
         {handoff_id: undo for *_, handoff_id, undo in rows if undo},

@@ -77,7 +77,9 @@ def _undoable_of(store: str, sessions: dict[str, list[Compaction]]) -> list[int]
     try:
         with open_store(get_store(store)) as reader:
             in_effect = [
-                each for session_id, found in sessions.items() for each in _in_effect(reader, session_id, found)
+                each
+                for session_id, compactions in sessions.items()
+                for each in _in_effect(reader, session_id, compactions)
             ]
             return [each.run for each in in_effect if each.run is not None and _is_undoable(reader, each)]
     except StoreError:

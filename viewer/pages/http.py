@@ -56,8 +56,8 @@ def page(request: HttpRequest, template: str, data: Any, *, status: int = 200) -
 
 def is_fragment(request: HttpRequest) -> bool:
     """Whether htmx asks for a part of a page, and not for a page to go back to."""
-    found: HtmxDetails = request.htmx  # type: ignore[attr-defined]  # set by django-htmx's middleware
-    return bool(found) and not found.history_restore_request and not found.boosted
+    htmx: HtmxDetails = request.htmx  # type: ignore[attr-defined]  # set by django-htmx's middleware
+    return bool(htmx) and not htmx.history_restore_request and not htmx.boosted
 
 
 def on_page_of(request: HttpRequest, place: Place) -> bool:

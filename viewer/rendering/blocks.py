@@ -333,9 +333,9 @@ def image(part: dict[str, Any], href: str = "") -> Image | Remote:
     if url:
         label = f"Image in the message, {formats.size(len(url) * 3 // 4)}"
         return Image(href if href and len(url) > INLINE_IMAGE else url, label)
-    held = address_of(part)
-    web = held.startswith(("https://", "http://"))
-    return Remote("Image, not loaded", clean(held[:4_000]) if web else "", line(held, 120) or "no address")
+    text = address_of(part)
+    web = text.startswith(("https://", "http://"))
+    return Remote("Image, not loaded", clean(text[:4_000]) if web else "", line(text, 120) or "no address")
 
 
 def data_url(part: dict[str, Any]) -> str:

@@ -11,8 +11,8 @@ _DATA = re.compile(r"data:(image/(?:png|jpeg|jpg|gif|webp|avif|bmp));base64,([A-
 
 def data_image(address: str) -> tuple[str, int] | None:
     """Type and bytes of an image that is a data URL of a picture format; None for any other address."""
-    found = _DATA.fullmatch(address)
-    return (found[1], len(found[2]) * 3 // 4) if found else None
+    match = _DATA.fullmatch(address)
+    return (match[1], len(match[2]) * 3 // 4) if match else None
 
 
 def address_of(part: dict[str, Any]) -> str:

@@ -119,7 +119,7 @@ def code_size(text: str) -> int:
     """About how many characters of a Markdown text are code in a language that can be coloured."""
     if "```" not in text and "~~~" not in text:
         return 0
-    return sum(len(found[3]) for found in _FENCED.finditer(text) if highlight.is_known(found[2]))
+    return sum(len(match[3]) for match in _FENCED.finditer(text) if highlight.is_known(match[2]))
 
 
 _FENCED = re.compile(r"^[ \t>]*(```+|~~~+)[ \t]*([\w+#.-]+)[^\n]*\n(.*?)(?:^[ \t>]*\1|\Z)", re.DOTALL | re.MULTILINE)

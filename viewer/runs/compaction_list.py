@@ -85,15 +85,15 @@ def numbers(reader: Reader, session: Session, runs: AllRuns | None = None) -> li
     Remembered while the session's index is the same. `runs` are those of the store, for who asks for many sessions.
     Raises StoreUnavailable.
     """
-    found, key = indexes.outline(reader, session, runs), (reader.store.name, reader.store.url, session.id)
+    transcript_index, key = indexes.outline(reader, session, runs), (reader.store.name, reader.store.url, session.id)
     with _lock:
         made_of, made = _numbers.get(key, (None, []))
-    if made_of is None or made_of() is not found:
-        ids = {row_id for cut in found.compactions for row_id in (*cut.before_ids, *cut.block_ids)}
-        found = indexes.count_few(reader, session, sorted(ids))
-        made = numbers_of(reader.store, found)
+    if made_of is None or made_of() is not transcript_index:
+        ids = {row_id for cut in transcript_index.compactions for row_id in (*cut.before_ids, *cut.block_ids)}
+        transcript_index = indexes.count_few(reader, session, sorted(ids))
+        made = numbers_of(reader.store, transcript_index)
         with _lock:
-            _numbers[key] = ref(found), made
+            _numbers[key] = ref(transcript_index), made
     return made
 
 

@@ -73,8 +73,8 @@ def losses(reader: Reader, session_id: str, outline: TranscriptIndex, cut: Index
     which = {at for at, row in enumerate(before) if row.id in gone}
     left = [message_of(rows[row_id]) for row_id in cut.block_ids if row_id in rows]
     earlier = [(at, text) for at in sorted(which) for text in _summaries(before[at])]
-    found = survival_of([message_of(row) for row in before], which, left, earlier)
-    return noted(found, lambda at: outline.message_of(before[at].id), LISTED)
+    survival = survival_of([message_of(row) for row in before], which, left, earlier)
+    return noted(survival, lambda at: outline.message_of(before[at].id), LISTED)
 
 
 def counted(run: int | None) -> Counted | None:
@@ -95,8 +95,8 @@ def counted_in(noted: Mapping[str, Any]) -> Counted:
 
 def stakes(plan: compaction.Plan) -> Counted:
     """What of details and statements would be lost if the summary kept nothing."""
-    found = engine.at_stake(plan)
-    return Counted((len(found.lost), found.total), (len(found.lost_statements), found.statements[1]))
+    survival = engine.at_stake(plan)
+    return Counted((len(survival.lost), survival.total), (len(survival.lost_statements), survival.statements[1]))
 
 
 def _names_all(report: Mapping[str, Any]) -> bool:

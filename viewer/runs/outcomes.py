@@ -104,7 +104,7 @@ def find_commit(run: Run) -> tuple[Commit, datetime] | None:
     edits = edits_from_json(run.edits)
     with open_store(get_store(run.store)) as reader:
         part = reader.newest_part(run.session_id) if run.mode == "split" else run.session_id
-        found = reader.find_commit(run.session_id, run.basis, edits, records.recorded(reader, part), run.mode)
-    if found is None:
+        commit = reader.find_commit(run.session_id, run.basis, edits, records.recorded(reader, part), run.mode)
+    if commit is None:
         return None
-    return found, datetime.fromtimestamp(found.at, UTC) if found.at else timezone.now()
+    return commit, datetime.fromtimestamp(commit.at, UTC) if commit.at else timezone.now()

@@ -158,9 +158,9 @@ def read_basis(reader: Reader, session_id: str, mode: str = "in_place", planned:
     """
     if (problem := reader.compact_refusal(session_id, mode)) is not None:
         raise problem
-    session, found = reader.session(session_id), reader.basis(session_id, planned)
+    session, live_context = reader.session(session_id), reader.basis(session_id, planned)
     window = counting.context_window(session.model)
-    return Basis(session, for_model(found.messages), found.sizes, found.token, window)
+    return Basis(session, for_model(live_context.messages), live_context.sizes, live_context.token, window)
 
 
 def slow_sentence(seconds: float) -> str:
@@ -188,10 +188,10 @@ def plan_of(basis: Basis, options: Options, rules: str) -> compaction.Plan:
 
 def strategy_of(name: str) -> Strategy:
     """The strategy of this name, which is one of the old or new ones. Raises UnknownChoice."""
-    found = named(name)
-    if found is None:
+    strategy = named(name)
+    if strategy is None:
         raise UnknownChoice(f"There is no strategy {name!r}. There is: {', '.join(STRATEGIES)}.")
-    return found
+    return strategy
 
 
 def _dated(row: StoredMessage) -> compaction.Message:

@@ -93,8 +93,8 @@ def sweep(older_than: float = STALE_SECONDS) -> list[Run]:
     if orphaned_tasks.end_tasks(older_than):
         tidy()
     here = stores_here()
-    found = _light(older_than).filter(status__in=OPEN_STATUSES)
-    lost = (run for run in found if (_is_lost(run) if run.store in here else run.away))
+    runs = _light(older_than).filter(status__in=OPEN_STATUSES)
+    lost = (run for run in runs if (_is_lost(run) if run.store in here else run.away))
     changed: list[Run] = [run for run in lost if _tried(recover, run)]
     unknown = Run.objects.filter(status="failed", error_code=UNKNOWN, store__in=here)
     changed += [run for run in unknown if _tried(_look_up, run)]

@@ -211,9 +211,9 @@ def listed(limit: int, *, before: int | None = None, large: str, **wanted: str) 
     """At most `limit` runs, newest first, below the number `before`, with these values of `store`, `session_id` and
     `status` where they are not empty. Of their large columns, only `large` is read.
     """
-    found = Run.objects.filter(**{name: plain(value) for name, value in wanted.items() if value}).order_by("-pk")
+    runs = Run.objects.filter(**{name: plain(value) for name, value in wanted.items() if value}).order_by("-pk")
     left_out = [column for column in LARGE if column != large]
-    return list((found if before is None else found.filter(pk__lt=before)).defer(*left_out)[:limit])
+    return list((runs if before is None else runs.filter(pk__lt=before)).defer(*left_out)[:limit])
 
 
 def is_newest(run: Run) -> bool:

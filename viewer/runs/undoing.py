@@ -43,23 +43,23 @@ def outlook(store: Store, session_id: str, handoff_id: int) -> UndoOutlook:
     """What undoing this compaction would do now. Raises NotFound, StoreUnavailable."""
     with open_store(store) as reader:
         model = reader.session(session_id).model
-        found = rule.plan(reader, session_id, handoff_id, indexes.of(reader, session_id))
+        undo_plan = rule.plan(reader, session_id, handoff_id, indexes.of(reader, session_id))
         problem = reader.compact_refusal(session_id)
         before = reader.live(session_id)
-        returning = reader.messages(session_id, found.restored)
+        returning = reader.messages(session_id, undo_plan.restored)
         slow = _slow(reader, [*before, *returning.values()])
-    hidden = set(found.hidden)
+    hidden = set(undo_plan.hidden)
     after = [*returning.values(), *(row for row in before if row.id not in hidden)]
     count = counting.counter_for(model)
     now, then = (for_model(rows) for rows in (before, after))
     tokens_then = sum(counting.row_tokens(row, count) for row in then)
     return UndoOutlook(
-        refusal=problem.message if problem else found.refusal,
+        refusal=problem.message if problem else undo_plan.refusal,
         context_messages_before=len(now),
         context_messages_after=len(then),
         context_tokens_before=sum(counting.row_tokens(row, count) for row in now),
         context_tokens_after=tokens_then,
-        later_messages=len(found.later),
+        later_messages=len(undo_plan.later),
         warning=" ".join(filter(None, [threshold_warning(store, model, tokens_then), slow])),
     )
 

@@ -59,9 +59,9 @@ def readable(
     parts = compaction.split(decoded, flagged=flagged)
     summary = "\n".join(part.text for part in parts if part.kind == "summary")
     live = [messages.text(part.content) for part in parts if part.kind != "summary"]
-    said = [*live, *_calls(decoded, called), str(tool_name or "")]
+    texts = [*live, *_calls(decoded, called), str(tool_name or "")]
     return Readable(
-        said=_composed("\n".join(text for text in said if text)),
+        said=_composed("\n".join(text for text in texts if text)),
         summary=_composed(summary),
         raw=_composed(f"{stored}\n{tool_calls or ''}"),
         cut=content is not None and len(content) >= START_BYTES,

@@ -69,8 +69,8 @@ class WholeListing:
         return (self.active_lately(limit), 1) if above < self.newest_message() else ([], above)
 
     def active_lately(self, limit: int) -> list[str]:
-        found = sorted(self.conversations, key=lambda each: each.session.last_active, reverse=True)
-        return [each.session.id for each in found[:limit]]
+        conversations = sorted(self.conversations, key=lambda each: each.session.last_active, reverse=True)
+        return [each.session.id for each in conversations[:limit]]
 
     def sessions_above(self, number: int, limit: int) -> list[tuple[int, str]]:
         return [pair for pair in self._numbered() if pair[0] > number][:limit]
@@ -169,8 +169,10 @@ class WholeReader(Reader):
         return [each for each in rows if before is None or each.id < before][-limit:]
 
     def change_token(self, session_id: str) -> ChangeToken:
-        found = self._conversation(session_id)
-        return ChangeToken(((session_id, found.digest),), max((each.id for each in found.messages), default=0))
+        conversation = self._conversation(session_id)
+        return ChangeToken(
+            ((session_id, conversation.digest),), max((each.id for each in conversation.messages), default=0)
+        )
 
     def index(self, session_id: str, recorded: Recorded, token: ChangeToken) -> TranscriptIndex:
         rows = self._conversation(session_id).messages
@@ -198,12 +200,16 @@ class WholeReader(Reader):
     def _hits(self, query: Query, wanted: SearchFilter, *, redacting: bool) -> Iterator[Hit]:
         number = 0
         for session_id in self.listing.active_lately(len(self._conversations)):
-            found = self._conversations[session_id]
-            if wanted.sessions and session_id not in wanted.sessions or wanted.source not in ("", found.session.source):
+            conversation = self._conversations[session_id]
+            if (
+                wanted.sessions
+                and session_id not in wanted.sessions
+                or wanted.source not in ("", conversation.session.source)
+            ):
                 continue
-            name = secrets.redact_shown(found.session.name) if redacting else found.session.name
-            session = HitSession(session_id, name, found.session.source, split=False)
-            for row in reversed(found.messages):
+            name = secrets.redact_shown(conversation.session.name) if redacting else conversation.session.name
+            session = HitSession(session_id, name, conversation.session.source, split=False)
+            for row in reversed(conversation.messages):
                 words = _words(row, redacting=redacting)
                 if row.state != "out" and _is_wanted(row, wanted) and _holds(words, query):
                     number += 1

@@ -65,9 +65,9 @@ def read_context_file(
     counts: raises Refused where it cannot be taken, and no other name is tried.
     """
     for places in _places(workspace, roots):
-        found = _first_of(places, databases)
-        if found and found.text.strip():  # the agent passes over an empty one too
-            return found
+        context_file = _first_of(places, databases)
+        if context_file and context_file.text.strip():  # the agent passes over an empty one too
+            return context_file
     return None
 
 

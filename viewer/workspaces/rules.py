@@ -196,11 +196,11 @@ def _switched_off() -> Rules:
 
 def _context_file(store: Store, workspace: Workspace) -> ContextFile:
     """Raises Refused."""
-    found = read_context_file(workspace.real, _roots(), _databases(store))
-    if found is None:
+    context_file = read_context_file(workspace.real, _roots(), _databases(store))
+    if context_file is None:
         names = ", ".join(protocol.CONTEXT_FILES)
         raise NotRead(f"There is no context file with anything in it in {_shown(workspace.path)} (one of {names}).")
-    return found
+    return context_file
 
 
 def _databases(store: Store) -> list[os.stat_result]:
@@ -248,7 +248,7 @@ def _below(workspace: str, real: str, name: str) -> str:
 def _is_file_in(real: str, below: str) -> bool:
     path = os.path.join(real, below)
     try:
-        found = os.path.realpath(path, strict=True)
-        return is_inside(found, real) and stat.S_ISREG(os.stat(found).st_mode)
+        text = os.path.realpath(path, strict=True)
+        return is_inside(text, real) and stat.S_ISREG(os.stat(text).st_mode)
     except (OSError, ValueError):
         return False

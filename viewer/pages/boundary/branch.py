@@ -47,10 +47,10 @@ def branch(request: HttpRequest, store: str, session_id: str, handoff_id: int | 
 
 
 def _page(request: HttpRequest, place: Place, before: int | None) -> BranchPage:
-    found = get_store(place.store)
-    with open_store(found) as reader:
+    store = get_store(place.store)
+    with open_store(store) as reader:
         name = session_for(request, reader.session(place.session)).name
-    outlook = branching.outlook(found, place.session, before)
+    outlook = branching.outlook(store, place.session, before)
     return BranchPage(
         name=line(name, 120),
         address=place.view("branch") if before is None else place.listed(before, "branch"),

@@ -197,8 +197,8 @@ def _phase(run: Run) -> str | SafeString:
     until = _time(run.progress.get("until")) if run.status == "waiting" else None
     if until is None:
         return said
-    kept = "{} The run waits until {}, then keeps the summary for you to apply."
-    return format_html(kept, said, formats.clock(until))
+    text = "{} The run waits until {}, then keeps the summary for you to apply."
+    return format_html(text, said, formats.clock(until))
 
 
 def _part(run: Run) -> str:
@@ -278,10 +278,10 @@ def _pick_up(run: Run) -> tuple[str, SafeString]:
         return "", SafeString()
     try:
         with open_store(get_store(run.store)) as reader:
-            found = service.pick_up(run, reader)
+            pick_up = service.pick_up(run, reader)
     except StoreError as problem:
         return problem.message, SafeString()
-    return found.sentence, formats.moment(found.noticed_at) if found.noticed_at else SafeString()
+    return pick_up.sentence, formats.moment(pick_up.noticed_at) if pick_up.noticed_at else SafeString()
 
 
 def _usage(run: Run) -> str:

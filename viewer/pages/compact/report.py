@@ -182,5 +182,5 @@ def _around(text: str, detail: str) -> str:
 
 def unmarked(text: str) -> str:
     """A line without Markdown's signs at its start and around bold words; what else stands in it stays."""
-    found = _START.match(text)
-    return _BOLD.sub(r"\1", text[found.end() :] if found else text)
+    match = _START.match(text)
+    return _BOLD.sub(r"\1", text[match.end() :] if match else text)

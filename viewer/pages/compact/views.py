@@ -361,12 +361,12 @@ def plan(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
 
     The form is sent as POST, which changes nothing here: its token must not stand in an address.
     """
-    said = request.POST if request.method == "POST" else request.GET
+    query = request.POST if request.method == "POST" else request.GET
     found = get_store(store)
     with open_store(found) as reader:
         session = session_for(request, reader.session(session_id))
-        data = panel(reader, session, options_from(said, found), redacting=redacts(request))
-    data = replace(data, confirming="confirm" in said)
+        data = panel(reader, session, options_from(query, found), redacting=redacts(request))
+    data = replace(data, confirming="confirm" in query)
     return page(request, "compact/_plan.html" if is_fragment(request) else "compact/plan.html", data)
 
 

@@ -119,8 +119,8 @@ def compactions(request: HttpRequest) -> HttpResponse:
             with open_store(store, listed=True) as reader:
                 listed = page_of_lines(SessionFilter(compacted=True), [store], SESSIONS)
                 cut = cut or listed.more
-                found, unshown = _found(request, reader, listed.lines)
-                boundaries += found
+                boundary_lines, unshown = _found(request, reader, listed.lines)
+                boundaries += boundary_lines
                 broken += unshown
                 names |= _names(request, reader, store, runs)
         except StoreError as problem:
@@ -164,9 +164,9 @@ def _boundaries(
     except NotFound:  # deleted since it was listed
         return []
     place = Place(reader.store.name, session.id)
-    found = compaction_list.numbers(reader, session, runs_here)
+    number_lists = compaction_list.numbers(reader, session, runs_here)
     name = line(session_for(request, session).name, 80)
-    return [_boundary(each, place, name) for each in found]
+    return [_boundary(each, place, name) for each in number_lists]
 
 
 def _boundary(each: Numbers, place: Place, name: str) -> BoundaryLine:

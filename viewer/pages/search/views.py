@@ -168,10 +168,10 @@ def _session(text: str) -> str:
 def day(text: str, *, end: bool = False) -> float | None:
     """When a day, given as an ISO date, begins or ends in this site's zone, in epoch seconds; None for no date."""
     try:
-        found = parse_date(text)
-        if found is None:
+        date = parse_date(text)
+        if date is None:
             return None
-        midnight = timezone.make_aware(datetime.combine(found, time.min))
+        midnight = timezone.make_aware(datetime.combine(date, time.min))
         return midnight.timestamp() + 86_400 * end
     except (ValueError, OverflowError):
         return None

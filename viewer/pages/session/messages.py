@@ -76,8 +76,8 @@ def of_history(item: HistoryMessage) -> MessageToShow:
     notes = (
         ["The model now sees a shortened form of this."] if item.entry.shortened and item.entry.state == "live" else []
     )
-    said = replace(item.row, content=item.content, flagged=False)  # what is flagged is the handoff merged into it
-    return MessageToShow(item.entry.id, said, item.entry.state, tuple(notes))
+    row = replace(item.row, content=item.content, flagged=False)  # what is flagged is the handoff merged into it
+    return MessageToShow(item.entry.id, row, item.entry.state, tuple(notes))
 
 
 def shown(said: Sequence[MessageToShow], reading: MessageContext) -> list[ShownMessage]:

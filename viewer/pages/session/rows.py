@@ -238,10 +238,10 @@ def _whole(request: HttpRequest, name: str, title: str, back: str, address: str,
 
 def row_of(reader: Reader, session_id: str, row_id: int) -> StoredMessage:
     """A row of this session or of the parts that it continues. Raises NotFound."""
-    found = reader.messages(session_id, [row_id]).get(row_id)
-    if found is None or found.session_id not in reader.parts(session_id):
+    row = reader.messages(session_id, [row_id]).get(row_id)
+    if row is None or row.session_id not in reader.parts(session_id):
         raise NotFound(f"This session has no message {row_id}.")
-    return found
+    return row
 
 
 def _content(content: Any) -> str:

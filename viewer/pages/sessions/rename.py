@@ -43,18 +43,18 @@ def rename(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
     place = Place(store, session_id)
     asked = (request.POST if request.method == "POST" else request.GET).get("for", "")
     mark = asked if _MARK.fullmatch(asked) else ""
-    found = _session(place)
+    session = _session(place)
     if request.method != "POST":
         given = request.GET.get("as") == "it was"
         template = "sessions/_renamed.html" if given else "sessions/_renaming.html"
-        return _answer(request, template, _data(request, place, found, mark, found.title))
+        return _answer(request, template, _data(request, place, session, mark, session.title))
     typed = request.POST.get("title", "")
     try:
         writer_of(get_store(store)).rename(session_id, typed)
     except StoreError as problem:
         if not is_fragment(request):
             return refused(request, problem, typed)
-        data = _data(request, place, found, mark, typed, problem.message)
+        data = _data(request, place, session, mark, typed, problem.message)
         return page(request, "sessions/_renaming.html", data, status=problem.status)
     sync.bring(get_store(store), [session_id])
     if not is_fragment(request):

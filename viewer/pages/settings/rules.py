@@ -149,7 +149,7 @@ def looked_at(store: Store, typed: Typed) -> Carried:
     """What would be carried now by what was typed."""
     if typed.errors:
         return Carried(None, saved=False, wrong=True)
-    kept = kept_rules(store)
-    row = drafted(store, typed.workspace, kept.sections if typed.sections is None else typed.sections)
-    same = (row.workspace, row.sections) == (kept.workspace, kept.sections)
+    store_rules = kept_rules(store)
+    row = drafted(store, typed.workspace, store_rules.sections if typed.sections is None else typed.sections)
+    same = (row.workspace, row.sections) == (store_rules.workspace, store_rules.sections)
     return Carried(_found(store, row), saved=same)

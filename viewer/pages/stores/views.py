@@ -69,7 +69,7 @@ def stores(request: HttpRequest) -> HttpResponse:
 def _shown(store: Store) -> ShownStore:
     try:
         with open_store(store, listed=True) as reader:
-            found = reader.capabilities()
+            capabilities = reader.capabilities()
     except StoreError as problem:
         return ShownStore(store.name, store.place, why_open(store), store.is_managed, problem=problem.message)
     return ShownStore(
@@ -77,10 +77,10 @@ def _shown(store: Store) -> ShownStore:
         path=store.place,
         why=why_open(store),
         ours=store.is_managed,
-        schema=f"schema {found.schema}" if found.schema is not None else "schema unknown",
-        size=formats.size(found.size),
-        sessions=formats.counted(found.sessions, "session"),
-        abilities=_abilities(found),
+        schema=f"schema {capabilities.schema}" if capabilities.schema is not None else "schema unknown",
+        size=formats.size(capabilities.size),
+        sessions=formats.counted(capabilities.sessions, "session"),
+        abilities=_abilities(capabilities),
     )
 
 

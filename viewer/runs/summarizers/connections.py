@@ -61,7 +61,7 @@ class ModelAccess:
 
 def connection(kind: str) -> ModelAccess | None:
     """The connection of this kind; None when no model is named."""
-    return next((found for found in all_connections() if found.kind == kind), None)
+    return next((model_access for model_access in all_connections() if model_access.kind == kind), None)
 
 
 def all_connections() -> list[ModelAccess]:

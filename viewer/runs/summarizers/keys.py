@@ -59,8 +59,8 @@ def renewed(stored: str) -> str:
     try:
         _from(settings.SECRET_KEY).decrypt(stored.removeprefix(_ENCRYPTED).encode())
     except InvalidToken:
-        found = opened(stored)
-        return sealed(found.value) if found.value else stored
+        key = opened(stored)
+        return sealed(key.value) if key.value else stored
     return stored
 
 

@@ -58,10 +58,10 @@ def price(connection: ModelAccess, models: list[str], usage: genai_prices.Usage)
     for model in models:
         if model and listed(model, connection.base_url):
             try:
-                found = genai_prices.calc_price(usage, model, provider_api_url=connection.base_url)
+                price = genai_prices.calc_price(usage, model, provider_api_url=connection.base_url)
             except (LookupError, ValueError):
                 return None
-            return float(found.total_price)
+            return float(price.total_price)
     return None
 
 

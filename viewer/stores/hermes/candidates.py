@@ -214,8 +214,8 @@ def _literals(reader: OpenStore, query: Query) -> Iterator[Narrowing]:
 def narrowed(reader: OpenStore, narrowing: Narrowing, ids: Sequence[int]) -> set[int]:
     """Those of at most CHUNK ids whose rows are there and pass."""
     sql, values = narrowing
-    found = reader.con.execute(f"SELECT m.id FROM messages m WHERE m.id IN ({marks(ids)}) AND {sql}", [*ids, *values])
-    return {row[0] for row in found.fetchall()}
+    rows = reader.con.execute(f"SELECT m.id FROM messages m WHERE m.id IN ({marks(ids)}) AND {sql}", [*ids, *values])
+    return {row[0] for row in rows.fetchall()}
 
 
 # -- by an index -------------------------------------------------------------------------------------------------------

@@ -72,8 +72,8 @@ def _pairs(
 
 
 def _has_uid_index(reader: OpenStore) -> bool:
-    found = reader.con.execute(reader.columns.dialect.index, ["idx_messages_session_uid"])
-    return found.fetchone() is not None
+    rows = reader.con.execute(reader.columns.dialect.index, ["idx_messages_session_uid"])
+    return rows.fetchone() is not None
 
 
 def _next_parts(reader: OpenStore, session_ids: Iterable[str]) -> list[tuple[str, str]]:

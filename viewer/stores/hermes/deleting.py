@@ -45,6 +45,6 @@ def delete(store: Store, session_id: str) -> list[str]:
 
 def _check_idle(reader: OpenStore, session_id: str) -> None:
     guards.check_no_turn(reader, session_id)
-    held = guards.lock_of(reader, session_id)
-    if held is not None:
+    holder = guards.lock_of(reader, session_id)
+    if holder is not None:
         raise SessionBusy("This session is being compacted. Nothing was deleted.")

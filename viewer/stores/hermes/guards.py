@@ -119,8 +119,8 @@ def check_leased(con: StoreConnection, key: str, holder: str) -> None:
 
 def check_no_turn(reader: OpenStore, session_id: str) -> None:
     """Inside a transaction: raise SessionBusy, naming the holder, while a turn of this conversation runs."""
-    if (held := lease_of(reader, session_id)) is not None:
-        raise _busy(held, _TURN)
+    if (holder := lease_of(reader, session_id)) is not None:
+        raise _busy(holder, _TURN)
 
 
 # -- one table or the other ------------------------------------------------------------------------------------------
@@ -138,8 +138,8 @@ def _held(reader: OpenStore, guard: tuple[str, str], key: str) -> Holder | None:
     ).fetchone()
     if row is None:
         return None
-    held = Holder(str(row[0]), float(row[1]), float(row[2]))
-    return None if _stale(held) else held
+    holder = Holder(str(row[0]), float(row[1]), float(row[2]))
+    return None if _stale(holder) else holder
 
 
 def _take(con: StoreConnection, guard: tuple[str, str], key: str, holder: str, doing: str) -> None:

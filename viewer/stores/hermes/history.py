@@ -225,18 +225,18 @@ class _HistoryBuilder:
             return any(row.state == "live" for row in self.generation)
         # What an undo brings back is carried on, or summarised, by the next compaction.
         ended = max(row.id for row in block.rows)
-        kept = [source for copy, source in block.tail if source.uid and not copy.restated]
+        rows = [source for copy, source in block.tail if source.uid and not copy.restated]
         later = [row for row in self.rows.values() if row.id > ended]
-        if not kept or handoff.id in self.write_of:
+        if not rows or handoff.id in self.write_of:
             back, self.unsure = self._may_have_come_back(handoff, later)
             return back
         last = self.names.last_kept
-        gone = [row for row in kept if row.state == "out" and last.get(row.uid, 0) <= ended]
-        if gone and (len(gone) == len(kept) or min(gone, key=lambda row: row.id).role != "user"):
+        gone = [row for row in rows if row.state == "out" and last.get(row.uid, 0) <= ended]
+        if gone and (len(gone) == len(rows) or min(gone, key=lambda row: row.id).role != "user"):
             return False
         if any(map(is_typed, self.generation)) and had_no_user(later):
             return False
-        self.unsure = not any(row.state == "live" or last.get(row.uid, 0) > ended for row in kept)
+        self.unsure = not any(row.state == "live" or last.get(row.uid, 0) > ended for row in rows)
         return True
 
     def _may_have_come_back(self, handoff: LightRow, later: Sequence[LightRow]) -> tuple[bool, bool]:
@@ -249,15 +249,15 @@ class _HistoryBuilder:
             return False, False
         undone = {self.write_of.get(row.id, 0) for row in later if row.handoff and self._is_known_as_undone(row)}
         later = [row for row in later if self.write_of.get(row.id) not in undone]
-        said = list(takewhile(lambda row: not row.handoff, later))
-        if len(said) == len(later):  # what it summarised is in context, or was, and is deleted since
+        rows = list(takewhile(lambda row: not row.handoff, later))
+        if len(rows) == len(later):  # what it summarised is in context, or was, and is deleted since
             return not self.generation or any(row.state == "live" for row in self.generation), False
         before = {uid for row in self.generation for uid in (row.uid, *row.absorbed) if uid}
         if any(uid in before for row in later for uid in (row.uid, *row.absorbed)):
             return True, False
-        write = self.write_of.get(later[len(said)].id)
-        head = [row for row in said if write is not None and self.write_of.get(row.id) == write]
-        began = next((row for row in said if row.state != "out"), None)
+        write = self.write_of.get(later[len(rows)].id)
+        head = [row for row in rows if write is not None and self.write_of.get(row.id) == write]
+        began = next((row for row in rows if row.state != "out"), None)
         return not head or began is None or head[0].uid != began.uid, not head
 
     def _head_stayed(self, handoff: LightRow, later: Sequence[LightRow]) -> bool:

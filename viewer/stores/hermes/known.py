@@ -61,8 +61,8 @@ def borne_out(known: Iterable[KnownBlock], undone: Mapping[int, KnownUndone], ro
     by_id = {row.id: row for row in rows}
     blocks = list(known)
     ours = {block.handoff_id: block for block in blocks if _is_there(block, by_id)}
-    kept = {row.id for row in rows if row.state != "out"}
-    out = {handoff: KnownUndone() if kept.intersection(each.block) else each for handoff, each in undone.items()}
+    numbers = {row.id for row in rows if row.state != "out"}
+    out = {handoff: KnownUndone() if numbers.intersection(each.block) else each for handoff, each in undone.items()}
     deleted = [block for block in blocks if block.handoff_id not in by_id and not block.undone]
     return Noted(
         ours,

@@ -168,10 +168,10 @@ def has_rows_under(reader: OpenStore, session_id: str) -> bool:
     """Whether rows of this session were summarised away."""
     if not {"active", "compacted"} <= set(reader.columns.messages):
         return False
-    found = reader.con.execute(
+    rows = reader.con.execute(
         "SELECT 1 FROM messages WHERE session_id = ? AND active = 0 AND compacted = 1 LIMIT 1", [session_id]
     )
-    return found.fetchone() is not None
+    return rows.fetchone() is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,13 +83,13 @@ class Past:
             alike = self.alike.get(words(row), [])
             return next((each for each in reversed(alike) if self._counts(each)), next(reversed(alike), None))
         near = [*islice(self._standing(place + 1, 1), _NEAR)]
-        said = [each for each in near[:1] if _may_say(row, self.messages[each])]
-        said += [each for each in near if _says_the_same(row, self.messages[each])]
+        numbers = [each for each in near[:1] if _may_say(row, self.messages[each])]
+        numbers += [each for each in near if _says_the_same(row, self.messages[each])]
         # Take-backs go from the end: of what was taken back, only the first may be said, as nothing behind it is.
         out = next((each for each in range(place + 1, len(self.messages))[:_NEAR] if not self._counts(each)), None)
         if out is not None and _says_the_same(row, self.messages[out]):
-            said.append(out)
-        return next(iter(said), None)
+            numbers.append(out)
+        return next(iter(numbers), None)
 
     def ended_with(self, row: LightRow, place: int) -> bool:
         """Whether a row says all of several messages that were said last, behind this place, or the request that was:
@@ -176,8 +176,8 @@ class Past:
 
     def _are_called(self, places: Iterable[int]) -> bool:
         """Whether one of these messages is a result, or has calls."""
-        said = [self.messages[place].alone for place in places]
-        return any(each.role == "tool" or each.calls for each in said)
+        rows = [self.messages[place].alone for place in places]
+        return any(each.role == "tool" or each.calls for each in rows)
 
     def _along(
         self, rows: Sequence[LightRow], run: Sequence[int], edge: int, step: int, sure: bool, in_order: bool
@@ -231,19 +231,19 @@ class Past:
 
     def _says_more(self, row: LightRow, places: Sequence[int]) -> bool:
         """Whether a row of the user's, or of the agent's, says more than these messages."""
-        said = [self.messages[place].alone for place in places]
-        calls = [call for each in said for call in each.calls.split()]
+        rows = [self.messages[place].alone for place in places]
+        calls = [call for each in rows for call in each.calls.split()]
         limit = text_limit(row.role)
-        text = " ".join(each.text for each in said if each.text)[:limit]
+        text = " ".join(each.text for each in rows if each.text)[:limit]
         if row.role not in ("user", "assistant"):
             return False
         if len(text) == limit and row.text == text:
-            return row.size > sum(each.size + 2 for each in said)
+            return row.size > sum(each.size + 2 for each in rows)
         return row.text != text or row.calls.split() != calls
 
     def _says_all(self, row: LightRow, places: Sequence[int]) -> bool:
-        said = [self.messages[place] for place in places]
-        rows = [each.alone for each in said], [each.last_alone for each in said]
+        placed_messages = [self.messages[place] for place in places]
+        rows = [each.alone for each in placed_messages], [each.last_alone for each in placed_messages]
         return all(each.role == row.role for each in rows[0]) and any(_says_all(row, each) for each in rows)
 
     def _merged_before(self, row: LightRow, last: int) -> list[int]:

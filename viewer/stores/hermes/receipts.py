@@ -112,7 +112,7 @@ def steps_of(token: Json, edits: Sequence[Edit]) -> list[Step]:
 
 def _beside(rows: Sequence[int], records: Collection[int], named: Collection[int]) -> deque[int]:
     """The agent's own rows that stay: all but those between two rows that leave the context."""
-    kept: deque[int] = deque()
+    numbers: deque[int] = deque()
     waiting: list[int] = []
     leaving = False
     for row_id in rows:
@@ -120,9 +120,9 @@ def _beside(rows: Sequence[int], records: Collection[int], named: Collection[int
             waiting.append(row_id)
             continue
         if not leaving or row_id in named:
-            kept += waiting
+            numbers += waiting
         waiting, leaving = [], row_id not in named
-    return kept + deque(waiting)
+    return numbers + deque(waiting)
 
 
 def _step(edit: Edit) -> Step:
@@ -202,8 +202,8 @@ def undo_plan(reader: OpenStore, session_id: str, compaction: Json | IndexedBoun
     if isinstance(compaction, dict) and compaction["split"]:
         return UndoPlan((), (), (), IS_SPLIT)
     undoing = undoing_of(session_id, compaction)
-    found = check_undo(reader, undoing)
-    return UndoPlan(found.restored, found.hidden, found.later, found.refusal, undoing)
+    outlook = check_undo(reader, undoing)
+    return UndoPlan(outlook.restored, outlook.hidden, outlook.later, outlook.refusal, undoing)
 
 
 def context_before(session_id: str, compaction: Json | IndexedBoundary) -> list[int]:

@@ -79,12 +79,12 @@ def search(
     sought = query.inside or query
     if stage == "inside" or stage == "through":
         return _inside(_page(reader, sought, _by(wanted, stage), limit, after, redacting=redacting), stage)
-    found = _page(reader, query, wanted, limit, after, redacting=redacting)
-    if stage == "words" or found.hits:
-        return replace(found, stage="words")
-    if found.next or not query.inside:
-        return found
-    return _first_inside(reader, sought, wanted, limit, found.notes, redacting=redacting)
+    hit_page = _page(reader, query, wanted, limit, after, redacting=redacting)
+    if stage == "words" or hit_page.hits:
+        return replace(hit_page, stage="words")
+    if hit_page.next or not query.inside:
+        return hit_page
+    return _first_inside(reader, sought, wanted, limit, hit_page.notes, redacting=redacting)
 
 
 def _first_inside(
@@ -93,13 +93,13 @@ def _first_inside(
     """The first page of what stands inside words. Nothing found is said with the gaps of all indexes that were asked,
     if not the messages themselves could be looked through in one step.
     """
-    found = _inside(_page(reader, query, wanted, limit, None, redacting=redacting), "inside")
-    if found.hits or found.next or not any(note.is_gap for note in found.notes):
-        return found if found.hits else replace(found, notes=tuple(dict.fromkeys(notes + found.notes)))
+    hit_page = _inside(_page(reader, query, wanted, limit, None, redacting=redacting), "inside")
+    if hit_page.hits or hit_page.next or not any(note.is_gap for note in hit_page.notes):
+        return hit_page if hit_page.hits else replace(hit_page, notes=tuple(dict.fromkeys(notes + hit_page.notes)))
     through = _inside(_page(reader, query, _by(wanted, "through"), limit, None, redacting=redacting), "through")
     if through.hits or not through.next:
         return through
-    return replace(found, notes=tuple(dict.fromkeys(notes + found.notes)))
+    return replace(hit_page, notes=tuple(dict.fromkeys(notes + hit_page.notes)))
 
 
 def _by(wanted: SearchFilter, stage: Stage) -> SearchFilter:

@@ -45,11 +45,11 @@ def head_of(
     the order of their messages, and none that the tail has too. Copies before those were written anew earlier. Of
     rows `taken_back` it is known.
     """
-    kept, before, pulled = {row.uid for row in tail if not row.restated}, float("inf"), False
+    texts, before, pulled = {row.uid for row in tail if not row.restated}, float("inf"), False
     head: list[LightRow] = []
     for row in reversed(pending):
         message = known.get(row.uid, row.id)
-        if message >= row.id or row.uid in kept:
+        if message >= row.id or row.uid in texts:
             break
         may_be_out = head or row.id in taken_back
         if handoff.state == "live" != row.state and (row.state == "under" or not may_be_out):
@@ -72,9 +72,9 @@ def unseen_before(
     them nowhere else. A transcript that was written anew has its head, too.
     """
     before = reversed(pending[: len(pending) - len(opening)])
-    found = list(takewhile(lambda row: known.get(row.uid, row.id) < row.id, before))[::-1]
+    rows = list(takewhile(lambda row: known.get(row.uid, row.id) < row.id, before))[::-1]
     names = {row.uid for row in (*opening, *behind)}
-    return found if opening and names.isdisjoint(row.uid for row in found) else []
+    return rows if opening and names.isdisjoint(row.uid for row in rows) else []
 
 
 def _is_restated(row: LightRow) -> bool:
