@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from re import _parser as parser  # what takes expressions apart
+from re import _parser as parser  # type: ignore[attr-defined]  # what takes expressions apart
 from types import FrameType
 from typing import Any, NamedTuple
 from zlib import crc32
@@ -137,7 +137,7 @@ ELSEWHERE = {
         compaction.wording.sentence compaction.tokens.load compaction.actions.Work compaction.actions.in_short
         compaction.apply.Result.tokens_after
         compaction.apply.Rewrites compaction.boundaries.by_tokens compaction.prune.PrunePlan compaction.prune.apply
-        compaction.digest.fold compaction.digest.Fold.take compaction.left.Left.below
+        compaction.digest.fold compaction.digest.Fold.take compaction.left.RemainingLines.below
         viewer.api.Api viewer.api.cursors.read viewer.api.errors.problem viewer.apps viewer.bad_requests
         viewer.enforcement.apps
         viewer.exports.making.download viewer.rendering.blocks.by_template viewer.rendering.cache.by_template

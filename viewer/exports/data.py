@@ -32,9 +32,9 @@ class JsonExport:
         cuts = ",\n".join(_json(_boundary(cut)) for cut in self.planned.outline.cuts)
         return f'{head},\n"boundaries": [{cuts}],\n"messages": ['
 
-    def piece(self, piece: ExportedMessage) -> str:
+    def message(self, message: ExportedMessage) -> str:
         before, self.first = ("\n" if self.first else ",\n"), False
-        return before + _json(_message(piece))
+        return before + _json(_message(message))
 
     def end(self, outcome: ExportOutcome) -> str:
         return f"\n],\n{_json(_tail(outcome))[1:]}\n"
@@ -49,9 +49,9 @@ class JsonLinesExport:
     def start(self) -> str:
         return _json({"type": "session", **_head(self.facts)}) + "\n"
 
-    def piece(self, piece: ExportedMessage) -> str:
-        boundary = {"boundary": _boundary(piece.cut)} if piece.cut else {}
-        return _json({"type": piece.kind, **_message(piece), **boundary}) + "\n"
+    def message(self, message: ExportedMessage) -> str:
+        boundary = {"boundary": _boundary(message.cut)} if message.cut else {}
+        return _json({"type": message.kind, **_message(message), **boundary}) + "\n"
 
     def end(self, outcome: ExportOutcome) -> str:
         return _json({"type": "end", **_tail(outcome)}) + "\n"
@@ -72,17 +72,18 @@ def _head(facts: ExportFacts) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _message(piece: ExportedMessage) -> dict[str, Any]:
-    said: dict[str, Any] = {
-        "id": piece.id, "kind": piece.kind, "role": piece.role, "content": piece.content,
-        "tool_calls": piece.tool_calls, "tool_call_id": piece.tool_call_id or None,
-        "tool_name": piece.tool_name or None, "reasoning": piece.reasoning or None,
-        "finish_reason": piece.finish_reason or None, "timestamp": _time(piece.timestamp), "state": piece.state,
-        "shortened": piece.shortened, "rows": piece.rows,
+def _message(message: ExportedMessage) -> dict[str, Any]:
+    row = message.row
+    value: dict[str, Any] = {
+        "id": message.id, "kind": message.kind, "role": row.role, "content": row.content,
+        "tool_calls": row.tool_calls, "tool_call_id": row.tool_call_id or None,
+        "tool_name": row.tool_name or None, "reasoning": row.reasoning or None,
+        "finish_reason": row.finish_reason or None, "timestamp": _time(row.timestamp), "state": row.state,
+        "shortened": message.shortened, "rows": message.rows,
     }  # fmt: skip
-    if piece.kind == "handoff":
-        said |= {"summary": piece.summary, "rules": piece.rules or None}
-    return said | ({"extra": piece.extra} if piece.extra else {})
+    if message.kind == "handoff":
+        value |= {"summary": message.summary, "rules": message.rules or None}
+    return value | ({"extra": row.extra} if row.extra else {})
 
 
 def _boundary(cut: IndexedBoundary) -> dict[str, Any]:

@@ -38,7 +38,7 @@ class ExportFormat(Protocol):
 
     def start(self) -> str: ...
 
-    def piece(self, piece: ExportedMessage) -> str: ...
+    def message(self, message: ExportedMessage) -> str: ...
 
     def end(self, outcome: ExportOutcome) -> str: ...
 
@@ -88,7 +88,7 @@ def _chunks(
                 file.seek(0)
                 yield from iter(partial(file.read, CHUNK), b"")
         elif exported_messages := read(planned, window, outcome, put):
-            yield _encoded("".join(map(writer.piece, exported_messages)))
+            yield _encoded("".join(map(writer.message, exported_messages)))
         if outcome.broken_off:
             break
     yield _encoded(writer.end(outcome))
@@ -106,8 +106,8 @@ def _write_large(
     somebody who downloads slowly is not to keep any of it in memory.
     """
     with _large:
-        for piece in read(planned, window, outcome, put):
-            text = writer.piece(piece)
+        for message in read(planned, window, outcome, put):
+            text = writer.message(message)
             for at in range(0, len(text), CHUNK):
                 file.write(_encoded(text[at : at + CHUNK]))
 

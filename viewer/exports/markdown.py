@@ -27,8 +27,8 @@ class MarkdownExport:
             lines += ["## System prompt", "", quoting.fenced(self.facts.system_prompt)]
         return "\n".join([*lines, ""])
 
-    def piece(self, piece: ExportedMessage) -> str:
-        return _handoff(piece) if piece.kind == "handoff" else _message(piece)
+    def message(self, message: ExportedMessage) -> str:
+        return _handoff(message) if message.kind == "handoff" else _message(message)
 
     def end(self, outcome: ExportOutcome) -> str:
         texts = [f"**{quoting.escaped(outcome.note)}**"] if outcome.note else []
@@ -39,31 +39,31 @@ class MarkdownExport:
         return "---\n\n" + "\n\n".join([*texts, "End of the export."]) + "\n"
 
 
-def _message(piece: ExportedMessage) -> str:
-    blocks = [f"## {_heading(piece)}", *(quoting.escaped(note) for note in words.notes(piece))]
-    if piece.reasoning:
-        blocks += ["Thinking:", quoting.quoted(piece.reasoning)]
-    blocks += [_part(part) for part in parts(piece.role, piece.content)]
-    for call in engine.calls({"tool_calls": piece.tool_calls}):
+def _message(message: ExportedMessage) -> str:
+    blocks = [f"## {_heading(message)}", *(quoting.escaped(note) for note in words.notes(message))]
+    if message.row.reasoning:
+        blocks += ["Thinking:", quoting.quoted(message.row.reasoning)]
+    blocks += [_part(part) for part in parts(message.row.role, message.row.content)]
+    for call in engine.calls({"tool_calls": message.row.tool_calls}):
         blocks.append(f"Calls **{quoting.escaped(line(call.name, 80) or 'a tool')}**:\n\n{_code(call.arguments)}")
-    blocks += [f"{quoting.escaped(name)}:\n\n{_code(pretty(value))}" for name, value in piece.extra.items()]
+    blocks += [f"{quoting.escaped(name)}:\n\n{_code(pretty(value))}" for name, value in message.row.extra.items()]
     return "\n\n".join(block.rstrip("\n") for block in blocks) + "\n\n"
 
 
-def _heading(piece: ExportedMessage) -> str:
-    return " · ".join(quoting.escaped(word) for word in words.heading(piece))
+def _heading(message: ExportedMessage) -> str:
+    return " · ".join(quoting.escaped(word) for word in words.heading(message))
 
 
-def _handoff(piece: ExportedMessage) -> str:
-    blocks = ["---", f"## {' · '.join(quoting.escaped(word) for word in words.of_handoff(piece))}"]
-    blocks += [quoting.escaped(line) for line in words.of_boundary(piece)]
+def _handoff(message: ExportedMessage) -> str:
+    blocks = ["---", f"## {' · '.join(quoting.escaped(word) for word in words.of_handoff(message))}"]
+    blocks += [quoting.escaped(line) for line in words.of_boundary(message)]
     blocks.append(words.NOBODYS)
-    blocks.append(quoting.quoted(piece.summary.strip()))
-    if piece.rules:
-        blocks += [f"{words.RULES}:", quoting.quoted(piece.rules)]
-    if piece.directive:
-        blocks += ["The instructions to the model around it:", quoting.quoted(piece.directive.strip())]
-    blocks += [f"{quoting.escaped(name)}:\n\n{_code(pretty(value))}" for name, value in piece.extra.items()]
+    blocks.append(quoting.quoted(message.summary.strip()))
+    if message.rules:
+        blocks += [f"{words.RULES}:", quoting.quoted(message.rules)]
+    if message.directive:
+        blocks += ["The instructions to the model around it:", quoting.quoted(message.directive.strip())]
+    blocks += [f"{quoting.escaped(name)}:\n\n{_code(pretty(value))}" for name, value in message.row.extra.items()]
     return "\n\n".join(block.rstrip("\n") for block in [*blocks, "---"]) + "\n\n"
 
 

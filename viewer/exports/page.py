@@ -42,8 +42,8 @@ class Page:
             f'<p class="redacting">{_text(self.facts.redacting)}</p>\n</header>\n<main>\n{prompt}'
         )
 
-    def piece(self, piece: ExportedMessage) -> str:
-        return _handoff(piece) if piece.kind == "handoff" else _message(piece)
+    def message(self, message: ExportedMessage) -> str:
+        return _handoff(message) if message.kind == "handoff" else _message(message)
 
     def end(self, outcome: ExportOutcome) -> str:
         none = "" if self.facts.exported else "<p>There is no message in this view.</p>\n"
@@ -52,27 +52,29 @@ class Page:
         return f"</main>\n<footer>\n{none}{note}{places}<p>End of the export.</p>\n</footer>\n</body>\n</html>\n"
 
 
-def _message(piece: ExportedMessage) -> str:
-    kind = piece.role if piece.role in ("user", "assistant", "tool") else "other"
-    inside = [f'<p class="note">{_text(note)}</p>' for note in words.notes(piece)]
-    inside += [_folded("Thinking", piece.reasoning)] if piece.reasoning else []
-    inside += [_part(part) for part in parts(piece.role, piece.content)]
-    inside += [_call(call.name, call.arguments) for call in engine.calls({"tool_calls": piece.tool_calls})]
-    inside += _columns(piece)
-    away = "" if piece.state == "live" else " away"
-    top = f'<article class="{kind}{away}" id="m{piece.id}">\n{_heading(words.heading(piece))}'
+def _message(message: ExportedMessage) -> str:
+    kind = message.row.role if message.row.role in ("user", "assistant", "tool") else "other"
+    inside = [f'<p class="note">{_text(note)}</p>' for note in words.notes(message)]
+    inside += [_folded("Thinking", message.row.reasoning)] if message.row.reasoning else []
+    inside += [_part(part) for part in parts(message.row.role, message.row.content)]
+    inside += [_call(call.name, call.arguments) for call in engine.calls({"tool_calls": message.row.tool_calls})]
+    inside += _columns(message)
+    away = "" if message.row.state == "live" else " away"
+    top = f'<article class="{kind}{away}" id="m{message.id}">\n{_heading(words.heading(message))}'
     return f"{top}{''.join(inside)}</article>\n"
 
 
-def _handoff(piece: ExportedMessage) -> str:
-    lines = "".join(f"<p>{_text(line)}</p>\n" for line in words.of_boundary(piece))
-    rules = _folded(words.RULES, piece.rules) if piece.rules else ""
-    directive = _folded("The instructions to the model around it", piece.directive.strip()) if piece.directive else ""
-    summary = rendered(piece.summary.strip(), colours=False)
+def _handoff(message: ExportedMessage) -> str:
+    lines = "".join(f"<p>{_text(line)}</p>\n" for line in words.of_boundary(message))
+    rules = _folded(words.RULES, message.rules) if message.rules else ""
+    directive = (
+        _folded("The instructions to the model around it", message.directive.strip()) if message.directive else ""
+    )
+    summary = rendered(message.summary.strip(), colours=False)
     return (
-        f'<section class="boundary" id="b{piece.id}">\n{_heading(words.of_handoff(piece))}{lines}'
+        f'<section class="boundary" id="b{message.id}">\n{_heading(words.of_handoff(message))}{lines}'
         f'<p class="note">{_text(words.NOBODYS)}</p>\n<blockquote dir="auto">{summary}'
-        f"</blockquote>\n{rules}{directive}{''.join(_columns(piece))}</section>\n"
+        f"</blockquote>\n{rules}{directive}{''.join(_columns(message))}</section>\n"
     )
 
 
@@ -81,9 +83,9 @@ def _heading(found: list[str]) -> str:
     return f"<h2>{first}{''.join(f' <span>{other}</span>' for other in others)}</h2>\n"
 
 
-def _columns(piece: ExportedMessage) -> Iterator[str]:
+def _columns(message: ExportedMessage) -> Iterator[str]:
     """The other columns of a raw row."""
-    for name, value in piece.extra.items():
+    for name, value in message.row.extra.items():
         yield f'<div class="column"><b>{_text(line(name, 80))}</b>{_pre(pretty(value))}</div>\n'
 
 

@@ -9,13 +9,14 @@ what vanishes is listed as missing.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
 from compaction import secrets, workspace_rules
 from compaction.secrets import Replacement
 from viewer.errors import StoreError, StoreUnavailable
 from viewer.history import indexes
+from viewer.rendering.redaction import redacted
 from viewer.runs import compaction_list
 from viewer.stores.base import Session, Store
 from viewer.stores.message import HistoryMessage, StoredMessage, parted
@@ -33,29 +34,21 @@ class ExportedMessage:
     """One message, or a compaction's handoff with its `summary`, the workspace's `rules` that it carries along and the
     instructions to the model around them.
 
-    `rows` are the ids of all rows that carry it. In History `cut` is the boundary of a handoff. `extra` holds the other
-    columns of a raw row.
+    `row` is the stored message; its content is the message's own part of it, its `extra` empty but in the view of raw
+    rows. `id` is that of the message, `rows` those of all rows that carry it. In History `cut` is the boundary of a
+    handoff and `by` who made it.
     """
 
     id: int
-    kind: Literal["message", "handoff"]
-    role: str
-    content: Any
-    state: str
-    timestamp: float
+    row: StoredMessage
     rows: tuple[int, ...]
-    tool_calls: list[dict[str, Any]] = field(default_factory=list)
-    tool_call_id: str = ""
-    tool_name: str = ""
-    reasoning: str = ""
-    finish_reason: str = ""
+    kind: Literal["message", "handoff"] = "message"
     shortened: bool = False
     summary: str = ""
     rules: str = ""
     directive: str = ""
     cut: IndexedBoundary | None = None
-    by: str = ""  # who made the boundary
-    extra: dict[str, Any] = field(default_factory=dict)
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,17 +125,17 @@ def plan(store: str, session_id: str, view: View) -> ExportPlan:
 def read(
     planned: ExportPlan, window: ExportWindow, outcome: ExportOutcome, put: Replacement | None
 ) -> list[ExportedMessage]:
-    """The pieces of one window, in order; `outcome` is filled in on the way. With `put`, redacted."""
-    pieces = _of_history if planned.view == "history" else _of_rows
+    """The messages of one window, in order; `outcome` is filled in on the way. With `put`, redacted."""
+    messages = _of_history if planned.view == "history" else _of_rows
     try:
         with open_store(planned.store) as reader:
             if identity(planned.store) != planned.file:
                 raise StoreUnavailable(f"The file of store {planned.store.name} was replaced meanwhile.")
-            exported_messages = list(pieces(planned, reader, window.start, window.stop, outcome))
+            exported_messages = list(messages(planned, reader, window.start, window.stop, outcome))
     except StoreError as problem:
         outcome.broken_off = problem.message
         return []
-    return [_redacted(piece, put) for piece in exported_messages] if put else exported_messages
+    return [_redacted(each, put) for each in exported_messages] if put else exported_messages
 
 
 def windows(planned: ExportPlan) -> Iterator[ExportWindow]:
@@ -166,7 +159,7 @@ def _sizes(outline: TranscriptIndex, view: View) -> list[int]:
     return [outline.sizes[number or 0] for number in full]
 
 
-# -- pieces ------------------------------------------------------------------------------------------------------------
+# -- messages ----------------------------------------------------------------------------------------------------------
 
 
 def _of_history(
@@ -177,8 +170,9 @@ def _of_history(
     outcome.missing += len(items) - len(shown)
     for item in shown:
         if isinstance(item, HistoryMessage):
-            exported_message = _message(item.row, item.content, item.entry.rows)
-            yield replace(exported_message, id=item.entry.id, state=item.entry.state, shortened=item.entry.shortened)
+            entry = item.entry
+            row = replace(item.row, content=item.content, state=entry.state, extra={})
+            yield ExportedMessage(entry.id, row, entry.rows, shortened=entry.shortened)
         else:
             cut = cast(IndexedBoundary, item.boundary)
             by = compaction_list.by(planned.store, cut.run)
@@ -199,63 +193,39 @@ def _of_rows(
 
 def _of_live(row: StoredMessage) -> Iterator[ExportedMessage]:
     """Its message, its handoff, or for a merged row both."""
+    row = replace(row, state="live", extra={})
     found = parted(row)
     if found.has_handoff:
-        yield replace(_handoff(row, found.summary, found.directive), state="live")
+        yield _handoff(row, found.summary, found.directive)
     if found.message is not None:
-        yield replace(_message(row, found.message.content, (row.id,)), state="live")
+        yield ExportedMessage(row.id, replace(row, content=found.message.content), (row.id,))
 
 
 def _raw(row: StoredMessage) -> ExportedMessage:
     """The row as it is stored."""
     found = parted(row)
     extra = {name: value for name, value in row.extra.items() if name not in NOT_EXPORTED}
-    stored = replace(_message(row, row.content, (row.id,)), extra=extra)
+    stored = ExportedMessage(row.id, replace(row, extra=extra), (row.id,))
     return replace(stored, kind="handoff", **_summed_up(found.summary)) if found.has_handoff else stored
 
 
 def _handoff(row: StoredMessage, summary: str, directive: str) -> ExportedMessage:
-    handoff = _message(row, row.content, (row.id,))
-    exported_message = replace(handoff, kind="handoff", directive=directive, tool_calls=[], reasoning="")
-    return replace(exported_message, **_summed_up(summary))
+    row = replace(row, tool_calls=[], reasoning="", extra={})
+    return ExportedMessage(row.id, row, (row.id,), "handoff", directive=directive, **_summed_up(summary))
 
 
 def _summed_up(text: str) -> dict[str, Any]:
     """The summary in a handoff, and the rules behind it."""
-    found = workspace_rules.rules_in(text)
-    return {"summary": workspace_rules.without_rules(text) if found else text, "rules": found}
+    rules = workspace_rules.rules_in(text)
+    return {"summary": workspace_rules.without_rules(text) if rules else text, "rules": rules}
 
 
-def _message(row: StoredMessage, content: Any, rows: tuple[int, ...]) -> ExportedMessage:
-    return ExportedMessage(
-        id=row.id,
-        kind="message",
-        role=row.role,
-        content=content,
-        state=row.state,
-        timestamp=row.timestamp,
-        rows=rows,
-        tool_calls=row.tool_calls,
-        tool_call_id=row.tool_call_id,
-        tool_name=row.tool_name,
-        reasoning=row.reasoning,
-        finish_reason=row.finish_reason,
-    )
-
-
-def _redacted(piece: ExportedMessage, put: Replacement) -> ExportedMessage:
-    """The piece without what looks like a secret, in whatever column. What stands twice in it is counted once."""
+def _redacted(message: ExportedMessage, put: Replacement) -> ExportedMessage:
+    """The message without what looks like a secret, in whatever column. What stands twice in it is counted once."""
     return replace(
-        piece,
-        role=secrets.redact_shown(piece.role, put),
-        content=secrets.redact_shown_value(piece.content, put),
-        tool_calls=secrets.redact_shown_value(piece.tool_calls, put),
-        tool_call_id=secrets.redact_shown(piece.tool_call_id, put),
-        tool_name=secrets.redact_shown(piece.tool_name, put),
-        reasoning=secrets.redact_shown(piece.reasoning, put),
-        finish_reason=secrets.redact_shown(piece.finish_reason, put),
-        summary=secrets.redact_shown(piece.summary),
-        rules=secrets.redact_shown(piece.rules),
-        directive=secrets.redact_shown(piece.directive),
-        extra={name: secrets.redact_shown_value({name: value}, put)[name] for name, value in piece.extra.items()},
+        message,
+        row=redacted(message.row, put),
+        summary=secrets.redact_shown(message.summary),
+        rules=secrets.redact_shown(message.rules),
+        directive=secrets.redact_shown(message.directive),
     )

@@ -23,7 +23,7 @@ def pretty(value: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ContentPart:
-    """A piece of a content. `kind` "prose" is Markdown, "result" and "raw" are shown as they are, "image" is a data URL
+    """A part of a content. `kind` "prose" is Markdown, "result" and "raw" are shown as they are, "image" is a data URL
     or an address; `name` is a tool's, or the type of a block nobody knows.
     """
 

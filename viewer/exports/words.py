@@ -15,34 +15,34 @@ RULES = "Rules of the workspace, carried along"
 NOBODYS = "This is the summary of a compaction. It stands for earlier messages; nobody in the conversation said it."
 
 
-def heading(piece: ExportedMessage) -> list[str]:
+def heading(message: ExportedMessage) -> list[str]:
     """Who, which tool, when, where in the context, the row."""
-    tool = line(piece.tool_name, 80) if piece.role in engine.RESULT_ROLES else ""
-    state = STATES.get(piece.state, piece.state) if piece.state != "live" else ""
-    found = role_label(piece.role), tool, clock(piece.timestamp), state, f"message {piece.id}"
+    tool = line(message.row.tool_name, 80) if message.row.role in engine.RESULT_ROLES else ""
+    state = STATES.get(message.row.state, message.row.state) if message.row.state != "live" else ""
+    found = role_label(message.row.role), tool, clock(message.row.timestamp), state, f"message {message.id}"
     return [word for word in found if word]
 
 
-def notes(piece: ExportedMessage) -> Iterator[str]:
+def notes(message: ExportedMessage) -> Iterator[str]:
     """What is to be known of a message beside its text."""
-    if piece.shortened and piece.state == "live":
+    if message.shortened and message.row.state == "live":
         yield "The model now sees a shortened form of this."
-    if was_cut_off(piece.finish_reason):
+    if was_cut_off(message.row.finish_reason):
         yield CUT_OFF
 
 
-def of_handoff(piece: ExportedMessage) -> list[str]:
+def of_handoff(message: ExportedMessage) -> list[str]:
     """The heading of a boundary, or of a handoff outside History."""
-    cut = piece.cut
+    cut = message.cut
     if cut is None:
-        return ["Compaction summary", f"in the role of {line(piece.role, 40)}", *heading(piece)[-1:]]
-    name = ["Handed on from another session"] if cut.inherited else ["Compacted", piece.by]
-    return [word for word in (*name, clock(cut.time or 0.0), f"message {piece.id}") if word]
+        return ["Compaction summary", f"in the role of {line(message.row.role, 40)}", *heading(message)[-1:]]
+    name = ["Handed on from another session"] if cut.inherited else ["Compacted", message.by]
+    return [word for word in (*name, clock(cut.time or 0.0), f"message {message.id}") if word]
 
 
-def of_boundary(piece: ExportedMessage) -> Iterator[str]:
+def of_boundary(message: ExportedMessage) -> Iterator[str]:
     """Its numbers."""
-    cut = piece.cut
+    cut = message.cut
     if cut is not None and not cut.inherited:
         yield (
             f"{_counted(cut.messages_before, 'message')} before, {cut.messages_after:,} after: {cut.summarised:,} "
