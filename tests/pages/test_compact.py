@@ -50,6 +50,19 @@ def test_the_plan_stands_on_the_page_before_anything_runs(signed_in: Client, ope
     assert not Run.objects.exists()
 
 
+def test_a_run_started_on_the_plans_own_page_is_watched_on_its_own(
+    signed_in: Client, open_desk: Callable[..., Desk]
+) -> None:
+    """The page of a plan has no History that would show the result, and its plan would be an old one."""
+    href = address(open_desk(31))
+    answer = signed_in.post(
+        f"{href}/compact", headers={**FRAGMENT, "HX-Current-URL": f"http://testserver{href}/plan?keep=10"}
+    )
+    run = Run.objects.get()
+    assert answer.headers["HX-Redirect"] == f"/runs/{run.pk}"
+    assert not answer.content
+
+
 def _tokens(value: Element) -> int:
     """The exact number behind a thin one."""
     titles = [span.attributes["title"] for span in value.all("span")]

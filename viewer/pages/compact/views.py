@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container
 from dataclasses import dataclass, replace
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, QueryDict
@@ -12,6 +13,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_http_methods, require_POST
+from django_htmx.http import HttpResponseClientRedirect
 
 import compaction
 from compaction import prune
@@ -385,6 +387,8 @@ def start(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
             return refused(request, refusal, back=(reverse("pages:run", args=[refusal.run]), f"Run {refusal.run}"))
         card = run_card(service.get_run(refusal.run), redacting=redacts(request))
         return page(request, "compact/_news.html", replace(card, refused=refusal.message), status=refusal.status)
-    if is_fragment(request):
-        return page(request, "compact/_news.html", run_card(run, redacting=redacts(request)))
-    return redirect("pages:run", run.pk)
+    if not is_fragment(request):
+        return redirect("pages:run", run.pk)
+    if urlsplit(request.headers.get("HX-Current-URL", "")).path == reverse("pages:plan", args=[store, session_id]):
+        return HttpResponseClientRedirect(reverse("pages:run", args=[run.pk]))  # no History there to show the result in
+    return page(request, "compact/_news.html", run_card(run, redacting=redacts(request)))
