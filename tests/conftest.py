@@ -74,6 +74,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=rank)
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark a test by what it needs: `make test ARGS='-m "not browser"'` leaves out what needs a browser."""
+    for room in ("interop", "faults", "e2e"):
+        if item.nodeid.startswith(f"tests/{room}/"):
+            item.add_marker(room)
+    if "browser" in getattr(item, "fixturenames", ()):
+        item.add_marker("browser")
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
     """`--dist loadfile`, but in this order, and some directories go as one file."""

@@ -46,3 +46,14 @@ def test_no_two_classes_share_a_name() -> None:
         if isinstance(node, ast.ClassDef) and node.name not in ("Command", "Meta")
     )
     assert not [name for name, count in classes.items() if count > 1]
+
+
+def test_no_test_imports_another() -> None:
+    """What tests share is in `tests/support`, or beside the tests of one directory."""
+    importing = {
+        str(path.relative_to(ROOT))
+        for path in (ROOT / "tests").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[-1].startswith("test_")
+    }
+    assert not importing

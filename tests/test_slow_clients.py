@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.test_up import PATIENCE, Site, until
+from tests.support.site_process import PATIENCE, Site, cookie_of, until
 from viewer.up import prepare, server
 
 # The site, as it is started
@@ -37,14 +37,6 @@ def connect(port: int, sent: str = "", **options: int) -> socket.socket:
     made.connect(("127.0.0.1", port))
     made.sendall(sent.encode())
     return made
-
-
-def cookie_of(site: Site) -> str:
-    """Of a signed-in browser."""
-    return site.own(
-        "from django.contrib.sessions.backends.db import SessionStore\n"
-        "s = SessionStore(); s['signed_in'] = True; s.create(); print(s.session_key)"
-    )
 
 
 def slow_ones(site: Site) -> list[str]:

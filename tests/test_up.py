@@ -10,7 +10,6 @@ import socket
 import sqlite3
 import subprocess
 import sys
-import threading
 import time
 import urllib.error
 import urllib.request
@@ -19,127 +18,10 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
-from django.conf import settings
-from django_tasks import task
 
+from tests.support.site_process import PATIENCE, ROOT, Site, free_port, processes, until
 from viewer.up import prepare
 from viewer.up.processes import ChildProcess, Processes
-
-ROOT: Path = settings.BASE_DIR
-PATIENCE = 90.0  # seconds; a start takes 3 on an idle machine, and 30 beside other work
-
-
-@task()
-def scratch(begun: str, may_end: str, done: str) -> None:
-    """A task to be interrupted: it runs in the worker that `up` started, until it may end."""
-    Path(begun).touch()
-    while not Path(may_end).exists():
-        time.sleep(0.02)
-    Path(done).touch()
-
-
-def until(true: Callable[[], object], what: str, patience: float = PATIENCE) -> None:
-    end = time.monotonic() + patience
-    while not true():
-        assert time.monotonic() < end, f"not within {patience} s: {what}"
-        time.sleep(0.05)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def processes() -> dict[int, tuple[int, str]]:
-    """pid -> (parent, command line) of everything alive."""
-    listed = subprocess.run(["ps", "-A", "-o", "pid=,ppid=,stat=,args="], capture_output=True, text=True, check=True)
-    rows = (line.split(None, 3) for line in listed.stdout.splitlines())
-    return {int(row[0]): (int(row[1]), row[3]) for row in rows if len(row) == 4 and not row[2].startswith("Z")}
-
-
-class Site:
-    """One `manage.py up` on a data directory and port of its own."""
-
-    def __init__(self, data: Path, command: list[str] | None = None, **environment: str) -> None:
-        self.data, self.port = data, free_port()
-        self.begun, self.may_end, self.done = (data / name for name in ("begun", "may-end", "done"))  # of a task
-        self.environment = {**os.environ, "PALIMPSEST_DATA_DIR": str(data), "PORT": str(self.port)} | environment
-        self.output = ""
-        ignored = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # as it is for tests started with nohup
-        self.process = subprocess.Popen(
-            command or [sys.executable, "-W", "error", "manage.py", "up"],
-            cwd=ROOT,
-            env=self.environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        signal.signal(signal.SIGHUP, ignored)
-        self.reader = threading.Thread(target=self._read)
-        self.reader.start()
-        self.pids: list[int] = []
-
-    def _read(self) -> None:
-        assert self.process.stdout
-        with self.process.stdout as lines:
-            for line in lines:
-                self.output += line
-
-    def ready(self) -> "Site":
-        """Wait for the sign-in link, then note every process there is."""
-        until(lambda: "Ctrl-C" in self.output or self.process.poll() is not None, "a sign-in link")
-        assert self.process.poll() is None, self.output
-        self.pids = self.family()
-        assert len(self.pids) >= 3, f"up, server, worker: {self.pids} {self.output}"
-        return self
-
-    @property
-    def link(self) -> str:
-        found = re.search(r"http://\S+/sign-in/\S+", self.output)
-        assert found, self.output
-        return found[0]
-
-    def family(self) -> list[int]:
-        """This process and all its descendants."""
-        alive, family = processes(), [self.process.pid]
-        for pid in family:
-            family += [child for child, (parent, _) in alive.items() if parent == pid]
-        return family
-
-    def has(self, words: str) -> bool:
-        return any(words in processes().get(pid, (0, ""))[1] for pid in self.family())
-
-    def all_of(self, words: str) -> list[int]:
-        return [pid for pid in self.family() if words in processes().get(pid, (0, ""))[1]]
-
-    def child(self, words: str) -> int:
-        return self.all_of(words)[0]
-
-    def own(self, code: str) -> str:
-        """Run a line of Python against the site's own database; what it printed."""
-        line = f"import django; django.setup()\n{code}"
-        command = [sys.executable, "-c", line]
-        done = subprocess.run(command, cwd=ROOT, env=self.environment, check=True, capture_output=True, text=True)
-        return done.stdout.strip()
-
-    def enqueue(self) -> None:
-        """Give the worker a task and wait until it has begun."""
-        call = f"scratch.enqueue({str(self.begun)!r}, {str(self.may_end)!r}, {str(self.done)!r})"
-        self.own(f"from tests.test_up import scratch; {call}")
-        until(self.begun.exists, "the task's begin")
-
-    def is_gone(self) -> bool:
-        return not set(self.pids) & set(processes())
-
-    def cut_down(self) -> None:
-        """After the test, whatever came of it."""
-        for pid in dict.fromkeys([*self.family(), *self.pids]):  # parents first, and with what they are just starting
-            with suppress(ProcessLookupError):
-                leads = os.getpgid(pid) == pid
-                (os.killpg if leads else os.kill)(pid, signal.SIGKILL)
-        self.process.wait()
-        self.reader.join()
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from tests.api.tool import Tool, session_path
 from tests.catalog.shelves import settle
 from tests.runs.desk import Desk
+from tests.support.api_pages import walk
 from viewer.catalog import sync_worker
 
 pytestmark = pytest.mark.django_db
@@ -28,18 +29,6 @@ COMPACTION_FIELDS = {
     "handoff_id", "summarised_ids", "kept_ids", "shortened_ids", "run", "undoable", "rules", "audit",
     "details", "statements", "unsure",
 }  # fmt: skip
-
-
-def walk(tool: Tool, path: str, **query: Any) -> list[Any]:
-    """Every item of a list, page by page."""
-    items: list[Any] = []
-    answer = tool.get(path, **query)
-    items += answer["items"]
-    while answer["next"]:
-        answer = tool.get(path, cursor=answer["next"], **query)
-        assert answer["items"]
-        items += answer["items"]
-    return items
 
 
 def test_sessions(desk: Desk, tool: Tool) -> None:

@@ -28,7 +28,7 @@ def _found() -> dict[str, Any]:
     from django.db import connection
 
     from tests.catalog.shelves import ids
-    from tests.catalog.test_lines import FILTERS, ORDERS, walk
+    from tests.support.session_lists import FILTERS, ORDERS, walk
     from viewer.catalog import sync_worker
     from viewer.catalog.models import SessionIndex
     from viewer.enforcement.models import Audit

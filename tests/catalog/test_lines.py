@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from pytest_django import Settings
 
 from tests.catalog.shelves import EVERYTHING, ids, listed, owner, settle
 from tests.pages.conftest import PRESENT, Book
+from tests.support.session_lists import FILTERS, ORDERS, walk
 from viewer.catalog import lines, sync, sync_worker
 from viewer.catalog.lines import Order, SessionFilter, page_of_lines, sort_key
 from viewer.catalog.models import FacetGroup, SessionIndex, StoreState
@@ -75,36 +76,6 @@ def shelved(book: Book) -> Callable[[int], list[SessionIndex]]:
     assert state is not None
     sync_worker.sync_all()
     return lambda count: shelve(state, count)
-
-
-def walk(limit: int, **wanted: Any) -> Iterator[str]:
-    """The ids of all pages."""
-    narrowed, after = SessionFilter(**wanted), None
-    while True:
-        page = page_of_lines(narrowed, [get_store("own")], limit, after)
-        yield from (line.session_id for line in page.lines)
-        if not page.more:
-            return
-        after = sort_key(page.lines[-1], narrowed.order)
-
-
-ORDERS: tuple[Order, ...] = ("recent", "created", "messages")
-FILTERS: list[dict[str, Any]] = [
-    {},
-    {"source": "telegram"},
-    {"source": "fax"},
-    {"source": "none such"},
-    {"model": "m2", "state": "open"},
-    {"state": "ended", "compacted": True},
-    {"state": "archived", "compacted": False, "source": "cron"},
-    {"near": True},
-    {"q": "common"},
-    {"q": "COMMON title", "source": "cli"},
-    {"q": "zebrafinch"},
-    {"q": "s000002"},
-    {"q": "z"},
-    {"q": "% _ !"},
-]
 
 
 def wanted_by(line: SessionIndex, wanted: dict[str, Any]) -> bool:

@@ -14,6 +14,7 @@ from compaction import Policy, offline, plan, protocol, request_of, summarize
 from compaction.prompt import prompt_of
 from compaction.workspace_rules import carried
 from tests.compaction.transcripts import call, count, exchange, handoff, reply, result, user
+from tests.support.media import DIRECTIVES
 from tests.work import within
 
 # What Hermes 0.19 and 0.22 take for a directive (gateway/platforms/base.py: `MEDIA_TAG_CLEANUP_RE`,
@@ -31,23 +32,6 @@ def sent(text: str) -> list[str]:
     """What a gateway would find to send in a reply that repeats the text."""
     blank = _BLANKED.sub(lambda found: " " * len(found[0]), text)
     return [found[0] for look in (_GATEWAY, _ADAPTER) for each in (text, blank) for found in look.finditer(each)]
-
-
-DIRECTIVES = [
-    "MEDIA:/tmp/photo.png",
-    "Done.\nMEDIA: ~/out/report.pdf\nAnything else?",
-    "media:C:\\out\\a.csv and Media: /tmp/a/Dockerfile",
-    "MEDIA:\n\n/tmp/photo.png",
-    "MEDIA:`/tmp/a b.png`, MEDIA:'notes', media: \"notes\"",
-    "**MEDIA:/tmp/a.pdf** and _media:/tmp/b.pdf_",
-    "MEDIA:/a.pngMEDIA:/b.png media:media:/tmp/c.png",
-    "media:\n> quoted\n/tmp/a.png",
-    "media: `code` /tmp/a.png",
-    "media: ```\nfenced\n``` /tmp/a.png",
-    'media:"blanked" /tmp/a.png',
-    "MEDIA:photo.png",
-    "medıa:/tmp/a.png and MEDİA:/tmp/b.png",
-]
 
 
 @pytest.mark.parametrize("text", DIRECTIVES)

@@ -12,27 +12,13 @@ from typing import Any
 
 import pytest
 
-from compaction import Message, SummaryRequest, counter_for, facts, offline
+from compaction import Message, counter_for, facts, offline
 from compaction.answer import checked
-from compaction.sections import ALL_TITLES, ANSWERED, TASK, read_back
+from compaction.sections import ANSWERED, TASK, read_back
 from tests.compaction.transcripts import call, count, exchange, reply, result, user, words
+from tests.support.offline_summaries import request, sections
 
 ROOT = Path(__file__).resolve().parents[2]
-HEADINGS = [f"## {title}" for title in ALL_TITLES]
-
-
-def request(turns: list[Message], **changes: Any) -> SummaryRequest:
-    values = {"previous_summary": "", "focus": "", "budget_tokens": 2_000, "today": None, "count": count, **changes}
-    return SummaryRequest(sources=tuple(turns), **values)
-
-
-def sections(turns: list[Message], **changes: Any) -> dict[str, list[str]]:
-    """The lines of each section of a summary."""
-    text = offline.summarize(request(turns, **changes))
-    blocks = [block.splitlines() for block in text.split("\n\n")[1:]]
-    headings = [block[0] for block in blocks]
-    assert headings == [heading for heading in HEADINGS if heading in headings]
-    return dict.fromkeys(ALL_TITLES, []) | {block[0].removeprefix("## "): block[1:] for block in blocks}
 
 
 REFUND: list[Message] = [

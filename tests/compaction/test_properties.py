@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from hypothesis import HealthCheck, assume, event, example, given, settings
+from hypothesis import assume, event, example, given, settings
 from hypothesis import strategies as st
 
 import compaction
@@ -25,10 +25,7 @@ from tests.compaction.transcripts import (
     user,
     words,
 )
-
-# Half of the transcripts have nothing to compact and are passed over.
-SLOW = [HealthCheck.too_slow, HealthCheck.filter_too_much]
-SETTINGS = settings(max_examples=90, deadline=None, suppress_health_check=SLOW)
+from tests.support.properties import SETTINGS, left_out
 
 
 def run(messages: list[Message], policy: Policy) -> tuple[Plan, Result]:
@@ -107,12 +104,6 @@ def test_no_live_text_is_lost_or_doubled(messages: list[Message], policy: Policy
     assert named == sorted(set(named))
     lost = {*plan.head, *plan.tail} - set(named)
     assert all(left_out(i, messages[i]) in result.report.repairs for i in lost)
-
-
-def left_out(index: int, row: Message) -> str:
-    """What the report says of a row that is left out wholly: a result, or a call that is a row of its own."""
-    what = "a tool call without a result" if m.is_call_item(row) else "a tool result without its call"
-    return f"Message {index + 1}: {what} was left out."
 
 
 @SETTINGS

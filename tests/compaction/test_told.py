@@ -14,19 +14,11 @@ from compaction.constraints import is_binding
 from compaction.requests import is_closing, is_output
 from compaction.sections import ANSWERED, PLAN, TASK
 from compaction.troubles import trouble
-from tests.compaction.test_offline import request, sections
-from tests.compaction.transcripts import call, count, reply, result, user
+from tests.compaction.transcripts import count, reply, result, user
+from tests.support.offline_summaries import request, sections
+from tests.support.work_steps import actions, step
 
 MARKED = Path(__file__).resolve().parents[1] / "data" / "constraints.tsv"
-
-
-def step(id_: str, name: str, arguments: dict[str, Any], output: str = "ok", **more: Any) -> list[Message]:
-    asking = {**reply(""), "tool_calls": [call(id_, name, json.dumps(arguments))], **more}
-    return [asking, {**result(id_, output), **more}]
-
-
-def actions(*turns: list[Message]) -> list[str]:
-    return sections([user("Please do the work."), *(row for turn in turns for row in turn)])["Actions done"]
 
 
 # --- constraints -----------------------------------------------------------------------------------------------------

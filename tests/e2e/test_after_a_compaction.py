@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.test_up import Site
-
-from .test_main_job import PATIENCE, WEEK_29, compact_now, live, query, sign_in
+from tests.support.main_job import PATIENCE, WEEK_29, compact_now, live, query, sign_in
+from tests.support.site_process import Site
 
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestRemovedIn10Warning")
 SESSION = f"/stores/hermes/sessions/{WEEK_29}"

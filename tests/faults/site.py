@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 
 import psycopg
 
-from tests.test_up import ROOT, free_port
+from tests.support.site_process import ROOT, free_port
 from viewer.up import prepare
 
 PATIENCE = 60.0  # seconds, on a machine with other work

@@ -13,7 +13,7 @@ from tests.faults import agent
 from tests.faults.conftest import Ground
 from tests.faults.ledger import query
 from tests.faults.site import until
-from tests.faults.test_killed_worker import reach
+from tests.support.kills import reach
 
 pytestmark = pytest.mark.parametrize(
     "own_database", ["sqlite"], indirect=True

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import random
 import time
 
 from tests.faults.conftest import KILLS, RUNS_A_KILL, Ground
 from tests.faults.site import Process, until
-
-SEED = int(os.environ.get("PALIMPSEST_TEST_SEED") or 20260722)
+from tests.support.kills import SEED
 
 
 def at_work(ground: Ground) -> Process | None:

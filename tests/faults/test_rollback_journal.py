@@ -14,7 +14,7 @@ from tests.faults import agent
 from tests.faults.conftest import Ground
 from tests.faults.ledger import live, query
 from tests.faults.site import until
-from tests.faults.test_killed_worker import holder_of
+from tests.support.kills import holder_of
 
 pytestmark = pytest.mark.parametrize(
     "own_database", ["sqlite"], indirect=True

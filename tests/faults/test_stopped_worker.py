@@ -7,7 +7,7 @@ import pytest
 from tests.faults.conftest import Ground
 from tests.faults.ledger import live
 from tests.faults.site import until
-from tests.faults.test_killed_worker import begin_turn, end_turn, holder_of, reach, until_it_has_to_write
+from tests.support.kills import begin_turn, end_turn, holder_of, reach, until_it_has_to_write
 
 
 @pytest.fixture

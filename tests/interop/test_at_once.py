@@ -16,6 +16,7 @@ from django.db import connection
 from pytest_django import Settings
 
 from tests.runs.desk import IMMEDIATE, QUEUED
+from tests.support.hermes_views import as_loaded, live, loaded, only, states
 from viewer.errors import CompactionConflict, SessionBusy, SessionEnded, StoreError
 from viewer.runs import job, service
 from viewer.runs.models import Run
@@ -29,7 +30,6 @@ from . import ours
 from .conversations import write_session
 from .hermes import Hermes
 from .model import Model
-from .test_hermes import as_loaded, live, loaded, only, states
 
 
 def query(database: Path, sql: str, *values: Any) -> list[tuple[Any, ...]]:

@@ -6,7 +6,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from viewer.runs import branching as runs
+from tests.support.hermes_branching import branch
+from tests.support.hermes_views import as_loaded, live, loaded, only
 from viewer.stores.hermes import branching
 from viewer.stores.hermes.reader import open_store
 
@@ -14,13 +15,8 @@ from . import ours
 from .conversations import words, write_session
 from .hermes import Hermes
 from .model import Model
-from .test_hermes import as_loaded, live, loaded, only
 
 PROMPT = "You are the careful clerk of a walnut shop."
-
-
-def branch(database: Path, session_id: str) -> str:
-    return runs.branch(ours.store_of(database), session_id, None)
 
 
 def branch_from(database: Path, session_id: str, ids: list[int]) -> str:

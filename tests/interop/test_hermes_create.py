@@ -6,13 +6,13 @@ import time
 from pathlib import Path
 from typing import Any
 
+from tests.support.hermes_views import live, loaded
 from viewer.stores.hermes import creating
 from viewer.stores.hermes.reader import open_store
 
 from . import ours
 from .hermes import Hermes
 from .model import Model
-from .test_hermes import live, loaded
 
 CALL = {"id": "call_1", "type": "function", "function": {"name": "terminal", "arguments": '{"command": "ls"}'}}
 TALK: list[dict[str, Any]] = [

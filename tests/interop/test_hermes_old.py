@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.hermes_branching import branch
+from tests.support.hermes_splitting import PROMPT, split
+from tests.support.hermes_views import as_loaded
 from viewer.stores.hermes.opening import compact_reason
 from viewer.stores.hermes.reader import open_store
 
@@ -14,9 +17,6 @@ from . import ours
 from .conversations import words, write_session
 from .hermes import Hermes, environment
 from .model import Model
-from .test_hermes import as_loaded
-from .test_hermes_branch import branch
-from .test_hermes_split import PROMPT, split
 
 
 @pytest.fixture(scope="session")

@@ -2,56 +2,24 @@
 
 from __future__ import annotations
 
-import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import compaction
-from tests.store.leases import turn_lease
-from viewer.stores.hermes import branching, guards, writing
+from tests.support.hermes_splitting import PROMPT, split
+from tests.support.hermes_views import as_loaded, handoffs, live, loaded, only
 
 from . import ours
 from .conversations import FILLING, words, write_session
 from .hermes import Hermes, HermesError
 from .model import Model
-from .test_hermes import as_loaded, handoffs, live, loaded, only
-
-PROMPT = "You are the careful clerk of a walnut shop."
-
-
-@dataclass(frozen=True)
-class Split:
-    """A session that was split: the messages that the new one should hold, and what was committed."""
-
-    messages: list[compaction.Message]
-    commit: writing.BlockCommit
-
-    @property
-    def part(self) -> str:
-        return self.commit.new_session_id
 
 
 def written(hermes: Hermes, session_id: str, **columns: Any) -> None:
     """A session with a system prompt of its own."""
     write_session(hermes, session_id, turns=9, distinct_ids=True)
     hermes.db("update_system_prompt", session_id, PROMPT)
-
-
-def split(database: Path, session_id: str, planned: ours.Planned | None = None) -> Split:
-    planned = planned or ours.plan(database, session_id, "split")
-    result = compaction.apply(planned.plan, ours.SUMMARY)
-    try:
-        with turn_lease(planned.store, session_id) as lease:
-            commit = branching.split(
-                planned.store, planned.snapshot, planned.steps(result),
-                lock_holder=planned.holder, lease_holder=lease, now=time.time(),
-            )  # fmt: skip
-    finally:
-        guards.release_lock(planned.store, session_id, planned.holder)
-    return Split(result.messages, commit)
 
 
 def test_the_old_id_leads_to_the_new_session(hermes: Hermes, database: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from compaction import messages as engine
 from compaction import protocol, sections, split
-from tests.compaction.test_media import DIRECTIVES
+from tests.support.media import DIRECTIVES
 
 from .hermes import Hermes
 

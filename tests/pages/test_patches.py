@@ -9,7 +9,7 @@ from django.test import Client
 
 from tests.pages.conftest import Book
 from tests.pages.html import read
-from tests.pages.test_tools import ENVELOPE
+from tests.support.patches import ENVELOPE
 from viewer.rendering import diffs
 
 

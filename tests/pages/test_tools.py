@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.patches import ENVELOPE
 from viewer.rendering import outcomes, tools
 
 FINE = outcomes.CallOutcome()
@@ -19,9 +20,6 @@ def read(name: str, arguments: Any, result: outcomes.CallOutcome | None = FINE) 
     value = None if isinstance(arguments, str) else arguments
     made = tools.title(name, text, value, tools.change(name, text, value), result)
     return f"{made.did} {made.what}".rstrip()
-
-
-ENVELOPE = "*** Begin Patch\n*** Update File: a.py\n@@\n-x\n+y\n+z\n*** Add File: b.py\n+new\n*** End Patch"
 
 
 @pytest.mark.parametrize(

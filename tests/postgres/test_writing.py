@@ -17,7 +17,7 @@ from pytest_django import Settings
 
 from tests.postgres import stores
 from tests.store.leases import turn_lease
-from tests.store.test_writing import HANDOFF
+from tests.support.written import HANDOFF
 from viewer import holders
 from viewer.errors import (
     CompactionConflict,

@@ -19,7 +19,7 @@ from pytest_django import Settings
 import compaction
 from tests.runs.desk import IMMEDIATE, QUEUED, Desk
 from tests.runs.misbehaving import KEY, NOTES, Behaviour, Service, answers, refuses, stalls
-from tests.runs.test_models import Use
+from tests.support.model_services import Use
 from viewer.runs import job, recovery, service
 from viewer.runs.models import Run
 from viewer.runs.planning import Options

@@ -13,6 +13,7 @@ from django.core.management import call_command
 from pytest_django import Settings
 
 from tests.runs.desk import QUEUED, Desk
+from tests.support.commands import run
 from viewer.runs.models import Run
 from viewer.stores.hermes import lock_time
 from viewer.workspaces.models import StoreRules
@@ -20,13 +21,6 @@ from viewer.workspaces.models import StoreRules
 pytestmark = pytest.mark.django_db(transaction=True)
 
 RED_LINES = "## Red Lines\n\nNever push to main. \x1b[31m"  # with a terminal's colour
-
-
-def run(*arguments: str) -> str:
-    """What the command prints."""
-    out = StringIO()
-    call_command(*arguments, stdout=out)
-    return out.getvalue()
 
 
 def test_plan_compact_undo_without_a_worker(desk: Desk, settings: Settings) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from tests.runs.desk import Desk
 from tests.runs.misbehaving import KEY, NOTES, Request, Service, refuses
-from tests.runs.test_models import KINDS, require_no_key, started
+from tests.support.model_services import KINDS, require_no_key, started
 from viewer.runs.summarizers import model_quirks
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]

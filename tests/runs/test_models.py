@@ -26,36 +26,23 @@ from pytest_django import Settings
 from tests.runs import misbehaving
 from tests.runs.desk import Desk
 from tests.runs.misbehaving import KEY, NOTES, READ, WRITTEN, Behaviour, Service, answers, refuses, sends, streams
+from tests.support.model_services import KINDS, Use, require_no_key, started
 from viewer.runs import job
 from viewer.runs.errors import ModelFailed
 from viewer.runs.models import Run
 from viewer.runs.planning import Options
 from viewer.runs.progress import Progress
 from viewer.runs.service import cancel as cancel_run
-from viewer.runs.service import get_run, prepare, start, undo_run
+from viewer.runs.service import get_run, prepare, undo_run
 from viewer.runs.summarizers import calling, exchange, limits
 from viewer.runs.summarizers.exchange import AnswerPart
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
-Use = Callable[..., None]
-KINDS = ("openai", "anthropic")
 ROOT = Path(__file__).resolve().parents[2]
-
-
-def started(desk: Desk, kind: str) -> Run:
-    return start(desk.store, desk.session_id, Options(summarizer=kind), apply=True)
 
 
 def everything(desk: Desk) -> list[list[tuple[Any, ...]]]:
     return [desk.rows("SELECT * FROM sessions ORDER BY id"), desk.rows("SELECT * FROM messages ORDER BY id")]
-
-
-def require_no_key(run: Run, desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
-    """Neither the key nor a good part of it stands in the row, the store or any log."""
-    row = str(Run.objects.filter(pk=run.pk).values().get())
-    stored = b"".join(path.read_bytes() for path in desk.path.parent.glob(f"{desk.path.name}*"))
-    part = KEY[8:24]
-    assert part not in row and part not in caplog.text and part.encode() not in stored
 
 
 # --- what goes well --------------------------------------------------------------------------------------------------

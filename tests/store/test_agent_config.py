@@ -8,10 +8,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from tests.support.stored_rows import store_at
 from viewer.stores.base import Store
 from viewer.stores.hermes import agent_config
-
-from .test_reading import store_at
 
 
 @pytest.fixture

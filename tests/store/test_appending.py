@@ -9,13 +9,12 @@ from typing import Any
 
 import pytest
 
+from tests.support.stored_rows import WEEK_29, reader_of, store_at
+from tests.support.written import HANDOFF, committed, everything_else, live, path, planned, query, small, steps_for
 from viewer import holders
 from viewer.errors import NotFound, SessionBusy, SessionEnded, StoreReadOnly
 from viewer.stores.hermes import guards, reading, sessions, writing
 from viewer.stores.hermes.appending import append
-
-from .test_reading import WEEK_29, reader_of, store_at
-from .test_writing import HANDOFF, committed, everything_else, live, path, planned, query, small, steps_for
 
 __all__ = ["path", "small"]
 

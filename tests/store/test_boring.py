@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sqlite3
 import subprocess
@@ -16,14 +15,14 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import ROOT
+from tests.support.child_process import in_child
+from tests.support.stored_rows import WEEK_29, add_session, store_at
+from tests.support.written import VERSIONS, committed, map_of, path, planned, query, small, steps_for, undone
 from viewer.errors import StoreUnavailable
 from viewer.stores.hermes import transaction
 from viewer.stores.hermes.appending import append
 
 from .child import write_all
-from .test_reading import WEEK_29, add_session, store_at
-from .test_writing import VERSIONS, committed, map_of, path, planned, query, small, steps_for, undone
 
 __all__ = ["path", "small"]
 
@@ -44,17 +43,6 @@ def pragmas(path: Path) -> dict[str, Any]:
 
 def layout(path: Path) -> list[tuple[Any, ...]]:
     return query(path, "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY name")
-
-
-def in_child(path: Path, session_id: str, **limits: int) -> dict[str, Any]:
-    """What `tests.store.child` answers."""
-    request = json.dumps({"path": str(path), "session_id": session_id, **limits})
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.store.child", request], cwd=ROOT, capture_output=True, text=True, timeout=60
-    )
-    assert done.returncode == 0, done.stderr
-    answer: dict[str, Any] = json.loads(done.stdout)
-    return answer
 
 
 # -- the file ----------------------------------------------------------------------------------------------------------

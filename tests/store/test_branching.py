@@ -4,34 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-import sqlite3
-from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tests.support.branched import SESSIONS, columns, query, rows, session, stored
+from tests.support.stored_rows import add_row, add_session, reader_of, store_at
 from viewer.errors import NotBranchable, NotFound, StoreError, StoreReadOnly
 from viewer.stores.hermes import branching, schema, sessions
 
 from .listed import tips
-from .test_reading import WEEK_29, WEEK_30_TIP, add_row, add_session, reader_of, store_at
 
 NOW = 1_800_000_000.5
-SESSIONS = {16: WEEK_30_TIP, 21: WEEK_29, 31: WEEK_29}
-COPIED = "role, content, tool_calls, tool_call_id, tool_name, timestamp, reasoning, token_count, platform_message_id"
-
-
-@pytest.fixture(params=sorted(SESSIONS))
-def version(request: pytest.FixtureRequest) -> int:
-    value: int = request.param
-    return value
-
-
-@pytest.fixture
-def path(version: int, hermes_copy: Callable[[int], Path]) -> Path:
-    return hermes_copy(version)
 
 
 @pytest.fixture
@@ -43,35 +27,6 @@ def small(tmp_path: Path) -> Path:
     for number in range(4):
         add_row(path, role=("user", "assistant")[number % 2], content=f"message {number}", timestamp=10.0 + number)
     return path
-
-
-def query(path: Path, sql: str, *values: Any) -> list[tuple[Any, ...]]:
-    with closing(sqlite3.connect(path, isolation_level=None)) as con:
-        return con.execute(sql, values).fetchall()
-
-
-def columns(path: Path, table: str) -> list[str]:
-    return [row[1] for row in query(path, f"PRAGMA table_info({table})")]
-
-
-def session(path: Path, session_id: str) -> dict[str, Any]:
-    (row,) = query(path, "SELECT * FROM sessions WHERE id = ?", session_id)
-    return dict(zip(columns(path, "sessions"), row, strict=True))
-
-
-def rows(path: Path, session_id: str, wanted: str = COPIED, where: str = "active = 1") -> list[tuple[Any, ...]]:
-    return query(path, f"SELECT {wanted} FROM messages WHERE session_id = ? AND {where} ORDER BY id", session_id)
-
-
-def stored(path: Path, but: str = "") -> dict[str, list[tuple[Any, ...]]]:
-    """Every row of every ordinary table, those of one session aside."""
-    own = {"messages": "WHERE session_id <> ?", "sessions": "WHERE id <> ?"}
-    tables = [row[0] for row in query(path, "SELECT name FROM sqlite_master WHERE type = 'table'")]
-    return {
-        table: query(path, f"SELECT * FROM {table} {own.get(table, '')}", *([but] if table in own else []))
-        for table in tables
-        if not table.startswith(("messages_fts", "sqlite_"))
-    }
 
 
 def branch(path: Path, session_id: str = "s1", ids: list[int] | None = None) -> str:

@@ -13,11 +13,10 @@ from typing import Any
 
 import pytest
 
+from tests.support.stored_rows import WEEK_30_TIP, add_row, add_session, reader_of, store_at
 from viewer.errors import NotFound, NotManaged, SessionBusy, SessionEnded, StoreReadOnly, StoreUnavailable, TitleTaken
 from viewer.stores.base import Store
 from viewer.stores.hermes import creating, deleting, reading, schema, sessions
-
-from .test_reading import WEEK_30_TIP, add_row, add_session, reader_of, store_at
 
 NOW = 1_800_000_000.5
 TALK: list[dict[str, Any]] = [

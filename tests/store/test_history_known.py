@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.store.test_history import Agent
+from tests.support.agent_rows import Agent
 from viewer.stores.hermes.history import build
 from viewer.stores.hermes.known import KnownBlock
 from viewer.stores.history_types import History

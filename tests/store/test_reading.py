@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.support.stored_rows import WEEK_29, WEEK_30_TIP, add_row, add_session, reader_of
 from viewer.errors import NotFound, StoreUnavailable
 from viewer.stores import packing
 from viewer.stores.base import Store
 from viewer.stores.hermes import opening, reading, schema, sessions
 from viewer.stores.hermes.change_tokens import read_marks
 from viewer.stores.hermes.codec import JSON_MARK
-from viewer.stores.hermes.reader import HermesReader as Reader
 from viewer.stores.hermes.reader import open_store
 from viewer.stores.hermes.row_digests import light_rows
 from viewer.stores.history_types import History, HistoryEntry
@@ -25,20 +24,8 @@ from viewer.stores.transcript import Item, TranscriptIndex
 
 from .listed import tips
 
-WEEK_29 = "20260714_043320_a80629"
-WEEK_30_TIP = "20260715_063924_8490d0"
 CARRIER_92, CARRIER_98 = "20260806_083000_00005c", "20260806_070640_000062"
 Copies = Callable[[int], Path]
-
-
-def store_at(path: Path) -> Store:
-    return Store("test", f"sqlite:///{path}", "configured")
-
-
-@contextmanager
-def reader_of(path: Path) -> Iterator[Reader]:
-    with open_store(store_at(path)) as reader:
-        yield reader
 
 
 def history_of(path: Path, session_id: str) -> History:
@@ -61,24 +48,6 @@ def empty(tmp_path: Path) -> Path:
     path = tmp_path / "empty.db"
     schema.create(path)
     return path
-
-
-def add_session(path: Path, session_id: str = "s1", **columns: Any) -> None:
-    values = {"id": session_id, "source": "cli", "started_at": 1.0, **columns}
-    with sqlite3.connect(path) as con:
-        names, marks = ", ".join(values), ", ".join("?" * len(values))
-        con.execute(f"INSERT INTO sessions ({names}) VALUES ({marks})", list(values.values()))
-    con.close()
-
-
-def add_row(path: Path, session_id: str = "s1", **columns: Any) -> int:
-    values = {"session_id": session_id, "role": "user", "timestamp": 2.0, **columns}
-    with sqlite3.connect(path) as con:
-        names, marks = ", ".join(f'"{name}"' for name in values), ", ".join("?" * len(values))
-        cursor = con.execute(f"INSERT INTO messages ({names}) VALUES ({marks})", list(values.values()))
-    con.close()
-    assert cursor.lastrowid is not None
-    return cursor.lastrowid
 
 
 # -- real databases --------------------------------------------------------------------------------------------------

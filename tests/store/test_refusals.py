@@ -15,14 +15,13 @@ from typing import Any
 
 import pytest
 
+from tests.support.child_process import in_child
+from tests.support.stored_rows import WEEK_29, add_row, add_session, reader_of, store_at
+from tests.support.written import committed, live, planned, query, small, steps_for
 from viewer.errors import StoreError, StoreReadOnly, StoreUnavailable
 from viewer.stores.base import Store
 from viewer.stores.hermes import editing, guards, opening, transaction, writing
 from viewer.stores.hermes.appending import append
-
-from .test_boring import in_child
-from .test_reading import WEEK_29, add_row, add_session, reader_of, store_at
-from .test_writing import committed, live, planned, query, small, steps_for
 
 __all__ = ["small"]
 

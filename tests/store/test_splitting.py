@@ -10,6 +10,9 @@ from typing import Any
 
 import pytest
 
+from tests.support.branched import COPIED, query, rows, session, stored
+from tests.support.stored_rows import WEEK_29, WEEK_30_TIP, add_row, add_session, reader_of, store_at
+from tests.support.written import HANDOFF, planned, steps_for
 from viewer import holders
 from viewer.errors import CompactionConflict, SessionBusy, StoreError, StoreReadOnly
 from viewer.stores.hermes import branching, guards, schema, sessions, writing
@@ -20,9 +23,6 @@ from viewer.stores.message import HistoryMessage
 from .agent_sql import Agent
 from .leases import turn_lease
 from .listed import tips
-from .test_branching import COPIED, query, rows, session, stored
-from .test_reading import WEEK_29, WEEK_30_TIP, add_row, add_session, reader_of, store_at
-from .test_writing import HANDOFF, planned, steps_for
 
 NOW = 1_800_000_000.5
 SESSIONS = {16: WEEK_30_TIP, 21: WEEK_29, 31: WEEK_29}

@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
+from tests.support.stored_rows import WEEK_29, reader_of
+from tests.support.written import committed, live, map_of, path, planned, query, said, steps_for, undone
 from viewer.errors import StoreError
 from viewer.stores.hermes import reading, receipts, undoing
 
 from .agent_sql import Agent
-from .test_reading import WEEK_29, reader_of
-from .test_writing import committed, live, map_of, path, planned, query, said, steps_for, undone
 
 __all__ = ["path"]
 

@@ -1,0 +1,29 @@
+"""Runs that ask a model's server, by each kind of API, and where a key must not be found afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.runs.desk import Desk
+from tests.runs.misbehaving import KEY
+from viewer.runs.models import Run
+from viewer.runs.planning import Options
+from viewer.runs.service import start
+
+Use = Callable[..., None]
+
+KINDS = ("openai", "anthropic")
+
+
+def started(desk: Desk, kind: str) -> Run:
+    return start(desk.store, desk.session_id, Options(summarizer=kind), apply=True)
+
+
+def require_no_key(run: Run, desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
+    """Neither the key nor a good part of it stands in the row, the store or any log."""
+    row = str(Run.objects.filter(pk=run.pk).values().get())
+    stored = b"".join(path.read_bytes() for path in desk.path.parent.glob(f"{desk.path.name}*"))
+    part = KEY[8:24]
+    assert part not in row and part not in caplog.text and part.encode() not in stored

@@ -1,0 +1,104 @@
+"""Compactions and undos of a copy of a store, and what its tables hold before and after."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.store.leases import turn_lease
+from tests.support.stored_rows import WEEK_29, add_row, add_session, reader_of, store_at
+from viewer import holders
+from viewer.stores.hermes import (
+    guards,
+    schema,
+    undoing,
+    writing,
+)
+
+HANDOFF = {"role": "user", "content": "[CONTEXT SUMMARY]: zebrafinch", "_compressed_summary": True}
+
+VERSIONS = [21, 31]
+
+
+@pytest.fixture(params=VERSIONS)
+def path(request: pytest.FixtureRequest, hermes_copy: Callable[[int], Path]) -> Path:
+    return hermes_copy(request.param)
+
+
+def query(path: Path, sql: str, *values: Any) -> list[tuple[Any, ...]]:
+    with closing(sqlite3.connect(path, isolation_level=None)) as con:
+        return con.execute(sql, values).fetchall()
+
+
+def live(path: Path, session_id: str = WEEK_29) -> list[tuple[Any, ...]]:
+    return query(path, "SELECT * FROM messages WHERE session_id = ? AND active = 1 ORDER BY id", session_id)
+
+
+def said(path: Path, session_id: str = WEEK_29) -> list[tuple[Any, ...]]:
+    columns = "role, content, tool_calls, tool_call_id, tool_name, timestamp"
+    return query(path, f"SELECT {columns} FROM messages WHERE session_id = ? AND active = 1 ORDER BY id", session_id)
+
+
+def planned(path: Path, session_id: str = WEEK_29) -> writing.Snapshot:
+    with reader_of(path) as reader:
+        return writing.snapshot(reader, session_id)
+
+
+def steps_for(snapshot: writing.Snapshot, head: int = 2, tail: int = 30) -> list[writing.Step]:
+    ids = [row[0] for row in snapshot.rows]
+    return [*map(writing.Clone, ids[:head]), writing.New(HANDOFF), *map(writing.Clone, ids[-tail:])]
+
+
+def committed(
+    path: Path, snapshot: writing.Snapshot, steps: list[writing.Step], now: float | None = None
+) -> writing.BlockCommit:
+    store, holder = store_at(path), holders.new_holder()
+    guards.take_lock(store, snapshot.session_id, holder)
+    try:
+        with turn_lease(store, snapshot.session_id) as lease:
+            return writing.commit(
+                store, snapshot, steps, lock_holder=holder, lease_holder=lease, now=now or time.time()
+            )
+    finally:
+        guards.release_lock(store, snapshot.session_id, holder)
+
+
+def undone(path: Path, what: undoing.Undoing) -> undoing.Outlook:
+    store, holder = store_at(path), holders.new_holder()
+    guards.take_lock(store, what.session_id, holder)
+    try:
+        with turn_lease(store, what.session_id) as lease:
+            return writing.undo(store, what, lock_holder=holder, lease_holder=lease)
+    finally:
+        guards.release_lock(store, what.session_id, holder)
+
+
+def map_of(snapshot: writing.Snapshot, commit: writing.BlockCommit) -> undoing.Undoing:
+    originals = {row[0]: commit.copies.get(row[0]) for row in snapshot.rows} | dict(commit.copies)
+    return undoing.Undoing(snapshot.session_id, commit.handoff_id, commit.block_ids, originals)
+
+
+def everything_else(path: Path) -> dict[str, list[tuple[Any, ...]]]:
+    """All rows of all ordinary tables but the session's own rows, byte for byte."""
+    tables = [name for (name,) in query(path, "SELECT name FROM sqlite_master WHERE type = 'table'")]
+    own = {"messages": f"WHERE session_id <> '{WEEK_29}'", "sessions": f"WHERE id <> '{WEEK_29}'"}
+    derived = ("messages_fts", "sqlite_", "session_turn", "compression")
+    ordinary = [name for name in tables if not name.startswith(derived)]
+    return {name: query(path, f"SELECT * FROM {name} {own.get(name, '')}") for name in ordinary}
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[Path]:
+    """A store of our own with one session of eight messages: all that refusals need."""
+    path = tmp_path / "small.db"
+    schema.create(path)
+    add_session(path, message_count=8)
+    for number in range(8):
+        add_row(path, role=("user", "assistant")[number % 2], content=f"message {number}", timestamp=10.0 + number)
+    yield path
