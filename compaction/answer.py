@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from . import protocol
+from . import fences, protocol
 from .apply import accepted
 from .errors import SummaryRejected
 from .secrets import redact
@@ -67,7 +67,7 @@ def breaks_off(body: str) -> bool:
     Commas end a line for good in a list whose lines all do.
     """
     lines = [line.strip() for line in body.splitlines() if line.strip()]
-    if sum(line.startswith("```") for line in lines) % 2 == 1:
+    if fences.open_behind(lines):
         return True
     last, before = lines[-1], lines[-2] if len(lines) > 1 else ""
     if _BARE.fullmatch(last):

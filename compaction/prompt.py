@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from . import protocol
+from . import fences, protocol
 from .answer import SHORT, breaks_off, breaks_off_inside, is_refusal
 from .digest import Ask, SummaryRequest, too_long
 from .errors import SummaryRejected
@@ -212,9 +212,9 @@ def unwrapped(text: str, ended: bool) -> str:
 
 def _closing(lines: list[str]) -> int | None:
     """The line that closes a fence around all of it: the last fence of an even number, and nothing long behind it."""
-    fences = [i for i, line in enumerate(lines) if line.lstrip().startswith("```")]
-    after = "\n".join(lines[fences[-1] + 1 :])
-    return fences[-1] if len(fences) % 2 == 0 and lines[fences[-1]].strip() == "```" and len(after) <= SHORT else None
+    at = [i for i, line in enumerate(lines) if line.lstrip().startswith("```")]
+    after = "\n".join(lines[at[-1] + 1 :])
+    return at[-1] if len(at) % 2 == 0 and lines[at[-1]].strip() == "```" and len(after) <= SHORT else None
 
 
 def _without_thinking(text: str) -> str:
@@ -233,10 +233,10 @@ def with_exact_titles(text: str) -> tuple[str, set[str]]:
     """The text with the headings it was asked for as "## Title" lines, however they were written, and their titles."""
     lines: list[str] = []
     texts: set[str] = set()
-    fenced = False
+    fence = ""
     for line in text.splitlines():
-        fenced ^= line.lstrip().startswith("```")
-        heading = None if fenced else _TITLE_LINE.fullmatch(line)
+        fence = fences.open_behind([line.lstrip()], fence)
+        heading = None if fence else _TITLE_LINE.fullmatch(line)
         if heading is None:
             lines.append(line)
             continue

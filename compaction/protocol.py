@@ -19,6 +19,8 @@ from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import Any, Literal
 
+from . import fences
+
 # --- markers that are read -------------------------------------------------------------------------------------------
 CURRENT_HEADER = "[CONTEXT COMPACTION — REFERENCE ONLY]"  # start of every long Hermes header
 HYPHEN_HEADER = "[CONTEXT COMPACTION - REFERENCE ONLY]"  # the same in ASCII; Hermes' session page accepts it
@@ -334,7 +336,7 @@ def _end(blocks: list[Any]) -> _Position | None:
 
 
 def _in_fence(before: str) -> bool:
-    return sum(line.lstrip().startswith("```") for line in before.splitlines()) % 2 == 1
+    return bool(fences.open_behind(map(str.lstrip, before.splitlines())))
 
 
 def _all(blocks: list[Any], pattern: re.Pattern[str]) -> Iterator[_Position]:

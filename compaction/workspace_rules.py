@@ -17,12 +17,12 @@ from urllib.parse import unquote
 
 from . import messages as m
 from . import paths, protocol
+from .fences import closes, fence_of
 from .messages import Message
 from .reads import Read, in_chat_shape
 from .secrets import redact
 
 # --- sections of a Markdown file --------------------------------------------------------------------------------------
-_FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})[ \t]*(.*)")  # the line that opens or closes a block of code
 _COMMENT = re.compile(r" {0,3}<!--")
 
 Hidden = Literal["code", "comment", ""]
@@ -104,33 +104,27 @@ def hidden_in(lines: list[str]) -> list[Hidden]:
 
     A fence or a comment that is never closed hides nothing.
     """
-    fences = [_fence(line) for line in lines]
+    fences = [fence_of(line) for line in lines]
     longest = {"`": 0, "~": 0}  # of the fences further down that may close one
     closable = [False] * len(lines)
     for at in range(len(lines) - 1, -1, -1):
-        mark, length, bare = fences[at]
-        if mark:
-            closable[at] = length <= longest[mark]
-            longest[mark] = max(longest[mark], length if bare else 0)
+        fence, bare = fences[at]
+        if fence:
+            closable[at] = len(fence) <= longest[fence[0]]
+            longest[fence[0]] = max(longest[fence[0]], len(fence) if bare else 0)
     last = max((at for at, line in enumerate(lines) if "-->" in line), default=-1)
     hidden: list[Hidden] = []
-    opened, comment = ("", 0), False
-    for at, ((mark, length, bare), closes) in enumerate(zip(fences, closable, strict=True)):
-        inside = bool(opened[0])
-        if inside and bare and mark == opened[0] and length >= opened[1]:
-            opened = ("", 0)
-        elif not inside and not comment and mark and closes:
-            opened, inside = (mark, length), True
+    opened, comment = "", False
+    for at, ((fence, _), closed_later) in enumerate(zip(fences, closable, strict=True)):
+        inside = bool(opened)
+        if inside and closes(lines[at], opened):
+            opened = ""
+        elif not inside and not comment and fence and closed_later:
+            opened, inside = fence, True
         comment = comment or (not inside and at < last and bool(_COMMENT.match(lines[at])))
         hidden.append("code" if inside else "comment" if comment else "")
         comment = comment and "-->" not in lines[at]
     return hidden
-
-
-def _fence(line: str) -> tuple[str, int, bool]:
-    """A fence's character, its length, and whether nothing follows it; ("", 0, False) for another line."""
-    match = _FENCE.match(line) if "```" in line or "~~~" in line else None
-    return (match[1][0], len(match[1]), not match[2].strip()) if match else ("", 0, False)
 
 
 # --- what is carried --------------------------------------------------------------------------------------------------

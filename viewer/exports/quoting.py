@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
+from compaction.fences import open_behind
 from viewer.texts import clean
 
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
 _ATX = re.compile(r"( {0,3})(#{1,4})(?=[ \t]|$)")
 _UNDERLINE = re.compile(r" {0,3}(?:=+|-+)[ \t]*$")
 _TAG = re.compile(r" {0,3}(?=<[A-Za-z/!?])")
@@ -28,15 +28,8 @@ def embedded(text: str) -> str:
     lines: list[str] = []
     fence = ""
     for line in clean(text).split("\n"):
-        match = _FENCE.match(line)
-        if fence:
-            if match and match[1].startswith(fence) and not match[2].strip():
-                fence = ""
-        elif match and not (match[1][0] == "`" and "`" in match[2]):
-            fence = match[1]
-        else:
-            line = _tamed(line, lines[-1] if lines else "")
-        lines.append(line)
+        before, fence = fence, open_behind([line], fence)
+        lines.append(line if before or fence else _tamed(line, lines[-1] if lines else ""))
     return "\n".join([*lines, fence] if fence else lines)
 
 
