@@ -44,7 +44,7 @@ _left_out: tuple[float, str] = (-REMEMBERED, "")  # when a note was last left ou
 class OwnDatabaseUnavailable(StoreError):
     """This site's own database could not be read or written; the message says why."""
 
-    code = "unavailable"
+    code = "own_database_unavailable"
     status = 503
 
 

@@ -193,8 +193,8 @@ def test_sdks_are_imported_only_to_talk_to_a_model() -> None:
     code = (
         "import django, sys; django.setup()\n"
         "from viewer.runs import job, summarizers\n"
-        "from viewer.runs.summarizers.connections import Connection\n"
-        "found = [make(Connection(kind, 'm', 'http://h/v1', 'k', None, 'environment')) "
+        "from viewer.runs.summarizers.connections import ModelAccess\n"
+        "found = [make(ModelAccess(kind, 'm', 'http://h/v1', 'k', None, 'environment')) "
         "for kind, make in summarizers.MAKERS.items()]\n"
         "assert [made.name for made in found] == ['openai', 'anthropic']\n"
         "print([name for name in ('openai', 'anthropic') if name in sys.modules])"
