@@ -32,7 +32,7 @@ _SUMMARY = re.compile(
 _PROMPTS = re.compile(r"^(?:\(Open file: .*\)|\(Current directory: .*\)|bash-\$)[ \t]*$", re.MULTILINE)  # SWE-agent
 _ROOMY = 160  # characters of detail from which on an edit that names nothing is quoted
 _LONG_ASKED = 8  # characters of an argument that an output does not have by chance
-MOST_THEN = 3  # calls of one tool on one thing that are told
+MOST_THEN = 3  # calls of one tool on one thing that are listed
 _SHORT_RESULT = 300  # characters of a result that is no record of its own
 _NAMED = 12  # names of code told of a file
 

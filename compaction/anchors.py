@@ -106,13 +106,13 @@ def _of_arguments(arguments: str, at: int = 0) -> Iterator[Anchor]:
         yield Anchor("command", redact(line)[:LONGEST_LINE], at)  # again: JSON may have written it with escapes
 
 
-# --- what became of them ---------------------------------------------------------------------------------------------
+# --- which survive ---------------------------------------------------------------------------------------------------
 Counts = dict[Kind, tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True)
 class Survival:
-    """What became of a set of anchors: by kind (survived, all), and those that are lost.
+    """The survival of a set of anchors: by kind (survived, all), and those that are lost.
 
     `by_kind` and `lost` are of what people and the agent said and calls were made with, `printed` and `lost_printed` of
     what tools merely printed; `statements` counts lines and sentences with details (survived, all), and

@@ -54,7 +54,7 @@ Edit = Keep | Rewrite | Insert
 
 @dataclass(frozen=True)
 class Report:
-    """What became of the input messages, by index, and what was done besides, in sentences for people."""
+    """The result for each input message, by index, and notes on other changes, as sentences for people."""
 
     kept: tuple[int, ...]
     shortened: tuple[int, ...]
@@ -66,7 +66,7 @@ class Report:
 
     @cached_property
     def survival(self) -> Survival:
-        """What became of the details of the summarised and shortened messages, and of earlier summaries, in the output.
+        """Which details of the summarised and shortened messages, and of earlier summaries, are in the output.
 
         Read when first asked for: the cost grows with the text of the input.
         """

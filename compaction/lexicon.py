@@ -125,7 +125,7 @@ ACRONYMS = _set_of(
     SOAP RPC CORS JWT ORM MVC DOM NPM PNPM AWS GCP EOF EOL LTS TTL FIFO LIFO README WCAG ARIA SVG PNG JPG GIF
     RGB PSA FYI ASAP ETA TBD TBA RFC ISO IEEE ANSI OCR MEMBER"""
 )
-# Cities and countries written in scripts without capitals; others are told by a suffix or what stands before them.
+# Cities and countries written in scripts without capitals; others are recognised by a suffix or the word before them.
 PLACES = (
     "北京|上海|广州|深圳|成都|杭州|南京|武汉|西安|重庆|天津|苏州|香港|台北|東京|东京|京都|大阪|名古屋|札幌|福岡|横浜|神戸|広島"
     "|奈良|宇治|서울|부산|인천|대구|대전|광주|제주|중국|한국|中国|日本|美国|英国|德国|法国|韩国|アメリカ|ドイツ|フランス|イギリス|中國|韓国"

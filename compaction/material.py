@@ -17,7 +17,7 @@ from .requests import Request
 from .secrets import redact
 from .sections import ANSWERED, TALLY, TASK, births_listed, read_back
 
-NEWEST = 3  # pieces of work that are told first, whatever they are
+NEWEST = 3  # pieces of work that are listed first, whatever they are
 MOST_PEOPLE = 12  # for whom names are listed apart: each costs a label
 SOON = 12  # pieces of work within which one that went well can be the fix of one that did not
 

@@ -198,7 +198,7 @@ def without_task_list(text: str) -> str:
 
 def without_marker(text: str) -> str:
     """The text without the marker of a compaction that found nothing typed, where typed words were merged into it. In
-    text with white space folded only the markers that are known as a whole are told from what follows.
+    text with white space folded only the markers that are known as a whole are separated from what follows.
     """
     known = next((marker for marker in NO_USER_MARKERS if text.startswith(marker)), "")
     if known:

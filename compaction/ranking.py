@@ -190,7 +190,7 @@ class Ranked:
 
     # --- which are left out ------------------------------------------------------------------------------------------
     def _personal(self) -> set[str]:
-        """Birth dates and the like, but those that are told beside the person."""
+        """Birth dates and the like, but those that are listed beside the person."""
         labels = ((name, self.material.labels.get(name) or self.before.get(name, "")) for name in self.names)
         personal = (name for name, label in labels if PERSONAL_KEY.search(label))
         told = self.material.births

@@ -181,7 +181,7 @@ def _harmless(match: re.Match[str]) -> bool:
 
 
 def _is_description(value: str) -> bool:
-    """Whether a word says of what kind a password is, or what became of it: "required", "str", "wrong"."""
+    """Whether a word describes a password instead of being one: "required", "str", "wrong"."""
     word = value.strip(".,;:!?*_`").casefold()
     return word in DESCRIPTIONS or word.endswith(ENDINGS) or bool(NAMED_AGAIN.search(word))
 

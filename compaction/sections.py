@@ -157,7 +157,7 @@ class Lines:
 class NameSection:
     """A section of names, the most wanted first, shown in lists by label.
 
-    Of the labels in `whole` it is said how many more there are; those with a folder in `folders` are told below it,
+    Of the labels in `whole` it is said how many more there are; those with a folder in `folders` are listed below it,
     those in `births` behind a person.
     """
 

@@ -1,6 +1,6 @@
-"""What became of the exact details of messages that leave the context: which of them stand in what is left, and where.
+"""Survival of exact details: which of those in messages that leave the context are still in it, and where.
 
-Theory: three things are told apart.
+Theory: three things are distinguished.
 - *Details* that people and the agent said, and that calls were made with. One is a string and what it belongs to. A
   path, a name, a long id mean the same wherever they stand: one that stands anywhere is kept. Numbers, dates, versions
   and short ids (`SHORT_ID`) belong to the heading they stand under and to the names on their line: where the transcript
@@ -161,7 +161,7 @@ def survival_of(
     *,
     printed: bool = True,
 ) -> Survival:
-    """What became of the details of messages (all, or those at the indices in `which`) in those that are `left`.
+    """Which details of messages (all, or those at the indices in `which`) are in those that are `left`.
 
     `earlier` are the texts of summaries that go with them, each with the index of the message it is from. Without
     `printed` what tools merely printed is not counted, which costs less.

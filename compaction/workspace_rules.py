@@ -335,7 +335,7 @@ class Requirement(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """What became of a requirement: its path, and the first call that read it, None if none did."""
+    """The result for a required file: its path, and the first call that read it, None if none did."""
 
     named: str
     path: str

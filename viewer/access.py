@@ -43,7 +43,7 @@ def new_link() -> str:
 
 
 def sign_in(request: HttpRequest) -> None:
-    """Mark this browser's session as the owner's, under a new session key (session fixation)."""
+    """Sign this browser in, under a new session key (session fixation)."""
     request.session.cycle_key()
     request.session[_SIGNED_IN] = True
 

@@ -7,7 +7,7 @@ from datetime import datetime
 
 import psycopg
 
-DATABASE_ERRORS = (sqlite3.Error, psycopg.Error)  # of any store, before they are told as one of the errors below
+DATABASE_ERRORS = (sqlite3.Error, psycopg.Error)  # of any store, before they become one of the errors below
 
 
 class StoreError(Exception):

@@ -1,4 +1,4 @@
-"""Who may come in: one-time sign-in links for the owner's browser, API tokens for other tools."""
+"""Access: one-time sign-in links for browsers, API tokens for other tools."""
 
 from datetime import datetime, timedelta
 

@@ -26,7 +26,7 @@ from viewer.runs.planning import Options
 from viewer.stores import packing
 from viewer.stores.base import Store
 from viewer.stores.hermes import history, receipts, row_digests
-from viewer.stores.hermes.opening import signature
+from viewer.stores.hermes.opening import store_version
 from viewer.stores.hermes.reader import HermesReader as Reader
 from viewer.stores.hermes.reader import open_store
 from viewer.stores.hermes.sessions import get_session
@@ -98,7 +98,7 @@ def test_nothing_is_read_while_the_file_is_not_written(desk: Desk) -> None:
     statements: list[str] = []
     with open_store(desk.store) as reader:
         session = get_session(reader, desk.session_id)
-        assert signature(desk.store) == signature(desk.store), "copied so lately that no signature holds"
+        assert store_version(desk.store) == store_version(desk.store), "copied so lately that no signature holds"
         indexes.outline(reader, session)
         assert isinstance(reader.con, sqlite3.Connection)
         reader.con.set_trace_callback(statements.append)
@@ -200,7 +200,7 @@ def test_an_undo_makes_history_once_before_and_once_for_the_page_after(
 def test_what_our_runs_know_counts_although_the_file_is_not_written(desk: Desk) -> None:
     """A compaction stands in the file a moment before it is noted here."""
     run = service.start(desk.store, desk.session_id, Options(), apply=True)
-    while signature(desk.store) != signature(desk.store):  # until the write has settled
+    while store_version(desk.store) != store_version(desk.store):  # until the write has settled
         time.sleep(0.01)
     written = Compaction.objects.get(run=run.pk)
     Compaction.objects.all().delete()

@@ -235,7 +235,7 @@ def test_the_candidate_says_what_stands_behind_it(
 ) -> None:
     href = chat(workspace)
     card = read(signed_in.post(f"{href}/compact", {"apply": "0"}, headers=FRAGMENT)).one("section", "card")
-    assert "Behind the summary stands, word for word:" in card.text
+    assert "After the summary follows, word for word:" in card.text
     assert word_for_word(card) == f"{STARTUP}\n\n{RED}"
     assert "Never push" not in card.one("textarea").text, "the body alone is edited"
     (workspace / "AGENTS.md").write_text("## Red Lines\n\nSomething else.")

@@ -23,7 +23,7 @@ from viewer.errors import NotFound, StoreUnavailable
 from viewer.stores.base import Store
 from viewer.stores.hermes import postgres as reader_of_postgres
 from viewer.stores.hermes import reading
-from viewer.stores.hermes.opening import identity, signature
+from viewer.stores.hermes.opening import identity, store_version
 from viewer.stores.hermes.reader import open_store
 from viewer.stores.hermes.sessions import get_session
 
@@ -143,7 +143,7 @@ def test_columns_of_other_types_are_shown_as_text(postgres: str) -> None:
 def test_the_signature_changes_with_every_write_and_not_with_reading(postgres: str) -> None:
     store = stores.empty(postgres)
     stores.owner(store, "INSERT INTO sessions (id, source, started_at) VALUES ('s', 'cli', 1)")
-    seen = {signature(store)}
+    seen = {store_version(store)}
     for sql in (
         "INSERT INTO messages (session_id, role, content, timestamp) VALUES ('s', 'user', 'x', 1)",
         "UPDATE messages SET active = 0",
@@ -151,22 +151,22 @@ def test_the_signature_changes_with_every_write_and_not_with_reading(postgres: s
         "TRUNCATE messages_fts, messages",
     ):
         stores.owner(store, sql)
-        now = signature(store)
+        now = store_version(store)
         assert now not in seen, sql
         seen.add(now)
     with psycopg.connect(store.url) as con:  # written, but to be seen only by who comes after the commit
         con.execute("INSERT INTO messages (session_id, role, content, timestamp) VALUES ('s', 'user', 'y', 1)")
-        before = signature(store)
+        before = store_version(store)
         con.commit()
-    assert signature(store) != before
+    assert store_version(store) != before
 
 
 def test_an_idle_store_keeps_its_signature(pair: Pair) -> None:
     for _ in range(20):  # the server may tidy up meanwhile
-        before = signature(pair.pg)
+        before = store_version(pair.pg)
         with open_store(pair.pg) as reader:
             reading.read_history(reader, stores.ODD)
-        if signature(pair.pg) == before:
+        if store_version(pair.pg) == before:
             return
     pytest.fail("The signature changed with every look.")
 

@@ -21,7 +21,7 @@ from viewer.stores.base import Store
 from viewer.stores.hermes import reading
 from viewer.stores.hermes.reader import open_store
 from viewer.stores.history_types import History
-from viewer.stores.registry import signature
+from viewer.stores.registry import store_version
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
 
@@ -134,7 +134,7 @@ def test_more_runs_mean_no_more_queries(alike: Desk) -> None:
     for _ in range(4):
         compact(alike, keep_last=6)
         say_alike(alike, 20)
-        while signature(alike.store) != signature(alike.store):  # until the write has settled
+        while store_version(alike.store) != store_version(alike.store):  # until the write has settled
             time.sleep(0.01)
         statements: list[str] = []
         with CaptureQueriesContext(connection) as queries, open_store(alike.store) as reader:

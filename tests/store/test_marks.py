@@ -1,4 +1,4 @@
-"""The signature of a store: whether its file was written, told without opening it."""
+"""The version of a store: whether its file was written, found without opening it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from viewer.errors import StoreUnavailable
 from viewer.stores.base import Store
 from viewer.stores.hermes import opening, schema
-from viewer.stores.hermes.opening import signature
+from viewer.stores.hermes.opening import store_version
 from viewer.stores.hermes.reader import open_store
 
 SETTLED = opening.SETTLED  # the tests wait less
@@ -40,21 +40,21 @@ def write(path: Path, number: int = 0) -> None:
 
 
 def test_it_stays_while_nothing_is_written_however_often_it_is_read(path: Path) -> None:
-    before = signature(store_at(path))
+    before = store_version(store_at(path))
     for _ in range(3):
         with open_store(store_at(path)) as reader:
             reader.con.execute("SELECT COUNT(*) FROM sessions").fetchall()
-    assert signature(store_at(path)) == before
+    assert store_version(store_at(path)) == before
 
 
 @pytest.mark.parametrize("journal", ["wal", "delete"])
 def test_every_write_changes_it_also_one_that_the_clock_cannot_tell(path: Path, journal: str) -> None:
     with closing(sqlite3.connect(path)) as con:
         con.execute(f"PRAGMA journal_mode = {journal}")
-    seen = {signature(store_at(path))}
+    seen = {store_version(store_at(path))}
     for number in range(20):
         write(path, number)
-        found = signature(store_at(path))
+        found = store_version(store_at(path))
         assert found not in seen
         seen.add(found)
 
@@ -66,11 +66,11 @@ def test_it_changes_with_a_write_that_stays_in_the_log(path: Path) -> None:
         con.execute("PRAGMA wal_autocheckpoint = 0")
         write(path, 1)
         time.sleep(2 * opening.SETTLED)
-        before, octets = signature(store_at(path)), path.stat().st_mtime_ns
+        before, octets = store_version(store_at(path)), path.stat().st_mtime_ns
         write(path, 2)
         assert path.stat().st_mtime_ns == octets
         time.sleep(2 * opening.SETTLED)
-        assert signature(store_at(path)) != before
+        assert store_version(store_at(path)) != before
 
 
 def test_within_moments_of_a_write_it_equals_none(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,19 +78,19 @@ def test_within_moments_of_a_write_it_equals_none(path: Path, monkeypatch: pytes
     write(path)
     with monkeypatch.context() as longer:
         longer.setattr(opening, "SETTLED", 60.0)  # longer than this test is held up
-        assert signature(store_at(path)) != signature(store_at(path))
+        assert store_version(store_at(path)) != store_version(store_at(path))
     time.sleep(2 * opening.SETTLED)
-    assert signature(store_at(path)) == signature(store_at(path))
+    assert store_version(store_at(path)) == store_version(store_at(path))
 
 
 def test_a_backup_that_is_copied_over_it_with_its_times_changes_it(path: Path, tmp_path: Path) -> None:
-    before = signature(store_at(path))
+    before = store_version(store_at(path))
     shutil.copy2(path, tmp_path / "backup.db")
     write(path)
     shutil.copy2(tmp_path / "backup.db", path)
     time.sleep(2 * opening.SETTLED)
     assert path.stat().st_mtime_ns == (tmp_path / "backup.db").stat().st_mtime_ns
-    assert signature(store_at(path)) != before
+    assert store_version(store_at(path)) != before
 
 
 def test_a_log_that_a_slow_disk_has_not_taken_yet_counts_as_being_written(
@@ -103,16 +103,16 @@ def test_a_log_that_a_slow_disk_has_not_taken_yet_counts_as_being_written(
         con.execute("PRAGMA journal_mode = wal")
         write(path)
         time.sleep(0.5)
-        assert signature(store_at(path)) != signature(store_at(path))
+        assert store_version(store_at(path)) != store_version(store_at(path))
 
 
 def test_another_file_of_the_same_name_has_another(path: Path, tmp_path: Path) -> None:
-    before = signature(store_at(path))
+    before = store_version(store_at(path))
     schema.create(tmp_path / "other.db")
     found = os.stat(path)
     os.utime(tmp_path / "other.db", ns=(found.st_atime_ns, found.st_mtime_ns))
     os.replace(tmp_path / "other.db", path)
-    assert signature(store_at(path)) != before
+    assert store_version(store_at(path)) != before
 
 
 def test_the_files_are_not_opened(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,12 +122,12 @@ def test_the_files_are_not_opened(path: Path, monkeypatch: pytest.MonkeyPatch) -
         noted.setattr("builtins.open", lambda name, *rest, **more: opened.append(str(name)))
         noted.setattr(os, "open", lambda name, *rest, **more: opened.append(str(name)))
         noted.setattr(sqlite3, "connect", lambda name, *rest, **more: opened.append(str(name)))
-        signature(store_at(path))
+        store_version(store_at(path))
     assert opened == []
 
 
 def test_a_file_that_is_gone_has_none(tmp_path: Path) -> None:
     with pytest.raises(StoreUnavailable):
-        signature(store_at(tmp_path / "gone.db"))
+        store_version(store_at(tmp_path / "gone.db"))
     with pytest.raises(StoreUnavailable):
-        signature(store_at(tmp_path))
+        store_version(store_at(tmp_path))

@@ -175,7 +175,7 @@ def _audit(audit: Audit, warned: int | None) -> AuditOut:
 
 
 def _required(audit: Audit) -> list[RequiredOut]:
-    """What was asked for and what became of it; before the first complete turn nothing became of it."""
+    """What was asked for and its result; there is none before the first complete turn."""
     if audit.turns:
         return [RequiredOut(name=each["named"], read_by=each["message"], tool=each["tool"]) for each in audit.findings]
     return [RequiredOut(name=each["path"], read_by=None, tool="") for each in audit.required]

@@ -37,7 +37,7 @@ class AnchorOut(Schema):
 
 
 class LossesOut(Schema):
-    """What became of the details of what is summarised or shortened, [still there, all] of each kind.
+    """How many details of what is summarised or shortened are still there, as [still there, all] for each kind.
 
     `anchors` are those said and called, `statements` the lines and sentences they stand in, `printed` what tools merely
     printed. The lists name what is lost, the most telling and the newest first, at most 5,000 each.

@@ -11,7 +11,7 @@ WRITE = access.require("write")
 
 
 def browser(request: HttpRequest) -> bool:
-    """The owner's browser; GET only: no CSRF token is checked here, and a cookie alone must not change anything."""
+    """A signed-in browser; GET only: no CSRF token is checked here, and a cookie alone must not change anything."""
     return request.method == "GET" and access.is_signed_in(request)
 
 

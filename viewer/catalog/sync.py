@@ -21,7 +21,7 @@ from viewer.batches import chunks
 from viewer.errors import StoreError, StoreUnanswered, StoreUnavailable
 from viewer.own_database import OwnDatabaseUnavailable
 from viewer.stores.base import Store
-from viewer.stores.registry import Reader, for_list, identity, open_store, signature
+from viewer.stores.registry import Reader, for_list, identity, open_store, store_version
 
 from . import upsert
 from .models import SessionIndex, StoreState
@@ -80,7 +80,7 @@ def state_at(store: Store) -> StoreState:
 
 
 def _freshened(store: Store, state: StoreState) -> StoreState:
-    now = signature(store)
+    now = store_version(store)
     if state.signature == now and not (state.unlisted and _nobody_reads(state)):
         return state
     with open_store(store, listed=True) as reader:

@@ -14,7 +14,7 @@ from django.db.models.functions import Now
 from viewer import holders
 from viewer.errors import StoreError
 from viewer.stores.base import Store
-from viewer.stores.registry import Reader, all_stores, is_here, open_store, signature
+from viewer.stores.registry import Reader, all_stores, is_here, open_store, store_version
 
 from . import numbers, sync, upsert
 from .models import SessionIndex, StoreState
@@ -80,7 +80,7 @@ def _looked(store: Store, me: str) -> Backlog:
     try:
         state = sync.state_at(store)
         sync.note_seen(state)
-        behind = _is_behind(state, signature(store))
+        behind = _is_behind(state, store_version(store))
         if not (behind or state.claimed_by == me) or not _claimed(state, me):
             return Backlog.NOTHING
         left = step(store, state) if behind else Backlog.NOTHING
@@ -117,7 +117,7 @@ def step(store: Store, state: StoreState) -> Backlog:
     """What is new, some sessions that are not listed, some that are to be compared, and some to be counted; what is
     left then.
     """
-    now = signature(store)
+    now = store_version(store)
     new = state.signature != now
     with open_store(store) as reader:
         if new and state.generation and sync.is_written_anew(reader, state):

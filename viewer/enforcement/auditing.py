@@ -79,7 +79,7 @@ def on_applied(run: Run, **_: Any) -> None:
 
 
 def _forget_another_files(run: Run) -> None:
-    """Forget what was armed for this handoff before its run began: in a restored file its number was free again."""
+    """Delete audits of this handoff's id that are older than its run: a restored backup gives ids out again."""
     audits = Audit.objects.filter(store=run.store, session_id=run.new_session_id or run.session_id)
     audits.filter(handoff_id=run.handoff_id or 0, armed_at__lt=run.created_at).delete()
 
@@ -164,7 +164,7 @@ def look(
             DatabaseProblem,
             OwnDatabaseUnavailable,
         ) as problem:  # a page shows what was known; the worker looks again
-            logger.warning("What became of %s cannot be noted: %s", each, problem)
+            logger.warning("The result of %s cannot be noted: %s", each, problem)
     return audits
 
 

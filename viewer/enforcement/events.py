@@ -88,7 +88,7 @@ def _store(audit: Audit, kind: str, **fields: list[str]) -> None:
 
 
 def delete_pending(audit: Audit) -> None:
-    """There never was anybody to tell."""
+    """Delete the events of an audit that nobody has been sent yet."""
     Event.objects.filter(audit=audit, status="pending").delete()
 
 

@@ -1,6 +1,6 @@
 """JSON and JSON lines: the same objects, as one document or one a line. `docs/export.md` describes them.
 
-The document is written as it is read, so that what became of it stands at its end: `complete`, `note`,
+The document is written as it is read, so that its result comes at the end: `complete`, `note`,
 `masked_places` (the names of version 1 of the format).
 """
 

@@ -87,7 +87,7 @@ class ExportWindow:
 
 @dataclass(slots=True)
 class ExportOutcome:
-    """What became of an export, told at its end: rows that had vanished, why it broke off, what was redacted."""
+    """The result of an export, known at its end: rows that had vanished, why it broke off, how much was redacted."""
 
     missing: int = 0
     broken_off: str = ""

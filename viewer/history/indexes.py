@@ -1,8 +1,8 @@
 """The indexes of sessions' Histories, kept in our own database and, the newest ones, in this process.
 
 An outline is shown only while its *mark* holds: the rows of all parts of the conversation and their states, the file,
-and what our own runs know of them. While the file is not written at all (`stores.signature`) the rows' part of the mark
-is not even read. Rows that were appended extend the outline; anything else makes it anew. What is kept may be lost or
+and what our own runs know of them. While nothing is written (`registry.store_version`) the rows' part of the mark is
+not even read. Rows that were appended extend the outline; anything else makes it anew. What is kept may be lost or
 damaged at any time: then it is made again.
 
 The mark does not see a text that was changed where it stands, nor a row summarised away after it was taken back: no
@@ -27,7 +27,7 @@ from viewer import own_database
 from viewer.own_database import OwnDatabaseUnavailable
 from viewer.stores import counting, packing
 from viewer.stores.base import ChangeToken, Session, Store
-from viewer.stores.registry import Reader, identity, signature
+from viewer.stores.registry import Reader, identity, store_version
 from viewer.stores.transcript import TranscriptIndex
 
 from .models import Compaction, PackedHistory
@@ -61,8 +61,8 @@ class IndexBasis:
 
 @dataclass(frozen=True, slots=True)
 class CachedIndex:
-    """An outline with its mark, the signature under which that last held, and whose tokens are counted. `kept` is how
-    many of its rows are written down.
+    """An index with what it was made of, the store's version when that last held, and the encoding its tokens are
+    counted in. The index's first `kept` rows are in our own database.
     """
 
     outline: TranscriptIndex
@@ -96,7 +96,7 @@ def unwritten(store: Store, session_id: str) -> TranscriptIndex | None:
     cached_index = _remembered(_key(store, session_id))
     if (
         cached_index is None
-        or cached_index.signature != signature(store)
+        or cached_index.signature != store_version(store)
         or cached_index.mark.runs != _runs(store, cached_index.mark.sessions)
     ):
         return None
@@ -185,7 +185,7 @@ def _counts(reader: Reader, session: Session, ids: Sequence[int]) -> dict[int, i
 
 def _current(reader: Reader, session: Session, runs: AllRuns | None = None) -> CachedIndex:
     """What is held of the session, brought up to date and remembered."""
-    seen = signature(reader.store)  # before anything is read: what is written from now on changes it
+    seen = store_version(reader.store)  # before anything is read: what is written from now on changes it
     key = _key(reader.store, session.id)
     cached_index = _remembered(key) or _loaded(reader.store, session.id)
     encoding = f"{tokens.encoding_for(session.model)[0]}/{tokens.COUNTING}"

@@ -13,7 +13,7 @@ from viewer.stores.message import Handoff, HistoryMessage, Preview, StoredMessag
 def redacted(row: StoredMessage, put: Replacement | None = None) -> StoredMessage:
     """The row with credentials replaced by what they are, "[redacted: GitHub token]", wherever session text is.
 
-    `put` is told the kind of each and says what stands in its place.
+    `put` gets the kind of each and returns its replacement.
     """
     return replace(
         row,

@@ -80,7 +80,7 @@ def _by_id(basis: Basis, edit: EngineEdit) -> Edit:
 
 
 def _survival(basis: Basis, found: compaction.Survival) -> dict[str, Any]:
-    """What became of the details, the most telling of those that are lost named."""
+    """Which details survive; of the lost ones, the most telling are named."""
     return noted(found, lambda at: basis.sent[at].id if at >= 0 else None, LOST_KEPT)
 
 

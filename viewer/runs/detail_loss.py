@@ -58,7 +58,7 @@ def noted(found: Survival, name: Callable[[int], int | None], most: int | None =
 
 
 def losses(reader: Reader, session_id: str, outline: TranscriptIndex, cut: IndexedBoundary) -> dict[str, Any]:
-    """What became of the details of what a compaction took out of the context, as `noted`.
+    """Which details of what a compaction took out of the context are still there, as `noted`.
 
     Of our own compactions it was noted when the summary was made; of the agent's it is looked for in the rows, which
     takes the longer the more was summarised. So is what our own older versions noted: they recognised less.

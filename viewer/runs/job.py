@@ -170,5 +170,5 @@ def _end_with(hold: Hold, problem: Exception) -> None:
         hold.update(**outcomes.stopped(hold.run, code, message))
     except LeaseLost:
         logger.info("Run %s was cancelled or taken up elsewhere.", hold.run.pk)
-    except (StoreError, DatabaseProblem) as away:  # what became of it cannot be found or noted: recovery looks again
+    except (StoreError, DatabaseProblem) as away:  # its result cannot be found or noted: recovery looks again
         logger.warning("Run %s is left to recovery: %s", hold.run.pk, away)

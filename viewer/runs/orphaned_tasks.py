@@ -1,4 +1,4 @@
-"""Tasks in the queue whose worker was killed: the queue itself would show them as running for ever."""
+"""Tasks of killed workers in the queue, which itself would show them as running for ever."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def end_tasks(older_than: float) -> bool:
     """Mark as failed what a dead worker has, and what runs for longer than `older_than` seconds for no run of ours;
     whether a worker was found dead.
 
-    The worker's name tells whether it is dead, as far as that can be told from this machine. What becomes of the run is
+    The worker's name tells whether it is dead, as far as that can be told from this machine. How the run ends is
     told by the run alone (`recovery`).
     """
     found = False

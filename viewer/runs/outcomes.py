@@ -1,4 +1,4 @@
-"""How a run ends: the row's fields for each outcome, and recognising a commit whose worker did not live to note it."""
+"""The ways a run ends: the fields of its row for each, and finding a commit that a killed worker did not record."""
 
 from __future__ import annotations
 

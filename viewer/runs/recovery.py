@@ -173,7 +173,7 @@ def _task_status(run: Run) -> TaskResultStatus | None:
         return None
 
 
-# -- what becomes of them --------------------------------------------------------------------------------------------
+# -- how they end ----------------------------------------------------------------------------------------------------
 
 
 def _tried(step: Callable[[Run], bool], run: Run) -> bool:

@@ -76,8 +76,8 @@ class HistoryEntry:
 class History:
     """The once-only reading of a session: `items` as displayed, a boundary before the first message it kept.
 
-    `settled` says that live rows without a handoff, with times after all others, can only be messages of their own when
-    they are appended: nothing is left open of which they might be copies.
+    `settled` says that an appended live row, later than all others and without a handoff, is a new message for certain:
+    no compaction is unfinished of which it might be a copy.
     """
 
     items: tuple[HistoryEntry | Boundary, ...]

@@ -77,7 +77,7 @@ class StoreKind(ABC):
         """
 
     @abstractmethod
-    def signature(self, store: Store) -> str:
+    def store_version(self, store: Store) -> str:
         """A text that changes whenever the store is written; it is not opened for it. Raises StoreUnavailable."""
 
     def writer(self, store: Store) -> Writer:

@@ -18,7 +18,7 @@ from .writer import Writer
 
 __all__ = [
     "KINDS", "Agent", "Reader", "Writer", "agent_of", "all_stores", "for_list", "get_store", "identity", "is_here",
-    "is_of_a_kind", "make_demo", "make_empty", "open_store", "signature", "unread_homes", "writer_of",
+    "is_of_a_kind", "make_demo", "make_empty", "open_store", "store_version", "unread_homes", "writer_of",
 ]  # fmt: skip
 
 KINDS: list[StoreKind] = [Hermes()]
@@ -91,9 +91,9 @@ def identity(store: Store) -> tuple[int, int]:
     return kind_of(store).identity(store)
 
 
-def signature(store: Store) -> str:
+def store_version(store: Store) -> str:
     """A text that changes whenever the store is written; it is not opened for it. Raises StoreUnavailable."""
-    return kind_of(store).signature(store)
+    return kind_of(store).store_version(store)
 
 
 def writer_of(store: Store) -> Writer:

@@ -169,7 +169,7 @@ def _judged(audit: Audit) -> str:
 
 
 def _files(audit: Audit, found: Opened) -> Iterator[File]:
-    """What is asked for, or what became of it; what was to be read and is gone by now comes last."""
+    """The files an agent has to read, with the result for each; files that are gone by now come last."""
     names = {one["path"]: one["named"] for one in audit.required}
     judged = [one["named"] for one in audit.findings]
     unknown = "does not exist any more" if audit.turns else "not looked at" if audit.settled else "not yet"
@@ -190,7 +190,7 @@ def _file(path: str, names: dict[str, str], found: Opened, message: int | None =
     return File(name, dated, AuditStatus("read", "ok"), href, f"message {at or message}", line(tool, 80))
 
 
-# -- what is told ------------------------------------------------------------------------------------------------------
+# -- notices -----------------------------------------------------------------------------------------------------------
 
 
 def _told(found: Opened, audit: Audit) -> Iterator[Told]:

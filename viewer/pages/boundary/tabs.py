@@ -1,4 +1,4 @@
-"""What became of a compaction's details, and what its summary changed in the one before: two tabs of a boundary."""
+"""Two tabs of a boundary: details kept and lost, and changes from the previous summary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A stretch of History as the session page shows it: a window, or what was said since the page was opened."""
+"""A window of History on the session page, or the messages since the page was opened."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def try_out(connection: ModelAccess) -> ConnectionTest:
         return ConnectionTest(False, problem.message, answers=False)
     except _TooSlow:
         return ConnectionTest(False, f"{who} did not finish two short messages within {PATIENCE:.0f} s.", answers=False)
-    except Exception as problem:  # its text may quote the request and with it the key: only the kind is told
+    except Exception as problem:  # its text may quote the request and with it the key: only the kind is shown
         logger.error("Trying %s: %s", who, type(problem).__name__)
         return ConnectionTest(False, f"Something unexpected went wrong ({type(problem).__name__}).", answers=False)
     return ConnectionTest(True, f"Works: {who} wrote a summary in {_took(listener.usage, time.monotonic() - began)}.")

@@ -91,7 +91,7 @@ def _connection(kind: str, model: str, base_url: str, window: int | None, stored
 
 
 def sdk_options(client: httpx2.Client, connection: ModelAccess) -> dict[str, Any]:
-    """How the SDKs of either kind are told to reach a model: by this client, without retries of their own."""
+    """Arguments for the SDKs of either kind: this client, and no retries of their own."""
     return {
         "api_key": connection.api_key or "none",
         "base_url": connection.base_url,

@@ -30,7 +30,7 @@ def text_limit(row_role: str) -> int:
 
 
 def words(row: LightRow) -> tuple[str, ...]:
-    """What a row says, as far as it is told by its start, its end and its ids, but for its images."""
+    """What identifies a row's content: its start, its end and its ids, without its images."""
     if row.handoff == "standalone":
         return (row.role, row.handoff_key)
     row = without_image(row)

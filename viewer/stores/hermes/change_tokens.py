@@ -19,7 +19,7 @@ from .columns import marks
 from .opening import OpenStore
 
 _MODULUS = 4_294_967_291  # the largest prime below 2^32
-AT_MOST = 500  # appended rows that are told from other changes
+AT_MOST = 500  # appended rows that are distinguished from other changes
 _SPREAD = 2_654_435_761  # Knuth's multiplier: sums of ids alone are equal for too many sets of ids
 _SPREAD_OUT = f"(m.id * {_SPREAD} + {{}}) % {_MODULUS}"
 

@@ -42,8 +42,8 @@ class Hermes(StoreKind):
     def identity(self, store: Store) -> tuple[int, int]:
         return opening.identity(store)
 
-    def signature(self, store: Store) -> str:
-        return opening.signature(store)
+    def store_version(self, store: Store) -> str:
+        return opening.store_version(store)
 
     def writer(self, store: Store) -> Writer:
         return HermesWriter(store)

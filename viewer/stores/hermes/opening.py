@@ -108,14 +108,14 @@ def identity(store: Store) -> tuple[int, int]:
     return found.st_dev, found.st_ino
 
 
-def signature(store: Store) -> str:
+def store_version(store: Store) -> str:
     """A text that changes whenever the store's file or its write-ahead log is written: two equal ones mean that nothing
     was written between. Read within SETTLED seconds of a write, it equals none. The files are not opened.
 
     Raises StoreUnavailable.
     """
     if not store.is_file:
-        return postgres.signature(store.name, store.url)
+        return postgres.store_version(store.name, store.url)
     device, inode = identity(store)
     found = [sqlite.stamp(f"{store.path}{suffix}") for suffix in ("", "-wal")]
     now = time.time_ns()

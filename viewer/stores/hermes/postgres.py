@@ -239,7 +239,7 @@ def identity(name: str, url: str) -> tuple[int, int]:
     return int(row[0]), int(row[1]) << 32 | int(row[2] or 0)
 
 
-def signature(name: str, url: str) -> str:
+def store_version(name: str, url: str) -> str:
     """Which transactions a reader sees now: as long as that is the same, nothing was written. It changes with writes to
     other databases of the server too.
     """

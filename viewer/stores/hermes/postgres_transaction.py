@@ -21,7 +21,7 @@ from .postgres import PostgresConnection, connected, read_columns, unavailable
 
 PATIENCE = 20.0  # seconds to wait for others who write
 TURN = 1_500  # milliseconds of one turn
-ASKED_AGAIN = 20.0  # seconds to find out what became of a commit whose answer was lost
+ASKED_AGAIN = 20.0  # seconds to find out whether a commit whose answer was lost went through
 _TABLES = ("sessions", "messages", "compression_locks", "session_turn_leases")
 _LOCKED = (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected)
 _READ_ONLY = (psycopg.errors.InsufficientPrivilege, psycopg.errors.ReadOnlySqlTransaction)
@@ -41,7 +41,7 @@ def write(name: str, url: str) -> Iterator[PostgresConnection]:
         except psycopg.Error as problem:
             raise _refusal(name, problem) from problem
         except BaseException:
-            with suppress(psycopg.Error):  # what failed first is what is told
+            with suppress(psycopg.Error):  # the first failure is the one to report
                 con.execute(b"ROLLBACK")
             raise
         _commit(name, url, con, xid[0] if xid else "")
@@ -78,7 +78,7 @@ def _commit(name: str, url: str, con: psycopg.Connection[tuple[str, ...]], xid: 
 
 
 def _is_committed(name: str, url: str, xid: str) -> bool:
-    """What became of a transaction whose connection broke while it was committed: it must not be told the wrong way."""
+    """Whether a transaction whose connection broke during its commit went through. No answer beats a wrong one."""
     started = time.monotonic()
     while time.monotonic() - started < ASKED_AGAIN:
         with suppress(StoreUnavailable, psycopg.Error), closing(connected(name, url)) as con:

@@ -1,4 +1,4 @@
-"""How a session begins, and when something was last said in it: a few rows at its ends, read by an index.
+"""A session's first words and the time of its last message, from a few rows that an index leads to.
 
 Every schema has an index over (session_id, active, timestamp); rows of each state are read apart, because only so does
 it give an order.

@@ -57,7 +57,7 @@ def write(store: Store, seen: tuple[int, int] | None = None) -> Iterator[StoreCo
             _patiently(con, "COMMIT", patience)
         except BaseException:
             if con.in_transaction:
-                with suppress(sqlite3.Error):  # on a failing disk; what failed first is what is told
+                with suppress(sqlite3.Error):  # on a failing disk; the first failure is the one to report
                     con.execute("ROLLBACK")
             raise
     except sqlite3.Error as problem:

@@ -69,8 +69,8 @@ class Clone:
 class CloneChanged:
     """Keep this row with other values (column -> decoded value; None is NULL).
 
-    `original` says what becomes of the row itself: "under" when it holds text the clone lacks, else "out" (superseded).
-    `is_handoff` marks the clone that the handoff was merged into.
+    `original` is the state of the row itself afterwards: "under" when it holds text the clone lacks, else "out"
+    (superseded). `is_handoff` marks the clone that the handoff was merged into.
     """
 
     id: int
@@ -161,7 +161,7 @@ def insert_block(
 
 def _apart(con: StoreConnection, late: Sequence[int], now: float) -> float:
     """`now`, or a moment behind the last row that was appended while the write lock was waited for: where rows have no
-    names, those of one write are told by their times (`naming`).
+    names, those of one write are recognised by their times (`naming`).
     """
     row = con.execute("SELECT timestamp FROM messages WHERE id = ?", [late[-1]]).fetchone() if late else None
     appended: Any = row[0] if row else None
