@@ -13,10 +13,8 @@ from typing import Any
 import compaction
 from compaction import messages, secrets
 
-from .hermes.codec import JSON_MARK, decode_calls, decode_content
 from .query import Query, fold
 
-START_BYTES = 400_000  # of a row's content that are looked through for marks
 BEFORE, LENGTH = 60, 260  # characters: how far before the first match a passage begins, and how long it is
 
 
@@ -43,28 +41,31 @@ class Readable:
 
 
 def readable(
-    content: bytes | None, tool_calls: Any, tool_name: Any, *, flagged: bool, redacting: bool = False
+    content: Any,
+    tool_calls: list[dict[str, Any]],
+    tool_name: Any,
+    *,
+    raw: str,
+    flagged: bool,
+    cut: bool = False,
+    redacting: bool = False,
 ) -> Readable:
-    """The words of a row, of whose content the first START_BYTES are given.
+    """The words of a row with this content and these calls, stored as `raw`.
 
-    With `redacting`, without what looks like a secret. It is looked for in what is stored, not in what is read of that:
-    there a name still stands beside its value.
+    With `redacting`, without what looks like a secret. It is looked for in the values and not in the words made of
+    them, in which a name no longer stands beside its value.
     """
-    stored = (content or b"").decode("utf-8", "ignore")
-    decoded, called = decode_content(stored), decode_calls(tool_calls)
-    if isinstance(decoded, str) and decoded.startswith(JSON_MARK):  # cut, or broken
-        decoded = decoded[len(JSON_MARK) :]
     if redacting:
-        decoded, called, tool_name = secrets.redact_shown_value([decoded, called, tool_name])
-    parts = compaction.split(decoded, flagged=flagged)
+        content, tool_calls, tool_name = secrets.redact_shown_value([content, tool_calls, tool_name])
+    parts = compaction.split(content, flagged=flagged)
     summary = "\n".join(part.text for part in parts if part.kind == "summary")
     live = [messages.text(part.content) for part in parts if part.kind != "summary"]
-    texts = [*live, *_calls(decoded, called), str(tool_name or "")]
+    texts = [*live, *_calls(content, tool_calls), str(tool_name or "")]
     return Readable(
         said=_composed("\n".join(text for text in texts if text)),
         summary=_composed(summary),
-        raw=_composed(f"{stored}\n{tool_calls or ''}"),
-        cut=content is not None and len(content) >= START_BYTES,
+        raw=_composed(raw),
+        cut=cut,
     )
 
 

@@ -6,7 +6,6 @@ numbers them; whatever changes in it, lists read all of it anew.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -225,9 +224,9 @@ def _is_wanted(row: StoredMessage, wanted: SearchFilter) -> bool:
 
 
 def _words(row: StoredMessage, *, redacting: bool) -> Readable:
-    calls = json.dumps(row.tool_calls) if row.tool_calls else None
-    text = chat.text(row.content).encode("utf-8", "replace")
-    return readable(text, calls, row.tool_name, flagged=row.flagged, redacting=redacting)
+    content = row.content if isinstance(row.content, str) else chat.as_json(row.content)
+    raw = f"{content}\n{chat.as_json(row.tool_calls) if row.tool_calls else ''}"
+    return readable(row.content, row.tool_calls, row.tool_name, raw=raw, flagged=row.flagged, redacting=redacting)
 
 
 def _holds(words: Readable, query: Query) -> bool:

@@ -21,17 +21,18 @@ from typing import Any
 
 from viewer.batches import chunks
 from viewer.stores.base import redacted_name
-from viewer.stores.passages import START_BYTES, Readable, passage, readable
+from viewer.stores.passages import Readable, passage, readable
 from viewer.stores.query import Query, fold
 from viewer.stores.searching import Hit, HitPage, HitSession, Key, Note, SearchFilter, Stage
 
 from .candidates import INSIDE, candidates, narrowed, narrowing_of
-from .codec import number, state_of
+from .codec import JSON_MARK, decode_calls, decode_content, number, state_of
 from .columns import marks, selection
 from .copies import call_ids, copies_of, older_of
 from .opening import OpenStore
 from .previews import first_words
 
+START_BYTES = 400_000  # of a row's content that are looked through
 TEXTS = 2_000  # rows whose words one page reads to fill itself
 SLICE = 50  # rows whose words are read at a time
 SECONDS = 0.5  # after which a page is given as it is
@@ -216,9 +217,26 @@ def _read(reader: OpenStore, ids: Sequence[int], *, redacting: bool = False) -> 
         for row in rows:
             light = dict(zip(_LIGHT, row, strict=False))
             flagged = bool(light["_compressed_summary"])
-            words = readable(row[-1], light["tool_calls"], light["tool_name"], flagged=flagged, redacting=redacting)
+            words = _words(row[-1] or b"", light["tool_calls"], light["tool_name"], flagged, redacting)
             found[row[0]] = _Row(light, words)
     return found
+
+
+def _words(start: bytes, tool_calls: Any, tool_name: Any, flagged: bool, redacting: bool) -> Readable:
+    """The words of a row, of whose content the first START_BYTES are given."""
+    stored = start.decode("utf-8", "ignore")
+    content = decode_content(stored)
+    if isinstance(content, str):
+        content = content.removeprefix(JSON_MARK)  # still there where the JSON is cut, or broken
+    return readable(
+        content,
+        decode_calls(tool_calls),
+        tool_name,
+        raw=f"{stored}\n{tool_calls or ''}",
+        flagged=flagged,
+        cut=len(start) >= START_BYTES,
+        redacting=redacting,
+    )
 
 
 def _holds(row: _Row, query: Query, *, scanned: bool) -> bool:
