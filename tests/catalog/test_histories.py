@@ -26,11 +26,11 @@ from viewer.runs.planning import Options
 from viewer.stores import packing
 from viewer.stores.base import Store
 from viewer.stores.hermes import history, receipts, row_digests
+from viewer.stores.hermes.light_row import LightRow
 from viewer.stores.hermes.opening import store_version
 from viewer.stores.hermes.reader import HermesReader as Reader
 from viewer.stores.hermes.reader import open_store
 from viewer.stores.hermes.sessions import get_session
-from viewer.stores.message import LightRow
 from viewer.stores.registry import get_store
 from viewer.stores.transcript import TranscriptIndex
 

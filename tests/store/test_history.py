@@ -12,9 +12,9 @@ from tests.support.agent_rows import Agent, texts
 from viewer.stores.hermes.alignment import related
 from viewer.stores.hermes.history import build
 from viewer.stores.hermes.known import KnownUndone
+from viewer.stores.hermes.light_row import LightRow
 from viewer.stores.hermes.undoing import undoing_of_boundary
 from viewer.stores.history_types import Boundary, HistoryEntry
-from viewer.stores.message import LightRow
 
 
 def test_without_a_compaction_every_row_is_a_message() -> None:

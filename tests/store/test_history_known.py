@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from tests.support.agent_rows import Agent
 from viewer.stores.hermes.history import build
 from viewer.stores.hermes.known import KnownBlock
+from viewer.stores.hermes.light_row import LightRow
 from viewer.stores.history_types import History
-from viewer.stores.message import LightRow
 
 
 class Site(Agent):

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from tests.support.agent_rows import Agent
 from viewer.stores.hermes.history import build
 from viewer.stores.hermes.known import KnownBlock
+from viewer.stores.hermes.light_row import LightRow
 from viewer.stores.history_types import Boundary, History, HistoryEntry
-from viewer.stores.message import LightRow
 from viewer.stores.packing import VERSION, extended, from_bytes, pack, to_bytes, with_counts_of
 from viewer.stores.transcript import IndexedBoundary, TranscriptIndex
 

@@ -19,8 +19,8 @@ from viewer.stores.hermes import row_digests, undoing
 from viewer.stores.hermes.alignment import State
 from viewer.stores.hermes.history import build
 from viewer.stores.hermes.known import KnownUndone
+from viewer.stores.hermes.light_row import LightRow
 from viewer.stores.history_types import History
-from viewer.stores.message import LightRow
 from viewer.stores.packing import extended, pack
 
 RESTATED = "[STILL IN PROGRESS — this is the active request.]\n"

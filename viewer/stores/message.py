@@ -65,39 +65,6 @@ def message_of(row: StoredMessage) -> compaction.Message:
 
 
 @dataclass(frozen=True, slots=True)
-class LightRow:
-    """What History needs of one row of `messages`.
-
-    `state` is "live" for (1,0), "under" for (0,1) and "out" for (0,0). `text` is the start of the live text, white
-    space folded, `end` its last characters; `calls` the ids of its tool calls; `size` the bytes of its live content
-    and calls. `handoff` says whether the row holds a compaction summary, alone ("standalone") or with live text
-    ("merged"); `handoff_key` then identifies the summary's text. `scaffold` marks a user row that the agent wrote for
-    itself, `of_compaction` one of those that only a compaction writes, and `restated` one that repeats a request behind
-    a summary: `text` is then the request's. `uid` is the agent's name for the message, which copies keep (schema 31),
-    "" where there is none; `named` says that the agent gave it, `absorbed` names the messages that were merged into
-    this row (`hermes.uids`).
-    """
-
-    id: int
-    role: str
-    state: State
-    time: float
-    tool_call_id: str = ""
-    calls: str = ""
-    text: str = ""
-    end: str = ""
-    size: int = 0
-    handoff: Literal["", "standalone", "merged"] = ""
-    handoff_key: str = ""
-    scaffold: bool = False
-    of_compaction: bool = False
-    restated: bool = False
-    uid: str = ""
-    named: bool = False
-    absorbed: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Preview:
     """The beginning of what a message says: `text` has its white space folded, `is_cut` where there is more."""
 

@@ -8,11 +8,11 @@ from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import Any
+from typing import Any, Protocol
 from zlib import crc32
 
 from compaction import messages as engine
-from viewer.stores.message import BOOKKEEPING_ROLES, LightRow
+from viewer.stores.message import BOOKKEEPING_ROLES, State
 
 from .history_types import Boundary, History, HistoryEntry
 from .transcript import (
@@ -35,7 +35,29 @@ _HEAD = b"palimpsest outline"
 _STATES = {"live": LIVE, "under": UNDER, "out": OUT}
 
 
-def pack(history: History, rows: Sequence[LightRow]) -> TranscriptIndex:
+class IndexRow(Protocol):
+    """What an index needs to know of a row. `size` in bytes, `time` in epoch seconds."""
+
+    @property
+    def id(self) -> int: ...
+    @property
+    def role(self) -> str: ...
+    @property
+    def state(self) -> State: ...
+    @property
+    def time(self) -> float: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def is_prompt(self) -> bool:
+        """Whether a person asks something in it."""
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it adds one message to History, and changes nothing else, when it is appended."""
+
+
+def pack(history: History, rows: Sequence[IndexRow]) -> TranscriptIndex:
     """What `history.build` says of these rows, as an outline with nothing counted."""
     number = {row.id: at for at, row in enumerate(rows)}
     entries = history.entries
@@ -59,9 +81,9 @@ def pack(history: History, rows: Sequence[LightRow]) -> TranscriptIndex:
     )
 
 
-def extended(outline: TranscriptIndex, rows: Sequence[LightRow]) -> TranscriptIndex | None:
+def extended(outline: TranscriptIndex, rows: Sequence[IndexRow]) -> TranscriptIndex | None:
     """The outline with rows that were appended; None where they might be more than new messages."""
-    if not outline.settled or not all(map(_is_said, rows)):
+    if not outline.settled or not all(row.is_plain for row in rows):
         return None
     if not rows or min(row.time for row in rows) <= outline.newest_time or rows[0].id <= outline.ids[-1]:
         return None
@@ -92,20 +114,17 @@ def with_counts_of(outline: TranscriptIndex, before: TranscriptIndex) -> Transcr
     return replace(outline, tokens=array("i", tokens))
 
 
-def _is_said(row: LightRow) -> bool:
-    return row.state == "live" and not (row.handoff or row.restated or row.absorbed or row.of_compaction)
-
-
-def _row_flags(row: LightRow) -> int:
+def _row_flags(row: IndexRow) -> int:
     sent = row.state == "live" and row.role not in BOOKKEEPING_ROLES
     return _STATES[row.state] | (SENT if sent else 0) | (ANSWER if row.role in engine.RESULT_ROLES else 0)
 
 
-def _kind(entry: HistoryEntry | None, full: LightRow) -> int:
+def _kind(entry: HistoryEntry | None, full: IndexRow) -> int:
     """The flags of an entry: `full` is its row with the fullest text. None: an entry of one live row."""
-    prompt = full.role == "user" and not full.scaffold and bool(full.text)
     away = entry is not None and entry.state == "under"
-    return (AWAY if away else 0) | (RESULT if full.role in engine.RESULT_ROLES else 0) | (PROMPT if prompt else 0)
+    return (
+        (AWAY if away else 0) | (RESULT if full.role in engine.RESULT_ROLES else 0) | (PROMPT if full.is_prompt else 0)
+    )
 
 
 def _several(entries: Sequence[HistoryEntry], number: Mapping[int, int]) -> SeveralSources:

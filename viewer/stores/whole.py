@@ -17,7 +17,7 @@ from viewer.errors import NotFound
 from .base import LONGEST_FIRST_WORDS, Capabilities, ChangeToken, Session, Store
 from .history_types import History, HistoryEntry
 from .listing import Ends, RowsDigest, SessionFacts, Unaskable
-from .message import LightRow, StoredMessage
+from .message import State, StoredMessage
 from .packing import pack
 from .passages import Readable, passage, readable
 from .query import Query, fold
@@ -25,6 +25,22 @@ from .reader import Reader, preview
 from .recorded import Recorded
 from .searching import Hit, HitPage, HitSession, Key, SearchFilter, Stage
 from .transcript import TranscriptIndex
+
+
+@dataclass(frozen=True, slots=True)
+class WholeRow:
+    """A `packing.IndexRow`. `is_plain` never holds: what is read whole each time is indexed anew each time."""
+
+    id: int
+    role: str
+    state: State
+    time: float
+    size: int
+    is_plain: bool = False
+
+    @property
+    def is_prompt(self) -> bool:
+        return self.role == "user" and self.size > 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +193,7 @@ class WholeReader(Reader):
         rows = self._conversation(session_id).messages
         entries = tuple(_entry(row) for row in rows if row.state != "out")
         history = History(entries, (), {entry.id: entry.id for entry in entries})
-        return pack(history, [_light(row) for row in rows])
+        return pack(history, [WholeRow(row.id, row.role, row.state, row.timestamp, row.size) for row in rows])
 
     def search(
         self,
@@ -236,8 +252,3 @@ def _holds(words: Readable, query: Query) -> bool:
 
 def _entry(row: StoredMessage) -> HistoryEntry:
     return HistoryEntry(row.id, (row.id,), row.id, row.id, "live" if row.state == "live" else "under", shortened=False)
-
-
-def _light(row: StoredMessage) -> LightRow:
-    text = preview(row)
-    return LightRow(row.id, row.role, row.state, row.timestamp, row.tool_call_id, text=text[:300], size=row.size)

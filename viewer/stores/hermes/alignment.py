@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
-from viewer.stores.message import LightRow
+from viewer.stores.hermes.light_row import LightRow
 
 State = Literal["live", "under", "out"]
 

@@ -8,7 +8,7 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from compaction.protocol import NO_USER_START
-from viewer.stores.message import LightRow
+from viewer.stores.hermes.light_row import LightRow
 
 from .alignment import Pair
 

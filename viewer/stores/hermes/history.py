@@ -19,8 +19,8 @@ from dataclasses import replace
 from functools import reduce
 from itertools import pairwise, takewhile
 
+from viewer.stores.hermes.light_row import LightRow
 from viewer.stores.history_types import Boundary, History, HistoryEntry
-from viewer.stores.message import LightRow
 
 from . import uids
 from .alignment import Pair, with_telling_times, without_image, words

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import NamedTuple
 
-from viewer.stores.message import LightRow
+from viewer.stores.hermes.light_row import LightRow
 
 
 class KnownUndone(NamedTuple):

@@ -17,7 +17,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from compaction.protocol import without_marker
-from viewer.stores.message import LightRow
+from viewer.stores.hermes.light_row import LightRow
 
 from .alignment import ASKED_CHARACTERS, END_CHARACTERS, STEP, may_be_head, related, words
 from .known import KnownBlock, Noted

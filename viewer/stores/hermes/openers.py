@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from itertools import takewhile
 
-from viewer.stores.message import LightRow
+from viewer.stores.hermes.light_row import LightRow
 
 from .alignment import STEP
 

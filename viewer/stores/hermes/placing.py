@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import islice, pairwise
 from typing import NamedTuple
 
-from viewer.stores.message import LightRow
+from viewer.stores.hermes.light_row import LightRow
 
 from .alignment import ending, may_pair, related, text_limit, without_image, words
 

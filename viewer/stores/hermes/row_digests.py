@@ -10,7 +10,7 @@ from typing import Any
 import compaction
 from compaction import messages, protocol
 from viewer.batches import chunks
-from viewer.stores.message import LightRow
+from viewer.stores.hermes.light_row import LightRow
 
 from . import uids
 from .alignment import ASKED_CHARACTERS, END_CHARACTERS, text_limit
