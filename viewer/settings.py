@@ -359,7 +359,7 @@ STORAGES = {
     "staticfiles": {
         "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
         if DEBUG
-        else "whitenoise.storage.CompressedManifestStaticFilesStorage"
+        else "viewer.static_storage.StaticFiles"
     },
 }
 WHITENOISE_USE_FINDERS = DEBUG
