@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import brotli
-from whitenoise.compress import Compressor  # type: ignore[import-untyped]  # it brings no types
+import brotli  # type: ignore[import-untyped]  # it brings no types
+from whitenoise.compress import Compressor  # type: ignore[import-untyped]
 from whitenoise.storage import CompressedManifestStaticFilesStorage  # type: ignore[import-untyped]
 
 LARGE = 300_000  # bytes; the viewer of the API's page is five times that
