@@ -13,7 +13,7 @@ import os
 import time
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import asdict, replace
 from datetime import UTC, date, datetime
 from itertools import takewhile
@@ -134,36 +134,42 @@ def shown(reader: Reader, session: Session, outline: TranscriptIndex) -> list[Au
     """The audits of a conversation, newest first, as its messages stand now; nothing is written. Raises
     StoreUnavailable.
     """
-    return look(reader, session, outline, write=False)
+    return _judged(reader, session, outline, _audits(reader, session), Verdicts())
 
 
-def look(
-    reader: Reader, session: Session, outline: TranscriptIndex, *, arm: bool = False, write: bool = True
-) -> list[Audit]:
-    """The same, for workers and POSTs: what is new is also written down, unless `write` is off.
+def look(reader: Reader, session: Session, outline: TranscriptIndex, *, arm: bool = False) -> list[Audit]:
+    """The same, for workers and POSTs: what is new is also written down.
 
     With `arm` the newest compaction gets an audit if it has none. Raises StoreUnavailable.
     """
-    parts = reader.parts(session.id) if session.parts > 1 else [session.id]
-    audits = list(Audit.objects.filter(store=session.store, session_id__in=parts).order_by("-handoff_id"))
+    audits = _audits(reader, session)
     newest = max(outline.compactions, key=lambda cut: cut.handoff_id, default=None)
     if arm and newest is not None and all(each.handoff_id != newest.handoff_id for each in audits):
         audits.insert(0, _arm_seen(reader, session, newest))
+    return _judged(reader, session, outline, audits, StoredVerdicts())
+
+
+def _audits(reader: Reader, session: Session) -> list[Audit]:
+    parts = reader.parts(session.id) if session.parts > 1 else [session.id]
+    return list(Audit.objects.filter(store=session.store, session_id__in=parts).order_by("-handoff_id"))
+
+
+def _judged(
+    reader: Reader, session: Session, outline: TranscriptIndex, audits: list[Audit], verdicts: Verdicts
+) -> list[Audit]:
+    newest = max(outline.compactions, key=lambda cut: cut.handoff_id, default=None)
     standing = {cut.handoff_id for cut in outline.compactions}
     for each in audits:
         try:
             if each.settled:
                 continue
             if each.handoff_id not in standing:
-                _settle(each, "undone", write=write)
+                verdicts.settle(each, "undone")
             elif newest is not None and each.handoff_id != newest.handoff_id:
-                _settle(each, "superseded" if each.status == "not_yet" else each.status, write=write)
+                verdicts.settle(each, "superseded" if each.status == "not_yet" else each.status)
             else:
-                _judge(reader, session, each, outline, write=write)
-        except (
-            DatabaseProblem,
-            OwnDatabaseUnavailable,
-        ) as problem:  # a page shows what was known; the worker looks again
+                _judge(reader, session, each, outline, verdicts)
+        except (DatabaseProblem, OwnDatabaseUnavailable) as problem:  # what was known is shown; the worker looks again
             logger.warning("The result of %s cannot be noted: %s", each, problem)
     return audits
 
@@ -188,36 +194,53 @@ def on_undone(store: str, session_id: str, handoff_id: int, **_: Any) -> None:
     """
     for each in Audit.objects.filter(store=store, session_id=session_id, handoff_id=handoff_id, settled=False):
         with suppress(OwnDatabaseUnavailable):
-            _settle(each, "undone", write=True)
+            StoredVerdicts().settle(each, "undone")
 
 
-def _settle(each: Audit, status: str, *, write: bool) -> None:
-    _record(each, write, status=status, settled=True)
+class Verdicts:
+    """Where what was found goes: into the audits at hand alone, for showing them."""
 
+    def settle(self, each: Audit, status: str) -> None:
+        self.record(each, status=status, settled=True)
 
-def _record(each: Audit, write: bool, **fields: Any) -> None:
-    """Change an audit that is still open and was not judged further by somebody else."""
-    fields = plain({"audited_at": timezone.now(), **fields})
-    if not write:
-        for name, value in fields.items():
+    def record(self, each: Audit, **fields: Any) -> None:
+        for name, value in plain({"audited_at": timezone.now(), **fields}).items():
             setattr(each, name, value)
-        return
-    with own_database.noting():
-        if Audit.objects.filter(pk=each.pk, settled=False, turns=each.turns).update(**fields):
-            for name, value in fields.items():
-                setattr(each, name, value)
+
+    def together(self) -> AbstractContextManager[object]:
+        """What is recorded inside is recorded as a whole, or not."""
+        return nullcontext()
+
+    def warn(self, each: Audit, files: list[str]) -> None:
+        """Have the agent told that it has not read these files."""
+
+
+class StoredVerdicts(Verdicts):
+    """Into our own database as well, for an audit that is still open and was not judged further by somebody else."""
+
+    def record(self, each: Audit, **fields: Any) -> None:
+        fields = plain({"audited_at": timezone.now(), **fields})
+        with own_database.noting():
+            if not Audit.objects.filter(pk=each.pk, settled=False, turns=each.turns).update(**fields):
+                each.refresh_from_db()
+                return
+            super().record(each, **fields)
             if each.late:
                 events.delete_pending(each)
             elif each.settled:
                 events.expire(each)
-        else:
-            each.refresh_from_db()
+
+    def together(self) -> AbstractContextManager[object]:
+        return own_database.noting()
+
+    def warn(self, each: Audit, files: list[str]) -> None:
+        events.warn(each, files)
 
 
 # -- judging -----------------------------------------------------------------------------------------------------------
 
 
-def _judge(reader: Reader, session: Session, each: Audit, outline: TranscriptIndex, *, write: bool) -> None:
+def _judge(reader: Reader, session: Session, each: Audit, outline: TranscriptIndex, verdicts: Verdicts) -> None:
     """Judge the turns behind the compaction that are complete now and were not judged yet."""
     ids = outline.live_ids[bisect_right(outline.live_ids, each.after) :].tolist()
     if not ids or ids[-1] <= each.seen_to or not _may_be_complete(reader, each, outline, ids):
@@ -232,22 +255,21 @@ def _judge(reader: Reader, session: Session, each: Audit, outline: TranscriptInd
     reads, cwd = reads_of(said), _cwd_elsewhere(session)
     judged = [(rows[turn.end - 1], _findings(each, reads, rows, turn, cwd)) for turn in complete[each.turns :]]
     # Together: a turn that was judged without its warning would never get one.
-    with own_database.noting() if write else nullcontext():
+    with verdicts.together():
         for last, findings in judged:
             late = not each.turns and _ended_long_ago(each, last)
-            _conclude(each, findings, seen_to=last.id, late=late or each.late, write=write)
+            _conclude(each, findings, verdicts, seen_to=last.id, late=late or each.late)
             if each.settled:
                 return
-        if write:
-            events.warn(each, [found["named"] for found in each.findings if found["message"] is None])
+        verdicts.warn(each, [found["named"] for found in each.findings if found["message"] is None])
 
 
-def _conclude(each: Audit, findings: list[dict[str, Any]], *, seen_to: int, late: bool, write: bool) -> None:
+def _conclude(each: Audit, findings: list[dict[str, Any]], verdicts: Verdicts, *, seen_to: int, late: bool) -> None:
     left_out = any(found["message"] is None for found in findings)
     status = "nothing_required" if not findings else "missing" if left_out else "passed"
     count = each.turns + 1
     settled = not left_out or count >= JUDGED or late
-    _record(each, write, findings=findings, status=status, settled=settled, turns=count, seen_to=seen_to, late=late)
+    verdicts.record(each, findings=findings, status=status, settled=settled, turns=count, seen_to=seen_to, late=late)
 
 
 def _may_be_complete(reader: Reader, each: Audit, outline: TranscriptIndex, ids: Sequence[int]) -> bool:
