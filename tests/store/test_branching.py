@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.branched import SESSIONS, columns, query, rows, session, stored
+from tests.support.branched import SESSIONS, columns, path, query, rows, session, stored, version
 from tests.support.stored_rows import add_row, add_session, reader_of, store_at
 from viewer.errors import NotBranchable, NotFound, StoreError, StoreReadOnly
 from viewer.stores.hermes import branching, schema, sessions
 
 from .listed import tips
+
+__all__ = ["path", "version"]  # fixtures
 
 NOW = 1_800_000_000.5
 

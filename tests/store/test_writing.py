@@ -18,9 +18,11 @@ from tests.support.written import (
     everything_else,
     live,
     map_of,
+    path,
     planned,
     query,
     said,
+    small,
     steps_for,
     undone,
 )
@@ -47,6 +49,8 @@ from viewer.stores.hermes import (
 )
 
 from .leases import turn_lease
+
+__all__ = ["path", "small"]  # fixtures
 
 # -- commit ----------------------------------------------------------------------------------------------------------
 
