@@ -94,9 +94,9 @@ def _losses(found: Survival) -> str:
     kept, statements = found.statements
     printed = sum(total for _, total in found.printed.values())
     gone = printed - sum(kept for kept, _ in found.printed.values())
-    text = f"Of the {found.total:,} details we recognise in the others {len(found.lost):,} are lost"
+    sentence = f"Of the {found.total:,} details we recognise in the others {len(found.lost):,} are lost"
     stated = f"of the {statements:,} statements they stand in {statements - kept:,}"
-    return f"{text}, {stated}; of {printed:,} more that tools merely printed {gone:,}."
+    return f"{sentence}, {stated}; of {printed:,} more that tools merely printed {gone:,}."
 
 
 if __name__ == "__main__":

@@ -105,7 +105,10 @@ class Work:
 
     def overcome(self, detail: int) -> str:
         """` (a try failed before: ...)` where an earlier call failed and the last did not."""
-        failures = [*([self.before] if self.before else []), *(text for text in self.troubles() if text)]
+        failures = [
+            *([self.before] if self.before else []),
+            *(failure for failure in self.troubles() if failure),
+        ]
         if not failures or self.failed():
             return ""
         tries = "a try" if len(failures) == 1 else f"{len(failures)} tries"
@@ -195,7 +198,7 @@ def _result(deed: Deed, detail: int, last: bool) -> str:
 
 def _told_change(work: Work, detail: int) -> str:
     """`Cancelled reservation XEHM4B for mia_li_3668: reason weather; updated flights: date 2 May, then date 3 May`."""
-    went_well = [deed for deed, text in zip(work.deeds, work.troubles(), strict=True) if not text]
+    went_well = [deed for deed, failure in zip(work.deeds, work.troubles(), strict=True) if not failure]
     subjects = [wording.subject_of(deed.call.name, deed.arguments)[1] or made_by(deed) for deed in went_well]
     person = next((who for deed in went_well if (who := wording.person_in(deed.arguments) or deed.person)), "")
     parts: dict[str, list[str]] = {}
@@ -229,8 +232,8 @@ def in_short(works: Iterable[Work]) -> list[str]:
     """Changes by what was done, each with the things and people it was done to: `Cancelled reservation: A1 (mia)`."""
     found: dict[str, dict[str, list[str]]] = {}
     for work in works:
-        for deed, text in zip(work.deeds, work.troubles(), strict=True):
-            if not text:
+        for deed, failure in zip(work.deeds, work.troubles(), strict=True):
+            if not failure:
                 subject = wording.subject_of(deed.call.name, deed.arguments)[1] or made_by(deed)
                 person = wording.person_in(deed.arguments) or deed.person
                 things = found.setdefault(wording.sentence(deed.call.name, "", "", ""), {}).setdefault(person, [])

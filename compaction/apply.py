@@ -233,9 +233,9 @@ class Rewrites:
         named = {edit.index for edit in edits if not isinstance(edit, Insert)}
         shortened = {i for i in named if "shortened" in self.whys.get(i, ())}
         gone = tuple(i for i in range(len(self.plan.messages)) if i not in named)
-        numbers = tuple(sorted(named - shortened))
+        kept = tuple(sorted(named - shortened))
         said = (tuple(self.repairs), tuple(self.notes))
-        return Report(numbers, tuple(sorted(shortened)), gone, *said, self.plan, output)
+        return Report(kept, tuple(sorted(shortened)), gone, *said, self.plan, output)
 
 
 def _user_image(message: Message) -> bool:
@@ -287,10 +287,10 @@ def _written(plan: Plan, edits: Sequence[Edit], output: Sequence[Message]) -> in
 def _require_smaller(plan: Plan, edits: Sequence[Edit], output: Sequence[Message]) -> None:
     """Compare what is replaced with what is written; counts no more of the input than that needs."""
     written = _written(plan, edits, output)
-    numbers = {edit.index for edit in edits if isinstance(edit, Keep)}
-    replaced = (i for i in range(len(plan.messages) - 1, -1, -1) if i not in numbers)
+    kept = {edit.index for edit in edits if isinstance(edit, Keep)}
+    replaced = (i for i in range(len(plan.messages) - 1, -1, -1) if i not in kept)
     if not plan.sizes.reach(replaced, written + 1):
-        after = plan.sizes.total(numbers) + written
+        after = plan.sizes.total(kept) + written
         raise SummaryRejected(
             "not_smaller",
             f"With this summary the context would not shrink: {plan.tokens_before:,} tokens before, {after:,} after.",

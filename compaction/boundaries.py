@@ -179,13 +179,13 @@ def by_tokens(length: int, head_end: int, policy: Policy, sizes: Sizes, lifted: 
     fewest = max(protocol.FEWEST_TAIL, min(policy.fewest_tail, most))
     start, kept, used = walk_back(own(), policy, sizes, budget, fewest)
     start = length if start is None else start
-    text = f"The last {plural(kept, 'message')} ({used:,} tokens)"
+    tail = f"The last {plural(kept, 'message')} ({used:,} tokens)"
     share = ", the recent share of so small a context" if budget < policy.tail_budget else " for recent messages"
     if policy.keep_last and kept <= policy.keep_last and used > budget:
-        return start, f"{text} stay because you asked for at least {policy.keep_last}."
+        return start, f"{tail} stay because you asked for at least {policy.keep_last}."
     if used > budget:
-        return start, f"{text} always stay, beyond the budget of {budget:,} tokens{share}."
-    return start, f"{text} fit the budget of {budget:,} tokens{share}."
+        return start, f"{tail} always stay, beyond the budget of {budget:,} tokens{share}."
+    return start, f"{tail} fit the budget of {budget:,} tokens{share}."
 
 
 def walk_back(

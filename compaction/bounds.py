@@ -32,8 +32,8 @@ def _place(text: str, at: int, step: int) -> int:
     left = at if step < 0 else len(text) - at
     between_words = range(at, at + step * (min(_NEAR, left // 2) + 1), step)
     between_letters = range(at, at + step * min(_LONGEST_LETTER, left), step)
-    numbers = (place for place in between_words if not _is_in_word(text, place))
-    return next(numbers, next((place for place in between_letters if not _is_in_letter(text, place)), at))
+    places = (place for place in between_words if not _is_in_word(text, place))
+    return next(places, next((place for place in between_letters if not _is_in_letter(text, place)), at))
 
 
 def _is_in_word(text: str, at: int) -> bool:

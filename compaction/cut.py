@@ -208,7 +208,7 @@ class Cut:
 
         The user's message that work goes on for, and the reply to it if that has no calls.
         """
-        numbers, index, role = self.held, self.index, None
+        held_before, index, role = self.held, self.index, None
         for _ in range(_FIRST_WORDS + 1):
             role = _any_fitting(*self._neighbours())
             first, *rest = self.tail()
@@ -216,9 +216,9 @@ class Cut:
                 break
             self.held, self.index = (*self.held, first), rest[0]
         if role is None:
-            self.held, self.index = numbers, index
-        elif self.held != numbers:
-            moved = plural(len(self.held) - len(numbers), "recent message")
+            self.held, self.index = held_before, index
+        elif self.held != held_before:
+            moved = plural(len(self.held) - len(held_before), "recent message")
             self.reasons.append(f"The first {moved} will stand directly before the summary.")
         return role
 

@@ -71,19 +71,19 @@ class SummaryRequest:
     def taken_back(self) -> tuple[str, ...]:
         """What people typed last that takes something back, by message, oldest first: "Never mind, undo that"."""
         typed = (message for message in (*reversed(self.newer), *reversed(self.sources)) if m.is_typed(message))
-        texts = [m.said(m.live_content(message)) for message in islice(typed, _NEWEST)]
-        return tuple(reversed([_short(words) for words in texts if takes_back(words)][:_MOST_QUOTED]))
+        typed_words = [m.said(m.live_content(message)) for message in islice(typed, _NEWEST)]
+        return tuple(reversed([_short(words) for words in typed_words if takes_back(words)][:_MOST_QUOTED]))
 
     @cached_property
     def key(self) -> str:
         """Equal as long as an answer already given would still do: a hash of all that is asked but the date."""
         given = (self.digest, self.previous_summary, self.focus, str(self.budget_tokens), self.begins_inside)
         parts = (*given, *self.taken_back)
-        blake2b = hashlib.blake2b(digest_size=16)
+        digest = hashlib.blake2b(digest_size=16)
         for part in parts:
             data = part.encode("utf-8", "surrogatepass")
-            blake2b.update(len(data).to_bytes(8, "big") + data)
-        return blake2b.hexdigest()
+            digest.update(len(data).to_bytes(8, "big") + data)
+        return digest.hexdigest()
 
 
 _NEWEST = 4  # messages of people that are asked whether they take something back

@@ -112,10 +112,10 @@ class SummaryDraft:
 
     def _goal(self) -> Iterator[DatedLine]:
         """What is open beside the newest message, the newest first."""
-        latest, numbers = self.material.latest, self.material.kept_places
+        latest, kept_places = self.material.latest, self.material.kept_places
         for request in reversed(self.material.requests):
             shown = request is latest and not request.answers
-            if request.open and not shown and request.place not in numbers and not is_brief(request.opening):
+            if request.open and not shown and request.place not in kept_places and not is_brief(request.opening):
                 yield DatedLine(f"- {flat(clip(request.opening, self.line))}", request.place)
 
     def _plan(self) -> Iterator[DatedLine]:
@@ -153,9 +153,9 @@ class SummaryDraft:
 
     def _finished(self) -> Iterator[DatedLine]:
         """Requests that were answered, the newest first."""
-        latest, numbers = self.material.latest, self.material.kept_places
+        latest, kept_places = self.material.latest, self.material.kept_places
         for request in reversed(self.material.requests):
-            skipped = request.open or request is latest or request.place in numbers or _is_question(request)
+            skipped = request.open or request is latest or request.place in kept_places or _is_question(request)
             skipped = skipped or all(map(is_binding, sentences(request.opening)))  # listed among the constraints
             answer = gist(request.reply, self.line)
             if not skipped and not (is_closing(request.opening) if answer else is_brief(request.opening)):
@@ -167,9 +167,9 @@ class SummaryDraft:
 
     def _state(self) -> Iterator[DatedLine]:
         telling = (words for words in self.material.found.replies() if not says_little(words))
-        texts = [clip(words, 2 * self.line) for words in islice(telling, 3)]
-        earlier = self.material.earlier["Current state"][::-1][: EARLIER_STATES if texts else None]
-        return newest_first(chain(texts, earlier))
+        newest = [clip(words, 2 * self.line) for words in islice(telling, 3)]
+        earlier = self.material.earlier["Current state"][::-1][: EARLIER_STATES if newest else None]
+        return newest_first(chain(newest, earlier))
 
     def _errors(self) -> Iterator[DatedLine]:
         """What is still wrong; the same message once."""

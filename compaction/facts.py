@@ -104,8 +104,8 @@ class TranscriptFacts:
             for sentence in reversed([s for s in sentences(plain(turn.words)) if is_binding(s)])
         )
         for whose, group in groupby(distinct_pairs(found), key=lambda pair: pair[0]):
-            texts = [sentence for _, sentence in group]
-            yield from [whose + " ".join(reversed(texts))] if whose else texts
+            together = [sentence for _, sentence in group]
+            yield from [whose + " ".join(reversed(together))] if whose else together
 
     def decisions(self) -> Iterator[str]:
         """Sentences that decide something, newest first, with whose and when."""
@@ -113,8 +113,8 @@ class TranscriptFacts:
         several, dated = len(self.people) > 1, self.dated
         for turn, worth_it in zip(turns, holding([turn.words for turn in turns], DECIDING_SIGNS), strict=True):
             if worth_it:
-                texts = [s for s in sentences(turn.words) if is_decision(s) and not (turn.typed and is_binding(s))]
-                yield from (_whose(turn, several, dated) + clip(s, LINE) for s in reversed(texts))
+                decided = [s for s in sentences(turn.words) if is_decision(s) and not (turn.typed and is_binding(s))]
+                yield from (_whose(turn, several, dated) + clip(s, LINE) for s in reversed(decided))
 
     def labels(self) -> dict[str, str]:
         """The names under which values stand in arguments and JSON results, the newest for each value."""

@@ -42,13 +42,13 @@ def people_of(heard: Sequence[Heard]) -> list[str]:
     known = {person for persons in named for person in persons}
     if not known:
         return [""] * len(heard)
-    texts = [""] * len(heard)
+    people = [""] * len(heard)
     start = 0
     for at in range(1, len(heard) + 1):
         if at == len(heard) or _begins(heard, at):
-            _spread(texts, heard, named, known, range(start, at))
+            _spread(people, heard, named, known, range(start, at))
             start = at
-    return texts
+    return people
 
 
 def _named(one: Heard) -> list[str]:

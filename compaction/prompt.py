@@ -181,10 +181,10 @@ def check(reply: Reply, request: SummaryRequest) -> str:
         raise SummaryRejected("empty", "The summary is empty.")
     if is_refusal(text):
         raise SummaryRejected("refusal", "The model declined to write a summary.")
-    body, texts = with_exact_titles(text)
+    body, titles = with_exact_titles(text)
     if breaks_off(body) or (not finish and breaks_off_inside(body)):
         raise SummaryRejected("cut_off", "The summary breaks off in the middle.")
-    if TITLES[0] not in texts or len(texts) < FEWEST_SECTIONS:
+    if TITLES[0] not in titles or len(titles) < FEWEST_SECTIONS:
         raise SummaryRejected("no_sections", "The summary lacks the sections it was asked for.")
     tokens = request.count(body)
     if tokens > request.budget_tokens * protocol.LONGEST_SUMMARY:
@@ -232,7 +232,7 @@ def _first_title(lines: list[str]) -> int:
 def with_exact_titles(text: str) -> tuple[str, set[str]]:
     """The text with the headings it was asked for as "## Title" lines, however they were written, and their titles."""
     lines: list[str] = []
-    texts: set[str] = set()
+    titles: set[str] = set()
     fence = ""
     for line in text.splitlines():
         fence = fences.open_behind([line.lstrip()], fence)
@@ -241,8 +241,8 @@ def with_exact_titles(text: str) -> tuple[str, set[str]]:
             lines.append(line)
             continue
         title = _EXACT[heading[1].casefold()]
-        texts.add(title)
+        titles.add(title)
         lines.append(f"## {title}")
         if rest := (heading[2] or "").strip(" *_#"):
             lines.append(rest)
-    return "\n".join(lines), texts
+    return "\n".join(lines), titles

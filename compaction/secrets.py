@@ -121,12 +121,12 @@ def _without(text: str, starts: _Starts, put: Replacement) -> str:
     spans = sorted((match.span(_group(match)), _kind(match, rule)) for match, rule in found)
     if not spans:
         return text
-    texts, at = [], 0
+    pieces, at = [], 0
     for (start, end), kind in spans:
         if start >= at:
-            texts += [text[at:start], put(kind)]
+            pieces += [text[at:start], put(kind)]
         at = max(at, end)
-    return "".join([*texts, text[at:]])
+    return "".join([*pieces, text[at:]])
 
 
 def _matches(text: str, starts: _Starts) -> Iterator[tuple[re.Match[str], Rule]]:

@@ -49,8 +49,8 @@ class Sizes:
 
     def _least(self, index: int, limit: int) -> int:
         if index not in self.known:
-            text = m.countable(self.messages[index])
-            if shows_tokens(text, limit, self.count):
+            words = m.countable(self.messages[index])
+            if shows_tokens(words, limit, self.count):
                 return limit
         return self[index]
 

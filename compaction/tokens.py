@@ -77,12 +77,12 @@ def encoding_for(model: str | None) -> tuple[str, bool]:
     """The packaged encoding for a model name, and whether it is only an estimate (other makers, unknown, old)."""
     name = (model or "").strip().rpartition("/")[2]
     try:
-        text = tiktoken.encoding_name_for_model(name)
+        encoding = tiktoken.encoding_name_for_model(name)
     except KeyError:
         return DEFAULT_ENCODING, True
-    if text == "o200k_harmony":  # gpt-oss: o200k_base with more special tokens, equal on ordinary text
+    if encoding == "o200k_harmony":  # gpt-oss: o200k_base with more special tokens, equal on ordinary text
         return DEFAULT_ENCODING, False
-    return (text, False) if text in SPECS else ("cl100k_base", True)
+    return (encoding, False) if encoding in SPECS else ("cl100k_base", True)
 
 
 def counter_for(model: str | None) -> Counter:
@@ -137,5 +137,5 @@ def message_tokens(message: messages.Message, count: Counter) -> int:
     Reasoning kept beside the message counts: Codex' and DeepSeek's interfaces, among others, take it back.
     """
     images = messages.image_count(messages.body(message)) * protocol.IMAGE_TOKENS
-    text = messages.countable(message)
-    return protocol.MESSAGE_TOKENS + images + (count(text) if text else 0)
+    words = messages.countable(message)
+    return protocol.MESSAGE_TOKENS + images + (count(words) if words else 0)

@@ -125,8 +125,8 @@ def subject_of(name: str, arguments: dict[str, Any]) -> tuple[str, str]:
 
 def person_in(arguments: dict[str, Any]) -> str:
     """Whom a call is for, as its arguments say; "" if they do not."""
-    texts = (v for key, v in arguments.items() if PERSON_KEY.search(key) and isinstance(v, str) and _is_id(v))
-    return next(texts, "")
+    ids = (v for key, v in arguments.items() if PERSON_KEY.search(key) and isinstance(v, str) and _is_id(v))
+    return next(ids, "")
 
 
 def _is_id(value: str) -> bool:

@@ -59,10 +59,10 @@ def lines_of(content: str) -> list[str]:
 
 def sections_of(content: str, names: Sequence[str] = protocol.RULE_SECTIONS) -> list[str]:
     """`extract_sections`; of the default names, in any order, where none is found, those that older templates use."""
-    texts = extract_sections(content, names)
-    if not texts and set(map(_folded, names)) == set(map(_folded, protocol.RULE_SECTIONS)):
+    sections = extract_sections(content, names)
+    if not sections and set(map(_folded, names)) == set(map(_folded, protocol.RULE_SECTIONS)):
         return extract_sections(content, protocol.LEGACY_RULE_SECTIONS)
-    return texts
+    return sections
 
 
 def _section(lines: list[str], headings: list[_Heading], at: int) -> str:
@@ -203,8 +203,8 @@ def _blocks(lines: list[str]) -> list[tuple[int, int]]:
 
 
 def _without_blank_ends(lines: list[str]) -> str:
-    numbers = [at for at, line in enumerate(lines) if line.strip()]
-    return "\n".join(lines[numbers[0] : numbers[-1] + 1]) if numbers else ""
+    written = [at for at, line in enumerate(lines) if line.strip()]
+    return "\n".join(lines[written[0] : written[-1] + 1]) if written else ""
 
 
 # --- files that the rules name ----------------------------------------------------------------------------------------

@@ -52,7 +52,7 @@ SECONDS = 1.0  # of processor time for each LONG characters that a function is g
 WORK_SECONDS = 0.009  # what `_work` takes on such a machine (3 GHz)
 # What takes no longer for SHORT needs no second look: 0.2 s for LONG if its time grows with the square.
 QUICK = 0.0005
-COSTLY, STRIDE = 0.001, 40
+COSTLY, STRIDE = 0.001, 20
 WORDS = "Please look at /srv/app/a.py: it must not fail. It says 12 errors, see https://a.example/b.\n" * 20
 
 PIECES = [

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -57,3 +59,21 @@ def test_no_test_imports_another() -> None:
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[-1].startswith("test_")
     }
     assert not importing
+
+
+@pytest.mark.parametrize(
+    ("mark", "file"),
+    [
+        ("interop", "interop/test_hermes_words.py"),
+        ("faults", "faults/test_races.py"),
+        ("e2e", "e2e/test_main_job.py"),
+        ("browser", "pages/test_browser_steps.py"),
+    ],
+)
+def test_what_tests_need_can_be_left_out_by_its_mark(mark: str, file: str) -> None:
+    """Such files hold no test without the mark: pytest ends with 5, "no tests collected"."""
+    command = [sys.executable, "-m", "pytest", "-q", "--collect-only", f"tests/{file}", "-m"]
+    ends = [
+        subprocess.run([*command, which], cwd=ROOT, capture_output=True).returncode for which in (mark, f"not {mark}")
+    ]
+    assert ends == [0, 5]

@@ -16,10 +16,10 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """The page of status 400, in JSON for the API. It asks nothing of the request: reading it is what failed."""
     host = request.META.get("HTTP_HOST", "")[:LONGEST] if isinstance(exception, DisallowedHost) else ""
     if request.path.startswith("/api/"):
-        text = (
+        message = (
             f"This site does not answer as {host!r}: name it in {SETTING}." if host else "This request cannot be read."
         )
-        return JsonResponse({"error": {"code": "bad_request", "message": text}}, status=400)
+        return JsonResponse({"error": {"code": "bad_request", "message": message}}, status=400)
     name = host.rpartition(":")[0] or host if host.rpartition(":")[2].isdigit() else host
     return HttpResponse(render_to_string("400.html", {"host": host, "name": name}), status=400)
 

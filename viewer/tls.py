@@ -31,12 +31,12 @@ class BehindTls:
 
 def _came_by_tls(request: HttpRequest) -> bool:
     """Whether a named proxy says so; of several values the last is its own."""
-    text = request.headers.get("X-Forwarded-Proto", "").rpartition(",")[2].strip().lower()
+    scheme = request.headers.get("X-Forwarded-Proto", "").rpartition(",")[2].strip().lower()
     try:
         peer = ip_address(request.META.get("REMOTE_ADDR", ""))
     except ValueError:
         return False
-    return text == "https" and any(peer in network for network in settings.TRUSTED_PROXIES)
+    return scheme == "https" and any(peer in network for network in settings.TRUSTED_PROXIES)
 
 
 def _is_for_this_machine(request: HttpRequest) -> bool:

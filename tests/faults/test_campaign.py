@@ -12,7 +12,7 @@ from .conftest import fresh_database
 
 @pytest.mark.parametrize(
     ("schema", "journal", "own", "rounds"),
-    [(31, "delete", "sqlite", 5), (31, "wal", "postgres", 3), (22, "wal", "sqlite", 4), (21, "wal", "sqlite", 3)],
+    [(31, "delete", "sqlite", 10), (31, "wal", "postgres", 6), (22, "wal", "sqlite", 8), (21, "wal", "sqlite", 6)],
 )
 def test_nothing_is_lost_doubled_hidden_or_orphaned(
     tmp_path: Path, request: pytest.FixtureRequest, schema: int, journal: str, own: str, rounds: int

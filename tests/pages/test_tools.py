@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from compaction import reads, troubles
 from tests.support.patches import ENVELOPE
 from viewer.rendering import outcomes, tools
 
@@ -132,3 +133,19 @@ def test_a_sub_agents_session_is_found_where_its_result_names_it() -> None:
     assert outcomes.sessions_in(result) == ("20260101_120000_abc123",)
     assert outcomes.sessions_in("session_id: 20260101_120000_abc123") == ()
     assert outcomes.sessions_in(json.dumps({"session_id": "../../settings"})) == ()
+
+
+@pytest.mark.parametrize("key", ["exit_code", "exitCode", "exitcode", "returncode", "exit_status"])
+def test_an_exit_code_that_one_of_us_knows_is_known_to_all(key: str) -> None:
+    """A page, the audit of a startup and a summary judge the same result."""
+    text = json.dumps({key: 2, "output": "# Rules"})
+    call = {"id": "c", "type": "function", "function": {"name": "read_file", "arguments": '{"path": "AGENTS.md"}'}}
+    rows: list[dict[str, Any]] = [
+        {"role": "assistant", "content": "", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c", "content": text},
+    ]
+    assert outcomes.outcome(text).word == "failed, exit 2"
+    assert reads.reads_of(rows) == []
+    assert troubles.trouble(text, shows=True).startswith("exit 2")
+    rows[1]["content"] = text.replace("2", "0")
+    assert [read.path for read in reads.reads_of(rows)] == ["AGENTS.md"]

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.branched import COPIED, query, rows, session, stored
-from tests.support.stored_rows import WEEK_29, WEEK_30_TIP, add_row, add_session, reader_of, store_at
+from tests.support.branched import COPIED, SESSIONS, path, query, rows, session, stored, version
+from tests.support.stored_rows import add_row, add_session, reader_of, store_at
 from tests.support.written import HANDOFF, planned, steps_for
 from viewer import holders
 from viewer.errors import CompactionConflict, SessionBusy, StoreError, StoreReadOnly
@@ -24,19 +23,9 @@ from .agent_sql import Agent
 from .leases import turn_lease
 from .listed import tips
 
+__all__ = ["path", "version"]  # fixtures
+
 NOW = 1_800_000_000.5
-SESSIONS = {16: WEEK_30_TIP, 21: WEEK_29, 31: WEEK_29}
-
-
-@pytest.fixture(params=sorted(SESSIONS))
-def version(request: pytest.FixtureRequest) -> int:
-    value: int = request.param
-    return value
-
-
-@pytest.fixture
-def path(version: int, hermes_copy: Callable[[int], Path]) -> Path:
-    return hermes_copy(version)
 
 
 @pytest.fixture

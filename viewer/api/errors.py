@@ -63,8 +63,8 @@ def _nothing(request: HttpRequest, refusal: compaction.CompactionError) -> HttpR
 
 
 def _invalid(request: HttpRequest, invalid: ValidationError) -> HttpResponse:
-    text = "; ".join(f"{'.'.join(map(str, error['loc'][1:]))}: {error['msg']}" for error in invalid.errors)
-    return problem(422, "invalid", text)
+    problems = "; ".join(f"{'.'.join(map(str, error['loc'][1:]))}: {error['msg']}" for error in invalid.errors)
+    return problem(422, "invalid", problems)
 
 
 def _unauthorized(request: HttpRequest, refused: AuthenticationError) -> HttpResponse:
@@ -84,8 +84,8 @@ def _too_large(request: HttpRequest, refused: RequestDataTooBig) -> HttpResponse
 
 def unknown(request: HttpRequest, missing: Http404 | None = None) -> HttpResponse:
     """The answer to a call that there is not."""
-    text = "There is no such call; /api/v1/docs lists them, and says how an id with a slash stands in a path."
-    return problem(404, "not_found", text)
+    message = "There is no such call; /api/v1/docs lists them, and says how an id with a slash stands in a path."
+    return problem(404, "not_found", message)
 
 
 def _unusable(request: HttpRequest, failure: DatabaseProblem) -> HttpResponse:

@@ -143,10 +143,10 @@ def _found(wanted: SessionFilter, kinds: Sequence[int], limit: int, after: Key |
     if words:
         rare = _with_words(words)
         return query.in_order(None) if rare is None else query.among(rare)
-    numbers = query.in_order(WINDOW)
-    if len(numbers) < limit:
-        numbers = query.by_kind() if len(kinds) <= KINDS else query.in_order(None)
-    return numbers
+    ids = query.in_order(WINDOW)
+    if len(ids) < limit:
+        ids = query.by_kind() if len(kinds) <= KINDS else query.in_order(None)
+    return ids
 
 
 def _with_words(words: Sequence[str]) -> list[int] | None:
@@ -155,13 +155,13 @@ def _with_words(words: Sequence[str]) -> list[int] | None:
     if not indexed or connection.vendor != "sqlite":  # PostgreSQL takes its index by itself
         return None
     wanted = " AND ".join('"' + word.replace('"', '""') + '"' for word in indexed)
-    numbers = _ids("SELECT rowid FROM catalog_words WHERE catalog_words MATCH %s LIMIT %s", [wanted, RARE + 1])
-    return numbers if len(numbers) <= RARE else None
+    ids = _ids("SELECT rowid FROM catalog_words WHERE catalog_words MATCH %s LIMIT %s", [wanted, RARE + 1])
+    return ids if len(ids) <= RARE else None
 
 
 @dataclass(frozen=True, slots=True)
 class _Query:
-    """The ways to one page: SQL that both SQLite and PostgreSQL answer from the indexes of `Line`."""
+    """The ways to one page: SQL that both SQLite and PostgreSQL answer from the indexes of `SessionIndex`."""
 
     column: str
     kinds: Sequence[int]

@@ -104,10 +104,10 @@ def _nobody_reads(state: StoreState) -> bool:
 
 def is_written_anew(reader: Reader, state: StoreState) -> bool:
     """Whether the file holds another database than the one that was read, under the same inode."""
-    text = reader.listing.fingerprint(state.newest_message) if state.newest_message else ""
-    if text is None:  # deleted with its session; the ids that were given stay given
+    fingerprint = reader.listing.fingerprint(state.newest_message) if state.newest_message else ""
+    if fingerprint is None:  # deleted with its session; the ids that were given stay given
         return reader.listing.given_messages() < state.newest_message
-    return text != state.anchor
+    return fingerprint != state.anchor
 
 
 def retired(store: Store, state: StoreState) -> StoreState:

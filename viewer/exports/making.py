@@ -124,8 +124,8 @@ def _file_name(facts: ExportFacts) -> str:
 
 def _safe(text: str, longest: int) -> str:
     """Letters, numbers and a few signs; white space and all else as single spaces. It does not begin like an option."""
-    texts = (c if c in "-_" or unicodedata.category(c)[0] in "LNM" else " " for c in text[:1000])
-    folded = " ".join("".join(texts).split()).lstrip("- ")
+    characters = (c if c in "-_" or unicodedata.category(c)[0] in "LNM" else " " for c in text[:1000])
+    folded = " ".join("".join(characters).split()).lstrip("- ")
     return folded.encode()[:longest].decode("utf-8", "ignore").rstrip()
 
 

@@ -31,12 +31,12 @@ class MarkdownExport:
         return _handoff(message) if message.kind == "handoff" else _message(message)
 
     def end(self, outcome: ExportOutcome) -> str:
-        texts = [f"**{quoting.escaped(outcome.note)}**"] if outcome.note else []
+        closing = [f"**{quoting.escaped(outcome.note)}**"] if outcome.note else []
         if self.facts.redacted:
-            texts.append(words.redacted_places(outcome.redacted))
+            closing.append(words.redacted_places(outcome.redacted))
         if not self.facts.exported:
-            texts.insert(0, "There is no message in this view.")
-        return "---\n\n" + "\n\n".join([*texts, "End of the export."]) + "\n"
+            closing.insert(0, "There is no message in this view.")
+        return "---\n\n" + "\n\n".join([*closing, "End of the export."]) + "\n"
 
 
 def _message(message: ExportedMessage) -> str:

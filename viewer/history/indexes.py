@@ -93,14 +93,14 @@ def unwritten(store: Store, session_id: str) -> TranscriptIndex | None:
     """The outline that this process has of a session, if nothing was written since it was looked at; the store is not
     even opened for it. Raises StoreUnavailable.
     """
-    cached_index = _remembered(_key(store, session_id))
+    cached = _remembered(_key(store, session_id))
     if (
-        cached_index is None
-        or cached_index.signature != store_version(store)
-        or cached_index.mark.runs != _runs(store, cached_index.mark.sessions)
+        cached is None
+        or cached.signature != store_version(store)
+        or cached.mark.runs != _runs(store, cached.mark.sessions)
     ):
         return None
-    return cached_index.outline
+    return cached.outline
 
 
 def forget() -> None:
@@ -111,8 +111,8 @@ def forget() -> None:
 
 def marked(reader: Reader, session: Session) -> tuple[IndexBasis, TranscriptIndex]:
     """`outline` with what it was made of. Raises StoreUnavailable."""
-    cached_index = _current(reader, session)
-    return cached_index.mark, cached_index.outline
+    cached = _current(reader, session)
+    return cached.mark, cached.outline
 
 
 # -- counting ----------------------------------------------------------------------------------------------------------
@@ -122,42 +122,42 @@ def count_some(reader: Reader, session: Session, seconds: float, *, context_alon
     """Go on counting tokens for about so long: rows in context first, the newest first, then those that are not (but
     for `context_alone`). Whether all are counted.
     """
-    cached_index, until = _current(reader, session), time.monotonic() + seconds
-    missing = cached_index.outline.uncounted(context_alone=context_alone)
+    cached, until = _current(reader, session), time.monotonic() + seconds
+    missing = cached.outline.uncounted(context_alone=context_alone)
     done = 0
     found: dict[int, int] = {}
     while done < len(missing) and (not done or time.monotonic() < until):
-        ids = _portion(cached_index.outline, missing[done : done + AT_ONCE], AT_ONCE_BYTES)
+        ids = _portion(cached.outline, missing[done : done + AT_ONCE], AT_ONCE_BYTES)
         found |= _counts(reader, session, ids)
         done += len(ids)
-    if found or cached_index.kept < len(cached_index.outline.ids):
-        _keep(reader.store, session.id, replace(cached_index, outline=cached_index.outline.counted(found)))
+    if found or cached.kept < len(cached.outline.ids):
+        _keep(reader.store, session.id, replace(cached, outline=cached.outline.counted(found)))
     return done == len(missing)
 
 
 def count_few(reader: Reader, session: Session, ids: Sequence[int]) -> TranscriptIndex:
     """The outline with these rows counted; left as it is where they are more than a page counts by itself."""
-    cached_index = _current(reader, session)
-    few = list(islice((row_id for row_id in ids if cached_index.outline.tokens_of(row_id) is None), FEW + 1))
-    if not few or len(few) > FEW or _size(cached_index.outline, few) > FEW_BYTES:
-        return cached_index.outline
-    cached_index = replace(cached_index, outline=cached_index.outline.counted(_counts(reader, session, few)))
-    _keep(reader.store, session.id, cached_index)
-    return cached_index.outline
+    cached = _current(reader, session)
+    few = list(islice((row_id for row_id in ids if cached.outline.tokens_of(row_id) is None), FEW + 1))
+    if not few or len(few) > FEW or _size(cached.outline, few) > FEW_BYTES:
+        return cached.outline
+    cached = replace(cached, outline=cached.outline.counted(_counts(reader, session, few)))
+    _keep(reader.store, session.id, cached)
+    return cached.outline
 
 
 def count_all(reader: Reader, session: Session, ids: Sequence[int]) -> TranscriptIndex:
     """The outline with these rows counted, however long that takes."""
-    cached_index = _current(reader, session)
-    missing = [row_id for row_id in ids if cached_index.outline.tokens_of(row_id) is None]
+    cached = _current(reader, session)
+    missing = [row_id for row_id in ids if cached.outline.tokens_of(row_id) is None]
     found: dict[int, int] = {}
     while len(found) < len(missing):
-        part = _portion(cached_index.outline, missing[len(found) : len(found) + AT_ONCE], AT_ONCE_BYTES)
+        part = _portion(cached.outline, missing[len(found) : len(found) + AT_ONCE], AT_ONCE_BYTES)
         found |= dict.fromkeys(part, 0) | _counts(reader, session, part)
     if found:
-        cached_index = replace(cached_index, outline=cached_index.outline.counted(found))
-        _keep(reader.store, session.id, cached_index)
-    return cached_index.outline
+        cached = replace(cached, outline=cached.outline.counted(found))
+        _keep(reader.store, session.id, cached)
+    return cached.outline
 
 
 def _portion(found: TranscriptIndex, ids: Sequence[int], limit: int) -> Sequence[int]:
@@ -187,19 +187,19 @@ def _current(reader: Reader, session: Session, runs: AllRuns | None = None) -> C
     """What is held of the session, brought up to date and remembered."""
     seen = store_version(reader.store)  # before anything is read: what is written from now on changes it
     key = _key(reader.store, session.id)
-    cached_index = _remembered(key) or _loaded(reader.store, session.id)
+    cached = _remembered(key) or _loaded(reader.store, session.id)
     encoding = f"{tokens.encoding_for(session.model)[0]}/{tokens.COUNTING}"
-    if cached_index is not None and cached_index.encoding != encoding:
-        cached_index = replace(cached_index, outline=cached_index.outline.uncounted_again(), encoding=encoding)
+    if cached is not None and cached.encoding != encoding:
+        cached = replace(cached, outline=cached.outline.uncounted_again(), encoding=encoding)
     if (
-        cached_index is None
-        or cached_index.signature != seen
-        or cached_index.mark.runs != _runs(reader.store, cached_index.mark.sessions, runs)
+        cached is None
+        or cached.signature != seen
+        or cached.mark.runs != _runs(reader.store, cached.mark.sessions, runs)
     ):
-        cached_index = _renewed(reader, session, cached_index, encoding, seen)
-    cached_index = replace(cached_index, signature=seen)
-    _remember(key, cached_index)
-    return cached_index
+        cached = _renewed(reader, session, cached, encoding, seen)
+    cached = replace(cached, signature=seen)
+    _remember(key, cached)
+    return cached
 
 
 def _renewed(reader: Reader, session: Session, held: CachedIndex | None, encoding: str, seen: str) -> CachedIndex:
@@ -309,13 +309,11 @@ def _loaded(store: Store, session_id: str) -> CachedIndex | None:
     """What was written down; None for nothing, and for what cannot be read."""
     try:
         row = PackedHistory.objects.filter(store=store.name, session_id=session_id).first()
-        transcript_index = packing.from_bytes(row.packed) if row else None
+        index = packing.from_bytes(row.packed) if row else None
         return (
             None
-            if row is None or transcript_index is None
-            else CachedIndex(
-                transcript_index, _read_mark(row.mark), row.signature, row.encoding, len(transcript_index.ids)
-            )
+            if row is None or index is None
+            else CachedIndex(index, _read_mark(row.mark), row.signature, row.encoding, len(index.ids))
         )
     except (DatabaseError, ValueError, TypeError, LookupError) as problem:
         log.warning("The kept History of session %r cannot be read and is made again: %s", session_id, problem)

@@ -9,8 +9,8 @@ from django.db.models import Q
 class PackedHistory(models.Model):
     """The index of one session's History as bytes (`stores.packing`), with what tells whether it is still true.
 
-    `mark` is `indexes.Mark` as JSON; `signature` that of the store when the mark was last seen to hold; `encoding`
-    names what its tokens were counted with.
+    `mark` is `indexes.IndexBasis` as JSON; `signature` the store's version when the mark was last seen to hold;
+    `encoding` names what its tokens were counted with.
     """
 
     store = models.CharField(max_length=200)

@@ -62,7 +62,12 @@ def is_fragment(request: HttpRequest) -> bool:
 
 def on_page_of(request: HttpRequest, place: Place) -> bool:
     """Whether htmx asks from a session's own page, where its History can be brought up to date."""
-    return urlsplit(request.headers.get("HX-Current-URL", "")).path == place.href
+    return asked_from(request) == place.href
+
+
+def asked_from(request: HttpRequest) -> str:
+    """The path of the page from which htmx asks, "" where it does not say."""
+    return urlsplit(request.headers.get("HX-Current-URL", "")).path
 
 
 def shows_refusals(view: View[P]) -> View[P]:

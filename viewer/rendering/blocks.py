@@ -333,9 +333,9 @@ def image(part: dict[str, Any], href: str = "") -> Image | Remote:
     if url:
         label = f"Image in the message, {formats.size(len(url) * 3 // 4)}"
         return Image(href if href and len(url) > INLINE_IMAGE else url, label)
-    text = address_of(part)
-    web = text.startswith(("https://", "http://"))
-    return Remote("Image, not loaded", clean(text[:4_000]) if web else "", line(text, 120) or "no address")
+    address = address_of(part)
+    web = address.startswith(("https://", "http://"))
+    return Remote("Image, not loaded", clean(address[:4_000]) if web else "", line(address, 120) or "no address")
 
 
 def data_url(part: dict[str, Any]) -> str:

@@ -156,8 +156,8 @@ def _search(arguments: Arguments) -> str | None:
         return None
     where = next((arguments[name] for name in ("path", "dir", "dir_path") if arguments.get(name)), None)
     kind = next((arguments[name] for name in ("glob", "file_glob", "include", "type") if arguments.get(name)), None)
-    text = f"for {_quoted(pattern)}"
-    return text + (f" in {where}" if isinstance(where, str) else "") + (f", {kind}" if isinstance(kind, str) else "")
+    sought = f"for {_quoted(pattern)}"
+    return sought + (f" in {where}" if isinstance(where, str) else "") + (f", {kind}" if isinstance(kind, str) else "")
 
 
 def _finding(arguments: Arguments) -> str | None:
@@ -170,8 +170,8 @@ def _searching(arguments: Arguments) -> str | None:
     """Hermes' one tool for searching in files and for files."""
     if arguments.get("target") != "files":
         return _search(arguments)
-    text = _finding(arguments)
-    return None if text is None else f"for {text}"
+    sought = _finding(arguments)
+    return None if sought is None else f"for {sought}"
 
 
 def _addresses(arguments: Arguments) -> str | None:
@@ -223,9 +223,9 @@ def _both(first: str, second: str) -> Callable[[Arguments], str | None]:
 
 
 def _process(arguments: Arguments) -> str | None:
-    text = _text("session_id", "bash_id", "shell_id", "task_id", "process_id")(arguments)
+    process = _text("session_id", "bash_id", "shell_id", "task_id", "process_id")(arguments)
     number = _number(arguments, "session_id", "id")
-    return text if text is not None else None if number is None else str(number)
+    return process if process is not None else None if number is None else str(number)
 
 
 EDIT = Tool("Edit", "Edited", _file, strict=True)

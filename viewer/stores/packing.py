@@ -30,7 +30,7 @@ from .transcript import (
     TranscriptIndex,
 )
 
-VERSION = 12  # of the bytes and of how History is read from rows; others are not read
+VERSION = 13  # of the bytes and of how History is read from rows; others are not read
 _HEAD = b"palimpsest outline"
 _STATES = {"live": LIVE, "under": UNDER, "out": OUT}
 

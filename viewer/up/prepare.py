@@ -75,11 +75,11 @@ def demo_store() -> bool:
 def static_files() -> bool:
     """Collect and compress the static files if one of them changed since the last time; whether they were."""
     stamp = settings.DATA_DIR / "static.stamp"
-    text = _static_fingerprint()
-    if stamp.is_file() and stamp.read_text() == text:
+    fingerprint = _static_fingerprint()
+    if stamp.is_file() and stamp.read_text() == fingerprint:
         return False
     call_command("collectstatic", verbosity=0, interactive=False, ignore_patterns=NOT_SERVED)
-    stamp.write_text(text)
+    stamp.write_text(fingerprint)
     return True
 
 

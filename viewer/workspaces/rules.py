@@ -248,7 +248,7 @@ def _below(workspace: str, real: str, name: str) -> str:
 def _is_file_in(real: str, below: str) -> bool:
     path = os.path.join(real, below)
     try:
-        text = os.path.realpath(path, strict=True)
-        return is_inside(text, real) and stat.S_ISREG(os.stat(text).st_mode)
+        resolved = os.path.realpath(path, strict=True)
+        return is_inside(resolved, real) and stat.S_ISREG(os.stat(resolved).st_mode)
     except (OSError, ValueError):
         return False

@@ -146,8 +146,10 @@ def _explained(audit: Audit, found: Opened) -> str | SafeString:
             "at: from what somebody writes to the end of the agent's answer."
         )
     if audit.status == "nothing_required":
-        text = visible(_redacted(audit.reason, found)) or GONE
-        return format_html("Nothing to check. {} (As of {}.)", text, formats.clock(audit.audited_at or audit.armed_at))
+        reason = visible(_redacted(audit.reason, found)) or GONE
+        return format_html(
+            "Nothing to check. {} (As of {}.)", reason, formats.clock(audit.audited_at or audit.armed_at)
+        )
     if audit.status == "undone":
         return "This compaction was taken back before it could be told whether the agent reads its files again."
     if audit.status == "superseded":
@@ -160,12 +162,12 @@ def _judged(audit: Audit) -> str:
     if audit.status == "passed":
         count = formats.counted(len(audit.findings), "file")
         return f"The agent read {count} by the end of {turn}."
-    text = f"By the end of {turn}, {unread(audit)} had not been read."
+    verdict = f"By the end of {turn}, {unread(audit)} had not been read."
     if not audit.settled:
-        return f"{text} A warning waits for the agent; its next turn is checked, too."
+        return f"{verdict} A warning waits for the agent; its next turn is checked, too."
     if audit.turns < 2 and not audit.late:
-        return f"{text} A later compaction came before another turn could count: the result stands."
-    return f"{text} The result stands."
+        return f"{verdict} A later compaction came before another turn could count: the result stands."
+    return f"{verdict} The result stands."
 
 
 def _files(audit: Audit, found: Opened) -> Iterator[File]:

@@ -197,8 +197,8 @@ def _phase(run: Run) -> str | SafeString:
     until = _time(run.progress.get("until")) if run.status == "waiting" else None
     if until is None:
         return said
-    text = "{} The run waits until {}, then keeps the summary for you to apply."
-    return format_html(text, said, formats.clock(until))
+    sentence = "{} The run waits until {}, then keeps the summary for you to apply."
+    return format_html(sentence, said, formats.clock(until))
 
 
 def _part(run: Run) -> str:

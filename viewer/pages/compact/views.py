@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Container
 from dataclasses import dataclass, replace
-from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, QueryDict
@@ -19,7 +18,7 @@ import compaction
 from compaction import prune
 from compaction.strategy import STRATEGIES, named
 from viewer.errors import StoreError
-from viewer.pages.http import is_fragment, page, refused, shows_refusals
+from viewer.pages.http import asked_from, is_fragment, page, refused, shows_refusals
 from viewer.pages.redaction import redacts, session_for
 from viewer.places import Place
 from viewer.rendering import formats
@@ -389,6 +388,6 @@ def start(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
         return page(request, "compact/_news.html", replace(card, refused=refusal.message), status=refusal.status)
     if not is_fragment(request):
         return redirect("pages:run", run.pk)
-    if urlsplit(request.headers.get("HX-Current-URL", "")).path == reverse("pages:plan", args=[store, session_id]):
+    if asked_from(request) == reverse("pages:plan", args=[store, session_id]):
         return HttpResponseClientRedirect(reverse("pages:run", args=[run.pk]))  # no History there to show the result in
     return page(request, "compact/_news.html", run_card(run, redacting=redacts(request)))

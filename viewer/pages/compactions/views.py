@@ -164,9 +164,9 @@ def _boundaries(
     except NotFound:  # deleted since it was listed
         return []
     place = Place(reader.store.name, session.id)
-    number_lists = compaction_list.numbers(reader, session, runs_here)
+    counted = compaction_list.numbers(reader, session, runs_here)
     name = line(session_for(request, session).name, 80)
-    return [_boundary(each, place, name) for each in number_lists]
+    return [_boundary(each, place, name) for each in counted]
 
 
 def _boundary(each: Numbers, place: Place, name: str) -> BoundaryLine:

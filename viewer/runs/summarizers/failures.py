@@ -197,12 +197,12 @@ def _refused(status: int, error: dict[str, Any], headers: Any, connection: Model
 def _unauthorized(status: int, quoted: str, connection: ModelAccess) -> ModelFailed:
     host, key = connection.host, where(connection, "KEY")
     if not connection.api_key:
-        text = f"{host} asks for an API key and none is set ({status}): set one{key}."
+        message = f"{host} asks for an API key and none is set ({status}): set one{key}."
     elif status == 401:
-        text = f"{host} does not accept the API key (401): set a valid one{key}."
+        message = f"{host} does not accept the API key (401): set a valid one{key}."
     else:
-        text = f"{host} does not let this API key use {connection.model} (403{quoted}): use another{key}."
-    return ModelFailed("model_unauthorized", text)
+        message = f"{host} does not let this API key use {connection.model} (403{quoted}): use another{key}."
+    return ModelFailed("model_unauthorized", message)
 
 
 def _status_in(code: Any) -> int | None:

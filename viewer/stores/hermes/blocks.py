@@ -25,10 +25,10 @@ def first_kept(block: Block, message_of: Mapping[int, int], away: Sequence[int])
     """The first message of the stretch that the tail kept, given those that were summarised away, in order. One that
     was taken from inside what was summarised, to stand before the rest, does not count.
     """
-    numbers = [message_of[row.id] for copy, row in block.tail if row.id in message_of and not copy.restated]
-    while len(numbers) > 1 and bisect(away, numbers[0]) < bisect(away, numbers[1]):
-        numbers = numbers[1:]
-    return numbers[0] if numbers else None
+    messages = [message_of[row.id] for copy, row in block.tail if row.id in message_of and not copy.restated]
+    while len(messages) > 1 and bisect(away, messages[0]) < bisect(away, messages[1]):
+        messages = messages[1:]
+    return messages[0] if messages else None
 
 
 def slipped(generation: Sequence[LightRow], block: Block) -> list[LightRow]:

@@ -49,9 +49,9 @@ class Chains:
         say which messages were merged into it.
         """
         self.rows.pop(copy.id, None)  # with its own name, where it was taken for a message before
-        numbers = [message for message in self.said_by(copy) if message != copy.id]
+        messages = [message for message in self.said_by(copy) if message != copy.id]
         first = [self.root[sources[0].id]] if copy.uid else [each for row in sources for each in self.of(row.id)]
-        self._carry(copy, tuple(dict.fromkeys((*first, *numbers))))
+        self._carry(copy, tuple(dict.fromkeys((*first, *messages))))
 
     def _carry(self, row: LightRow, messages: tuple[int, ...]) -> None:
         if not messages:

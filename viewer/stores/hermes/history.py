@@ -26,7 +26,7 @@ from . import uids
 from .alignment import Pair, with_telling_times, without_image, words
 from .blocks import Block, first_kept, had_no_user, is_typed, shorter, slipped
 from .chains import Chains
-from .known import KnownBlock, KnownUndone, Noted, borne_out
+from .known import NOT_KNOWN, KnownBlock, KnownUndone, Noted, borne_out
 from .naming import Named, named, own_name
 from .openers import ONE_WRITE, Stamp, one_a_write, openers
 
@@ -111,7 +111,7 @@ class _HistoryBuilder:
         made from are deleted.
         """
         ours = self.ours.get(handoff.id)
-        block = self.undone.get(handoff.id, KnownUndone()).block
+        block = self.undone.get(handoff.id, NOT_KNOWN).block
         noted = [row for row in (*self.pending, handoff, *after) if row.id in block]
         if noted and not any(row.id in self.noted.in_context for row in noted):
             return noted
@@ -157,9 +157,7 @@ class _HistoryBuilder:
             return [], []
         known = ChainMap(self.chains.named, self.names.left_behind(handoff), self.names.first)
         carried, told = self.stamps[handoff.id] in self.carried, self._not_noted(after)
-        last = (
-            following is None or following.id in self.ours or bool(self.undone.get(following.id, KnownUndone()).block)
-        )
+        last = following is None or following.id in self.ours or bool(self.undone.get(following.id, NOT_KNOWN).block)
         pending = self.pending
         if handoff.time and (write := self.write_of.get(handoff.id)):  # else it is not certain what was written with it
             told = list(takewhile(lambda row: self.write_of.get(row.id, write) == write, told))

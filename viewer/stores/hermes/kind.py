@@ -29,7 +29,7 @@ class Hermes(StoreKind):
     def discover(self) -> list[tuple[str, str]]:
         home: Path = settings.HERMES_HOME
         named = [("hermes", home / "state.db")]
-        profiles = [home / text for text in sorted(glob("profiles/*/state.db", root_dir=home))]
+        profiles = [home / relative for relative in sorted(glob("profiles/*/state.db", root_dir=home))]
         named += [(f"hermes-{path.parent.name}", path) for path in profiles]
         return [(name, f"sqlite:///{path}") for name, path in named if os.path.isfile(path)]
 

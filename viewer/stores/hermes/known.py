@@ -23,6 +23,9 @@ class KnownUndone(NamedTuple):
     taken_back: Collection[int] = ()
 
 
+NOT_KNOWN = KnownUndone()
+
+
 @dataclass(frozen=True, slots=True)
 class KnownBlock:
     """A block as it was written: `copies` maps each clone in it to the row it was made from, ids of rows.
@@ -61,8 +64,8 @@ def borne_out(known: Iterable[KnownBlock], undone: Mapping[int, KnownUndone], ro
     by_id = {row.id: row for row in rows}
     blocks = list(known)
     ours = {block.handoff_id: block for block in blocks if _is_there(block, by_id)}
-    numbers = {row.id for row in rows if row.state != "out"}
-    out = {handoff: KnownUndone() if numbers.intersection(each.block) else each for handoff, each in undone.items()}
+    in_effect = {row.id for row in rows if row.state != "out"}
+    out = {handoff: KnownUndone() if in_effect.intersection(each.block) else each for handoff, each in undone.items()}
     deleted = [block for block in blocks if block.handoff_id not in by_id and not block.undone]
     return Noted(
         ours,

@@ -2,7 +2,7 @@
 
 A row of `sessions` may hold a system prompt of 10 kB before the columns a list shows: rows are read by keys alone.
 What is new is found by row ids: those of messages are never given twice, those of sessions may be (so that what was
-listed is compared with the store again by `Facts`).
+listed is compared with the store again by `SessionFacts`).
 """
 
 from __future__ import annotations

@@ -96,15 +96,15 @@ def _written_instead(rows: Sequence[LightRow]) -> set[int]:
     """The first rows behind superseded ones: what marks those inserts others, if only one. One that was superseded
     later is known by its copy: a context that begins with it had nothing before.
     """
-    numbers = {row.id for before, row in pairwise(rows) if before.state == "under" and row.state == "live"}
+    ids = {row.id for before, row in pairwise(rows) if before.state == "under" and row.state == "live"}
     copies: dict[tuple[float, tuple[str, ...]], int] = {}  # the oldest row with this time and these words
     for before, row, after in reversed([*zip(rows, rows[1:], rows[2:], strict=False)]):
         copies[after.time, words(after)] = after.id
         if before.state == row.state == "under" and words(before) == words(row):
             copy = copies.get((row.time, words(row)), after.id if words(after) == words(row) else -1)
-            if copy in numbers or (copy == after.id and row.time == after.time):
-                numbers.add(row.id)
-    return numbers
+            if copy in ids or (copy == after.id and row.time == after.time):
+                ids.add(row.id)
+    return ids
 
 
 def _typed_in(row: LightRow) -> LightRow | None:
@@ -258,10 +258,10 @@ class _Naming:
         if len(write.rows) - 1 not in write.lost and row.time > write.rows[-1].time > 0:
             return True  # the older of two may be known by rows of later blocks alone
         newest = len(write.rows) - 1
-        numbers = [place for at, each in write.said.items() if at != newest for place in each]
-        if write.rows[-1].role == "user" and places[0] > max(numbers, default=-1):
+        said_before = [place for at, each in write.said.items() if at != newest for place in each]
+        if write.rows[-1].role == "user" and places[0] > max(said_before, default=-1):
             return places[0] not in write.said.get(newest, ())
-        return row.role == "user" and places[0] not in numbers and places[0] != min(numbers, default=-1)
+        return row.role == "user" and places[0] not in said_before and places[0] != min(said_before, default=-1)
 
     def _may_stay(self, row: LightRow) -> bool:
         """Whether its state lets a row be of the open write: take-backs go from the end."""

@@ -20,7 +20,7 @@ def openers(rows: Sequence[LightRow], ours: Container[int]) -> tuple[list[int], 
     The text alone does not tell: a compaction that was undone and done again may write the same words, and merge them
     into the same message.
     """
-    numbers: list[int] = []
+    indices: list[int] = []
     seen: set[Stamp] = set()
     standing: set[Stamp] = set()
     named: dict[tuple[str, str], Stamp] = {}
@@ -40,25 +40,25 @@ def openers(rows: Sequence[LightRow], ours: Container[int]) -> tuple[list[int], 
         # superseded: what has rows at (0,0) alone was undone, or taken back.
         merged = row.handoff == "merged" or row.restated
         again = row.state != "out" and not row.uid
-        again = again or (merged and stamp in seen and _stands_alone(rows, index, numbers, first))
+        again = again or (merged and stamp in seen and _stands_alone(rows, index, indices, first))
         again = again and stamp not in standing
         before = newest.get(row.handoff_key)
         if (
             before is not None
             and first[_told(row)] == index
-            and _is_inside_a_block(rows, index, before, numbers, first)
+            and _is_inside_a_block(rows, index, before, indices, first)
         ):
             stamp = lost[own] = (row.handoff_key, rows[before].time)
         if stamp in seen and row.id not in ours and not again:
             if row.state != "out":  # the block that carried it may have been undone since
                 carried.add(stamp)
         else:
-            numbers.append(index)
+            indices.append(index)
             seen.add(stamp)
             newest[row.handoff_key] = index
         if row.state != "out":
             standing.add(stamp)
-    return numbers, carried
+    return indices, carried
 
 
 def one_a_write(
@@ -76,12 +76,12 @@ def one_a_write(
     def rank(row: LightRow) -> tuple[bool, bool, bool]:
         return row.id in certain, row.id in new, row.id in first
 
-    numbers: set[int] = set()
+    ids: set[int] = set()
     for rows in writes.values():
         best = [row for row in rows if rank(row) == max(map(rank, rows))]
         moment = max(stamps[row.id][1] for row in best) - ONE_WRITE
-        numbers.add(next(row.id for row in best if not stamps[row.id][1] < moment))
-    return numbers
+        ids.add(next(row.id for row in best if not stamps[row.id][1] < moment))
+    return ids
 
 
 def _is_inside_a_block(

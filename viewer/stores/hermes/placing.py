@@ -83,13 +83,13 @@ class Past:
             alike = self.alike.get(words(row), [])
             return next((each for each in reversed(alike) if self._counts(each)), next(reversed(alike), None))
         near = [*islice(self._standing(place + 1, 1), _NEAR)]
-        numbers = [each for each in near[:1] if _may_say(row, self.messages[each])]
-        numbers += [each for each in near if _says_the_same(row, self.messages[each])]
+        candidates = [each for each in near[:1] if _may_say(row, self.messages[each])]
+        candidates += [each for each in near if _says_the_same(row, self.messages[each])]
         # Take-backs go from the end: of what was taken back, only the first may be said, as nothing behind it is.
         out = next((each for each in range(place + 1, len(self.messages))[:_NEAR] if not self._counts(each)), None)
         if out is not None and _says_the_same(row, self.messages[out]):
-            numbers.append(out)
-        return next(iter(numbers), None)
+            candidates.append(out)
+        return next(iter(candidates), None)
 
     def ended_with(self, row: LightRow, place: int) -> bool:
         """Whether a row says all of several messages that were said last, behind this place, or the request that was:

@@ -40,13 +40,13 @@ def words(query: Query) -> RowQuery | None:
 
 def letters(query: Query) -> RowQuery | None:
     """The literal terms that the index of letters, three in a row, serves; None for none. It knows no signs."""
-    text_lists = [_spelled(term) for term in query.wanted if term.literal and term.has_letters]
-    if not text_lists:
+    spelled_terms = [_spelled(term) for term in query.wanted if term.literal and term.has_letters]
+    if not spelled_terms:
         return None
     where = " AND ".join(
-        f"({' OR '.join(f'{place} ILIKE ?' for _ in each for place in LETTERS)})" for each in text_lists
+        f"({' OR '.join(f'{place} ILIKE ?' for _ in each for place in LETTERS)})" for each in spelled_terms
     )
-    values = tuple(f"%{text}%" for each in text_lists for text in each for _ in LETTERS)
+    values = tuple(f"%{text}%" for each in spelled_terms for text in each for _ in LETTERS)
     return RowQuery(f"FROM (SELECT id AS rowid, content, tool_calls FROM messages) AS m WHERE {where}", values)
 
 

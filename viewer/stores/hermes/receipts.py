@@ -112,7 +112,7 @@ def steps_of(token: Json, edits: Sequence[Edit]) -> list[Step]:
 
 def _beside(rows: Sequence[int], records: Collection[int], named: Collection[int]) -> deque[int]:
     """The agent's own rows that stay: all but those between two rows that leave the context."""
-    numbers: deque[int] = deque()
+    ids: deque[int] = deque()
     waiting: list[int] = []
     leaving = False
     for row_id in rows:
@@ -120,9 +120,9 @@ def _beside(rows: Sequence[int], records: Collection[int], named: Collection[int
             waiting.append(row_id)
             continue
         if not leaving or row_id in named:
-            numbers += waiting
+            ids += waiting
         waiting, leaving = [], row_id not in named
-    return numbers + deque(waiting)
+    return ids + deque(waiting)
 
 
 def _step(edit: Edit) -> Step:

@@ -119,7 +119,7 @@ def _address(path: Path, mode: str) -> str:
 
 def _has_no_place_for_sidecars(path: Path, problem: sqlite3.Error) -> bool:
     """A WAL database where nothing can be written, or whose disk is full, opens only as immutable; nobody writes it
-    then either, and `Reading.was_written` tells.
+    then either, and `ReadOnlyConnection.was_written` tells.
     """
     unwritable = "unable to open" in str(problem) and not os.access(path.parent, os.W_OK)
     full = problem.sqlite_errorname.startswith(("SQLITE_IOERR_SHM", "SQLITE_FULL"))

@@ -45,11 +45,11 @@ def head_of(
     the order of their messages, and none that the tail has too. Copies before those were written anew earlier. Of
     rows `taken_back` it is known.
     """
-    texts, before, pulled = {row.uid for row in tail if not row.restated}, float("inf"), False
+    uids, before, pulled = {row.uid for row in tail if not row.restated}, float("inf"), False
     head: list[LightRow] = []
     for row in reversed(pending):
         message = known.get(row.uid, row.id)
-        if message >= row.id or row.uid in texts:
+        if message >= row.id or row.uid in uids:
             break
         may_be_out = head or row.id in taken_back
         if handoff.state == "live" != row.state and (row.state == "under" or not may_be_out):

@@ -117,8 +117,8 @@ def _behind(con: StoreConnection, undoing: Undoing, where: str) -> tuple[int, ..
 
 def _inexact(con: StoreConnection, columns: Columns, undoing: Undoing, outlook: Outlook) -> str:
     """Why what would come back is not what was in context before with what was said since; "" when it is."""
-    numbers = {copy for row_id in undoing.originals for copy in undoing.copies_of(row_id)}
-    loose = [row_id for row_id in outlook.hidden if row_id not in numbers and row_id != undoing.handoff_id]
+    copies = {copy for row_id in undoing.originals for copy in undoing.copies_of(row_id)}
+    loose = [row_id for row_id in outlook.hidden if row_id not in copies and row_id != undoing.handoff_id]
     said = [row for row in _messages(con, columns, undoing.session_id, loose, "content") if not _is_the_agents(row)]
     if said:
         return f"It would take {_counted(len(said))} out of context that came with or after the summary."

@@ -283,11 +283,11 @@ def _clone_changed(con: StoreConnection, columns: Columns, session_id: str, step
     if "content" in changes:
         changes = dict.fromkeys(_DERIVED) | changes
     changes = {name: value for name, value in changes.items() if name in columns.messages}
-    texts = [quoted(name) for name in columns.messages if name not in _NOT_CLONED and name not in changes]
-    names = ", ".join([*texts, *map(quoted, changes)])
+    unchanged = [quoted(name) for name in columns.messages if name not in _NOT_CLONED and name not in changes]
+    names = ", ".join([*unchanged, *map(quoted, changes)])
     cursor = con.execute(
         f"INSERT INTO messages ({names}, session_id{_flags(columns)[0]}) "
-        f"SELECT {', '.join([*texts, *'?' * len(changes)])}, ?{_flags(columns)[1]} FROM messages WHERE id = ?",
+        f"SELECT {', '.join([*unchanged, *'?' * len(changes)])}, ?{_flags(columns)[1]} FROM messages WHERE id = ?",
         [*changes.values(), session_id, step.id],
     )
     return _new_id(cursor)
