@@ -10,6 +10,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]  # it brings no types
 from django.test import Client
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator, Page, expect
+from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
 WIDE, PHONE = (1500, 900, "light"), (360, 760, "dark")
@@ -34,11 +35,12 @@ Visit = Callable[..., Page]
 
 
 @pytest.fixture
-def visit(browser: Browser, live_server: LiveServer, signed_in: Client) -> Iterator[Visit]:
+def visit(browser: Browser, live_server: LiveServer, signed_in: Client, settings: Settings) -> Iterator[Visit]:
     """A function that opens a signed-in page of a width, height and colour scheme, with further options of Playwright.
 
     What the browser writes to its console as an error, an exception, a dialog, and every request to another host fail
-    the test.
+    the test. It asks for `settings` so that its pages are closed before the test's settings end, and ask for nothing
+    that is not there any more.
     """
     contexts: list[BrowserContext] = []
     complaints: list[str] = []
@@ -61,12 +63,9 @@ def visit(browser: Browser, live_server: LiveServer, signed_in: Client) -> Itera
         return page
 
     def _is_wrong(message: ConsoleMessage) -> bool:
-        """Chromium writes of every refusal that it is one; the page says it in words. A look for news that finds no
-        store comes from a page that outlives its test's settings by a moment.
-        """
+        """Chromium writes of every refusal that it is one; the page says it in words."""
         refused = re.search(r"responded with a status of (409|422|503) ", message.text)
-        late = "status of 404 " in message.text and "/live?" in message.location["url"]
-        return message.type == "error" and not refused and not late
+        return message.type == "error" and not refused
 
     def _said(message: ConsoleMessage) -> str:
         return f"{message.text} {message.location['url']}"
