@@ -18,6 +18,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from tests import bench_search
+from tests.support.clients import signed_in_client
 
 REPEATS = 5
 DEEP = 1_000  # the page that is measured far down the list, or the last whole one
@@ -38,7 +39,7 @@ def _measure(path: Path, place: Path) -> None:
     from viewer.catalog import numbers, sync_worker
     from viewer.catalog.models import SessionIndex
 
-    client = _signed_in()
+    client = signed_in_client()
     started = time.perf_counter()
     client.get("/?store=filled")
     print(f"  {'first visit of all, nothing known yet':54} {(time.perf_counter() - started) * 1000:9.1f}ms")
@@ -67,17 +68,6 @@ def _set_up(path: Path, place: Path) -> None:
     settings.STORAGES = {**settings.STORAGES, "staticfiles": plain}
     settings.ALLOWED_HOSTS = [*settings.ALLOWED_HOSTS, "testserver"]
     call_command("migrate", verbosity=0)
-
-
-def _signed_in() -> Any:
-    from django.test import Client
-
-    client = Client()
-    session = client.session
-    session["signed_in"] = True
-    session.save()
-    client.cookies["palimpsest"] = session.session_key or ""
-    return client
 
 
 def _pages() -> Iterator[tuple[str, dict[str, str], bool]]:

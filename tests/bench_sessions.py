@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from statistics import median
 from typing import Any
 
+from tests.support.clients import signed_in_client
+
 REPEATS = 5
 SHORT = 110  # rows at most of a session that is called short
 FRAGMENT = {"HX-Request": "true"}
@@ -39,7 +41,7 @@ def _print(store: str, session_id: str) -> None:
     from viewer.stores.hermes.sessions import get_session
     from viewer.stores.registry import get_store
 
-    client = _client()
+    client = signed_in_client()
     with open_store(get_store(store)) as reader:
         session = get_session(reader, session_id)
         started = time.perf_counter()
@@ -80,17 +82,6 @@ def _time(client: Any, what: str, address: str, headers: dict[str, str]) -> None
     cold, warm = taken[0], taken[1:]
     sizes = f"{len(octets) / 1000:5.0f} kB {len(gzip.compress(octets, 6)) / 1000:5.1f} kB"
     print(f"  {what:44} {cold:7.1f}ms {median(warm):7.1f}ms {max(warm):7.1f}ms {sizes}", flush=True)
-
-
-def _client() -> Any:
-    from django.test import Client
-
-    client = Client()
-    session = client.session
-    session["signed_in"] = True
-    session.save()
-    client.cookies["palimpsest"] = session.session_key or ""
-    return client
 
 
 def _by_length(store: str) -> tuple[str, str]:

@@ -178,14 +178,9 @@ def unhurried_search(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def signed_in(db: None) -> "Client":
     """Django's test client, signed in as the owner."""
-    from django.test import Client
+    from tests.support.clients import signed_in_client
 
-    client = Client()
-    session = client.session
-    session["signed_in"] = True
-    session.save()
-    client.cookies["palimpsest"] = session.session_key or ""
-    return client
+    return signed_in_client()
 
 
 # What Playwright switches off (this replaces its own list), and what Chromium would start for every window beside the

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 from django.db import connection
@@ -15,6 +13,7 @@ from tests.api.tool import Tool, session_path
 from tests.catalog.shelves import settle
 from tests.runs.desk import Desk
 from tests.support.api_pages import walk
+from tests.support.statements import traced_statements
 from viewer.catalog import sync_worker
 
 pytestmark = pytest.mark.django_db
@@ -56,15 +55,7 @@ def test_more_sessions_in_a_list_mean_no_more_statements(
     settle()
     sync_worker.sync_all()
     tool.get("/stores/hermes/sessions")  # notes that the token was used
-    counts, seen = [], list[str]()
-    plain = sqlite3.connect
-
-    def traced(*args: Any, **kwargs: Any) -> sqlite3.Connection:
-        con: sqlite3.Connection = plain(*args, **kwargs)
-        con.set_trace_callback(seen.append)
-        return con
-
-    monkeypatch.setattr(sqlite3, "connect", traced)
+    counts, seen = [], traced_statements(monkeypatch)
     for limit in (2, 12):
         seen.clear()
         with CaptureQueriesContext(connection) as queries:

@@ -105,7 +105,8 @@ def test_a_new_session_and_its_words_are_listed_at_once(book: Book) -> None:
     [
         ("title = 'Anew'", "title", "Anew"),
         ("archived = 1", "archived", True),
-        ("ended_at = 5.0, end_reason = 'done'", "end_reason", "done"),
+        ("ended_at = 5.0", "ended_at", 5.0),
+        ("ended_at = 5.0, end_reason = 'compression'", "continued", True),
         ("model = 'gpt-4'", "model", "gpt-4"),
         ("source = 'telegram'", "source", "telegram"),
     ],

@@ -40,6 +40,7 @@ from tests.compaction.transcripts import (
     system,
     user,
 )
+from tests.support.properties import unpaired
 
 SMALL = Policy(context_window=10_000)  # tail budget 1,000 tokens, soft ceiling 1,500
 TIGHT = Policy(context_window=4_000)  # tail budget 400 tokens, soft ceiling 600
@@ -246,25 +247,6 @@ def test_every_result_keeps_its_call_and_no_normal_run_needs_a_repair(shape: str
             _, made = compacted(messages, Policy(context_window=10_000, keep_last=keep_last))
             assert made.report.repairs == ()
             assert unpaired(made.messages) == 0
-
-
-def unpaired(messages: list[Message]) -> int:
-    """Calls and results without partner, every id read where any of the shapes has it."""
-    waiting: list[str] = []
-    orphans = 0
-    for row in messages:
-        calls = row.get("tool_calls") or []
-        calls = json.loads(calls) if isinstance(calls, str) else calls
-        blocks = [b for b in row["content"] if isinstance(b, dict)] if isinstance(row.get("content"), list) else []
-        waiting += [c.get("call_id") or c["id"] for c in calls] + [b["id"] for b in blocks if b["type"] == "tool_use"]
-        named = [b["tool_use_id"] for b in blocks if b["type"] == "tool_result"]
-        named += [row.get("tool_call_id") or row["call_id"]] if row["role"] == "tool" else []
-        for id_ in named:
-            orphans += id_ not in waiting
-            waiting = (
-                [*waiting[: waiting.index(id_)], *waiting[waiting.index(id_) + 1 :]] if id_ in waiting else waiting
-            )
-    return orphans + len(waiting)
 
 
 def test_a_repair_is_made_and_reported() -> None:

@@ -20,6 +20,7 @@ from compaction import BadTranscript, Insert, Message, NothingToCompact, Policy,
 from compaction import messages as m
 from compaction.sections import TASK
 from tests.compaction.transcripts import call, image, policies, reply, result, system, transcripts, user
+from tests.support.properties import unpaired
 from tests.work import calls
 
 POLICY = Policy(context_window=16_000)  # tail budget 1,600 tokens, soft ceiling 2,400, summaries up to 800
@@ -113,24 +114,6 @@ def live_text(row: Message) -> str:
 
 def live_users(messages: list[Message]) -> str:
     return "\n".join(live_text(row) for row in messages if row.get("role") == "user")
-
-
-def unpaired(messages: list[Message]) -> int:
-    waiting: list[str] = []
-    orphans = 0
-    for row in messages:
-        calls = row.get("tool_calls") or []
-        calls = json.loads(calls) if isinstance(calls, str) else calls
-        blocks = [b for b in row["content"] if isinstance(b, dict)] if isinstance(row.get("content"), list) else []
-        waiting += [c.get("call_id") or c["id"] for c in calls] + [b["id"] for b in blocks if b["type"] == "tool_use"]
-        named = [b["tool_use_id"] for b in blocks if b["type"] == "tool_result"]
-        named += [row.get("tool_call_id") or row["call_id"]] if row["role"] == "tool" else []
-        for id_ in named:
-            if id_ in waiting:
-                waiting.remove(id_)
-            else:
-                orphans += 1
-    return orphans + len(waiting)
 
 
 @pytest.mark.parametrize("ask", ASKS, ids=["plain", "offline"])

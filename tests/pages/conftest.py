@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +17,7 @@ from pytest_django import Settings
 from tests.pages.screens import screen, visit
 from tests.runs.desk import at_once, open_desk
 from tests.runs.misbehaving import service, use
+from tests.support.statements import traced_statements
 
 __all__ = ["at_once", "open_desk", "screen", "service", "use", "visit"]
 
@@ -114,15 +115,6 @@ def counted(db: None) -> Callable[[str, str], None]:
 
 
 @pytest.fixture
-def statements(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Every SQL statement that is run on a store from now on."""
-    seen: list[str] = []
-    plain = sqlite3.connect
-
-    def traced(*args: Any, **kwargs: Any) -> sqlite3.Connection:
-        con: sqlite3.Connection = plain(*args, **kwargs)
-        con.set_trace_callback(seen.append)
-        return con
-
-    monkeypatch.setattr(sqlite3, "connect", traced)
-    yield seen
+    return traced_statements(monkeypatch)

@@ -11,7 +11,7 @@ from viewer.stores.hermes import search
 from viewer.stores.hermes.candidates import INSIDE, LONG_CUT, NO_INDEX, NOT_RANKED, SHORT
 from viewer.stores.hermes.reader import open_store
 from viewer.stores.query import parse
-from viewer.stores.searching import HitPage, Key, SearchFilter
+from viewer.stores.searching import HitPage, Key, PageRequest, SearchFilter
 
 QUERIES = [
     "refund", "the", "refund reservation", '"the flight"', "reserv*", "the -refund", "get_reservation", "R01186",
@@ -29,7 +29,7 @@ def found(
     store: Store, query: str, wanted: SearchFilter = ANYWHERE, limit: int = 25, after: Key | None = None
 ) -> HitPage:
     with open_store(store) as reader:
-        return search.search(reader, parse(query), wanted, limit, after)
+        return search.search(reader, parse(query), wanted, PageRequest(limit, after))
 
 
 def ids(of: HitPage) -> list[int]:

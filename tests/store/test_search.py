@@ -22,7 +22,7 @@ from viewer.stores.hermes.reader import HermesReader as Reader
 from viewer.stores.hermes.reader import open_store
 from viewer.stores.hermes.sessions import tip
 from viewer.stores.query import fold, parse, trigram_expression, word_expression
-from viewer.stores.searching import Hit, HitPage, Key, SearchFilter, Stage
+from viewer.stores.searching import Hit, HitPage, Key, PageRequest, SearchFilter, Stage
 
 Copies = Callable[[int], Path]
 
@@ -37,7 +37,7 @@ def find(
     path: Path, q: str, *, limit: int = 25, after: Key | None = None, stage: Stage = "none", **wanted: Any
 ) -> HitPage:
     with reader_of(path) as reader:
-        return search.search(reader, parse(q), SearchFilter(**wanted), limit, after, stage=stage)
+        return search.search(reader, parse(q), SearchFilter(**wanted), PageRequest(limit, after, stage))
 
 
 def walk(path: Path, q: str, *, limit: int = 25, **wanted: Any) -> list[Hit]:
@@ -407,8 +407,8 @@ def test_what_is_redacted_is_not_shown(empty: Path) -> None:
     say(empty, "needle with password=hunter22")
     say(empty, None, role="assistant", tool_calls=calls)
     with reader_of(empty) as reader:
-        found = search.search(reader, parse("needle"), SearchFilter(), 5, redacting=True)
-        shown = search.search(reader, parse("needle"), SearchFilter(), 5)
+        found = search.search(reader, parse("needle"), SearchFilter(), PageRequest(5, redacting=True))
+        shown = search.search(reader, parse("needle"), SearchFilter(), PageRequest(5))
     assert sorted(map(plain, found.hits)) == [
         "needle with password=[redacted: password]",
         "sign_in note: needle password: [redacted: password]",
@@ -567,7 +567,7 @@ def test_an_index_whose_tokenizer_is_not_here_is_never_touched(empty: Path) -> N
             seen: list[str] = []
             assert isinstance(reader.con, sqlite3.Connection)
             reader.con.set_trace_callback(seen.append)
-            search.search(reader, parse(q), SearchFilter(), 5)
+            search.search(reader, parse(q), SearchFilter(), PageRequest(5))
         assert not any("cjk" in statement for statement in seen)
 
 
@@ -610,7 +610,7 @@ def _cost(path: Path, q: str, **wanted: Any) -> tuple[int, int]:
         assert isinstance(reader.con, sqlite3.Connection)
         reader.con.set_trace_callback(statements.append)
         reader.con.set_progress_handler(step, 1_000)
-        found = search.search(reader, parse(q), SearchFilter(**wanted), 25)
+        found = search.search(reader, parse(q), SearchFilter(**wanted), PageRequest(25))
     assert len(found.hits) == 25
     return len([statement for statement in statements if not statement.startswith("--")]), steps
 

@@ -8,7 +8,7 @@ from viewer.catalog import lines
 from viewer.catalog.lines import Order, SessionFilter, SessionList
 from viewer.catalog.models import SessionIndex
 from viewer.errors import StoreUnavailable
-from viewer.stores.base import CONTINUED, Store
+from viewer.stores.base import Store
 from viewer.stores.registry import open_store
 
 from . import cursors, shapes
@@ -39,7 +39,7 @@ def _next(kind: str, listed: SessionList, order: Order) -> str | None:
 def _session(line: SessionIndex, store: str, reason: str) -> SessionOut | Broken:
     if line.problem:
         return Broken(line.title, store, line.problem)
-    reason = reason or (ENDED if line.end_reason == CONTINUED else "")
+    reason = reason or (ENDED if line.continued else "")
     return SessionOut(
         id=line.session_id,
         address=session_address(store, line.session_id),

@@ -15,7 +15,7 @@ from viewer.broken import lines_of
 from viewer.stores.passages import PassagePart
 from viewer.stores.query import parse
 from viewer.stores.registry import get_store, open_store
-from viewer.stores.searching import Hit, Key, SearchFilter, Stage
+from viewer.stores.searching import Hit, Key, PageRequest, SearchFilter, Stage
 
 from . import cursors, shapes
 from .answers import answers
@@ -104,7 +104,7 @@ def find(
             order=order,
             indexed=indexed,
         )
-        hit_page = reader.search(parse(q), wanted, limit, after, stage=stage)
+        hit_page = reader.search(parse(q), wanted, PageRequest(limit, after, stage))
     items, broken = lines_of(hit_page.hits, partial(_hit, store), lambda hit: (hit.id, store))
     return HitsOut(
         items=list(items),

@@ -7,14 +7,13 @@ way down the order (WINDOW); where it is rare, the ways down of the few kinds th
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from django.db import connection
 
-from viewer.stores.base import PART_NUMBER, Store
+from viewer.stores.base import Store
 
 from . import sync, upsert
 from .models import FacetGroup, SessionIndex
@@ -27,8 +26,6 @@ RARE, GRAM = 1_000, 3  # lines that are looked at one by one; letters that the i
 KINDS = 60  # whose ways are merged; of more, all lines are looked through, which takes a tenth of a second a million
 COLUMNS = {"recent": "last_active", "created": "started_at", "messages": "live"}
 UNSHOWN = ("words", "cwd", "mark", "counted", "own_words")
-MOST_PARTS = 1_000  # numbers of parts; a larger one is part of a name
-_NUMBERED = re.compile(r"(.+) #(\d+)", re.DOTALL)
 ROUNDS, AHEAD = 8, 5_000  # of comparing what is about to be shown with the stores; lines in one of them
 
 
@@ -98,8 +95,8 @@ def sort_key(line: SessionIndex, order: Order) -> Key:
 
 def name_of(line: SessionIndex) -> str:
     """What people call a session; of a conversation in parts, its name without the number of the newest part."""
-    title = PART_NUMBER.sub("", line.title) if line.parts > 1 else line.title
-    return title or line.first_words or line.session_id
+    title = line.base_title if line.parts > 1 else ""
+    return title or line.title or line.first_words or line.session_id
 
 
 # -- what is wanted ----------------------------------------------------------------------------------------------------
@@ -238,28 +235,20 @@ def _ids(sql: str, values: Sequence[Any]) -> list[int]:
 
 
 def guessed(lines: Sequence[SessionIndex]) -> dict[int, SessionIndex]:
-    """For lines without a parent, the session that each seems to go on from: of the title before theirs, as the agent
-    numbers the parts it splits off, and begun with the same words. By number of the line; nothing is made of it.
+    """For lines without a parent, the session that each seems to go on from: titled as the part before it, and begun
+    with the same words. By number of the line; nothing is made of it.
     """
-    wanted = {line.pk: _titles_before(line) for line in lines if not line.parent and line.first_words}
-    titles = {title for before in wanted.values() for title in before}
-    if not titles:
+    later = [line for line in lines if line.part_number > 1 and not line.parent and line.first_words]
+    if not later:
         return {}
-    states = {line.state_id for line in lines}
-    found = SessionIndex.objects.filter(state__in=states, title__in=titles).defer(*UNSHOWN)
-    by_name = {(line.state_id, line.title, line.first_words): line for line in found}
-    matches = {
-        line.pk: by_name.get((line.state_id, title, line.first_words))
-        for line in lines
-        for title in wanted.get(line.pk, ())
+    states, titles = {line.state_id for line in later}, {line.base_title for line in later}
+    candidates = SessionIndex.objects.filter(state__in=states, base_title__in=titles).defer(*UNSHOWN)
+    # Of "name" and "name #1", both of which may be the first part, the one without a number.
+    by_part = {
+        (line.state_id, line.base_title, line.part_number, line.first_words): line
+        for line in sorted(candidates, key=lambda line: len(line.title), reverse=True)
     }
-    return {number: match for number, match in matches.items() if match is not None}
-
-
-def _titles_before(line: SessionIndex) -> list[str]:
-    """`name` or `name #1` for `name #2`, `name #2` for `name #3`; the likeliest last."""
-    numbered = _NUMBERED.fullmatch(line.title)
-    if not numbered or not 1 < int(numbered[2]) < MOST_PARTS:
-        return []
-    before = f"{numbered[1]} #{int(numbered[2]) - 1}"
-    return [before, numbered[1]] if numbered[2] == "2" else [before]
+    before = {
+        line.pk: by_part.get((line.state_id, line.base_title, line.part_number - 1, line.first_words)) for line in later
+    }
+    return {number: match for number, match in before.items() if match is not None}

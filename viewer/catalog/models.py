@@ -90,10 +90,11 @@ class FacetGroup(models.Model):
 class SessionIndex(models.Model):
     """One session as lists show it. Times in epoch seconds; `row` is its row number in the store.
 
-    The conversation: `parts` counts its sessions up to this one, `continues` is the one before, and `forked` says that
-    the session's own configuration denies that it continues another. `tip`: no session follows; only such a session has
-    a `kind` and is listed. `first_words` are those of the conversation, `own_words` of this session; `words` is the
-    text that the list's search looks through.
+    The conversation: `parts` counts its sessions up to this one, `continues` is the one before, `continued` says that
+    the agent ended this one to go on in another, and `forked` that the session's own configuration denies that it
+    continues another; `base_title` and `part_number` are what its title says of that (`listing.SessionFacts`). `tip`:
+    no session follows; only such a session has a `kind` and is listed. `first_words` are those of the conversation,
+    `own_words` of this session; `words` is the text that the list's search looks through.
 
     The numbers: `live` counts the rows that a model is sent, `in_context` the messages in them. `messages`,
     `compactions` and `tokens` are counted by the worker: null before the first count, and after any change other than
@@ -112,6 +113,8 @@ class SessionIndex(models.Model):
     source = models.TextField(default="")
     model = models.TextField(default="")
     title = models.TextField(default="")
+    base_title = models.TextField(default="")
+    part_number = models.PositiveSmallIntegerField(default=1)
     first_words = models.TextField(default="")
     own_words = models.TextField(default="")
     words = models.TextField(default="")
@@ -123,7 +126,7 @@ class SessionIndex(models.Model):
     started_at = models.FloatField(default=0.0)
     last_active = models.FloatField(default=0.0)
     ended_at = models.FloatField(null=True)
-    end_reason = models.TextField(default="")
+    continued = models.BooleanField(default=False)
     archived = models.BooleanField(default=False)
     cwd = models.TextField(default="")
     tip = models.BooleanField(default=True)
@@ -157,6 +160,7 @@ class SessionIndex(models.Model):
             models.Index(fields=["state", "row"], name="lines_by_row"),
             models.Index(fields=["state", "parent"], name="lines_by_parent"),
             models.Index(fields=["state", "title"], name="lines_by_title"),
+            models.Index(fields=["state", "base_title"], name="lines_by_base_title"),
         ]
 
     def __str__(self) -> str:

@@ -15,7 +15,7 @@ from django.db.models import F
 from viewer import own_database
 from viewer.batches import chunks
 from viewer.stores import counting
-from viewer.stores.base import CHAIN_LIMIT, CONTINUED, Store
+from viewer.stores.base import CHAIN_LIMIT, Store
 from viewer.stores.listing import SessionFacts, Unaskable, is_askable, is_stand_in
 from viewer.stores.registry import Reader
 from viewer.texts import sanitized
@@ -95,7 +95,8 @@ def _note(reader: Reader, line: SessionIndex, facts: SessionFacts) -> bool:
     line.source, line.model, line.title = _kept(facts.source), _kept(facts.model), _kept(facts.title)
     line.parent, line.forked = _kept_id(facts.parent), facts.parent in facts.forked_from
     line.branched_from, line.delegated = _kept_id(facts.branched_from), facts.delegated
-    line.started_at, line.ended_at, line.end_reason = facts.started_at, facts.ended_at, _kept(facts.end_reason)
+    line.base_title, line.part_number = _kept(facts.base_title), facts.part_number
+    line.started_at, line.ended_at, line.continued = facts.started_at, facts.ended_at, facts.continued
     line.archived, line.cwd = facts.archived, _kept(facts.cwd)
     line.window = counting.context_window(line.model)
     if before is None or line.mark != facts.mark.digest:
@@ -286,7 +287,7 @@ class ChainUpdate:
         if line is None:
             return
         after = [child for child in self.children(session_id) if not child.forked and child is not line]
-        tip = line.end_reason != CONTINUED or not after
+        tip = not (line.continued and after)
         if tip != line.tip:
             line.tip = tip
             _uncount(line)  # a part that is not listed is not counted
@@ -298,7 +299,7 @@ class ChainUpdate:
         if line is None:
             return False
         parent = self.get(line.parent) if line.parent not in ("", session_id) and not line.forked else None
-        before = parent if parent is not None and parent.end_reason == CONTINUED else None
+        before = parent if parent is not None and parent.continued else None
         wanted = (
             before.session_id if before else "",
             min(before.parts + 1, CHAIN_LIMIT) if before else 1,

@@ -19,14 +19,12 @@ from viewer.history import indexes
 from viewer.rendering.redaction import redacted
 from viewer.runs import compaction_list
 from viewer.stores.base import Session, Store
-from viewer.stores.message import HistoryMessage, StoredMessage, parted
+from viewer.stores.message import HistoryMessage, StoredMessage, Withheld, parted
 from viewer.stores.registry import Reader, get_store, identity, open_store
 from viewer.stores.transcript import IndexedBoundary, TranscriptIndex
 
 View = Literal["history", "live", "raw"]
 ROWS, WINDOW_BYTES = 100, 1_000_000  # of one window, which has one row at least
-# May hold memory that the agent injected on the way to the provider (`docs/hermes.md` section 1): never exported.
-NOT_EXPORTED = frozenset({"api_content"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +202,7 @@ def _of_live(row: StoredMessage) -> Iterator[ExportedMessage]:
 def _raw(row: StoredMessage) -> ExportedMessage:
     """The row as it is stored."""
     found = parted(row)
-    extra = {name: value for name, value in row.extra.items() if name not in NOT_EXPORTED}
+    extra = {name: value for name, value in row.extra.items() if not isinstance(value, Withheld)}
     stored = ExportedMessage(row.id, replace(row, extra=extra), (row.id,))
     return replace(stored, kind="handoff", **_summed_up(found.summary)) if found.has_handoff else stored
 

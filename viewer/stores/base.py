@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,28 +13,30 @@ from viewer.errors import StoreUnavailable
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """One shared database of sessions. `is_managed` is the demo store alone: there whole sessions may come and go."""
+    """One place where an agent keeps sessions. `is_managed` is the demo store alone: there whole sessions may come and
+    go.
+    """
 
     name: str
     url: str
     origin: Literal["configured", "found", "demo"]
 
     @property
-    def is_file(self) -> bool:
-        """Whether it is a file of SQLite's, and not a database of a PostgreSQL server."""
-        return self.url.startswith("sqlite:///")
+    def is_on_server(self) -> bool:
+        """Whether it is a database of a server, and no file or directory."""
+        return self.url.startswith(("postgres://", "postgresql://"))
 
     @property
     def path(self) -> Path:
-        """The file. Raises StoreUnavailable for a store that is none."""
-        if not self.is_file:
+        """The file or directory. Raises StoreUnavailable for a store on a server."""
+        if self.is_on_server:
             raise StoreUnavailable(f"Store {self.name} is no file.")
-        return Path(self.url.removeprefix("sqlite:///"))
+        return Path(self.url.partition(":///")[2])
 
     @property
     def place(self) -> str:
-        """Where it is, for people: the file, or the server and database without user and password."""
-        if self.is_file:
+        """Where it is, for people: the path, or the server and database without user and password."""
+        if not self.is_on_server:
             return str(self.path)
         place, _, options = self.url.partition("://")[2].rpartition("@")[2].partition("?")
         shown = [option for option in options.split("&") if option.startswith(("host=", "port=", "options="))]
@@ -63,14 +64,12 @@ class Capabilities:
         return not self.compact_reason
 
 
-CHAIN_LIMIT = 1000  # parts of one conversation that are followed: Hermes' own cap on resuming
+CHAIN_LIMIT = 1000  # parts of one conversation that are followed: as many as Hermes resumes
 LONGEST_FIRST_WORDS = 300  # characters of a first request that are kept
 NAME = 80  # characters of a name that nobody gave
 
-PART_NUMBER = re.compile(r" #\d+$")  # the agent's way of naming the part it splits off
 # Without a message; the dashboard of Hermes calls a session active as long (`docs/hermes.md` section 3).
 ACTIVE_SECONDS = 300.0
-CONTINUED = "compression"  # the end reason of a session whose conversation goes on in another one
 
 
 def is_active(ended_at: float | None, last_active: float) -> bool:
@@ -80,9 +79,9 @@ def is_active(ended_at: float | None, last_active: float) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """One row of `sessions`. Times in epoch seconds; `parts` counts the sessions of its chain up to this one;
-    `branched_from` is the id of the session whose context it began with, `delegated_from` of the one whose sub-agent
-    spoke in it, "" for none.
+    """One session. Times in epoch seconds; `parts` counts the sessions of its conversation up to this one;
+    `base_title` is the title without the number that an agent gives to such a part; `branched_from` is the id of the
+    session whose context it began with, `delegated_from` of the one whose sub-agent spoke in it, "" for none.
     """
 
     store: str
@@ -101,12 +100,13 @@ class Session:
     parts: int
     branched_from: str
     delegated_from: str = ""
+    base_title: str = ""
 
     @property
     def name(self) -> str:
         """What people call it; of a conversation in parts, its name without the number of the newest part."""
-        title = PART_NUMBER.sub("", self.title) if self.parts > 1 else self.title
-        return title or self.first_words[:NAME] or self.id
+        title = self.base_title if self.parts > 1 else ""
+        return title or self.title or self.first_words[:NAME] or self.id
 
     @property
     def active(self) -> bool:

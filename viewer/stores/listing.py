@@ -30,8 +30,10 @@ LONGEST_ID = 2_000  # bytes; PostgreSQL, which may keep the catalog, takes 2,704
 
 @dataclass(frozen=True, slots=True)
 class SessionFacts:
-    """One row of `sessions`. Times in epoch seconds; `row` is its rowid; `forked_from` the sessions that its own
-    configuration names as where it was forked from, which it therefore does not continue.
+    """One session. Times in epoch seconds; `row` is its number in the store; `continued` says that the agent ended it
+    to go on in another session; `base_title` and `part_number` are what its title says of the part of a conversation it
+    is (the whole title and 1 where it says nothing); `forked_from` are the sessions that its own configuration names as
+    where it was forked from, which it therefore does not continue.
     """
 
     id: str
@@ -39,10 +41,12 @@ class SessionFacts:
     source: str
     model: str
     title: str
+    base_title: str
+    part_number: int
     parent: str
     started_at: float
     ended_at: float | None
-    end_reason: str
+    continued: bool
     archived: bool
     cwd: str
     branched_from: str

@@ -18,10 +18,18 @@ State = Literal["live", "under", "out"]
 
 
 @dataclass(frozen=True, slots=True)
+class Withheld:
+    """Stands in `StoredMessage.extra` for a value that nobody is shown; `size` in characters, `why` as a sentence."""
+
+    size: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class StoredMessage:
     """One row, decoded. `content` is text, a list of parts, an object or None; `tool_calls` is in OpenAI shape;
     `timestamp` in epoch seconds; `flagged` is the agent's own mark for a compaction summary; `extra` holds every other
-    column that is not NULL.
+    column that is not NULL, or `Withheld` for it.
     """
 
     id: int

@@ -18,7 +18,7 @@ from .listing import Listing
 from .message import Handoff, HistoryMessage, Preview, StoredMessage, live_content
 from .query import Query
 from .recorded import Recorded
-from .searching import HitPage, Key, SearchFilter, Stage
+from .searching import HitPage, PageRequest, SearchFilter
 from .transcript import IndexedBoundary, Item, TranscriptIndex
 
 
@@ -113,19 +113,8 @@ class Reader(ABC):
         return next((row for row in rows if row.id > after), None)
 
     @abstractmethod
-    def search(
-        self,
-        query: Query,
-        wanted: SearchFilter,
-        limit: int,
-        after: Key | None = None,
-        *,
-        stage: Stage = "none",
-        redacting: bool = False,
-    ) -> HitPage:
-        """At most `limit` hits behind the key `after` and the `stage` of an earlier page; `redacting` leaves out what
-        looks like a secret in what is shown of them.
-        """
+    def search(self, query: Query, wanted: SearchFilter, page: PageRequest) -> HitPage:
+        """One page of the messages that hold what is looked for."""
 
     # -- History
 

@@ -12,6 +12,9 @@ SearchOrder = Literal["newest", "best"]
 
 Key = tuple[float, int]  # the rank, lower is better and 0.0 for newest first, and the row's id
 
+# As words with nothing found yet, as words, inside words, and that without an index.
+Stage = Literal["none", "words", "inside", "through"]
+
 
 @dataclass(frozen=True, slots=True)
 class SearchFilter:
@@ -29,16 +32,24 @@ class SearchFilter:
 
 
 @dataclass(frozen=True, slots=True)
+class PageRequest:
+    """At most `limit` hits behind the key `after` and the `stage` of an earlier page; `redacting` leaves out what looks
+    like a secret in what is shown of them.
+    """
+
+    limit: int
+    after: Key | None = None
+    stage: Stage = "none"
+    redacting: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Note:
     """Something a reader of the results should know: a stable code and a sentence."""
 
     code: str
     message: str
     is_gap: bool = False  # it says what cannot be found
-
-
-# As words with nothing found yet, as words, inside words, and that without an index.
-Stage = Literal["none", "words", "inside", "through"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from .passages import Readable, passage, readable
 from .query import Query, fold
 from .reader import Reader, preview
 from .recorded import Recorded
-from .searching import Hit, HitPage, HitSession, Key, SearchFilter, Stage
+from .searching import Hit, HitPage, HitSession, PageRequest, SearchFilter
 from .transcript import TranscriptIndex
 
 
@@ -127,10 +127,12 @@ def _facts(found: Conversation, number: int) -> SessionFacts:
         source=session.source,
         model=session.model,
         title=session.title,
+        base_title=session.title,
+        part_number=1,
         parent=session.parent,
         started_at=session.started_at,
         ended_at=session.ended_at,
-        end_reason=session.end_reason,
+        continued=False,
         archived=session.archived,
         cwd=session.cwd,
         branched_from=session.branched_from,
@@ -195,22 +197,13 @@ class WholeReader(Reader):
         history = History(entries, (), {entry.id: entry.id for entry in entries})
         return pack(history, [WholeRow(row.id, row.role, row.state, row.timestamp, row.size) for row in rows])
 
-    def search(
-        self,
-        query: Query,
-        wanted: SearchFilter,
-        limit: int,
-        after: Key | None = None,
-        *,
-        stage: Stage = "none",
-        redacting: bool = False,
-    ) -> HitPage:
+    def search(self, query: Query, wanted: SearchFilter, page: PageRequest) -> HitPage:
         """Messages are looked through one by one, newest session first; the key is how many hits were given before."""
-        start = after[1] if after else 0
-        hits = list(self._hits(query, wanted, redacting=redacting)) if not query.empty else []
-        more = start + limit < len(hits)
+        start = page.after[1] if page.after else 0
+        stop = start + page.limit
+        hits = list(self._hits(query, wanted, redacting=page.redacting)) if not query.empty else []
         rows = sum(len(each.messages) for each in self._conversations.values())
-        return HitPage(tuple(hits[start : start + limit]), (0.0, start + limit) if more else None, False, rows, True)
+        return HitPage(tuple(hits[start:stop]), (0.0, stop) if stop < len(hits) else None, False, rows, True)
 
     def _hits(self, query: Query, wanted: SearchFilter, *, redacting: bool) -> Iterator[Hit]:
         number = 0

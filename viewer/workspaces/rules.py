@@ -21,6 +21,7 @@ from django.utils import timezone
 
 from compaction import paths, protocol, workspace_rules
 from viewer import texts
+from viewer.errors import StoreUnavailable
 from viewer.stores.base import Session, Store
 from viewer.stores.registry import agent_of, all_stores
 from viewer.workspaces.models import StoreRules
@@ -206,9 +207,8 @@ def _context_file(store: Store, workspace: Workspace) -> ContextFile:
 def _databases(store: Store) -> list[os.stat_result]:
     found = []
     for each in (store, *all_stores()):
-        with suppress(OSError, ValueError):
-            if each.is_file:
-                found.append(os.stat(each.path))
+        with suppress(OSError, ValueError, StoreUnavailable):
+            found.append(os.stat(each.path))
     return found
 
 

@@ -28,7 +28,7 @@ from viewer.rendering.texts import line
 from viewer.stores.base import Store
 from viewer.stores.query import LONGEST, Query, parse
 from viewer.stores.registry import all_stores, open_store
-from viewer.stores.searching import HitPage, SearchFilter
+from viewer.stores.searching import HitPage, PageRequest, SearchFilter
 
 from . import hits
 from .hits import Positions, ShownHit
@@ -206,7 +206,7 @@ def _searched(store: Store, query: Query, asked: SearchForm, places: Positions, 
                 indexed=not asked.scan,
             )
             after, stage = places.after(store.name), places.stage(store.name)
-            return Searched(store, reader.search(query, wanted, PAGE, after, stage=stage, redacting=redacted))
+            return Searched(store, reader.search(query, wanted, PageRequest(PAGE, after, stage, redacted)))
     except StoreError as problem:
         return Searched(store, None, problem.message)
 

@@ -19,7 +19,7 @@ from viewer.rendering import formats
 from viewer.rendering.texts import line
 from viewer.stores.query import LONGEST, parse
 from viewer.stores.registry import Reader, get_store, open_store
-from viewer.stores.searching import HitPage, Key, SearchFilter
+from viewer.stores.searching import HitPage, Key, PageRequest, SearchFilter
 
 MOST = 200
 
@@ -65,9 +65,9 @@ def _results(reader: Reader, place: Place, q: str, after: Key | None, redacted: 
     from those before `after`.
     """
     parts = tuple(reader.parts(place.session))
-    words = reader.search(parse(q), SearchFilter(sessions=parts), MOST, redacting=redacted)
+    words = reader.search(parse(q), SearchFilter(sessions=parts), PageRequest(MOST, redacting=redacted))
     wanted = SearchFilter(sessions=parts, indexed=False)
-    inside = reader.search(parse(q, whole=True), wanted, MOST, after, redacting=redacted)
+    inside = reader.search(parse(q, whole=True), wanted, PageRequest(MOST, after, redacting=redacted))
     known = {hit.id for hit in words.hits}
     found = {hit.id: hit for hit in inside.hits if hit.id not in known}
     found |= {hit.id: hit for hit in words.hits if after is None}

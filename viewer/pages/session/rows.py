@@ -19,7 +19,7 @@ from viewer.places import Place
 from viewer.rendering import blocks, formats
 from viewer.rendering.texts import as_text, clean, json_value, line, pretty
 from viewer.rendering.words import STATES
-from viewer.stores.message import StoredMessage, live_content
+from viewer.stores.message import StoredMessage, Withheld, live_content
 from viewer.stores.registry import Reader, get_store, open_store
 
 from .header import Header, header
@@ -27,8 +27,6 @@ from .loading import opened
 
 WINDOW = 50
 SLICE = 200_000  # characters of a text shown uncut at once
-# May hold memory that the agent injected on the way to the provider (`docs/hermes.md` section 1): never rendered.
-NOT_SHOWN = frozenset({"api_content"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +102,8 @@ def _columns(row: StoredMessage, place: Place) -> Iterator[Column]:
             yield _column(name, getattr(row, name), "")
     yield Column("timestamp", repr(row.timestamp), None)
     for name, value in row.extra.items():
-        if name in NOT_SHOWN:
-            size = formats.counted(len(as_text(value)), "character")
-            yield Column(name, f"{size}, not shown: may hold memory meant for the model's provider alone", None)
+        if isinstance(value, Withheld):
+            yield Column(name, f"{formats.counted(value.size, 'character')}, not shown. {value.why}", None)
         else:
             yield _column(name, value, place.whole(row.id, "reasoning") if name.startswith("reasoning") else "")
 

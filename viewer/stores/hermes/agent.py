@@ -26,7 +26,7 @@ class HermesAgent(Agent):
     @property
     def is_known(self) -> bool:
         """No agent that we know writes to PostgreSQL."""
-        return self.store.is_file
+        return not self.store.is_on_server
 
     def threshold(self, model: str, window: int) -> int | None:
         return agent_config.threshold(self.store, model, window)

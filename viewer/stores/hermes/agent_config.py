@@ -91,7 +91,7 @@ class _Config:
 
 def _config(store: Store) -> _Config:
     """What the file says; nothing where there is none that can be read."""
-    if not store.is_file:
+    if store.is_on_server:
         return _Config()
     path = store.path.with_name("config.yaml")
     try:

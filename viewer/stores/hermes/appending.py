@@ -13,6 +13,7 @@ from .codec import number
 from .columns import Columns
 from .dialect import StoreConnection
 from .opening import OpenStore, append_reason, columns_of
+from .sessions import CONTINUED
 from .tally import Tally
 from .transaction import write
 from .writing import insert_message
@@ -41,7 +42,7 @@ def append(store: Store, session_id: str, messages: Sequence[Mapping[str, Any]],
         ended = con.execute("SELECT end_reason FROM sessions WHERE id = ?", [session_id]).fetchone()
         if ended is None:
             raise NotFound(f"Store {store.name} has no session {session_id!r}.")
-        if ended[0] == "compression":
+        if ended[0] == CONTINUED:
             raise SessionEnded("A compaction ended this session and the agent goes on in another; nothing was written.")
         guards.check_no_turn(reader, session_id)
         ids = insert(con, reader.columns, session_id, messages, now)

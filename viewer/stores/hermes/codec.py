@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from viewer.stores.message import State, StoredMessage
+from viewer.stores.message import State, StoredMessage, Withheld
 from viewer.texts import sanitized
 
 JSON_MARK = "\x00json:"  # content that is a list or an object is stored as this mark and its JSON
@@ -63,11 +63,12 @@ _PLAIN = {
     "id", "session_id", "role", "content", "active", "compacted", "timestamp", "tool_calls", "tool_call_id",
     "tool_name", "finish_reason", "_compressed_summary",
 }  # fmt: skip
+_WITHHELD = {"api_content": "It may hold memory meant for the model's provider alone."}
 _REASONING = ("reasoning", "reasoning_content")
 
 
 def decode_row(row: dict[str, Any]) -> StoredMessage:
-    """A row as the database gives it, column name -> value, as a message. Unknown columns end in `extra`."""
+    """A row as the database gives it, column name -> value, as a message. Unknown columns are in `extra`."""
     return StoredMessage(
         id=row["id"],
         session_id=str(row.get("session_id") or ""),
@@ -81,8 +82,12 @@ def decode_row(row: dict[str, Any]) -> StoredMessage:
         reasoning=next((str(row[name]) for name in _REASONING if row.get(name)), ""),
         finish_reason=str(row.get("finish_reason") or ""),
         flagged=bool(row.get("_compressed_summary")),
-        extra={name: value for name, value in row.items() if name not in _PLAIN and value is not None},
+        extra={name: _extra(name, value) for name, value in row.items() if name not in _PLAIN and value is not None},
     )
+
+
+def _extra(name: str, value: Any) -> Any:
+    return Withheld(len(str(value)), _WITHHELD[name]) if name in _WITHHELD else value
 
 
 def number(value: Any) -> float:

@@ -34,7 +34,7 @@ class Hermes(StoreKind):
         return [(name, f"sqlite:///{path}") for name, path in named if os.path.isfile(path)]
 
     def is_here(self, store: Store) -> bool:
-        return not store.is_file or os.path.isfile(store.path)  # unlike Path.is_file, never raises
+        return store.is_on_server or os.path.isfile(store.path)  # unlike Path.is_file, never raises
 
     def open(self, store: Store, *, listed: bool) -> AbstractContextManager[Reader]:
         return open_store(store, listed=listed)
@@ -52,7 +52,7 @@ class Hermes(StoreKind):
         return HermesAgent(store)
 
     def make_empty(self, store: Store) -> str:
-        if store.is_file:
+        if not store.is_on_server:
             schema.create(store.path)
             return f"Made {store.place}."
         letters = schema_postgres.create(store.name, store.url)

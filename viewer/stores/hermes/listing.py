@@ -30,7 +30,7 @@ from .codec import number
 from .columns import marks, selection
 from .dialect import SQLITE
 from .opening import OpenStore
-from .sessions import BRANCHED, FORKS, read_config
+from .sessions import BRANCHED, CONTINUED, FORKS, read_config, split_title
 
 DELEGATED = "_delegate_from"
 
@@ -144,17 +144,20 @@ def read_facts(reader: OpenStore, ids: Sequence[str]) -> dict[str, SessionFacts]
 
 
 def _facts(row: dict[str, Any], mark: RowsDigest) -> SessionFacts:
-    config = read_config(row["model_config"])
+    config, title = read_config(row["model_config"]), str(row["title"] or "")
+    base_title, part_number = split_title(title)
     return SessionFacts(
         id=row["id"],
         row=row["row"],
         source=str(row["source"] or ""),
         model=str(row["model"] or ""),
-        title=str(row["title"] or ""),
+        title=title,
+        base_title=base_title,
+        part_number=part_number,
         parent=str(row["parent_session_id"] or ""),
         started_at=number(row["started_at"]),
         ended_at=number(row["ended_at"]) if row["ended_at"] is not None else None,
-        end_reason=str(row["end_reason"] or ""),
+        continued=row["end_reason"] == CONTINUED,
         archived=bool(row["archived"]),
         cwd=str(row["cwd"] or ""),
         branched_from=str(config.get(BRANCHED) or ""),

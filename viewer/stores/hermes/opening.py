@@ -64,7 +64,7 @@ def open_store(store: Store, *, listed: bool = False) -> Iterator[OpenStore]:
 
 @contextmanager
 def _open(store: Store, patience: float) -> Iterator[OpenStore]:
-    if not store.is_file:
+    if store.is_on_server:
         with postgres.reading(store.name, store.url, patience) as session:
             found = columns_of(store, session)
             check_is_store(store, found)
@@ -90,14 +90,14 @@ def _open(store: Store, patience: float) -> Iterator[OpenStore]:
 
 def columns_of(store: Store, con: StoreConnection) -> Columns:
     """The columns that an open store has."""
-    return read_columns(con) if store.is_file else postgres.read_columns(con)
+    return postgres.read_columns(con) if store.is_on_server else read_columns(con)
 
 
 def identity(store: Store) -> tuple[int, int]:
     """Device and inode of the store's file; an open connection goes on reading a file that was replaced. On a server,
     the numbers of its database. Raises StoreUnavailable.
     """
-    if not store.is_file:
+    if store.is_on_server:
         return postgres.identity(store.name, store.url)
     try:
         found = os.stat(store.path)
@@ -114,7 +114,7 @@ def store_version(store: Store) -> str:
 
     Raises StoreUnavailable.
     """
-    if not store.is_file:
+    if store.is_on_server:
         return postgres.store_version(store.name, store.url)
     device, inode = identity(store)
     found = [sqlite.stamp(f"{store.path}{suffix}") for suffix in ("", "-wal")]
@@ -154,7 +154,7 @@ def capabilities(reader: OpenStore) -> Capabilities:
 
 
 def _size(reader: OpenStore) -> int:
-    return reader.store.path.stat().st_size if reader.store.is_file else postgres.size(reader.con)
+    return postgres.size(reader.con) if reader.store.is_on_server else reader.store.path.stat().st_size
 
 
 def compact_reason(reader: OpenStore) -> str:

@@ -17,7 +17,7 @@ from viewer.stores.message import Handoff, HistoryMessage, Preview, StoredMessag
 from viewer.stores.query import Query
 from viewer.stores.reader import Reader
 from viewer.stores.recorded import Recorded
-from viewer.stores.searching import HitPage, Key, SearchFilter, Stage
+from viewer.stores.searching import HitPage, PageRequest, SearchFilter
 from viewer.stores.transcript import IndexedBoundary, Item, TranscriptIndex
 
 from . import (
@@ -153,17 +153,8 @@ class HermesReader(Connected, Reader):
     def next_message(self, session_id: str, after: int) -> StoredMessage | None:
         return reading.next_row(self, session_id, after)
 
-    def search(
-        self,
-        query: Query,
-        wanted: SearchFilter,
-        limit: int,
-        after: Key | None = None,
-        *,
-        stage: Stage = "none",
-        redacting: bool = False,
-    ) -> HitPage:
-        return search.search(self, query, wanted, limit, after, stage=stage, redacting=redacting)
+    def search(self, query: Query, wanted: SearchFilter, page: PageRequest) -> HitPage:
+        return search.search(self, query, wanted, page)
 
 
 @contextmanager

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from viewer.errors import SessionEnded, StoreReadOnly
-from viewer.stores.base import CONTINUED
 
 from . import branching, opening
 from .opening import OpenStore
-from .sessions import get_session, tip
+from .sessions import CONTINUED, get_session, tip
 
 
 def to_compact(reader: OpenStore, session_id: str, mode: str) -> StoreReadOnly | SessionEnded | None:

@@ -23,7 +23,7 @@ from viewer.batches import chunks
 from viewer.stores.base import redacted_name
 from viewer.stores.passages import Readable, passage, readable
 from viewer.stores.query import Query, fold
-from viewer.stores.searching import Hit, HitPage, HitSession, Key, Note, SearchFilter, Stage
+from viewer.stores.searching import Hit, HitPage, HitSession, Key, Note, PageRequest, SearchFilter, Stage
 
 from .candidates import INSIDE, candidates, narrowed, narrowing_of
 from .codec import JSON_MARK, decode_calls, decode_content, number, state_of
@@ -31,6 +31,7 @@ from .columns import marks, selection
 from .copies import call_ids, copies_of, older_of
 from .opening import OpenStore
 from .previews import first_words
+from .sessions import CONTINUED
 
 START_BYTES = 400_000  # of a row's content that are looked through
 TEXTS = 2_000  # rows whose words one page reads to fill itself
@@ -62,42 +63,32 @@ class _Row:
         return bool(self.words.summary) and not self.words.said
 
 
-def search(
-    reader: OpenStore,
-    query: Query,
-    wanted: SearchFilter,
-    limit: int,
-    after: Key | None = None,
-    *,
-    stage: Stage = "none",
-    redacting: bool = False,
-) -> HitPage:
-    """At most `limit` hits behind the key `after` and the `stage` of an earlier page; with `redacting`, without what
-    looks like a secret in what is shown of them.
-    """
+def search(reader: OpenStore, query: Query, wanted: SearchFilter, page: PageRequest) -> HitPage:
+    """One page of the messages that hold what is looked for."""
     if query.empty:
         return HitPage((), None, stopped=False, looked=0, scanned=False)
     sought = query.inside or query
-    if stage == "inside" or stage == "through":
-        return _inside(_page(reader, sought, _by(wanted, stage), limit, after, redacting=redacting), stage)
-    hit_page = _page(reader, query, wanted, limit, after, redacting=redacting)
-    if stage == "words" or hit_page.hits:
+    if page.stage == "inside" or page.stage == "through":
+        return _inside(_page(reader, sought, _by(wanted, page.stage), page), page.stage)
+    hit_page = _page(reader, query, wanted, page)
+    if page.stage == "words" or hit_page.hits:
         return replace(hit_page, stage="words")
     if hit_page.next or not query.inside:
         return hit_page
-    return _first_inside(reader, sought, wanted, limit, hit_page.notes, redacting=redacting)
+    return _first_inside(reader, sought, wanted, page, hit_page.notes)
 
 
 def _first_inside(
-    reader: OpenStore, query: Query, wanted: SearchFilter, limit: int, notes: tuple[Note, ...], *, redacting: bool
+    reader: OpenStore, query: Query, wanted: SearchFilter, page: PageRequest, notes: tuple[Note, ...]
 ) -> HitPage:
     """The first page of what stands inside words. Nothing found is said with the gaps of all indexes that were asked,
     if not the messages themselves could be looked through in one step.
     """
-    hit_page = _inside(_page(reader, query, wanted, limit, None, redacting=redacting), "inside")
+    page = replace(page, after=None)
+    hit_page = _inside(_page(reader, query, wanted, page), "inside")
     if hit_page.hits or hit_page.next or not any(note.is_gap for note in hit_page.notes):
         return hit_page if hit_page.hits else replace(hit_page, notes=tuple(dict.fromkeys(notes + hit_page.notes)))
-    through = _inside(_page(reader, query, _by(wanted, "through"), limit, None, redacting=redacting), "through")
+    through = _inside(_page(reader, query, _by(wanted, "through"), page), "through")
     if through.hits or not through.next:
         return through
     return replace(hit_page, notes=tuple(dict.fromkeys(notes + hit_page.notes)))
@@ -107,12 +98,10 @@ def _by(wanted: SearchFilter, stage: Stage) -> SearchFilter:
     return replace(wanted, indexed=False) if stage == "through" else wanted
 
 
-def _page(
-    reader: OpenStore, query: Query, wanted: SearchFilter, limit: int, after: Key | None, *, redacting: bool
-) -> HitPage:
-    gathering = _Gathering(reader, query, wanted, limit, time.monotonic() + SECONDS)
-    gathering.gather(after)
-    return gathering.found(redacting=redacting)
+def _page(reader: OpenStore, query: Query, wanted: SearchFilter, page: PageRequest) -> HitPage:
+    gathering = _Gathering(reader, query, wanted, page.limit, time.monotonic() + SECONDS)
+    gathering.gather(page.after)
+    return gathering.found(redacting=page.redacting)
 
 
 def _inside(found: HitPage, stage: Stage) -> HitPage:
@@ -303,5 +292,5 @@ def _sessions(reader: OpenStore, ids: Iterable[Any], *, redacting: bool) -> dict
         for session_id, title, source, reason in rows:
             name = str(title or "") or first_words(reader, session_id)
             name = redacted_name(name) if redacting else name
-            found[session_id] = HitSession(session_id, name, str(source or ""), split=reason == "compression")
+            found[session_id] = HitSession(session_id, name, str(source or ""), split=reason == CONTINUED)
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from viewer.errors import NotFound
@@ -23,6 +24,16 @@ _WANTED = {
     "id": "NULL", "source": "''", "model": "NULL", "title": "NULL", "parent_session_id": "NULL", "started_at": "0",
     "ended_at": "NULL", "end_reason": "NULL", "archived": "0", "cwd": "NULL", "model_config": "NULL",
 }  # fmt: skip
+
+
+_NUMBERED = re.compile(r"(.+) #(\d{1,3})", re.DOTALL)  # a longer number is part of a name
+CONTINUED = "compression"  # the end reason of a session whose conversation goes on in another one
+
+
+def split_title(title: str) -> tuple[str, int]:
+    """The title without the number that the agent gives to a part it splits off, and the number; 1 without one."""
+    numbered = _NUMBERED.fullmatch(title)
+    return (numbered[1], int(numbered[2])) if numbered and int(numbered[2]) else (title, 1)
 
 
 def get_session(reader: OpenStore, session_id: str) -> Session:
@@ -57,6 +68,7 @@ def _session(reader: OpenStore, row: dict[str, Any], active: float) -> Session:
         parts=len(parts),
         branched_from=str(config.get(BRANCHED) or ""),
         delegated_from=str(config.get(DELEGATED) or ""),
+        base_title=split_title(str(row["title"] or ""))[0],
     )
 
 
@@ -128,4 +140,4 @@ def _continued_parent(reader: OpenStore, session_id: str) -> str:
         f"SELECT {selection(reader.columns.sessions, {'id': 'NULL', 'end_reason': 'NULL'})} FROM sessions WHERE id = ?",
         [row[0]],
     ).fetchone()
-    return str(parent[0]) if parent and parent[1] == "compression" else ""
+    return str(parent[0]) if parent and parent[1] == CONTINUED else ""

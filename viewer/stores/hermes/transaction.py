@@ -40,7 +40,7 @@ def write(store: Store, seen: tuple[int, int] | None = None) -> Iterator[StoreCo
         raise StoreUnavailable(
             f"The file of store {store.name} was replaced since the plan was made; nothing was written."
         )
-    if not store.is_file:
+    if store.is_on_server:
         with postgres_transaction.write(store.name, store.url) as session:
             check_is_store(store, columns_of(store, session))
             yield session

@@ -27,7 +27,7 @@ from .codec import decode_calls, encode_content
 from .columns import Columns, quoted
 from .dialect import Rows, StoreConnection
 from .opening import OpenStore, columns_of, identity
-from .sessions import lease_key
+from .sessions import CONTINUED, lease_key
 from .tally import Tally
 from .transaction import write
 from .undoing import Outlook, Undoing, outlook_of
@@ -196,7 +196,7 @@ def _check_guards(
     ended = con.execute("SELECT end_reason FROM sessions WHERE id = ?", [session_id]).fetchone()
     if ended is None:
         raise NotFound(f"Session {session_id} is gone; nothing was written.")
-    if ended[0] == "compression":
+    if ended[0] == CONTINUED:
         raise CompactionConflict("The agent has gone on in another session since; nothing was written.")
     guards.check_held(con, session_id, lock_holder)
     if "session_turn_leases" in columns.tables:

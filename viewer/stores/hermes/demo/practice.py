@@ -12,12 +12,11 @@ from typing import Any
 from urllib.parse import quote
 
 from viewer.errors import NotFound, StoreUnavailable
-from viewer.stores.base import PART_NUMBER
 from viewer.stores.hermes.columns import read_columns
 from viewer.stores.hermes.demo.script import Row, insert, store_prompt
 from viewer.stores.hermes.dialect import StoreConnection
 from viewer.stores.hermes.opening import OpenStore
-from viewer.stores.hermes.sessions import chain, system_prompt
+from viewer.stores.hermes.sessions import chain, split_title, system_prompt
 
 TITLE_CHARACTERS = 95  # Hermes accepts 100; the newer parts of a conversation have " #2" behind it
 BUSY_SECONDS = 5.0
@@ -44,7 +43,7 @@ def copy_session(source: OpenStore, session_id: str, demo_path: Path, *, now: fl
     parts = [_Part.read(source, part) for part in chain(source, session_id)]
     copy_id = None
     with _writable(demo_path) as demo:
-        title = _title(demo, PART_NUMBER.sub("", parts[-1].session.get("title") or ""))
+        title = _title(demo, split_title(parts[-1].session.get("title") or "")[0])
         for number, part in enumerate(parts, start=1):
             own = {"title": title if number == 1 else f"{title} #{number}", "parent_session_id": copy_id}
             if number < len(parts):
