@@ -43,6 +43,7 @@ for _name in [name for name in os.environ if name.startswith("PALIMPSEST_") and 
 os.environ["DJANGO_SETTINGS_MODULE"] = "viewer.settings"
 os.environ["PALIMPSEST_DATA_DIR"] = str(_SURROUNDINGS / "data")
 os.environ["HERMES_HOME"] = str(_SURROUNDINGS / "hermes-home")
+os.environ["CLAUDE_CONFIG_DIR"] = str(_SURROUNDINGS / "no-claude-home")
 # Playwright's synchronous API keeps an event loop in the test's thread, where Django would refuse every query.
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
 

@@ -24,11 +24,14 @@ _BOOT = re.compile(r"(?:^|:)boot=(\w+)(?::|$)")
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Who holds a lock or a lease, since when and until when (epoch seconds)."""
+    """Who holds a lock or a lease, since when and until when (epoch seconds); `says` is a sentence on it where the kind
+    of store has one of its own.
+    """
 
     holder: str
     since: float
     expires: float
+    says: str = ""
 
     @property
     def is_palimpsest(self) -> bool:

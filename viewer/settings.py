@@ -237,9 +237,10 @@ START_LINK = _flag("PALIMPSEST_START_LINK", "1")
 SECURE_COOKIES = _flag("PALIMPSEST_SECURE_COOKIES")
 TRUSTED_PROXIES = _networks("PALIMPSEST_TRUSTED_PROXIES")
 
-# The shared databases: the ones named here, else those found under HERMES_HOME, and always the demo store.
+# The shared databases: the ones named here, else those found in the agents' own directories, and always the demo store.
 STORES = _stores("PALIMPSEST_STORES")
 HERMES_HOME = _directory("HERMES_HOME", Path.home() / ".hermes")
+CLAUDE_HOME = _directory("CLAUDE_CONFIG_DIR", Path.home() / ".claude")
 DEMO_STORE = DATA_DIR / "demo.db"
 for _file in (DEMO_STORE, DATA_DIR / "secret-key"):
     keep_private(_file)

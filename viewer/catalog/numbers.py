@@ -58,7 +58,8 @@ def _count(reader: Reader, line: SessionIndex, seconds: float) -> bool:
     line.due, line.counted = False, line.mark
     if not line.tip:
         return True
-    if not line.under and not line.continues and line.live <= SHORT and _count_short(reader, line):
+    is_short = reader.rows_are_messages and not line.under and not line.continues and line.live <= SHORT
+    if is_short and _count_short(reader, line):
         return True
     try:
         session = reader.session(line.session_id)

@@ -133,6 +133,8 @@ def draft_of(reader: Reader, session_id: str, options: Options) -> DryRun:
 
 def busy_sentence(held: Holder, doing: str = "compacting this session") -> str:
     """Who holds a lock or a turn, since when, and when it counts no more: its process may be dead."""
+    if held.says:
+        return held.says
     who = "Palimpsest" if held.is_palimpsest else f"Another process ({held.holder})"
     since, end = (timezone.localtime(datetime.fromtimestamp(at, UTC)) for at in (held.since, held.expires))
     return f"{who} is {doing} since {since:%H:%M:%S}. Its hold ends at {end:%H:%M:%S %Z} unless it is renewed."

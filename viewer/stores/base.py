@@ -31,7 +31,7 @@ class Store:
         """The file or directory. Raises StoreUnavailable for a store on a server."""
         if self.is_on_server:
             raise StoreUnavailable(f"Store {self.name} is no file.")
-        return Path(self.url.partition(":///")[2])
+        return Path("/" + self.url.partition(":///")[2].lstrip("/"))
 
     @property
     def place(self) -> str:

@@ -30,7 +30,7 @@ from .transcript import (
     TranscriptIndex,
 )
 
-VERSION = 13  # of the bytes and of how History is read from rows; others are not read
+VERSION = 14  # of the bytes and of how History is read from rows; others are not read
 _HEAD = b"palimpsest outline"
 _STATES = {"live": LIVE, "under": UNDER, "out": OUT}
 
@@ -102,6 +102,7 @@ def extended(outline: TranscriptIndex, rows: Sequence[IndexRow]) -> TranscriptIn
         kinds=outline.kinds + kinds,
         cuts=tuple(replace(cut, ids=ids) for cut in outline.cuts),
         newest_time=max(row.time for row in rows),
+        sent_order=outline.sent_order + array("i", numbers) if outline.sent_order else outline.sent_order,
     )
 
 
@@ -187,7 +188,7 @@ def to_bytes(outline: TranscriptIndex) -> bytes:
     more = outline.several
     parts: list[array[int] | bytes] = [
         outline.ids, outline.flags, outline.sizes, outline.places, outline.tokens, outline.first, outline.kinds,
-        more.places, more.full, more.newest, more.shortened, more.starts, more.rows,
+        more.places, more.full, more.newest, more.shortened, more.starts, more.rows, outline.sent_order,
     ]  # fmt: skip
     parts += [getattr(cut, name) for cut in outline.cuts for name in _LISTS]
     encoded = [part if isinstance(part, bytes) else part.tobytes() for part in parts]
@@ -236,7 +237,7 @@ def _outline(said: dict[str, Any], parts: Sequence[memoryview]) -> TranscriptInd
     ids = numbers(0, "q")
     cuts = [
         IndexedBoundary(*facts, ids, *(numbers(at) for at in range(start, start + len(_LISTS))))  # type: ignore[call-arg]
-        for facts, start in zip(said["cuts"], range(13, len(parts), len(_LISTS)), strict=True)
+        for facts, start in zip(said["cuts"], range(14, len(parts), len(_LISTS)), strict=True)
     ]
     return TranscriptIndex(
         ids=ids,
@@ -250,4 +251,5 @@ def _outline(said: dict[str, Any], parts: Sequence[memoryview]) -> TranscriptInd
         cuts=tuple(cuts),
         settled=said["settled"],
         newest_time=said["newest_time"],
+        sent_order=numbers(13),
     )

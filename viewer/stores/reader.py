@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import ClassVar
 
 from viewer.errors import SessionEnded, StoreReadOnly
 from viewer.holders import Holder
@@ -27,6 +28,8 @@ class Reader(ABC):
 
     __slots__ = ()
     store: Store
+
+    rows_are_messages: ClassVar[bool] = True  # each raw row is a message of its own, or one that no model is sent
 
     # -- what the store can do
 

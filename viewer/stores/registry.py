@@ -10,6 +10,7 @@ from django.conf import settings
 from viewer.errors import NotFound
 
 from .base import Store
+from .claude_code.kind import ClaudeCodeStores
 from .hermes.demo import ensure_demo
 from .hermes.kind import Hermes
 from .kind import Agent, StoreKind, for_list
@@ -21,7 +22,7 @@ __all__ = [
     "is_of_a_kind", "make_demo", "make_empty", "open_store", "store_version", "unread_homes", "writer_of",
 ]  # fmt: skip
 
-KINDS: list[StoreKind] = [Hermes()]
+KINDS: list[StoreKind] = [Hermes(), ClaudeCodeStores()]
 
 
 def all_stores() -> list[Store]:
@@ -53,7 +54,7 @@ def get_store(name: str) -> Store:
 
 def unread_homes() -> list[tuple[str, Path]]:
     """Homes of other agents that exist on this machine and that Palimpsest cannot read yet: (agent, directory)."""
-    homes = [("Claude Code", ".claude/projects"), ("Codex", ".codex/sessions"), ("OpenClaw", ".openclaw/agents")]
+    homes = [("Codex", ".codex/sessions"), ("OpenClaw", ".openclaw/agents")]
     return [(agent, path) for agent, place in homes if (path := Path.home() / place).is_dir()]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import blake2b
 from itertools import compress
@@ -165,6 +165,7 @@ class TranscriptIndex:
     Of every row: its `ids`, `flags`, bytes of text in `sizes`, the place of its message in `places`, `tokens`. Of
     every entry: the number of its first row in `first`, its `kinds`. `settled` says that rows which are appended with
     times after `newest_time` can only be messages of their own, so that the outline may be extended by them.
+    `sent_order` has the numbers of the rows that a model is sent, where those are not in the order of their ids.
     """
 
     ids: array[int]
@@ -178,6 +179,7 @@ class TranscriptIndex:
     cuts: tuple[IndexedBoundary, ...]
     settled: bool
     newest_time: float
+    sent_order: array[int] = field(default_factory=lambda: array("i"))
 
     # -- totals ------------------------------------------------------------------------------------------------------
 
@@ -201,13 +203,13 @@ class TranscriptIndex:
 
     @cached_property
     def live(self) -> array[int]:
-        """Numbers of the rows that a model is sent."""
-        return array("i", compress(range(len(self.ids)), self.flags.translate(_IS_SENT)))
+        """Numbers of the rows that a model is sent, in order."""
+        return self.sent_order or array("i", compress(range(len(self.ids)), self.flags.translate(_IS_SENT)))
 
     @cached_property
     def live_ids(self) -> array[int]:
-        """Ids of the rows that a model is sent: the live ones but those that the agent keeps for itself."""
-        return array("q", compress(self.ids, self.flags.translate(_IS_SENT)))
+        """Ids of the rows that a model is sent, in order: the live ones but those that the agent keeps for itself."""
+        return array("q", map(self.ids.__getitem__, self.live))
 
     @cached_property
     def records(self) -> int:

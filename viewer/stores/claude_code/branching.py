@@ -1,0 +1,57 @@
+"""A new session with the context of a moment: its records in a row, in a file of its own beside the session's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+from uuid import uuid4
+
+from viewer.errors import NotBranchable
+from viewer.stores.jsonl.append import create
+
+from . import codec, conversations, lines
+from .facts import facts_of
+from .places import ENDING, SessionFile
+from .transcript import Conversation
+
+
+def branch(file: SessionFile, ids: Sequence[int], *, now: float) -> str:
+    """Write it; the id of the new session. Raises NotBranchable."""
+    found, session_id = conversations.of(file), str(uuid4())
+    uuids = list(dict.fromkeys(uuid for each in ids if each in found.units for uuid in found.units[each].uuids))
+    with file.path.open("rb") as reading:
+        values = [value for uuid in uuids if (value := codec.read_value(reading, found.tree.nodes[uuid])) is not None]
+    if not values:
+        raise NotBranchable("There are no messages to branch from.")
+    written = list(_in_a_row(_with_boundary(values, found, ids), session_id))
+    name = facts_of(file.path, file.state)
+    title = f"{(name.title or name.first_words)[:90]} (branch)"
+    create(file.path.with_name(f"{session_id}{ENDING}"), lines.encoded([*written, lines.title(session_id, title)]))
+    return session_id
+
+
+def _with_boundary(values: list[dict[str, Any]], found: Conversation, ids: Iterable[int]) -> list[dict[str, Any]]:
+    """A summary stands behind a boundary, which begins the new session then."""
+    if not any(found.units[each].is_summary for each in ids if each in found.units):
+        return values
+    boundary = {
+        "type": "system",
+        "subtype": "compact_boundary",
+        "content": "Conversation compacted",
+        "isMeta": False,
+        "level": "info",
+        "isSidechain": False,
+        "uuid": str(uuid4()),
+        "timestamp": values[0].get("timestamp", ""),
+        "compactMetadata": {"trigger": "manual", "preTokens": 0},
+        **lines.surroundings(values[0]),
+    }
+    return [boundary, *values]
+
+
+def _in_a_row(values: Iterable[dict[str, Any]], session_id: str) -> Iterable[dict[str, Any]]:
+    parent: str | None = None
+    for value in values:
+        own = {name: each for name, each in value.items() if name != "logicalParentUuid"}
+        yield {**own, "parentUuid": parent, "sessionId": session_id}
+        parent = value["uuid"]

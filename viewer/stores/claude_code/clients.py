@@ -1,0 +1,89 @@
+"""Which clients have a session open: each says so in `sessions/<process>.json`, and takes that away when it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from viewer.holders import Holder, own_namespace
+from viewer.stores.base import Store
+
+LARGEST = 100_000  # bytes of such a file that are read
+TRUSTED_SECONDS = 600.0  # for which a client in another container, whose process cannot be seen, counts as open
+_NAMESPACE = re.compile(r"pid:\[(\d+)\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """An open client; `since` in epoch seconds, `is_busy` while it runs a turn."""
+
+    process: int
+    since: float
+    is_busy: bool
+
+    @property
+    def holder(self) -> Holder:
+        turn = "is running a turn of" if self.is_busy else "has"
+        says = (
+            f"Claude Code (process {self.process}) {turn} this session"
+            f"{'' if self.is_busy else ' open'} and would go on with what it has in memory. Close it first."
+        )
+        return Holder(f"pid={self.process}:agent=claude-code:", self.since, self.since, says)
+
+
+def clients_of(store: Store, session_id: str) -> list[Client]:
+    """The open clients of a session."""
+    return [client for each in _told(store.path / "sessions") if (client := _client(each, session_id)) is not None]
+
+
+def _told(directory: Path) -> Iterator[dict[str, Any]]:
+    try:
+        paths = list(directory.glob("*.json"))
+    except OSError:
+        return
+    for path in paths:
+        try:
+            with path.open("rb") as file:
+                told = json.loads(file.read(LARGEST))
+        except (OSError, ValueError, RecursionError):
+            continue
+        if isinstance(told, dict):
+            yield told
+
+
+def _client(told: dict[str, Any], session_id: str) -> Client | None:
+    process, since = told.get("pid"), told.get("startedAt")
+    if told.get("sessionId") != session_id or not isinstance(process, int) or not _is_alive(told, process):
+        return None
+    return Client(process, since / 1000 if isinstance(since, (int, float)) else 0.0, told.get("status") == "busy")
+
+
+def _is_alive(told: dict[str, Any], process: int) -> bool:
+    namespace = _NAMESPACE.search(str(told.get("pidDomain")))
+    if namespace and own_namespace() and namespace[1] != own_namespace():
+        updated = told.get("updatedAt")
+        return isinstance(updated, (int, float)) and time.time() - updated / 1000 < TRUSTED_SECONDS
+    if sys.platform != "linux":
+        return _exists(process)
+    try:  # the 22nd field, counted behind the name, which may hold anything
+        start = Path(f"/proc/{process}/stat").read_text(errors="replace").rpartition(")")[2].split()[19]
+    except (OSError, IndexError):
+        return False
+    return told.get("procStart") in (None, start)
+
+
+def _exists(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        return True
+    return True

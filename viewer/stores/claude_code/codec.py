@@ -1,0 +1,144 @@
+"""Messages made of the lines that say them, and lines as rows. Decoding never fails: what is unknown stays as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, BinaryIO
+
+from viewer.stores.jsonl.files import line_at
+from viewer.stores.jsonl.lines import LONGEST, decoded
+from viewer.stores.message import State, StoredMessage
+
+from .records import Record, seconds
+from .transcript import Conversation, Unit
+
+SHOWN_BROKEN = 20_000  # bytes of a line that is no object which are shown
+_BESIDE = ("message", "type", "timestamp")  # what a raw row shows otherwise
+
+
+def read_value(file: BinaryIO, record: Record) -> dict[str, Any] | None:
+    """The object of a record's line; None for one that is no object, too long, or another one by now."""
+    return decoded(line_at(file, record.offset, record.length)) if record.length <= LONGEST else None
+
+
+# -- messages ----------------------------------------------------------------------------------------------------------
+
+
+def message_of(file: BinaryIO, found: Conversation, unit: Unit, session_id: str) -> StoredMessage:
+    """A message as the model is sent it."""
+    values = [value for uuid in unit.uuids if (value := read_value(file, found.tree.nodes[uuid])) is not None]
+    state = found.states[unit.id]
+    if not values or unit.role == "system":
+        return StoredMessage(unit.id, session_id, unit.role, None, state, unit.time, flagged=unit.is_summary)
+    if unit.role == "assistant":
+        return _reply(values, unit, session_id, state)
+    return _from_user(values[0], unit, session_id, state)
+
+
+def _reply(values: Sequence[dict[str, Any]], unit: Unit, session_id: str, state: State) -> StoredMessage:
+    """A model's response, whose blocks are one a line."""
+    blocks = [block for value in values for block in _blocks(value)]
+    messages = [value["message"] for value in values]
+    reason = next((each["stop_reason"] for each in reversed(messages) if isinstance(each.get("stop_reason"), str)), "")
+    return StoredMessage(
+        id=unit.id,
+        session_id=session_id,
+        role="assistant",
+        content=_content([block for block in blocks if _type(block) not in ("tool_use", "thinking")]),
+        state=state,
+        timestamp=unit.time,
+        tool_calls=[_call(block) for block in blocks if _type(block) == "tool_use"],
+        reasoning="\n\n".join(filter(None, (_thought(block) for block in blocks))),
+        finish_reason="length" if reason == "max_tokens" else reason,
+        extra={"model": messages[0]["model"]} if isinstance(messages[0].get("model"), str) else {},
+    )
+
+
+def _from_user(value: dict[str, Any], unit: Unit, session_id: str, state: State) -> StoredMessage:
+    content = value["message"].get("content")
+    if unit.piece.answers:
+        block = content[unit.piece.at]
+        return StoredMessage(
+            id=unit.id,
+            session_id=session_id,
+            role="tool",
+            content=_result(block),
+            state=state,
+            timestamp=unit.time,
+            tool_call_id=unit.piece.answers,
+        )
+    if isinstance(content, list):
+        content = _content([block for block in content if _type(block) != "tool_result"])
+    return StoredMessage(
+        id=unit.id,
+        session_id=session_id,
+        role=unit.role,
+        content=content,
+        state=state,
+        timestamp=unit.time,
+        flagged=unit.is_summary,
+        extra={"display_kind": "added by the client"} if value.get("isMeta") else {},
+    )
+
+
+def _result(block: dict[str, Any]) -> Any:
+    content = block.get("content")
+    return _content(content) if isinstance(content, list) else content
+
+
+def _blocks(value: dict[str, Any]) -> list[Any]:
+    content = value["message"].get("content")
+    return content if isinstance(content, list) else [{"type": "text", "text": content}]
+
+
+def _content(blocks: list[Any]) -> Any:
+    """Text where the blocks are nothing but one text, else the blocks."""
+    if not blocks:
+        return ""
+    if len(blocks) == 1 and _type(blocks[0]) == "text" and isinstance(blocks[0].get("text"), str):
+        return blocks[0]["text"]
+    return blocks
+
+
+def _type(block: Any) -> Any:
+    return block.get("type") if isinstance(block, dict) else None
+
+
+def _thought(block: Any) -> str:
+    text = block.get("thinking") if _type(block) == "thinking" else ""
+    return text if isinstance(text, str) else ""
+
+
+def _call(block: dict[str, Any]) -> dict[str, Any]:
+    """A call in OpenAI's shape, its arguments as the object that they are."""
+    return {
+        "id": block.get("id"),
+        "type": "function",
+        "function": {"name": block.get("name"), "arguments": block.get("input")},
+    }
+
+
+# -- lines as rows -----------------------------------------------------------------------------------------------------
+
+
+def row_of(file: BinaryIO, record: Record, session_id: str, state: State) -> StoredMessage:
+    """A line as it is stored: what it says as content, everything else beside it."""
+    value = read_value(file, record)
+    if value is None:
+        start = line_at(file, record.offset, min(record.length, SHOWN_BROKEN)).decode("utf-8", "replace")
+        why = "too long to be read" if record.length > LONGEST else "no JSON object"
+        return StoredMessage(record.offset, session_id, "", start, state, 0.0, extra={"line": why})
+    found = value.get("message")
+    message: dict[str, Any] = found if isinstance(found, dict) else {}
+    extra = {name: each for name, each in value.items() if name not in _BESIDE and each is not None}
+    extra |= {f"message.{name}": each for name, each in message.items() if name != "content" and each is not None}
+    return StoredMessage(
+        id=record.offset,
+        session_id=session_id,
+        role=record.type,
+        content=message.get("content"),
+        state=state,
+        timestamp=seconds(value.get("timestamp")),
+        flagged=record.is_summary,
+        extra=extra,
+    )

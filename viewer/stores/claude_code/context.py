@@ -1,0 +1,125 @@
+"""What a compaction of a session is planned on, and what a commit makes of its edits: which records stay, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any, BinaryIO
+
+from compaction import protocol, split
+from viewer.errors import CompactionConflict
+from viewer.stores.changes import ChangeMessage, Edit, InsertMessage, Json, KeepMessage
+
+from .places import SessionFile
+from .records import Record
+from .transcript import Conversation
+
+
+def token_of(file: SessionFile, opened: BinaryIO, found: Conversation) -> Json:
+    """The token of a basis: the file, the records of the thread and a digest of their lines."""
+    records = found.thread
+    return {
+        "file": [file.state.device, file.state.inode],
+        "thread": [record.uuid for record in records],
+        "digest": _digest(opened, records),
+    }
+
+
+def _digest(opened: BinaryIO, records: Sequence[Record]) -> str:
+    said = blake2b(digest_size=16)
+    for record in records:
+        opened.seek(record.offset)
+        said.update(opened.read(record.length) + b"\n")
+    return said.hexdigest()
+
+
+def planned_records(file: SessionFile, opened: BinaryIO, found: Conversation, token: Json) -> list[Record]:
+    """The records that were planned on, which the thread still begins with. Raises CompactionConflict."""
+    if [file.state.device, file.state.inode] != token["file"]:
+        raise CompactionConflict("The session's file was replaced since this summary was made. Plan again.")
+    records = found.thread[: len(token["thread"])]
+    same = [record.uuid for record in records] == token["thread"] and _digest(opened, records) == token["digest"]
+    if not same:
+        raise CompactionConflict(
+            "Messages this summary was made from were changed or taken back since. Nothing was written and the summary "
+            "is kept. Plan again."
+        )
+    return records
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """A message that stays with other words: its records are copied with ids of their own."""
+
+    id: int
+    changes: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The context that edits make: records before and behind the handoff, by uuid, or messages that change."""
+
+    head: list[str | Changed]
+    handoff: Any
+    tail: list[str | Changed]
+
+
+def layout_of(found: Conversation, planned: Sequence[Record], edits: Sequence[Edit]) -> Layout:
+    """What the edits of a plan make of the thread as it is now; what came since stays at the end."""
+    before, content, after = _parted(edits)
+    tail = _tail(found, planned, after)
+    later = [record.uuid for record in found.thread[len(planned) :]]
+    if not later and planned and (not tail or tail[-1] != planned[-1].uuid):
+        tail.append(planned[-1].uuid)  # the client needs the thread's last record, whatever it is
+    return Layout(_head(found, planned, before), content, [*tail, *later])
+
+
+def _parted(edits: Sequence[Edit]) -> tuple[list[Edit], Any, list[Edit]]:
+    """The edits before the handoff, its content, those behind it. One that was merged into a message is set apart:
+    here any message may follow any other.
+    """
+    for at, edit in enumerate(edits):
+        if isinstance(edit, InsertMessage):
+            return list(edits[:at]), edit.message["content"], list(edits[at + 1 :])
+        if isinstance(edit, ChangeMessage) and edit.why == "merged":
+            body = next(part.text for part in split(edit.changes["content"], flagged=True) if part.kind == "summary")
+            return list(edits[:at]), protocol.handoff_text(body), [KeepMessage(edit.id), *edits[at + 1 :]]
+    raise ValueError("These edits hold no handoff.")
+
+
+def _head(found: Conversation, planned: Sequence[Record], edits: Sequence[Edit]) -> list[str | Changed]:
+    kept: list[str | Changed] = []
+    for edit in edits:
+        kept += _records_of(found, planned, edit)
+    return kept
+
+
+def _tail(found: Conversation, planned: Sequence[Record], edits: Sequence[Edit]) -> list[str | Changed]:
+    """The messages that stay, with whatever the client wrote between and behind them."""
+    named = {edit.id: edit for edit in edits if not isinstance(edit, InsertMessage)}
+    kept: list[str | Changed] = []
+    begun, done = False, set[int]()
+    for record in planned:
+        ids = found.of_record.get(record.uuid, ())
+        staying = [each for each in ids if each in named]
+        begun = begun or bool(staying)
+        if not ids and begun:
+            kept.append(record.uuid)
+        elif any(isinstance(named[each], ChangeMessage) for each in staying):
+            kept += [
+                Changed(each, dict(edit.changes))
+                for each in staying
+                if each not in done and isinstance(edit := named[each], ChangeMessage)
+            ]
+        elif staying:
+            kept.append(record.uuid)
+        done.update(staying)
+    return kept
+
+
+def _records_of(found: Conversation, planned: Sequence[Record], edit: Edit) -> list[str | Changed]:
+    if isinstance(edit, ChangeMessage):
+        return [Changed(edit.id, dict(edit.changes))]
+    assert isinstance(edit, KeepMessage)
+    return [record.uuid for record in planned if edit.id in found.of_record.get(record.uuid, ())]

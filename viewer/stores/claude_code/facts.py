@@ -1,0 +1,116 @@
+"""What lists say of a session, from the start and the end of its file: the client's own list reads no more either."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from compaction import messages as chat
+from viewer.stores.base import LONGEST_FIRST_WORDS
+from viewer.stores.jsonl.files import FileState
+from viewer.stores.jsonl.lines import decoded
+
+from .records import SAID, SYNTHETIC_MODEL, seconds
+
+EDGE = 65_536  # bytes that are read at either end
+REMEMBERED = 5_000  # files
+# The keys by which the client's own list names a session, the first found counts (claude_agent_sdk, sessions.py).
+_TITLES = ("customTitle", "aiTitle", "lastPrompt", "summary")
+# Texts in a user's role that nobody typed.
+_NOT_TYPED = re.compile(
+    r"\s*(<command-(name|message)>|<local-command|<session-start-hook>|<task-notification>|\[Request interrupted)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Times in epoch seconds; `began` is 0.0 where no line has a time."""
+
+    title: str
+    first_words: str
+    cwd: str
+    model: str
+    source: str
+    branch: str
+    version: str
+    began: float
+
+
+def facts_of(path: Path, state: FileState) -> Facts:
+    """The facts of a file as it was in this state. Raises OSError."""
+    return _facts(str(path), state)
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _facts(path: str, state: FileState) -> Facts:
+    with open(path, "rb") as file:
+        start = file.read(EDGE)
+        file.seek(max(0, state.size - EDGE))
+        end = file.read(EDGE)
+    first, last = list(_objects(start)), list(_objects(end))
+    newest = [*first, *last][::-1]
+    return Facts(
+        title=_title(start, end),
+        first_words=next(_typed([*first, *last]), "")[:LONGEST_FIRST_WORDS],
+        cwd=_text(newest, "cwd"),
+        model=next(_models(newest), ""),
+        source=_text(newest, "entrypoint"),
+        branch=_text(newest, "gitBranch"),
+        version=_text(newest, "version"),
+        began=next((time for each in first if (time := seconds(each.get("timestamp")))), 0.0),
+    )
+
+
+def _objects(data: bytes) -> Iterator[dict[str, Any]]:
+    """The whole lines in a part of a file."""
+    for line in data.split(b"\n"):
+        if line.startswith(b"{") and (value := decoded(line)) is not None:
+            yield value
+
+
+def _title(start: bytes, end: bytes) -> str:
+    for name in _TITLES:
+        for data in (end, start):
+            if found := _last_value(data, name):
+                return found
+    return ""
+
+
+def _last_value(data: bytes, name: str) -> str:
+    """The last text behind this key, wherever it stands."""
+    found = re.findall(rb'"%b":\s*("(?:[^"\\\n]|\\.){1,20000}")' % name.encode(), data)
+    for value in reversed(found):
+        try:
+            text = " ".join(json.loads(value.decode("utf-8", "replace")).split())
+        except ValueError:
+            continue
+        if text:
+            return str(text)
+    return ""
+
+
+def _typed(values: list[dict[str, Any]]) -> Iterator[str]:
+    for value in values:
+        message = value.get("message")
+        if value.get("type") != "user" or not isinstance(message, dict) or value.get("isMeta"):
+            continue
+        text = " ".join(chat.said(message.get("content")).split())
+        if text and not value.get("isCompactSummary") and not _NOT_TYPED.match(text):
+            yield text
+
+
+def _models(values: list[dict[str, Any]]) -> Iterator[str]:
+    for value in values:
+        message = value.get("message")
+        model = message.get("model") if isinstance(message, dict) and value.get("type") in SAID else None
+        if isinstance(model, str) and model not in ("", SYNTHETIC_MODEL):
+            yield model
+
+
+def _text(values: list[dict[str, Any]], name: str) -> str:
+    return next((value[name] for value in values if isinstance(value.get(name), str) and value[name]), "")

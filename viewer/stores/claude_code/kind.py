@@ -1,0 +1,91 @@
+"""Claude Code's directory as a kind of store: where it is, how it is opened, how the client goes on with a session."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+
+from django.conf import settings
+
+from viewer.errors import NotFound, StoreUnavailable
+from viewer.stores.base import Session, Store
+from viewer.stores.kind import Agent, StoreKind
+from viewer.stores.reader import Reader
+from viewer.stores.writer import Writer
+
+from . import places
+from .facts import facts_of
+from .reader import ClaudeReader
+from .writer import ClaudeWriter
+
+
+@dataclass(frozen=True, slots=True)
+class ClaudeCode(Agent):
+    """The client that owns the sessions."""
+
+    @property
+    def name(self) -> str:
+        return "Claude Code"
+
+    @property
+    def is_known(self) -> bool:
+        return True
+
+    def resume_command(self, session_id: str) -> str:
+        """With the directory that it worked in: the client looks for a session in that of where it is started."""
+        if "/" in session_id:
+            return ""  # a sub-agent is not resumed
+        command = f"claude --resume {shlex.quote(session_id)}"
+        try:
+            file = places.find(self.store, session_id)
+            cwd = facts_of(file.path, file.state).cwd
+        except (NotFound, OSError):
+            return command
+        return f"cd {shlex.quote(cwd)} && {command}" if cwd else command
+
+    def holds_in_memory(self, session: Session) -> bool:
+        return True
+
+
+class ClaudeCodeStores(StoreKind):
+    """A configuration directory of Claude Code, `~/.claude` where nothing else is said."""
+
+    name = "claude-code"
+    schemes = ("claude-code:///",)
+
+    def discover(self) -> list[tuple[str, str]]:
+        home: Path = settings.CLAUDE_HOME
+        return [("claude-code", f"claude-code://{home}")] if (home / "projects").is_dir() else []
+
+    def is_here(self, store: Store) -> bool:
+        return os.path.isdir(places.projects(store))
+
+    @contextmanager
+    def open(self, store: Store, *, listed: bool) -> Iterator[Reader]:
+        self.identity(store)
+        yield ClaudeReader(store)
+
+    def identity(self, store: Store) -> tuple[int, int]:
+        directory = places.projects(store)
+        try:
+            found = os.stat(directory)
+        except OSError as problem:
+            raise StoreUnavailable(f"Store {store.name}: {directory} cannot be read: {problem.strerror}.") from problem
+        return found.st_dev, found.st_ino
+
+    def store_version(self, store: Store) -> str:
+        """Of the sizes and times of all files."""
+        self.identity(store)
+        files = sorted((each.id, each.state.text) for each in places.all_files(store))
+        return blake2b(repr(files).encode(), digest_size=16).hexdigest()
+
+    def writer(self, store: Store) -> Writer:
+        return ClaudeWriter(store)
+
+    def agent(self, store: Store) -> Agent:
+        return ClaudeCode(store)

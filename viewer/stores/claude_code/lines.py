@@ -1,0 +1,97 @@
+"""The lines that a compaction, its undo and a branch write. Fields and why: `docs/claude-code.md`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+from uuid import uuid4
+
+from .context import Layout
+from .records import MARK
+
+# Of a record, what says in which session and by which client it was written.
+SURROUNDINGS = ("userType", "entrypoint", "cwd", "sessionId", "version", "gitBranch", "slug")
+NOTE = {
+    "type": "system", "subtype": "informational", "content": "Compaction undone", "level": "info", "isMeta": False,
+}  # fmt: skip
+
+
+def encoded(values: Sequence[Mapping[str, Any]]) -> bytes:
+    """Lines of a file. Lone surrogates stay as they were escaped."""
+    return b"".join(json.dumps(value, separators=(",", ":")).encode() + b"\n" for value in values)
+
+
+def stamp(now: float) -> str:
+    """A time as the client writes it."""
+    return datetime.fromtimestamp(now, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def surroundings(value: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value[name] for name in SURROUNDINGS if name in value}
+
+
+def compaction(
+    layout: Layout, last: Mapping[str, Any], *, facts: Mapping[str, Any], now: float
+) -> list[dict[str, Any]]:
+    """Boundary and summary. `layout` has no messages that change any more, `last` is the record that the thread ended
+    with; `facts` stand in the boundary.
+    """
+    boundary, summary = str(uuid4()), str(uuid4())
+    head, tail = [str(each) for each in layout.head], [str(each) for each in layout.tail]
+    uuids, anchor = ([*head, summary, *tail], boundary) if head else (tail, summary)
+    kept: dict[str, Any] = {"preservedMessages": {"anchorUuid": anchor, "uuids": uuids, "allUuids": uuids}}
+    if not head:
+        kept["preservedSegment"] = {"headUuid": tail[0], "anchorUuid": summary, "tailUuid": tail[-1]}
+    around = {"isSidechain": False, "timestamp": stamp(now), **surroundings(last)}
+    first = {
+        "parentUuid": None,
+        "logicalParentUuid": last["uuid"],
+        "type": "system",
+        "subtype": "compact_boundary",
+        "content": "Conversation compacted",
+        "isMeta": False,
+        "uuid": boundary,
+        "level": "info",
+        "compactMetadata": {
+            "trigger": "manual",
+            **facts,
+            **kept,
+        },
+        **around,
+    }
+    second = {
+        "parentUuid": boundary,
+        "type": "user",
+        "message": {"role": "user", "content": layout.handoff},
+        "isVisibleInTranscriptOnly": True,
+        "isCompactSummary": True,
+        "uuid": summary,
+        **around,
+    }
+    return [first, second]
+
+
+def undone(boundary: Mapping[str, Any], records: Sequence[str], leaf: str, now: float) -> list[dict[str, Any]]:
+    """The `records` of a compaction, boundary first, once more as notes, and where the thread ends: of a uuid the last
+    line counts.
+    """
+    around = {"isSidechain": False, "timestamp": stamp(now), **surroundings(boundary)}
+    parents = [boundary.get("logicalParentUuid"), *records]
+    notes = [
+        {**NOTE, "uuid": uuid, "parentUuid": parent, **around} for uuid, parent in zip(records, parents, strict=False)
+    ]
+    return [*notes, {"type": "last-prompt", "leafUuid": leaf, "sessionId": boundary.get("sessionId", "")}]
+
+
+def copies_of(boundary: Mapping[str, Any]) -> list[str]:
+    """The records that a compaction of ours wrote in place of messages that it shortened."""
+    mark = (boundary.get("compactMetadata") or {}).get(MARK)
+    found = mark.get("copies") if isinstance(mark, dict) else None
+    return [uuid for uuid in found if isinstance(uuid, str)] if isinstance(found, list) else []
+
+
+def title(session_id: str, text: str) -> dict[str, Any]:
+    """A name that a person gave."""
+    return {"type": "custom-title", "customTitle": text, "sessionId": session_id}

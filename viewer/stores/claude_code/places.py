@@ -1,0 +1,122 @@
+"""Where sessions lie: `projects/<directory>/<session>.jsonl`, and the sub-agents of a session in its own directory.
+
+A sub-agent's session id is `<session>/<its file below subagents, without .jsonl>`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+
+from viewer.errors import NotFound
+from viewer.stores.base import Store
+from viewer.stores.jsonl.files import FileState, state_of
+
+_SESSION = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_SUB_AGENT = re.compile(r"(?:[A-Za-z0-9_-]{1,100}/){0,4}agent-[A-Za-z0-9_-]{1,100}")
+ENDING = ".jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class SessionFile:
+    """One session's file as a look at the directories found it."""
+
+    id: str
+    path: Path
+    state: FileState
+
+    @property
+    def number(self) -> int:
+        """A number of its own in the store, made of its id."""
+        return number_of(self.id)
+
+    @property
+    def parent(self) -> str:
+        """The session whose sub-agent spoke in it, "" for none."""
+        return parent_of(self.id)
+
+
+def number_of(session_id: str) -> int:
+    """A positive number of 62 bits for a session."""
+    return int.from_bytes(blake2b(session_id.encode(), digest_size=8).digest(), "big") >> 2 or 1
+
+
+def parent_of(session_id: str) -> str:
+    """The session to whose sub-agents this one belongs, "" for one of its own."""
+    return session_id.partition("/")[0] if "/" in session_id else ""
+
+
+def projects(store: Store) -> Path:
+    """The directory with a directory for each working directory."""
+    return store.path / "projects"
+
+
+def all_files(store: Store) -> list[SessionFile]:
+    """Every session of a store, in no order. Raises OSError where the directory cannot be listed."""
+    return [found for project in _directories(projects(store)) for found in _of_project(project)]
+
+
+def _of_project(project: Path) -> Iterator[SessionFile]:
+    for entry in _entries(project):
+        name = entry.name
+        if name.endswith(ENDING) and _SESSION.fullmatch(name.removesuffix(ENDING)):
+            yield from _file(name.removesuffix(ENDING), Path(entry.path))
+        elif _SESSION.fullmatch(name):
+            yield from _below(name, Path(entry.path) / "subagents")
+
+
+def _below(session_id: str, directory: Path) -> Iterator[SessionFile]:
+    if not directory.is_dir():
+        return
+    for path in directory.rglob(f"agent-*{ENDING}"):
+        relative = path.relative_to(directory).as_posix().removesuffix(ENDING)
+        if _SUB_AGENT.fullmatch(relative):
+            yield from _file(f"{session_id}/{relative}", path)
+
+
+def _file(session_id: str, path: Path) -> Iterator[SessionFile]:
+    try:
+        yield SessionFile(session_id, path, state_of(path))
+    except OSError:
+        return
+
+
+def _entries(directory: Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(directory) as entries:
+            return list(entries)
+    except OSError:
+        return []
+
+
+def _directories(directory: Path) -> list[Path]:
+    with os.scandir(directory) as entries:
+        return [Path(entry.path) for entry in entries if entry.is_dir()]
+
+
+def find(store: Store, session_id: str) -> SessionFile:
+    """The file of a session. Raises NotFound, also for an id that names no file of the store."""
+    session, _, agent = session_id.partition("/")
+    is_named = _SESSION.fullmatch(session) and ("/" not in session_id or _SUB_AGENT.fullmatch(agent))
+    if is_named:
+        below = Path(session, "subagents", f"{agent}{ENDING}") if agent else Path(f"{session}{ENDING}")
+        found = [file for project in _listed(store) for file in _file(session_id, project / below)]
+        if found:
+            return max(found, key=lambda each: each.state.changed)
+    raise NotFound(f"Store {store.name} has no session {session_id!r}.")
+
+
+def _listed(store: Store) -> list[Path]:
+    try:
+        return _directories(projects(store))
+    except OSError:
+        return []
+
+
+def sub_agents(file: SessionFile) -> list[SessionFile]:
+    """The sub-agents of a session, in no order."""
+    return list(_below(file.id, file.path.with_suffix("") / "subagents"))

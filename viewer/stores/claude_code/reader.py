@@ -1,0 +1,257 @@
+"""What a directory of Claude Code tells of its sessions: every reading that the rest of the site asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import BinaryIO, ClassVar
+
+from viewer.errors import NotBranchable, SessionEnded, StoreReadOnly, StoreUnavailable
+from viewer.holders import Holder
+from viewer.stores.base import Capabilities, ChangeToken, ChildSession, Session, Store
+from viewer.stores.changes import Commit, Edit, Json, LiveContext, UndoPlan
+from viewer.stores.history_types import HistoryEntry
+from viewer.stores.jsonl.files import ReadFile
+from viewer.stores.message import Handoff, HistoryMessage, State, StoredMessage, live_content, parted
+from viewer.stores.query import Query
+from viewer.stores.reader import Reader
+from viewer.stores.recorded import Recorded
+from viewer.stores.searching import HitPage, PageRequest, SearchFilter
+from viewer.stores.transcript import IndexedBoundary, Item, TranscriptIndex
+
+from . import codec, commits, context, conversations, places, refusals, spilled, transcript, undoing
+from .clients import clients_of
+from .facts import Facts, facts_of
+from .listing import ClaudeListing
+from .places import SessionFile
+from .records import RECORDS, Record
+from .transcript import Conversation
+
+
+@dataclass(frozen=True, slots=True)
+class ClaudeReader(Reader):
+    """An open store, which is a directory: each question opens the file that it is about."""
+
+    store: Store
+
+    rows_are_messages: ClassVar[bool] = False
+
+    def compact_reason(self) -> str:
+        return refusals.of_store(self.store)
+
+    def compact_refusal(self, session_id: str, mode: str = "in_place") -> StoreReadOnly | SessionEnded | None:
+        reason = refusals.refusal(self.store, self._file(session_id)) or (
+            refusals.NO_SPLIT if mode != "in_place" else ""
+        )
+        return StoreReadOnly(reason) if reason else None
+
+    def capabilities(self) -> Capabilities:
+        files = self.listing.all()
+        return Capabilities(
+            schema=None,
+            sessions=len(files),
+            size=sum(each.state.size for each in files),
+            compact_reason=self.compact_reason(),
+            search=False,
+            summary_flag=True,
+            turn_leases=True,
+        )
+
+    @property
+    def listing(self) -> ClaudeListing:
+        return ClaudeListing(self.store)
+
+    # -- sessions
+
+    def session(self, session_id: str) -> Session:
+        file = places.find(self.store, session_id)
+        found = _facts(file)
+        changed = file.state.changed / 1e9
+        return Session(
+            store=self.store.name,
+            id=session_id,
+            source=found.source,
+            model=found.model,
+            title=found.title,
+            first_words=found.first_words,
+            parent=file.parent,
+            started_at=found.began or changed,
+            last_active=changed,
+            ended_at=None,
+            end_reason="",
+            archived=False,
+            cwd=found.cwd,
+            parts=1,
+            branched_from="",
+            delegated_from=file.parent,
+        )
+
+    def children(self, parts: Sequence[str]) -> list[ChildSession]:
+        files = [agent for part in parts if "/" not in part for agent in places.sub_agents(self._file(part))]
+        return [ChildSession(each.id, _name(each), "delegate") for each in sorted(files, key=_began)]
+
+    def _file(self, session_id: str) -> SessionFile:
+        return places.find(self.store, session_id)
+
+    # -- messages
+
+    def messages(self, session_id: str, ids: Sequence[int]) -> dict[int, StoredMessage]:
+        found = self._conversation(session_id)
+        wanted = {unit_id: found.units[unit_id] for each in ids if (unit_id := _unit_id(found, each)) is not None}
+        with _opened(self._file(session_id)) as file:
+            return {each: codec.message_of(file, found, unit, session_id) for each, unit in wanted.items()}
+
+    def live(self, session_id: str) -> list[StoredMessage]:
+        found = self._conversation(session_id)
+        rows = self.messages(session_id, found.live)
+        return [rows[each] for each in found.live if each in rows]
+
+    def raw(self, session_id: str, *, before: int | None, limit: int, live_only: bool = False) -> list[StoredMessage]:
+        found, records = self._conversation(session_id), self._records(session_id).records
+        live = {record.offset for record in found.thread}
+        chosen: list[Record] = []
+        for record in reversed(records):
+            if len(chosen) == limit:
+                break
+            if (before is None or record.offset < before) and (record.offset in live or not live_only):
+                chosen.append(record)
+        with _opened(self._file(session_id)) as file:
+            return [codec.row_of(file, each, session_id, _state(found, each, live)) for each in reversed(chosen)]
+
+    def shown(self, session_id: str, items: Iterable[Item]) -> list[HistoryMessage | Handoff]:
+        listed = list(items)
+        rows = self.messages(session_id, [_row_id(item) for item in listed])
+        directory = self._file(session_id).path.with_suffix("")
+        shown: list[HistoryMessage | Handoff] = []
+        for item in listed:
+            row = rows.get(_row_id(item))
+            if row is None:
+                continue
+            if isinstance(item, HistoryEntry):
+                content = spilled.whole(live_content(row), directory) if row.role == "tool" else live_content(row)
+                entry = item if content == live_content(row) else replace(item, shortened=True)
+                shown.append(HistoryMessage(entry, replace(row, content=content), content))
+            else:
+                found = parted(row)
+                shown.append(Handoff(item, row, found.summary, found.directive))
+        return shown
+
+    def next_message(self, session_id: str, after: int) -> StoredMessage | None:
+        found = self._conversation(session_id)
+        later = min((each for each in found.units if each > after and not found.units[each].is_summary), default=None)
+        return None if later is None else self.messages(session_id, [later]).get(later)
+
+    def search(self, query: Query, wanted: SearchFilter, page: PageRequest) -> HitPage:
+        return HitPage((), None, stopped=False, looked=0, scanned=False)
+
+    # -- History
+
+    def change_token(self, session_id: str) -> ChangeToken:
+        file = self._file(session_id)
+        records = RECORDS.read(file.path)
+        return ChangeToken(((session_id, records.state.text),), records.records[-1].offset if records.records else 0)
+
+    def index(self, session_id: str, recorded: Recorded, token: ChangeToken) -> TranscriptIndex:
+        return transcript.index_of(self._conversation(session_id), recorded)
+
+    # -- what a compaction asks
+
+    def basis(self, session_id: str, planned: Json | None = None) -> LiveContext:
+        file, found = self._file(session_id), self._conversation(session_id)
+        with _opened(file) as opened:
+            if planned is None:
+                ids, token = found.live, context.token_of(file, opened, found)
+            else:
+                ids, token = found.ids_of(context.planned_records(file, opened, found, planned)), planned
+        rows = self.messages(session_id, ids)
+        messages = [rows[each] for each in ids if each in rows]
+        return LiveContext(messages, {row.id: row.size for row in messages}, token)
+
+    def check_basis(self, session_id: str, token: Json) -> None:
+        file = self._file(session_id)
+        with _opened(file) as opened:
+            context.planned_records(file, opened, self._conversation(session_id), token)
+
+    def find_commit(
+        self, session_id: str, token: Json, edits: Sequence[Edit], recorded: Recorded, mode: str = "in_place"
+    ) -> Commit | None:
+        found = self._conversation(session_id)
+        boundary = commits.newest_of(found, commits.mark_of(token, edits))
+        if boundary is None:
+            return None
+        return commits.commit_of(found, boundary, found.tree.offsets[boundary.uuid], -1, boundary.time or None)
+
+    def wrote(self, session_id: str, receipt: Json) -> bool:
+        boundary = self._conversation(session_id).tree.nodes.get(receipt["boundary"])
+        return boundary is not None and boundary.is_boundary
+
+    def undo_plan(self, session_id: str, compaction: Json | IndexedBoundary) -> UndoPlan:
+        file = self._file(session_id)
+        return undoing.plan(file, RECORDS.read(file.path).records, self._conversation(session_id), compaction)
+
+    def context_before(self, session_id: str, compaction: Json | IndexedBoundary) -> list[int]:
+        handoff = compaction.handoff_id if isinstance(compaction, IndexedBoundary) else compaction["handoff"]
+        for each in self._conversation(session_id).boundaries:
+            if each.handoff == handoff:
+                return list(each.before)
+        raise NotBranchable("This compaction is no longer in the session's file.")
+
+    def find_undo(self, session_id: str, receipt: Json) -> Json | None:
+        found = self._conversation(session_id)
+        return {"boundary": receipt["boundary"]} if undoing.is_undone(found.tree, receipt["boundary"]) else None
+
+    def lock_of(self, session_id: str) -> Holder | None:
+        return next((each.holder for each in clients_of(self.store, session_id)), None)
+
+    def sees_turns(self) -> bool:
+        return True
+
+    def _records(self, session_id: str) -> ReadFile[Record]:
+        return RECORDS.read(self._file(session_id).path)
+
+    def _conversation(self, session_id: str) -> Conversation:
+        return conversations.of(self._file(session_id))
+
+
+def _row_id(item: Item) -> int:
+    return item.full_id if isinstance(item, HistoryEntry) else item.handoff_id
+
+
+def _unit_id(found: Conversation, row_id: int) -> int | None:
+    """The message of this id, or of which this is a further line."""
+    if row_id in found.units:
+        return row_id
+    return found.further_lines.get(row_id)
+
+
+def _state(found: Conversation, record: Record, live: set[int]) -> State:
+    if record.offset in live:
+        return "live"
+    ids = found.of_record.get(record.uuid, ())
+    return found.states[ids[0]] if ids else "out"
+
+
+def _facts(file: SessionFile) -> Facts:
+    try:
+        return facts_of(file.path, file.state)
+    except OSError as problem:
+        raise StoreUnavailable(f"{file.path} cannot be read: {problem.strerror}.") from problem
+
+
+def _name(file: SessionFile) -> str:
+    found = _facts(file)
+    return found.title or found.first_words
+
+
+def _began(file: SessionFile) -> tuple[float, str]:
+    return _facts(file).began, file.id
+
+
+@contextmanager
+def _opened(file: SessionFile) -> Iterator[BinaryIO]:
+    try:
+        with file.path.open("rb") as opened:
+            yield opened
+    except OSError as problem:
+        raise StoreUnavailable(f"{file.path} cannot be read: {problem.strerror}.") from problem

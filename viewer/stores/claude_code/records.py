@@ -1,0 +1,204 @@
+"""The records of a session's file: of each line what the tree and the index need, and no text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from viewer.stores.jsonl.files import ReadFile, RecordCache
+from viewer.stores.jsonl.lines import Line
+from viewer.stores.message import State
+
+IN_TREE = ("user", "assistant", "system", "attachment", "progress")
+SAID = ("user", "assistant")
+# Keys of ours, which the client leaves alone: in a boundary's metadata, and in the copy of a record.
+MARK, COPY = "palimpsest", "palimpsestCopyOf"
+SYNTHETIC_MODEL = "<synthetic>"  # of replies that the client wrote itself
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One message of a line, or a part of one: `at` is added to the line's offset for its id; `size` in characters."""
+
+    at: int
+    role: str
+    size: int
+    answers: str = ""
+    is_prompt: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The messages that a boundary keeps by reference: behind the record `anchor`, in this order."""
+
+    anchor: str
+    uuids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One line. `place` is its number in the file; `time` in epoch seconds, 0.0 for none.
+
+    `group` is the id of the model's response that an assistant's line is one block of, `context` the tokens of the
+    request that it answered. Of a boundary, `kept` is what it keeps by reference (`segment`: head, anchor and tail,
+    where the kept ones are not listed), `logical_parent` what was the end of the thread before it, `mark` what a
+    compaction of ours is known by. `leaf` is the record that a line names as the end of the thread, `copy_of` the one
+    of which a compaction of ours wrote a shortened copy.
+    """
+
+    place: int
+    offset: int
+    length: int
+    type: str
+    subtype: str = ""
+    uuid: str = ""
+    parent: str = ""
+    time: float = 0.0
+    group: str = ""
+    pieces: tuple[Piece, ...] = ()
+    calls: tuple[str, ...] = ()
+    is_sidechain: bool = False
+    is_summary: bool = False
+    kept: Kept | None = None
+    segment: tuple[str, str, str] | None = None
+    leaf: str = ""
+    model: str = ""
+    context: int = 0
+    mark: str = ""
+    logical_parent: str = ""
+    copy_of: str = ""
+
+    @property
+    def is_in_tree(self) -> bool:
+        return bool(self.uuid) and self.type in IN_TREE
+
+    @property
+    def is_boundary(self) -> bool:
+        return self.type == "system" and self.subtype == "compact_boundary"
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """The calls whose results it has."""
+        return tuple(piece.answers for piece in self.pieces if piece.answers)
+
+
+SessionRecords = ReadFile[Record]
+
+
+def record_of(line: Line, place: int) -> Record:
+    """What a line says; a record of no type for one that is no object or too long."""
+    value = line.value()
+    if value is None:
+        return Record(place, line.offset, line.length, "")
+    kind = _text(value.get("type"))
+    message = value.get("message") if isinstance(value.get("message"), dict) else {}
+    assert isinstance(message, dict)
+    pieces = tuple(pieces_of(kind, value, message)) if kind in SAID else ()
+    metadata = value.get("compactMetadata") if isinstance(value.get("compactMetadata"), dict) else {}
+    assert isinstance(metadata, dict)
+    return Record(
+        place=place,
+        offset=line.offset,
+        length=line.length,
+        type=kind,
+        subtype=_text(value.get("subtype")),
+        uuid=_text(value.get("uuid")),
+        parent=_text(value.get("parentUuid")),
+        time=seconds(value.get("timestamp")),
+        group=_text(message.get("id")) if kind == "assistant" else "",
+        pieces=pieces,
+        calls=tuple(_calls(message)) if kind == "assistant" else (),
+        is_sidechain=bool(value.get("isSidechain")),
+        is_summary=bool(value.get("isCompactSummary")),
+        kept=_kept(metadata),
+        segment=_segment(metadata),
+        leaf=_text(value.get("leafUuid")) if kind == "last-prompt" else "",
+        model=_text(message.get("model")) if kind == "assistant" else "",
+        context=_context(message) if kind == "assistant" else 0,
+        mark=_mark(metadata),
+        logical_parent=_text(value.get("logicalParentUuid")),
+        copy_of=_text(value.get(COPY)),
+    )
+
+
+def pieces_of(kind: str, value: dict[str, Any], message: dict[str, Any]) -> Iterator[Piece]:
+    """The messages of a user's or assistant's line: each tool result is one, and the rest together is one."""
+    content = message.get("content")
+    if kind == "assistant" or not isinstance(content, list):
+        typed = kind == "user" and not value.get("isMeta") and not value.get("isCompactSummary")
+        yield Piece(0, kind, _size(content), is_prompt=typed and _size(content) > 0)
+        return
+    rest: list[tuple[int, Any]] = []
+    for at, block in enumerate(content):
+        if isinstance(block, dict) and block.get("type") == "tool_result":
+            yield Piece(at, "tool", _size(block.get("content")), answers=_text(block.get("tool_use_id")) or "?")
+        else:
+            rest.append((at, block))
+    if rest:
+        typed = not value.get("isMeta") and not value.get("isCompactSummary") and len(rest) == len(content)
+        yield Piece(rest[0][0], "user", sum(_size(block) for _, block in rest), is_prompt=typed)
+
+
+def _calls(message: dict[str, Any]) -> Iterator[str]:
+    content = message.get("content")
+    for block in content if isinstance(content, list) else []:
+        if isinstance(block, dict) and block.get("type") == "tool_use" and isinstance(block.get("id"), str):
+            yield block["id"]
+
+
+def _kept(metadata: dict[str, Any]) -> Kept | None:
+    found = metadata.get("preservedMessages")
+    if not isinstance(found, dict) or not isinstance(found.get("uuids"), list):
+        return None
+    uuids = [uuid for uuid in found["uuids"] if isinstance(uuid, str)]
+    return Kept(_text(found.get("anchorUuid")), tuple(uuids)) if len(uuids) == len(found["uuids"]) else None
+
+
+def _segment(metadata: dict[str, Any]) -> tuple[str, str, str] | None:
+    found = metadata.get("preservedSegment")
+    if not isinstance(found, dict):
+        return None
+    return _text(found.get("headUuid")), _text(found.get("anchorUuid")), _text(found.get("tailUuid"))
+
+
+def _mark(metadata: dict[str, Any]) -> str:
+    found = metadata.get(MARK)
+    return _text(found.get("id")) if isinstance(found, dict) else ""
+
+
+def _context(message: dict[str, Any]) -> int:
+    usage = message.get("usage")
+    if not isinstance(usage, dict):
+        return 0
+    names = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+    return sum(value for name in names if isinstance(value := usage.get(name), int) and value > 0)
+
+
+def _size(value: Any) -> int:
+    """Characters of the texts in a content."""
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, list):
+        return sum(map(_size, value))
+    if isinstance(value, dict):
+        return sum(_size(each) for name, each in value.items() if name not in ("type", "signature"))
+    return 0
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def seconds(stamp: Any) -> float:
+    """Epoch seconds of an ISO time, 0.0 for what is none."""
+    try:
+        return datetime.fromisoformat(stamp).timestamp() if isinstance(stamp, str) else 0.0
+    except (ValueError, OverflowError):
+        return 0.0
+
+
+RECORDS: RecordCache[Record] = RecordCache(record_of)
+
+__all__ = ["RECORDS", "Kept", "Piece", "Record", "SessionRecords", "State", "record_of", "seconds"]

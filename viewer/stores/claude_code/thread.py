@@ -1,0 +1,195 @@
+"""Which records a resume of a session sends: the rule was found by running the client (`docs/claude-code.md`).
+
+The newest compaction boundary rules: it may keep earlier records by reference, in an order of its own, and everything
+else before it is dropped. Of what is left the thread ends where the last `last-prompt` line says, or else at the newest
+record, and goes from there to the root by parents. Parallel tool calls are lines of their own, each the parent of its
+result, so that the way up passes most of them: they are added behind the last line of their response that is on it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from .records import Kept, Record
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """The records of a conversation. Of several lines with one uuid the last one counts, in the place of the first:
+    `places` and `offsets` are those of the first.
+    """
+
+    nodes: dict[str, Record] = field(default_factory=dict)
+    places: dict[str, int] = field(default_factory=dict)
+    offsets: dict[str, int] = field(default_factory=dict)
+    order: list[str] = field(default_factory=list)
+    groups: dict[str, list[str]] = field(default_factory=dict)  # response -> its lines
+    results: dict[str, list[str]] = field(default_factory=dict)  # call -> the records that have its result
+    leaves: list[Record] = field(default_factory=list)
+
+    @property
+    def boundaries(self) -> list[str]:
+        """The compaction boundaries, oldest first."""
+        return [uuid for uuid in self.order if self.nodes[uuid].is_boundary]
+
+    def between(self, after: int, until: int) -> list[str]:
+        """The records whose place is behind `after` and before `until`, in order."""
+        start = bisect_right(self.order, after, key=self.places.__getitem__)
+        return self.order[start : bisect_left(self.order, until, key=self.places.__getitem__)]
+
+
+def tree_of(records: Iterable[Record], *, sidechain: bool = False) -> Tree:
+    """The tree of a file's records; with `sidechain` those of a sub-agent."""
+    tree = Tree()
+    for record in records:
+        if record.leaf:
+            tree.leaves.append(record)
+        if not record.is_in_tree or (record.is_sidechain and not sidechain):
+            continue
+        if record.uuid not in tree.places:
+            tree.places[record.uuid], tree.offsets[record.uuid] = record.place, record.offset
+            tree.order.append(record.uuid)
+        tree.nodes[record.uuid] = record
+    for uuid in tree.order:
+        record = tree.nodes[uuid]
+        if record.group:
+            tree.groups.setdefault(record.group, []).append(uuid)
+        for call in record.answers:
+            tree.results.setdefault(call, []).append(uuid)
+    return tree
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """What is in question up to some place in a file: the boundary that rules there, and what stands behind it."""
+
+    tree: Tree
+    boundary: str
+    until: int
+    kept: Kept | None
+    region: Sequence[str]
+    parents: Mapping[str, str]
+
+    def is_alive(self, uuid: str) -> bool:
+        """Whether a resume may send this record."""
+        if uuid not in self.tree.nodes or self.tree.places[uuid] >= self.until:
+            return False
+        dropped = self.kept is not None and self.tree.places[uuid] < self.tree.places[self.boundary]
+        return not dropped or (self.kept is not None and uuid in self.kept.uuids)
+
+    def parent(self, uuid: str) -> str:
+        return self.parents.get(uuid, self.tree.nodes[uuid].parent)
+
+
+def thread(tree: Tree, boundary: str = "", until: int = 2**62) -> list[Record]:
+    """The records that a resume sends, in order, of those before the place `until`; `boundary` is the newest there."""
+    segment = _segment(tree, boundary, until)
+    chain = _up(segment, _leaf(segment))
+    return list(_with_siblings(segment, chain))
+
+
+def current(tree: Tree) -> list[Record]:
+    """The records that a resume sends now."""
+    return thread(tree, next(reversed(tree.boundaries), ""))
+
+
+def _segment(tree: Tree, boundary: str, until: int) -> Segment:
+    edge = tree.places.get(boundary, -1)
+    region, kept = tree.between(edge, until), kept_by(tree, boundary, until) if boundary else None
+    parents: dict[str, str] = {}
+    if kept and kept.uuids:
+        listed, before = set(kept.uuids), kept.anchor
+        for uuid in kept.uuids:
+            parents[uuid], before = before, uuid
+        for uuid in region:
+            parent = tree.nodes[uuid].parent
+            hangs = parent == kept.anchor or (tree.places.get(parent, edge) < edge and parent not in listed)
+            if hangs and uuid not in listed:
+                parents[uuid] = kept.uuids[-1]
+    return Segment(tree, boundary, until, kept, region, parents)
+
+
+def kept_by(tree: Tree, boundary: str, until: int = 2**62) -> Kept | None:
+    """What a boundary keeps by reference; None where it keeps nothing, or names a record that is not there."""
+    record = tree.nodes[boundary]
+    if record.parent:
+        return None
+    kept = record.kept or (_walked(tree, record.segment) if record.segment else None)
+    if kept is None:
+        return None
+    named = (kept.anchor, *kept.uuids)
+    return kept if all(tree.places.get(uuid, until) < until for uuid in named) else None
+
+
+def _walked(tree: Tree, segment: tuple[str, str, str]) -> Kept:
+    """The records from head to tail, by their parents."""
+    head, anchor, at = segment
+    way: dict[str, None] = {}
+    while at in tree.nodes and at not in way:
+        way[at] = None
+        if at == head:
+            break
+        at = tree.nodes[at].parent
+    return Kept(anchor, tuple(reversed(way)))
+
+
+def _leaf(segment: Segment) -> str:
+    """Where the thread ends, "" where there is none."""
+    tree, edge = segment.tree, segment.tree.places.get(segment.boundary, -1)
+    kept = segment.kept.uuids if segment.kept else ()
+    near = [*([segment.boundary] if segment.boundary else []), *kept, *segment.region]
+    named = [each.leaf for each in tree.leaves if edge < each.place < segment.until and segment.is_alive(each.leaf)]
+    if named and named[-1] not in set(near):  # a record from before the boundary, where nothing is dropped
+        near = tree.between(-1, segment.until)
+    children = _children(segment, near)
+    ends = [uuid for uuid in near if uuid not in children]
+    leaf = named[-1] if named else max(ends, key=tree.places.__getitem__, default="")
+    seen: set[str] = set()
+    while leaf in children and leaf not in seen:
+        seen.add(leaf)
+        leaf = children[leaf]
+    return leaf
+
+
+def _children(segment: Segment, uuids: Sequence[str]) -> dict[str, str]:
+    """The newest child of each record that has one among these."""
+    newest: dict[str, str] = {}
+    for uuid in sorted(set(uuids), key=segment.tree.places.__getitem__):
+        if parent := segment.parent(uuid):
+            newest[parent] = uuid
+    return newest
+
+
+def _up(segment: Segment, leaf: str) -> list[Record]:
+    way: dict[str, None] = {}
+    while leaf not in way and segment.is_alive(leaf):
+        way[leaf] = None
+        leaf = segment.parent(leaf)
+    return [segment.tree.nodes[uuid] for uuid in reversed(way)]
+
+
+def _with_siblings(segment: Segment, chain: Sequence[Record]) -> Iterator[Record]:
+    """The chain, and behind the last line of each response those of its lines and results that the way passed."""
+    on_chain = {record.uuid for record in chain}
+    last = {record.group: record.uuid for record in chain if record.group}
+    for record in chain:
+        yield record
+        if record.group and last[record.group] == record.uuid:
+            for uuid in _response(segment, record.group):
+                if uuid not in on_chain:
+                    yield segment.tree.nodes[uuid]
+
+
+def _response(segment: Segment, group: str) -> list[str]:
+    """The lines of a response, then the results of its calls."""
+    tree = segment.tree
+    lines = _alive(segment, tree.groups[group])
+    calls = dict.fromkeys(call for uuid in lines for call in tree.nodes[uuid].calls)
+    results = _alive(segment, {uuid for call in calls for uuid in tree.results.get(call, ())})
+    return [*lines, *results]
+
+
+def _alive(segment: Segment, uuids: Collection[str]) -> list[str]:
+    return sorted(filter(segment.is_alive, uuids), key=segment.tree.places.__getitem__)

@@ -1,0 +1,278 @@
+"""A session's messages and boundaries of its records, and the index that pages read."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from viewer.stores.history_types import Boundary, History, HistoryEntry
+from viewer.stores.message import State
+from viewer.stores.packing import pack
+from viewer.stores.recorded import Recorded
+from viewer.stores.transcript import TranscriptIndex
+
+from .records import Piece, Record
+from .thread import Tree, current, kept_by, thread, tree_of
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """One message: `uuids` are the records that say it, `piece` which part of a user's record it is. `copy_of` is the
+    message of which it is a shortened copy.
+    """
+
+    id: int
+    role: str
+    time: float
+    uuids: tuple[str, ...]
+    piece: Piece
+    size: int
+    is_summary: bool
+    copy_of: int | None = None
+
+    @property
+    def is_prompt(self) -> bool:
+        return self.piece.is_prompt
+
+
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    """A boundary: ids of the messages in context before and after it, in order, and of its summary."""
+
+    record: Record
+    handoff: int
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """All messages of a session by id, those of them that are in context, in order, and the boundaries."""
+
+    tree: Tree
+    units: dict[int, Unit] = field(default_factory=dict)
+    of_record: dict[str, list[int]] = field(default_factory=dict)
+
+    @cached_property
+    def thread(self) -> list[Record]:
+        """The records that a resume sends."""
+        return current(self.tree)
+
+    @cached_property
+    def live(self) -> list[int]:
+        """The messages that a resume sends."""
+        return self.ids_of(self.thread)
+
+    @cached_property
+    def boundaries(self) -> list[Compacted]:
+        found: list[Compacted] = []
+        before = ""
+        for uuid in self.tree.boundaries:
+            record = self.tree.nodes[uuid]
+            found.append(self._compacted(record, self.ids_of(thread(self.tree, before, self._start(uuid)))))
+            before = uuid
+        return found
+
+    def _start(self, boundary: str) -> int:
+        """The place where a compaction begins: copies stand before its boundary."""
+        kept = self.tree.nodes[boundary].kept
+        copies = (uuid for uuid in (kept.uuids if kept else ()) if uuid in self.tree.nodes)
+        places = [self.tree.places[uuid] for uuid in copies if self.tree.nodes[uuid].copy_of]
+        newer = [place for place in places if place > self._before(boundary)]
+        return min(newer, default=self.tree.places[boundary])
+
+    def _before(self, boundary: str) -> int:
+        """The place of the boundary before this one, -1 for none."""
+        known = self.tree.boundaries
+        at = known.index(boundary)
+        return self.tree.places[known[at - 1]] if at else -1
+
+    @cached_property
+    def states(self) -> dict[int, State]:
+        """Of every message: in context, summarised away, or in no context any more."""
+        under = {each: "under" for boundary in self.boundaries for each in boundary.before}
+        live = dict.fromkeys(self.live, "live")
+        return dict.fromkeys(self.units, "out") | under | live  # type: ignore[return-value]
+
+    @cached_property
+    def further_lines(self) -> dict[int, int]:
+        """Where the further lines of messages begin, with the message of each."""
+        return {self.tree.offsets[uuid]: unit.id for unit in self.units.values() for uuid in unit.uuids[1:]}
+
+    def ids_of(self, records: Iterable[Record]) -> list[int]:
+        """The messages of these records, each once, in order."""
+        return list(dict.fromkeys(each for record in records for each in self.of_record.get(record.uuid, ())))
+
+    def _compacted(self, record: Record, before: Sequence[int]) -> Compacted:
+        summary = summary_of(self.tree, record.uuid)
+        handoff = self.of_record[summary or record.uuid][0]
+        kept = kept_by(self.tree, record.uuid)
+        kept_ids = [] if kept is None else self.ids_of(self.tree.nodes[uuid] for uuid in kept.uuids)
+        if handoff not in kept_ids:
+            behind = kept is not None and kept.anchor == record.uuid and kept_ids
+            kept_ids = [*kept_ids, handoff] if behind else [handoff, *kept_ids]
+        return Compacted(record, handoff, tuple(before), tuple(kept_ids))
+
+
+NEAR = 20  # lines behind a boundary in which its summary is looked for: attachments may stand between
+
+
+def summary_of(tree: Tree, boundary: str) -> str:
+    """The summary behind a boundary, "" where there is none."""
+    start = tree.places[boundary]
+    for uuid in tree.between(start, start + NEAR):
+        record = tree.nodes[uuid]
+        if record.is_boundary:
+            break
+        if record.is_summary and record.pieces:
+            return uuid
+    return ""
+
+
+def conversation_of(records: Sequence[Record], *, sidechain: bool = False) -> Conversation:
+    """The messages of a file's records; with `sidechain` of a sub-agent's file."""
+    tree = tree_of(records, sidechain=sidechain)
+    found = Conversation(tree)
+    for uuid in tree.order:
+        record = tree.nodes[uuid]
+        if record.is_boundary:
+            if not summary_of(tree, uuid):  # it stands for the summary that is missing
+                _add(found, Unit(tree.offsets[uuid], "system", record.time, (uuid,), Piece(0, "system", 0), 0, True))
+        elif record.group and tree.groups[record.group][0] != uuid:
+            first = found.of_record[tree.groups[record.group][0]][0]
+            found.of_record[uuid] = [first]
+        else:
+            lines = tree.groups[record.group] if record.group else [uuid]
+            for piece in record.pieces:
+                _add(found, _unit(tree, lines, piece))
+    return found
+
+
+def _add(found: Conversation, unit: Unit) -> None:
+    found.units[unit.id] = unit
+    found.of_record.setdefault(unit.uuids[0], []).append(unit.id)
+
+
+def _unit(tree: Tree, lines: Sequence[str], piece: Piece) -> Unit:
+    first = tree.nodes[lines[0]]
+    size = sum(each.size for uuid in lines for each in tree.nodes[uuid].pieces) if len(lines) > 1 else piece.size
+    copied = tree.nodes.get(first.copy_of)
+    return Unit(
+        copy_of=tree.offsets[_first_line(tree, copied)] + piece.at if copied else None,
+        id=tree.offsets[lines[0]] + piece.at,
+        role=piece.role,
+        time=first.time,
+        uuids=tuple(lines),
+        piece=piece,
+        size=size,
+        is_summary=first.is_summary,
+    )
+
+
+def _first_line(tree: Tree, record: Record) -> str:
+    return tree.groups[record.group][0] if record.group else record.uuid
+
+
+# -- the index ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A `packing.IndexRow`: a message, or a further line of one ("out")."""
+
+    id: int
+    role: str
+    state: State
+    time: float
+    size: int
+    is_prompt: bool = False
+    is_plain: bool = False
+
+
+def index_of(found: Conversation, recorded: Recorded) -> TranscriptIndex:
+    """The once-only History of a session."""
+    handoffs = {each.handoff for each in found.boundaries}
+    copies = copies_of(found)
+    shown = [unit for unit in found.units.values() if unit.id not in handoffs and unit.copy_of is None]
+    entries = [
+        entry
+        for unit in sorted(shown, key=lambda unit: unit.id)
+        if (entry := _entry(found, unit, copies.get(unit.id, ()))) is not None
+    ]
+    runs = {each.receipt["handoff"]: each.run for each in recorded.written if not each.undone}
+    boundaries = tuple(_boundary(found, each, runs.get(each.handoff)) for each in found.boundaries)
+    message_of = {row: entry.id for entry in entries for row in entry.rows}
+    history = History(_items(entries, boundaries), boundaries, message_of)
+    rows = sorted([*_rows(found), *_further_lines(found)], key=lambda row: row.id)
+    index = pack(history, rows)
+    order = array("i", [number for each in found.live if (number := index.number(each)) is not None])
+    return index if list(order) == sorted(order) else replace(index, sent_order=order)
+
+
+def _rows(found: Conversation) -> Iterable[Row]:
+    for unit in found.units.values():
+        yield Row(unit.id, unit.role, found.states[unit.id], unit.time, unit.size, unit.is_prompt)
+
+
+def _further_lines(found: Conversation) -> Iterable[Row]:
+    for offset, unit_id in found.further_lines.items():
+        yield Row(offset, found.units[unit_id].role, "out", found.units[unit_id].time, 0)
+
+
+def copies_of(found: Conversation) -> dict[int, list[Unit]]:
+    """The shortened copies of messages, oldest first."""
+    copies: dict[int, list[Unit]] = {}
+    for unit in found.units.values():
+        if unit.copy_of is not None:
+            copies.setdefault(unit.copy_of, []).append(unit)
+    return copies
+
+
+def _entry(found: Conversation, unit: Unit, copies: Sequence[Unit]) -> HistoryEntry | None:
+    """A message with the copies of it; None where none of them is or was in context."""
+    carriers = [each for each in (unit, *copies) if found.states[each.id] != "out"]
+    if not carriers:
+        return None
+    newest = next((each for each in carriers if found.states[each.id] == "live"), carriers[-1])
+    rows = [found.tree.offsets[uuid] for each in (unit, *copies) for uuid in each.uuids[1:]]
+    state = found.states[newest.id]
+    assert state != "out"
+    return HistoryEntry(
+        unit.id,
+        (unit.id, *sorted([*rows, *(each.id for each in copies)])),
+        unit.id,
+        newest.id,
+        state,
+        newest is not unit,
+    )
+
+
+def _boundary(found: Conversation, compacted: Compacted, run: int | None) -> Boundary:
+    handoffs = {each.handoff for each in found.boundaries}
+    root = {unit.id: unit.copy_of for unit in found.units.values() if unit.copy_of is not None}
+    new = {each: root[each] for each in compacted.after if each in root and each not in compacted.before}
+    said = dict.fromkeys(root.get(each, each) for each in compacted.before if each not in handoffs)
+    kept = dict.fromkeys(root.get(each, each) for each in compacted.after if each not in handoffs)
+    behind = compacted.after[compacted.after.index(compacted.handoff) + 1 :]
+    tail = [root.get(each, each) for each in behind if each not in handoffs]
+    return Boundary(
+        handoff_id=compacted.handoff,
+        time=compacted.record.time or None,
+        block_ids=compacted.after,
+        before_ids=compacted.before,
+        cut_id=next(iter(tail), None),
+        copies=tuple((copy, original) for copy, original in new.items() if original in compacted.before),
+        summarised_ids=tuple(each for each in said if each not in kept),
+        kept_ids=tuple(kept),
+        shortened_ids=tuple(new.values()),
+        run=run,
+    )
+
+
+def _items(entries: Sequence[HistoryEntry], boundaries: Sequence[Boundary]) -> tuple[HistoryEntry | Boundary, ...]:
+    """Each boundary directly before the first message that its tail kept, or where it was written."""
+    places = [(each.handoff_id if each.cut_id is None else each.cut_id, 0, at) for at, each in enumerate(boundaries)]
+    order = sorted([*places, *((entry.id, 1, at) for at, entry in enumerate(entries))])
+    return tuple(boundaries[at] if kind == 0 else entries[at] for _, kind, at in order)

@@ -1,0 +1,115 @@
+"""Taking a compaction back: our lines are taken off where nothing came behind them; else the two records of the
+compaction are written again as notes, so that the thread is what it was with all that came since.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from viewer.errors import CompactionConflict
+from viewer.stores.changes import Json, UndoPlan
+from viewer.stores.jsonl.append import Appending
+from viewer.stores.jsonl.files import FileState
+from viewer.stores.transcript import IndexedBoundary
+
+from . import codec, conversations, lines
+from .places import SessionFile
+from .records import Record
+from .thread import Tree
+from .transcript import Conversation, conversation_of, summary_of
+
+SKIPPED_ABOVE = 5 * 1024 * 1024  # bytes of a file of which the client does not read what stands before such a boundary
+
+
+@dataclass(frozen=True, slots=True)
+class Undoing:
+    """What an undo writes: `records` are those of the compaction, its boundary first; `leaf` is where the thread ends.
+    `size` is where the file ended before the compaction, None where something came since; `seen` the file that this was
+    planned on.
+    """
+
+    session_id: str
+    boundary: str
+    records: tuple[str, ...]
+    leaf: str
+    size: int | None
+    seen: FileState
+
+
+def refused(reason: str) -> UndoPlan:
+    return UndoPlan((), (), (), reason)
+
+
+def plan(
+    file: SessionFile, records: Sequence[Record], found: Conversation, compaction: Json | IndexedBoundary
+) -> UndoPlan:
+    """What taking a compaction back would do now, or why it cannot be done."""
+    handoff = compaction.handoff_id if isinstance(compaction, IndexedBoundary) else compaction["handoff"]
+    taken = next((each for each in found.boundaries if each.handoff == handoff), None)
+    if taken is None:
+        return refused("This compaction is no longer in the session's file.")
+    if taken is not found.boundaries[-1]:
+        return refused("A later compaction stands on top of this one: undo that one first.")
+    if taken.record.kept is None and taken.record.segment is None and file.state.size > SKIPPED_ABOVE:
+        return refused(
+            "The session's file is larger than 5 MB, of which the client no longer reads what stands before this "
+            "compaction."
+        )
+    with file.path.open("rb") as reading:
+        copies = lines.copies_of(codec.read_value(reading, taken.record) or {})
+    own = tuple(filter(None, (taken.record.uuid, summary_of(found.tree, taken.record.uuid), *copies)))
+    said = (record.uuid for record in reversed(found.thread) if record.uuid not in own)
+    leaf = next(said, taken.record.logical_parent)
+    after = conversation_of(_noted(records, taken.record, own, leaf))
+    before, now = set(found.live), set(after.live)
+    is_last = isinstance(compaction, dict) and compaction["end"] == file.state.size
+    size = compaction["start"] if isinstance(compaction, dict) and is_last else None
+    undoing = Undoing(file.id, taken.record.uuid, own, leaf, size, file.state)
+    end = found.tree.offsets[taken.record.uuid]
+    return UndoPlan(
+        restored=tuple(each for each in after.live if each not in before),
+        hidden=tuple(each for each in found.live if each not in now),
+        later=tuple(each for each in after.live if each > end and each in before),
+        refusal="",
+        what=undoing,
+    )
+
+
+def _noted(records: Sequence[Record], boundary: Record, own: Sequence[str], leaf: str) -> list[Record]:
+    """The records as they would be."""
+    end, place = records[-1].offset + records[-1].length, len(records)
+    parents = (boundary.logical_parent, *own)
+    notes = [
+        Record(place + at, end, 0, "system", "informational", uuid, parent)
+        for at, (uuid, parent) in enumerate(zip(own, parents, strict=False))
+    ]
+    return [*records, *notes, Record(place + len(own), end, 0, "last-prompt", leaf=leaf)]
+
+
+def undo(file: SessionFile, opened: Appending, undoing: Undoing) -> Json:
+    """Write it; the receipt. Raises CompactionConflict where the file is another than was planned on."""
+    seen = opened.state
+    if seen != undoing.seen:
+        raise CompactionConflict("The session was written to meanwhile. Look at it, then undo again.")
+    if undoing.size is not None:
+        opened.truncate(undoing.size, seen)
+    else:
+        opened.append(lines.encoded(_lines(file, undoing)), seen)
+    return {"boundary": undoing.boundary}
+
+
+def _lines(file: SessionFile, undoing: Undoing) -> list[dict[str, object]]:
+    found = conversations.of(file)
+    with file.path.open("rb") as reading:
+        boundary = codec.read_value(reading, found.tree.nodes[undoing.boundary])
+    if boundary is None:
+        raise CompactionConflict("The boundary of this compaction cannot be read any more.")
+    return lines.undone(boundary, undoing.records, undoing.leaf, time.time())
+
+
+def is_undone(tree: Tree, boundary: str) -> bool:
+    """Whether this boundary is none any more, or gone."""
+    record = tree.nodes.get(boundary)
+    return record is None or not record.is_boundary

@@ -1,0 +1,73 @@
+"""What may be written to Claude Code's sessions: only ever lines behind the end, but where nothing came behind ours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from viewer.errors import CompactionConflict, NotUndoable, SessionBusy, StoreReadOnly
+from viewer.stores.changes import Commit, Edit, Json, UndoPlan
+from viewer.stores.jsonl.append import appending
+from viewer.stores.writer import Writer
+
+from . import branching, commits, lines, places, undoing
+from .clients import clients_of
+from .refusals import NO_SPLIT, refusal
+
+
+@dataclass(frozen=True, slots=True)
+class ClaudeWriter(Writer):
+    """The writes of a store. A client tells that it has a session open and nobody can keep it from that, so a lock is
+    a look at whether one has.
+    """
+
+    refresh_seconds: ClassVar[float] = 3_600.0
+
+    def _require_closed(self, session_id: str) -> None:
+        for client in clients_of(self.store, session_id):
+            raise SessionBusy(client.holder.says)
+
+    def take_lock(self, session_id: str, holder: str) -> None:
+        self._require_closed(session_id)
+
+    def refresh_lock(self, session_id: str, holder: str) -> bool:
+        return True
+
+    def take_lease(self, session_id: str, holder: str) -> None:
+        self._require_closed(session_id)
+
+    def rename(self, session_id: str, title: str) -> None:
+        file = self._writable(session_id)
+        with appending(file.path) as opened:
+            opened.append(lines.encoded([lines.title(session_id, title)]), opened.state)
+
+    def _writable(self, session_id: str) -> places.SessionFile:
+        file = places.find(self.store, session_id)
+        if reason := refusal(self.store, file):
+            raise StoreReadOnly(reason)
+        return file
+
+    def branch(self, session_id: str, ids: Sequence[int], *, now: float) -> str:
+        return branching.branch(places.find(self.store, session_id), ids, now=now)
+
+    def apply(
+        self, session_id: str, token: Json, edits: Sequence[Edit], *, mode: str, holder: str, now: float
+    ) -> Commit:
+        if mode != "in_place":
+            raise StoreReadOnly(NO_SPLIT)
+        file = self._writable(session_id)
+        self._require_closed(session_id)
+        with appending(file.path) as opened:
+            return commits.commit(self.store, file, opened, token, edits, now=now)
+
+    def undo(self, plan: UndoPlan, *, holder: str) -> Json:
+        if not isinstance(plan.what, undoing.Undoing):
+            raise NotUndoable(plan.refusal)
+        file = self._writable(plan.what.session_id)
+        self._require_closed(file.id)
+        with appending(file.path) as opened:
+            try:
+                return undoing.undo(file, opened, plan.what)
+            except CompactionConflict as conflict:
+                raise NotUndoable(conflict.message) from conflict

@@ -1,0 +1,106 @@
+"""Adding lines to a file that another program appends to, and taking them off again: whole, or not at all."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from viewer.errors import CompactionConflict, StoreReadOnly, StoreUnavailable
+
+from .files import FileState, state_of
+
+
+class Appending:
+    """A file that is held open for writing; other processes of this site wait meanwhile."""
+
+    def __init__(self, path: Path, descriptor: int) -> None:
+        self.path, self._descriptor = path, descriptor
+
+    @property
+    def state(self) -> FileState:
+        found = os.fstat(self._descriptor)
+        return FileState(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+
+    def append(self, data: bytes, seen: FileState) -> tuple[int, int]:
+        """Write lines behind the end with one call, where the file is as it was `seen`; where they begin and end.
+
+        The file's times are put back: its agent goes by them. Raises CompactionConflict, StoreUnavailable.
+        """
+        self._require(seen)
+        start = seen.size
+        if start and os.pread(self._descriptor, 1, start - 1) != b"\n":
+            data, start = b"\n" + data, start + 1
+        written = os.write(self._descriptor, data)
+        if written != len(data):  # a full disk
+            os.ftruncate(self._descriptor, seen.size)
+            self._put_back(seen)
+            raise StoreUnavailable(f"{self.path} could not be written: the disk is full. Nothing was written.")
+        os.fsync(self._descriptor)
+        self._put_back(seen)
+        return start, seen.size + len(data)
+
+    def truncate(self, size: int, seen: FileState) -> None:
+        """Take off what stands behind `size`, where the file is as it was `seen`. Raises CompactionConflict."""
+        self._require(seen)
+        os.ftruncate(self._descriptor, size)
+        os.fsync(self._descriptor)
+        self._put_back(seen)
+
+    def _require(self, seen: FileState) -> None:
+        now = self.state
+        if now != seen or state_of(self.path) != now:
+            raise CompactionConflict("The session's file was written to just now. Nothing was changed. Try again.")
+
+    def _put_back(self, seen: FileState) -> None:
+        os.utime(self._descriptor, ns=(seen.changed, seen.changed))
+
+
+@contextmanager
+def appending(path: Path) -> Iterator[Appending]:
+    """Raises StoreReadOnly for a file that this user may not write, StoreUnavailable for one that is away."""
+    with _problems(path):
+        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
+    try:
+        with _problems(path):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield Appending(path, descriptor)
+    except OSError as problem:
+        raise _refusal(path, problem) from problem
+    finally:
+        os.close(descriptor)
+
+
+def create(path: Path, data: bytes) -> None:
+    """A new file with these lines, whole or not there, for its user alone. Raises StoreReadOnly, StoreUnavailable."""
+    draft = path.with_name(f".{path.name}.new")
+    with _problems(path):
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            _write_all(descriptor, data)
+            os.fsync(descriptor)
+            os.link(draft, path)  # unlike a rename it replaces nothing
+        finally:
+            os.close(descriptor)
+            os.unlink(draft)
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+@contextmanager
+def _problems(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as problem:
+        raise _refusal(path, problem) from problem
+
+
+def _refusal(path: Path, problem: OSError) -> StoreReadOnly | StoreUnavailable:
+    said = f"{path} cannot be written: {problem.strerror or problem}. Nothing was written."
+    return StoreReadOnly(said) if isinstance(problem, PermissionError) else StoreUnavailable(said)

@@ -1,0 +1,129 @@
+"""Files of lines as they are now: read once, read on when they grew, and anew when they are others.
+
+A file is another one when its inode is, when it is shorter than it was, or when the bytes that it ended with are no
+longer there.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+from typing import BinaryIO, Generic, Protocol, TypeVar
+
+from cachetools import LRUCache
+
+from viewer.errors import StoreUnavailable
+
+from .lines import BUFFER, Line, lines_from
+
+HELD = 400_000  # records of all files in this process, about 200 MB
+TAIL = 512  # bytes before the end by which a file is known again
+SMALLEST = 50  # records that a file counts as at least
+
+
+class Place(Protocol):
+    """What any record of a line says."""
+
+    @property
+    def offset(self) -> int: ...
+
+
+R = TypeVar("R", bound=Place)
+
+
+@dataclass(frozen=True, slots=True)
+class FileState:
+    """What tells whether a file changed; times in nanoseconds."""
+
+    device: int
+    inode: int
+    size: int
+    changed: int
+
+    @property
+    def text(self) -> str:
+        return f"{self.device} {self.inode} {self.size} {self.changed}"
+
+
+def state_of(path: str | Path) -> FileState:
+    """Raises OSError, also for what is no regular file."""
+    found = os.stat(path)
+    if not stat.S_ISREG(found.st_mode):
+        raise OSError(f"{path} is not a file")
+    return FileState(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadFile(Generic[R]):
+    """The records of a file in the order of its lines. `end` is where its last finished line ends and `tail` what
+    stands before that.
+    """
+
+    state: FileState
+    records: list[R]
+    end: int
+    tail: bytes
+
+
+class RecordCache(Generic[R]):
+    """Records of files by path, those used longest ago forgotten first. Safe between threads."""
+
+    def __init__(self, record_of: Callable[[Line, int], R], held: int = HELD) -> None:
+        """`record_of` makes a record of a line and its number in the file."""
+        self._record_of = record_of
+        self._files: LRUCache[str, ReadFile[R]] = LRUCache(
+            held, getsizeof=lambda each: max(len(each.records), SMALLEST)
+        )
+        self._lock = Lock()
+
+    def read(self, path: Path) -> ReadFile[R]:
+        """The file as it is now. Raises StoreUnavailable."""
+        with self._lock:
+            known = self._files.get(str(path))
+        try:
+            now = state_of(path)
+            if known is not None and known.state == now:
+                return known
+            with path.open("rb", buffering=BUFFER) as file:
+                found = self._read_on(file, known, now) if known is not None and _goes_on(file, known, now) else None
+                found = found or self._read_on(file, None, now)
+        except OSError as problem:
+            raise StoreUnavailable(f"{path} cannot be read: {problem.strerror or problem}.") from problem
+        if len(found.records) <= self._files.maxsize:
+            with self._lock:
+                self._files[str(path)] = found
+        return found
+
+    def forget(self) -> None:
+        with self._lock:
+            self._files.clear()
+
+    def _read_on(self, file: BinaryIO, known: ReadFile[R] | None, now: FileState) -> ReadFile[R]:
+        """From the end of the last finished line; a line that was unfinished then is read again."""
+        end = known.end if known else 0
+        records = [each for each in known.records if each.offset < end] if known else []
+        for line in lines_from(file, end):
+            if line.is_whole or line.value() is not None:
+                records.append(self._record_of(line, len(records)))
+            if line.is_whole:
+                end = line.offset + line.length + 1
+        file.seek(max(0, end - TAIL))
+        return ReadFile(now, records, end, file.read(min(end, TAIL)))
+
+
+def _goes_on(file: BinaryIO, known: ReadFile[R], now: FileState) -> bool:
+    same = (known.state.device, known.state.inode) == (now.device, now.inode)
+    if not same or now.size < known.end or (now.size == known.state.size and now.changed != known.state.changed):
+        return False
+    file.seek(max(0, known.end - TAIL))
+    return file.read(len(known.tail)) == known.tail
+
+
+def line_at(file: BinaryIO, offset: int, length: int) -> bytes:
+    """The bytes of a line."""
+    file.seek(offset)
+    return file.read(length)
