@@ -29,9 +29,15 @@ class Agent(ABC):
 
     store = "agent"
     can_compact = True
+    writes_messages = True  # messages may be appended to its sessions, and sessions made
+    unique_titles = True
 
     def __init__(self, url: str) -> None:
         self.url = url
+
+    def id_of(self, name: str) -> str:
+        """The id of the session that the contract calls so."""
+        return name
 
     @abstractmethod
     def write(self, session_id: str, messages: Sequence[Message]) -> None:

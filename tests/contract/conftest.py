@@ -19,12 +19,13 @@ from viewer.stores import registry
 from viewer.stores.hermes import schema
 
 from .agents import Agent, Demo, InFile, JsonFile, Old, OnServer, RealHermes, emptied
+from .claude_code import ClaudeByHand
 from .site import Site
 
 __all__ = ["at_once", "tool"]
 
 ROOT = Path(__file__).parents[2]
-COMPACTED = ("hermes21", "hermes22", "hermes31", "postgres", "demo")
+COMPACTED = ("hermes21", "hermes22", "hermes31", "postgres", "demo", "claude-code")
 KINDS = ("hermes16", "json", *COMPACTED)
 
 
@@ -60,6 +61,8 @@ def _agent(kind: str, request: pytest.FixtureRequest, place: Path) -> Agent:
     if kind == "json":
         request.getfixturevalue("json_kind")
         return JsonFile(place / "agent.json")
+    if kind == "claude-code":
+        return ClaudeByHand(place / "claude")
     if kind == "postgres":
         return OnServer(stores.empty(request.getfixturevalue("postgres")).url)
     if kind == "demo":
@@ -87,4 +90,4 @@ def json_kind(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def site(agent: Agent, request: pytest.FixtureRequest, transactional_db: None, at_once: None) -> Site:
     """The site, asked about the agent's store; runs are done when they are asked for."""
-    return Site(request.getfixturevalue("tool"), agent.store)
+    return Site(request.getfixturevalue("tool"), agent.store, agent)

@@ -14,22 +14,35 @@ from django.test import Client
 from tests.api.tool import Tool
 from viewer.stores.registry import get_store, open_store
 
+from .agents import Agent
+
 LIMIT = 500  # messages in an answer, at most
+LONGEST_NAME = 10  # characters of a name that the contract gives a session
 
 
 @dataclass(frozen=True)
 class Site:
-    """The site and the name of one of its stores."""
+    """The site and the name of one of its stores. Sessions are called as the agent was told to call them."""
 
     tool: Tool
     store: str
+    agent: Agent
 
     def at(self, session_id: str) -> str:
-        return f"/stores/{self.store}/sessions/{session_id}"
+        return f"/stores/{self.store}/sessions/{self._id(session_id)}"
+
+    def _id(self, name: str) -> str:
+        """Its id; one that was made here is one already."""
+        return name if len(name) > LONGEST_NAME else self.agent.id_of(name)
 
     def sessions(self, **query: Any) -> list[dict[str, Any]]:
+        """The listed sessions, with their names as ids."""
         items: list[dict[str, Any]] = self.tool.get(f"/stores/{self.store}/sessions", **query)["items"]
-        return items
+        return [each | {"id": self.name_of(each)} for each in items]
+
+    def name_of(self, session: dict[str, Any]) -> str:
+        """The name of a listed session: its title, where that is what its id was made of."""
+        return str(session["title"] if self.agent.id_of(session["title"]) == session["id"] else session["id"])
 
     def worker_looks(self) -> None:
         """Have a worker bring the list up to date."""
@@ -87,14 +100,14 @@ class Site:
     def change_token(self, session_id: str) -> object:
         """What differs whenever the session is another."""
         with open_store(get_store(self.store)) as reader:
-            return reader.change_token(session_id)
+            return reader.change_token(self._id(session_id))
 
     def written(self, url: str, session_id: str, moment: str, meanwhile: Callable[[], object] = str) -> str:
         """Another process of ours compacts the session; `meanwhile` happens between its plan and its commit.
 
         `moment` is when it is killed: "inside" the commit, "behind" it, "never". The code of what refused it, or "".
         """
-        command = [sys.executable, "-m", "tests.contract.writer", self.store, url, session_id, moment]
+        command = [sys.executable, "-m", "tests.contract.writer", self.store, url, self._id(session_id), moment]
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
             assert process.stdin and process.stdout
             assert process.stdout.readline() == "planned\n"

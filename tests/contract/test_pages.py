@@ -16,9 +16,9 @@ PLACES = ("", "/context", "/timeline", "/rows", "/find?q=request", "/export", "/
 def test_a_session_has_all_its_pages(agent: Agent, site: Site, signed_in: Client) -> None:
     agent.write("s", talk(3))
     for place in PLACES:
-        answer = signed_in.get(f"/stores/{site.store}/sessions/s{place}")
+        answer = signed_in.get(f"{site.at('s')}{place}")
         assert answer.status_code == 200, (place, read(answer).text)
-    page = read(signed_in.get(f"/stores/{site.store}/sessions/s"))
+    page = read(signed_in.get(site.at("s")))
     assert "request0" in page.text and "reply2" in page.text
 
 
@@ -26,14 +26,14 @@ def test_its_store_is_in_all_lists(agent: Agent, site: Site, signed_in: Client) 
     agent.write("s", talk(3))
     for address in ("/", "/search?q=reply1", "/stores", "/compactions", "/settings"):
         assert signed_in.get(address).status_code == 200
-    assert read(signed_in.get("/")).all("a", href=f"/stores/{site.store}/sessions/s")
+    assert read(signed_in.get("/")).all("a", href=site.at("s"))
     assert "reply1" in read(signed_in.get("/search?q=reply1")).text
     assert site.store in read(signed_in.get("/stores")).text
 
 
 def test_what_a_kind_cannot_do_is_said_and_has_no_button(agent: Agent, site: Site, signed_in: Client) -> None:
     agent.write("s", talk(12))
-    page = read(signed_in.get(f"/stores/{site.store}/sessions/s/plan"))
+    page = read(signed_in.get(f"{site.at('s')}/plan"))
     reason = site.tool.get(site.at("s"))["compact_reason"]
     assert reason in page.text
-    assert bool(page.all("form", action=f"/stores/{site.store}/sessions/s/compact")) is agent.can_compact
+    assert bool(page.all("form", action=f"{site.at('s')}/compact")) is agent.can_compact

@@ -103,7 +103,7 @@ def test_search(agent: Agent, site: Site) -> None:
     agent.write("s", [*talk(2), {"role": "user", "content": f"Is it a marmoset? {FILLING}"}])
     agent.write("t", talk(2, "t"))
     (hit,) = site.tool.get(f"/stores/{site.store}/search", q="marmoset")["items"]
-    assert (hit["session"], hit["id"], hit["role"]) == ("s", site.messages("s")[-1]["id"], "user")
+    assert (hit["session"], hit["id"], hit["role"]) == (agent.id_of("s"), site.messages("s")[-1]["id"], "user")
     assert any("marmoset" in piece["text"] for piece in hit["snippet"])
     assert site.tool.get(f"/stores/{site.store}/search", q="armadillo")["items"] == []
 

@@ -23,11 +23,24 @@ import compaction  # noqa: E402  # Django is set up by the line above
 from viewer.errors import StoreError  # noqa: E402
 from viewer.runs import candidate, planning  # noqa: E402
 from viewer.stores.base import Store  # noqa: E402
+from viewer.stores.claude_code import lines  # noqa: E402
 from viewer.stores.hermes import writing  # noqa: E402
 from viewer.stores.message import message_of  # noqa: E402
 from viewer.stores.registry import open_store, writer_of  # noqa: E402
 
 SUMMARY = "## Goal\nFinish."
+# In the middle of each kind's commit: rows are inserted and not committed, lines are made and not appended.
+INSIDE: list[tuple[Any, str]] = [(writing, "insert_block"), (lines, "encoded")]
+
+
+def _killing(plain: Any) -> Any:
+    """The function, behind which this process is killed."""
+
+    def killed(*given: Any) -> Any:
+        plain(*given)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    return killed
 
 
 def main(name: str, url: str, session_id: str, moment: str) -> None:
@@ -42,13 +55,8 @@ def main(name: str, url: str, session_id: str, moment: str) -> None:
     )
     edits = candidate.edits_of(basis, compaction.apply(plan, SUMMARY))
     if moment == "inside":
-        insert = writing.insert_block
-
-        def killed(*given: Any) -> Any:
-            insert(*given)
-            os.kill(os.getpid(), signal.SIGKILL)
-
-        vars(writing)["insert_block"] = killed
+        for module, name in INSIDE:
+            vars(module)[name] = _killing(vars(module)[name])
     print("planned", flush=True)
     sys.stdin.readline()
     try:

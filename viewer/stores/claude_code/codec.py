@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any, BinaryIO
 
@@ -110,12 +111,9 @@ def _thought(block: Any) -> str:
 
 
 def _call(block: dict[str, Any]) -> dict[str, Any]:
-    """A call in OpenAI's shape, its arguments as the object that they are."""
-    return {
-        "id": block.get("id"),
-        "type": "function",
-        "function": {"name": block.get("name"), "arguments": block.get("input")},
-    }
+    """A call in OpenAI's shape."""
+    arguments = json.dumps(block.get("input"), ensure_ascii=False)
+    return {"id": block.get("id"), "type": "function", "function": {"name": block.get("name"), "arguments": arguments}}
 
 
 # -- lines as rows -----------------------------------------------------------------------------------------------------

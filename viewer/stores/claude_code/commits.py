@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import blake2b
@@ -149,8 +150,7 @@ def _without_copy(value: dict[str, Any]) -> dict[str, Any]:
 def _changed_call(block: Any, calls: dict[str, Any]) -> Any:
     if not isinstance(block, dict) or block.get("type") != "tool_use" or block.get("id") not in calls:
         return block
-    arguments = calls[block["id"]]["function"]["arguments"]
-    return {**block, "input": arguments}
+    return {**block, "input": json.loads(calls[block["id"]]["function"]["arguments"])}
 
 
 # -- numbers of the boundary -------------------------------------------------------------------------------------------

@@ -127,6 +127,7 @@ def pieces_of(kind: str, value: dict[str, Any], message: dict[str, Any]) -> Iter
     """The messages of a user's or assistant's line: each tool result is one, and the rest together is one."""
     content = message.get("content")
     if kind == "assistant" or not isinstance(content, list):
+        kind = _text(message.get("role")) or kind
         typed = kind == "user" and not value.get("isMeta") and not value.get("isCompactSummary")
         yield Piece(0, kind, _size(content), is_prompt=typed and _size(content) > 0)
         return
