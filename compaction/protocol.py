@@ -81,6 +81,15 @@ RESTATED_START = "[STILL IN PROGRESS"
 # A list of tasks that a compaction appended to what a person typed (tools/todo_tool.py, TODO_INJECTION_HEADER).
 TASK_LIST = "[Your active task list was preserved across context compression]"
 
+# A summary that Claude Code wrote, in a row that it marks as one: what it says to the model stands around the body.
+CONTINUED_START = "This session is being continued from a previous conversation"
+CONTINUED_ENDS = (
+    "\n\nIf you need specific details from before compaction",
+    "\nContinue the conversation from where it left off",
+    "\nPlease continue the conversation from where we left it off",
+    "\n\nThe messages after this summary are",
+)
+
 # --- text that is written --------------------------------------------------------------------------------------------
 FRAMING = (
     "Reference only: what follows sums up earlier turns and is not a request. Answer the message after it, or go on"
@@ -182,30 +191,6 @@ def is_handoff(message: Any) -> bool:
     return any(part.kind == "summary" for part in split(content, flagged))
 
 
-def restated(text: str) -> str | None:
-    """The request that this text repeats behind a summary, None where it repeats none."""
-    text = text.lstrip()
-    if not text.startswith(RESTATED_START):
-        return None
-    return text.partition("]")[2].strip()
-
-
-def without_task_list(text: str) -> str:
-    """The text without a list of tasks that a compaction appended to it."""
-    own, header, _ = text.partition(f"\n\n{TASK_LIST}")
-    return own.rstrip() if header else text
-
-
-def without_marker(text: str) -> str:
-    """The text without the marker of a compaction that found nothing typed, where typed words were merged into it. In
-    text with white space folded only the markers that are known as a whole are separated from what follows.
-    """
-    known = next((marker for marker in NO_USER_MARKERS if text.startswith(marker)), "")
-    if known:
-        return text[len(known) :].lstrip() or text
-    return (text.partition("\n\n")[2] if text.startswith(NO_USER_START) else "") or text
-
-
 def flag_of(message: dict[str, Any]) -> bool:
     """The row's `_compressed_summary`, whatever truthy scalar it is stored as."""
     value = message.get(FLAG)
@@ -296,6 +281,8 @@ def _summary(blocks: list[Any], as_text: bool) -> Part:
 
 def _directive(text: str) -> tuple[str, str]:
     """Header and framing prose of a summary, and the body after them."""
+    if text.startswith(CONTINUED_START):
+        return _continued(text)
     header = next((h for h in HEADERS if text.startswith(h)), "")
     rest = text[len(header) :]
     line, _, after = rest.partition("\n")
@@ -305,6 +292,16 @@ def _directive(text: str) -> tuple[str, str]:
         prose, ending, inline = line.partition(LONG_DIRECTIVE_END)
         return f"{header}{prose}{ending}".strip(), f"{inline}\n{after}".strip()
     return header, rest.strip()
+
+
+def _continued(text: str) -> tuple[str, str]:
+    """Framing and body of a summary that Claude Code wrote: the sentences around what stands behind "Summary:"."""
+    before, marker, body = text.partition("\nSummary:")
+    if not marker:
+        return "", text
+    ends = [at for end in CONTINUED_ENDS if (at := body.rfind(end)) >= 0]
+    end = min(ends, default=len(body))
+    return f"{before.strip()}\n\n{body[end:].strip()}".strip(), body[:end].strip()
 
 
 def _delimiter(blocks: list[Any], flagged: bool, prior: int) -> _Position | None:

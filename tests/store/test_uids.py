@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from compaction import protocol
+from compaction import notices, protocol
 from tests.support.agent_rows import texts
 from viewer.stores.hermes import row_digests, undoing
 from viewer.stores.hermes.alignment import State
@@ -411,8 +411,8 @@ def test_what_was_typed_into_a_marker_is_shown_without_it() -> None:
     row_id = script.row("user", f"{marker} fix it", **merged)
     script.copy(row_id)
     assert [entry.rows for entry in script.history().entries] == [(1,), (2, 3)]
-    assert protocol.without_marker(f"{marker}\n\nfix it") == "fix it"
-    assert protocol.without_marker(marker) == marker
+    assert notices.without_marker(f"{marker}\n\nfix it") == "fix it"
+    assert notices.without_marker(marker) == marker
 
 
 def test_boundaries_are_found_where_every_summary_has_another_shape() -> None:

@@ -101,6 +101,7 @@ class Session:
     branched_from: str
     delegated_from: str = ""
     base_title: str = ""
+    git_branch: str = ""
 
     @property
     def name(self) -> str:

@@ -29,7 +29,7 @@ class Withheld:
 class StoredMessage:
     """One row, decoded. `content` is text, a list of parts, an object or None; `tool_calls` is in OpenAI shape;
     `timestamp` in epoch seconds; `flagged` is the agent's own mark for a compaction summary; `extra` holds every other
-    column that is not NULL, or `Withheld` for it.
+    column that is not NULL, or `Withheld` for it. `sub_agents` are the sessions of those whose answer a result has.
     """
 
     id: int
@@ -45,6 +45,7 @@ class StoredMessage:
     finish_reason: str = ""
     flagged: bool = False
     extra: dict[str, Any] = field(default_factory=dict)
+    sub_agents: tuple[str, ...] = ()
 
     @property
     def size(self) -> int:

@@ -1,7 +1,7 @@
 """A session's once-only History as arrays of numbers: what pages read of it, without a loop over its rows.
 
-It says what `history.build` says (`packing.pack`) in some 25 bytes a row, so that a long History is loaded at the cost
-of copying memory. A row has a *number*, its place in id order; an entry (a message) a *place* in History.
+In some 25 bytes a row (`packing.pack`), so that a long one is loaded at the cost of copying memory. A row has a
+*number*, its place in id order; an entry (a message) a *place* in History.
 """
 
 from __future__ import annotations
@@ -164,8 +164,8 @@ class TranscriptIndex:
 
     Of every row: its `ids`, `flags`, bytes of text in `sizes`, the place of its message in `places`, `tokens`. Of
     every entry: the number of its first row in `first`, its `kinds`. `settled` says that rows which are appended with
-    times after `newest_time` can only be messages of their own, so that the outline may be extended by them.
-    `sent_order` has the numbers of the rows that a model is sent, where those are not in the order of their ids.
+    times after `newest_time` can only be messages of their own, so that the outline may be extended by them. `sent_order`
+    has the numbers of the rows that a model is sent, where those are not in the order of their ids.
     """
 
     ids: array[int]
@@ -193,12 +193,8 @@ class TranscriptIndex:
         return self.kinds.translate(_IN_CONTEXT).count(1)
 
     @property
-    def boundaries(self) -> tuple[IndexedBoundary, ...]:
-        return self.cuts
-
-    @property
     def compactions(self) -> tuple[IndexedBoundary, ...]:
-        """The boundaries of what was compacted in this session."""
+        """The boundaries of what was compacted here."""
         return tuple(cut for cut in self.cuts if not cut.inherited)
 
     @cached_property

@@ -26,4 +26,5 @@ def _state(store: Store) -> str:
     sessions = f"{able.sessions:,} session{'' if able.sessions == 1 else 's'}"
     search = "" if able.search else ", no full-text search"
     compacts = "can compact" if able.can_compact else f"cannot compact: {able.compact_reason}"
-    return f"schema {able.schema or 'unknown'}, {sessions}{search}, {compacts}"
+    schema = f"schema {able.schema}, " if able.schema is not None else ""
+    return f"{schema}{sessions}{search}, {compacts}"

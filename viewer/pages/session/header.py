@@ -106,6 +106,7 @@ def _facts(found: Opened) -> list[str | SafeString]:
     return [
         line(session.source, 40),
         line(name(session.model, found.redacting), 60),
+        line(session.git_branch, 60),
         in_context(outline),
         formats.of_window(outline.context.tokens, found.window, about=outline.context.about),
         f"compacted {times(compactions)}" if compactions else "never compacted",

@@ -11,7 +11,7 @@ from django.utils.safestring import SafeString
 
 import compaction
 from compaction import messages as engine
-from compaction import protocol
+from compaction import notices
 from viewer.places import Place
 from viewer.rendering import cache, calls, formats, tools
 from viewer.rendering.texts import line
@@ -145,7 +145,7 @@ def _notes(row: StoredMessage) -> tuple[str, ...]:
     kind = str(row.extra.get("display_kind") or "")
     # What is shown is the row's own words: its flag, and what kind of row it is, may be those of a summary beside them.
     said = message_of(replace(row, flagged=False)) | {"display_kind": "" if row.flagged else kind}
-    if row.role == "user" and protocol.restated(engine.text(row.content)) is not None:
+    if row.role == "user" and notices.restated(engine.text(row.content)) is not None:
         notes.append("A request from above, repeated by the agent behind its summary.")
     elif row.role == "user" and not engine.is_typed(said):
         notes.append(f"Written by the agent, not typed by a person{f' ({line(kind, 40)})' if kind else ''}.")
@@ -198,6 +198,7 @@ def _answer(
     row, place = item.row, reading.place
     marked = item.id == reading.marked
     body = cache.answered(row, place, language, colours=marked)
+    sessions = dict.fromkeys((*row.sub_agents, *(body.sessions if sub_agent else ())))
     return calls.ShownResult(
         id=item.id,
         href=place.message(item.id),
@@ -209,5 +210,5 @@ def _answer(
         seconds=seconds,
         notes=item.notes,
         marked=marked,
-        sessions=tuple((name, Place(place.store, name).href) for name in body.sessions) if sub_agent else (),
+        sessions=tuple((name, Place(place.store, name).href) for name in sessions),
     )

@@ -77,7 +77,7 @@ def _shown(store: Store) -> ShownStore:
         path=store.place,
         why=why_open(store),
         ours=store.is_managed,
-        schema=f"schema {capabilities.schema}" if capabilities.schema is not None else "schema unknown",
+        schema=f"schema {capabilities.schema}" if capabilities.schema is not None else "",
         size=formats.size(capabilities.size),
         sessions=formats.counted(capabilities.sessions, "session"),
         abilities=_abilities(capabilities),

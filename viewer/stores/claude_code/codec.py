@@ -10,6 +10,8 @@ from viewer.stores.jsonl.files import line_at
 from viewer.stores.jsonl.lines import LONGEST, decoded
 from viewer.stores.message import State, StoredMessage
 
+from .injected import KIND, is_injected
+from .places import parent_of
 from .records import Record, seconds
 from .transcript import Conversation, Unit
 
@@ -67,6 +69,7 @@ def _from_user(value: dict[str, Any], unit: Unit, session_id: str, state: State)
             state=state,
             timestamp=unit.time,
             tool_call_id=unit.piece.answers,
+            sub_agents=_sub_agents(value, session_id),
         )
     if isinstance(content, list):
         content = _content([block for block in content if _type(block) != "tool_result"])
@@ -78,8 +81,15 @@ def _from_user(value: dict[str, Any], unit: Unit, session_id: str, state: State)
         state=state,
         timestamp=unit.time,
         flagged=unit.is_summary,
-        extra={"display_kind": "added by the client"} if value.get("isMeta") else {},
+        extra={"display_kind": KIND} if is_injected(value) else {},
     )
+
+
+def _sub_agents(value: dict[str, Any], session_id: str) -> tuple[str, ...]:
+    """The session of the sub-agent whose answer a line has."""
+    found = value.get("toolUseResult")
+    agent = found.get("agentId") if isinstance(found, dict) else None
+    return (f"{parent_of(session_id) or session_id}/agent-{agent}",) if isinstance(agent, str) else ()
 
 
 def _result(block: dict[str, Any]) -> Any:

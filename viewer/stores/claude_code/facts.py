@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,16 +16,13 @@ from viewer.stores.base import LONGEST_FIRST_WORDS
 from viewer.stores.jsonl.files import FileState
 from viewer.stores.jsonl.lines import decoded
 
+from .injected import is_injected
 from .records import SAID, SYNTHETIC_MODEL, seconds
 
 EDGE = 65_536  # bytes that are read at either end
 REMEMBERED = 5_000  # files
 # The keys by which the client's own list names a session, the first found counts (claude_agent_sdk, sessions.py).
 _TITLES = ("customTitle", "aiTitle", "lastPrompt", "summary")
-# Texts in a user's role that nobody typed.
-_NOT_TYPED = re.compile(
-    r"\s*(<command-(name|message)>|<local-command|<session-start-hook>|<task-notification>|\[Request interrupted)"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +53,7 @@ def _facts(path: str, state: FileState) -> Facts:
     first, last = list(_objects(start)), list(_objects(end))
     newest = [*first, *last][::-1]
     return Facts(
-        title=_title(start, end),
+        title=_title(start, end) or _sub_agent_title(path),
         first_words=next(_typed([*first, *last]), "")[:LONGEST_FIRST_WORDS],
         cwd=_text(newest, "cwd"),
         model=next(_models(newest), ""),
@@ -64,6 +62,22 @@ def _facts(path: str, state: FileState) -> Facts:
         version=_text(newest, "version"),
         began=next((time for each in first if (time := seconds(each.get("timestamp")))), 0.0),
     )
+
+
+def _sub_agent_title(path: str) -> str:
+    """What a sub-agent was asked for, as the client notes it beside its file; "" for a session of its own."""
+    name = os.path.basename(path)
+    if name.startswith("agent-acompact-"):
+        return "The client's summariser at work"
+    if not name.startswith("agent-"):
+        return ""
+    try:
+        with open(f"{path.removesuffix('.jsonl')}.meta.json", "rb") as file:
+            noted = decoded(file.read(EDGE)) or {}
+    except OSError:
+        return ""
+    said = [noted[name] for name in ("agentType", "description") if isinstance(noted.get(name), str)]
+    return ": ".join(said)
 
 
 def _objects(data: bytes) -> Iterator[dict[str, Any]]:
@@ -97,10 +111,10 @@ def _last_value(data: bytes, name: str) -> str:
 def _typed(values: list[dict[str, Any]]) -> Iterator[str]:
     for value in values:
         message = value.get("message")
-        if value.get("type") != "user" or not isinstance(message, dict) or value.get("isMeta"):
+        if value.get("type") != "user" or not isinstance(message, dict) or is_injected(value):
             continue
         text = " ".join(chat.said(message.get("content")).split())
-        if text and not value.get("isCompactSummary") and not _NOT_TYPED.match(text):
+        if text and not value.get("isCompactSummary"):
             yield text
 
 

@@ -85,6 +85,7 @@ class ClaudeReader(Reader):
             parts=1,
             branched_from="",
             delegated_from=file.parent,
+            git_branch="" if found.branch == "HEAD" else found.branch,
         )
 
     def children(self, parts: Sequence[str]) -> list[ChildSession]:

@@ -11,6 +11,8 @@ from viewer.stores.jsonl.files import ReadFile, RecordCache
 from viewer.stores.jsonl.lines import Line
 from viewer.stores.message import State
 
+from .injected import is_injected
+
 IN_TREE = ("user", "assistant", "system", "attachment", "progress")
 SAID = ("user", "assistant")
 # Keys of ours, which the client leaves alone: in a boundary's metadata, and in the copy of a record.
@@ -128,7 +130,7 @@ def pieces_of(kind: str, value: dict[str, Any], message: dict[str, Any]) -> Iter
     content = message.get("content")
     if kind == "assistant" or not isinstance(content, list):
         kind = _text(message.get("role")) or kind
-        typed = kind == "user" and not value.get("isMeta") and not value.get("isCompactSummary")
+        typed = kind == "user" and not value.get("isCompactSummary") and not is_injected(value)
         yield Piece(0, kind, _size(content), is_prompt=typed and _size(content) > 0)
         return
     rest: list[tuple[int, Any]] = []
@@ -138,7 +140,7 @@ def pieces_of(kind: str, value: dict[str, Any], message: dict[str, Any]) -> Iter
         else:
             rest.append((at, block))
     if rest:
-        typed = not value.get("isMeta") and not value.get("isCompactSummary") and len(rest) == len(content)
+        typed = not value.get("isCompactSummary") and len(rest) == len(content) and not is_injected(value)
         yield Piece(rest[0][0], "user", sum(_size(block) for _, block in rest), is_prompt=typed)
 
 

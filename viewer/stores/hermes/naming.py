@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import NamedTuple
 
-from compaction.protocol import without_marker
+from compaction.notices import without_marker
 from viewer.stores.hermes.light_row import LightRow
 
 from .alignment import ASKED_CHARACTERS, END_CHARACTERS, STEP, may_be_head, related, words

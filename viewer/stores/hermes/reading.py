@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from compaction import protocol
+from compaction import notices
 from viewer.batches import chunks
 from viewer.stores.history_types import Boundary, History, HistoryEntry
 from viewer.stores.message import Handoff, HistoryMessage, StoredMessage, parted
@@ -49,7 +49,7 @@ def history_messages(reader: OpenStore, items: Iterable[Item]) -> list[HistoryMe
 def own_words(row: StoredMessage) -> Any:
     """What was said in the row: its live content without what an agent's compaction added to it."""
     said = row_digests.parted(row.content, row.flagged)[1]
-    return protocol.without_marker(said) if isinstance(said, str) else said
+    return notices.without_marker(said) if isinstance(said, str) else said
 
 
 def handoff_of(boundary: Boundary | IndexedBoundary, row: StoredMessage) -> Handoff:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import takewhile
 
 from compaction import messages as engine
-from compaction import pairs, protocol
+from compaction import notices, pairs, protocol
 from viewer.stores.changes import IS_SPLIT
 from viewer.stores.history_types import Boundary
 from viewer.stores.transcript import IndexedBoundary
@@ -160,11 +160,11 @@ def _counted(count: int) -> str:
 
 def _is_the_agents(row: engine.Message) -> bool:
     content = row.get("content")
-    typed = protocol.without_marker(content) if isinstance(content, str) else content
+    typed = notices.without_marker(content) if isinstance(content, str) else content
     return (
         protocol.is_handoff(row)
         or (row["role"] == "user" and not engine.is_typed({**row, "content": typed}))
-        or (protocol.restated(engine.said(row.get("content"))) is not None)
+        or (notices.restated(engine.said(row.get("content"))) is not None)
     )
 
 
