@@ -4,5 +4,6 @@
 `recorded` and `transcript` are the plain values in between. `registry` opens a store, and alone knows the kinds. What
 is above knows neither files nor SQL of an agent's; a kind knows neither Django's models nor pages.
 
-`hermes` is Hermes Agent's database, on SQLite or PostgreSQL, and the demo store in the same form.
+`hermes` is Hermes Agent's database, on SQLite or PostgreSQL, and the demo store in the same form; `claude_code` the
+session files of Claude Code, on `jsonl`, which kinds of such files share.
 """

@@ -42,6 +42,10 @@ class Agent:
         """The time zone it tells the date in, None where that is its machine's."""
         return None
 
+    def reads_rules_by_itself(self) -> str:
+        """The file of rules that it reads anew for each context, however short; "" where it does not."""
+        return ""
+
     def resume_command(self, session_id: str) -> str:
         """What to type into a terminal to go on with this session."""
         return ""

@@ -164,8 +164,8 @@ class TranscriptIndex:
 
     Of every row: its `ids`, `flags`, bytes of text in `sizes`, the place of its message in `places`, `tokens`. Of
     every entry: the number of its first row in `first`, its `kinds`. `settled` says that rows which are appended with
-    times after `newest_time` can only be messages of their own, so that the outline may be extended by them. `sent_order`
-    has the numbers of the rows that a model is sent, where those are not in the order of their ids.
+    times after `newest_time` can only be messages of their own, so that the outline may be extended by them.
+    `sent_order` has the numbers of rows that a model is sent, where those are not in the order of their ids.
     """
 
     ids: array[int]

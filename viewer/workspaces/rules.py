@@ -73,7 +73,10 @@ def kept_rules(store: Store) -> StoreRules:
 
 def rules_with(store: Store, cwd: str, typed: StoreRules) -> Rules:
     """What a session with this working directory, "" for none, carries by these settings of its store."""
-    titles = _titles(typed)
+    titles, own = _titles(typed), agent_of(store).reads_rules_by_itself()
+    if own and not _are_named(typed):
+        reason = f"{agent_of(store).name} reads {own} anew after each compaction."
+        return Rules(reason=reason, advice="To have sections carried all the same, name them")
     if not titles:
         return _switched_off()
     try:
@@ -187,6 +190,11 @@ def _titles(typed: StoreRules) -> tuple[str, ...]:
         if titles is not None:
             return tuple(titles)
     return protocol.RULE_SECTIONS
+
+
+def _are_named(typed: StoreRules) -> bool:
+    """Whether somebody chose the sections."""
+    return settings.RULE_SECTIONS is not None or typed.sections is not None
 
 
 def _switched_off() -> Rules:

@@ -36,6 +36,9 @@ class ClaudeCode(Agent):
     def is_known(self) -> bool:
         return True
 
+    def reads_rules_by_itself(self) -> str:
+        return "CLAUDE.md"
+
     def resume_command(self, session_id: str) -> str:
         """With the directory that it worked in: the client looks for a session in that of where it is started."""
         if "/" in session_id:
