@@ -240,6 +240,8 @@ def _parts(blocks: list[Any], flagged: bool, as_text: bool) -> list[Part]:
 
 def _prior_headers(text: str) -> int:
     """How many of them a row begins with: more than one where summaries were merged into it more than once."""
+    if not text.startswith(PRIOR_HEADER):
+        return 0
     leading = re.match(rf"(?:{re.escape(PRIOR_HEADER)}\s*){{0,{MOST_DELIMITERS}}}", text)
     return leading[0].count(PRIOR_HEADER) if leading else 0
 
@@ -311,6 +313,8 @@ def _delimiter(blocks: list[Any], flagged: bool, prior: int) -> _Position | None
     handoff inside a code fence is none. Of several, the one that belongs to the first of the `prior` headers that the
     row begins with.
     """
+    if not any(MERGE_DELIMITER in block_text(block) for block in blocks):  # which is told much sooner
+        return None
     own = list(islice(_all(blocks, _DELIMITER_LINE), MOST_DELIMITERS))
     anywhere = islice(_all(blocks, _DELIMITER), MOST_DELIMITERS if prior else 0)
     before_header = [at for at in (*own, *anywhere) if _after(blocks, at).startswith(HEADERS)]

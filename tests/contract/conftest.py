@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pytest_django import Settings
@@ -15,7 +13,7 @@ from tests.interop.conftest import REQUIREMENTS
 from tests.interop.hermes import Hermes, environment
 from tests.postgres import stores
 from tests.runs.desk import at_once
-from viewer.stores import registry
+from tests.support.json_store import add_json_kind
 from viewer.stores.hermes import schema
 
 from .agents import Agent, Demo, InFile, JsonFile, Old, OnServer, RealHermes, emptied
@@ -24,7 +22,6 @@ from .site import Site
 
 __all__ = ["at_once", "tool"]
 
-ROOT = Path(__file__).parents[2]
 COMPACTED = ("hermes21", "hermes22", "hermes31", "postgres", "demo", "claude-code")
 KINDS = ("hermes16", "json", *COMPACTED)
 
@@ -80,11 +77,7 @@ def _agent(kind: str, request: pytest.FixtureRequest, place: Path) -> Agent:
 @pytest.fixture
 def json_kind(monkeypatch: pytest.MonkeyPatch) -> None:
     """The kind that the guide writes as an example is one of the site's."""
-    (text,) = re.findall(r"^```python\n(.*?)^```$", (ROOT / "docs" / "store-kinds.md").read_text(), re.M | re.S)
-    assert text.count("\n") < 120
-    example: dict[str, Any] = {"__name__": "example"}
-    exec(compile(text, "docs/store-kinds.md", "exec"), example)
-    monkeypatch.setattr(registry, "KINDS", [*registry.KINDS, example["JsonFile"]()])
+    add_json_kind(monkeypatch)
 
 
 @pytest.fixture

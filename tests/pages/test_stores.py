@@ -13,10 +13,13 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
 from tests.pages.conftest import Book
-from tests.pages.html import message_ids, read
+from tests.pages.html import Element, message_ids, read
 from tests.runs.desk import Desk
+from tests.support.json_store import add_json_kind, write_sessions
+from viewer.catalog import sync, sync_worker
 from viewer.runs import workers
 from viewer.stores.hermes import schema
+from viewer.stores.registry import get_store
 
 
 def test_stores_say_what_works_and_why_not(
@@ -144,3 +147,33 @@ def test_it_says_whether_a_worker_is_alive(signed_in: Client, book: Book) -> Non
     page = read(signed_in.get("/stores"))
     assert "1 worker alive." in page.text
     assert not page.all("p", "warn")
+
+
+def test_a_store_without_an_index_is_left_out_and_taken_in_again(
+    signed_in: Client, tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_json_kind(monkeypatch)
+    write_sessions(tmp_path / "s.json", {f"s{n}": [{"role": "user", "content": "a marmoset"}] for n in range(3)})
+    settings.STORES = {"plain": f"json:///{tmp_path}/s.json"}
+    sync.shelves([get_store("plain")])
+
+    def section() -> Element:
+        return read(signed_in.get("/stores")).all("section", "store")[0]
+
+    assert "Index of its text: 0 of 3 sessions are indexed." in section().text
+    sync_worker.sync_all()
+    assert "Index of its text: 3 messages of 3 sessions." in section().text
+    form = section().one("form")
+    assert form.one("button").text == "Leave out of search"
+    assert signed_in.get(form.attributes["action"]).status_code == 405
+    signed_in.post(form.attributes["action"], {"leave_out": "1"})
+    assert "3 messages are being taken out of it." in section().text
+    sync_worker.sync_all()
+    left_out = section()
+    assert "Index of its text" not in left_out.text
+    assert any("left out of the index" in item.text for item in left_out.all("li", "cannot"))
+    assert "This store is left out of search" in read(signed_in.get("/search?q=marmoset")).text
+    assert left_out.one("form").one("button").text == "Take into search"
+    signed_in.post(left_out.one("form").attributes["action"])
+    sync_worker.sync_all()
+    assert "a marmoset" in read(signed_in.get("/search?q=marmoset")).text

@@ -12,6 +12,7 @@ from ninja import Router, Schema
 
 from viewer.addresses import session_address
 from viewer.broken import lines_of
+from viewer.catalog import search
 from viewer.stores.passages import PassagePart
 from viewer.stores.query import parse
 from viewer.stores.registry import get_store, open_store
@@ -104,7 +105,7 @@ def find(
             order=order,
             indexed=indexed,
         )
-        hit_page = reader.search(parse(q), wanted, PageRequest(limit, after, stage))
+        hit_page = search.search(reader, parse(q), wanted, PageRequest(limit, after, stage))
     items, broken = lines_of(hit_page.hits, partial(_hit, store), lambda hit: (hit.id, store))
     return HitsOut(
         items=list(items),

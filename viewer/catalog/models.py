@@ -170,3 +170,77 @@ class SessionIndex(models.Model):
     def active(self) -> bool:
         """As `stores.base.Session` has it."""
         return is_active(self.ended_at, self.last_active)
+
+
+# -- full text, of stores that have no index of their own --------------------------------------------------------------
+
+
+class StoreText(models.Model):
+    """The full text of one store, by the store's name. `left_out` is the owner's switch; `messages` are indexed."""
+
+    store = models.CharField(max_length=200, unique=True)
+    left_out = models.BooleanField(default=False)
+    messages = models.BigIntegerField(default=0)
+
+    def __str__(self) -> str:
+        return self.store
+
+
+class SessionText(models.Model):
+    """How far the text of one session is indexed: up to the reader's `cursor`.
+
+    `mark` is the session's digest (`listing.RowsDigest`) when it was last noted; `due` says that a worker has to look:
+    at what is new, or, where what was indexed is `void` or the session `gone`, at what has to be dropped. `version`
+    counts the writes, so that nobody writes twice what two have read.
+    """
+
+    store = models.ForeignKey(StoreText, on_delete=models.CASCADE, related_name="sessions")
+    session_id = models.TextField()
+    cursor = models.TextField(default="")
+    mark = models.TextField(default="")
+    last_active = models.FloatField(default=0.0)
+    due = models.BooleanField(default=True)
+    void = models.BooleanField(default=False)
+    gone = models.BooleanField(default=False)
+    version = models.BigIntegerField(default=0)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["store", "session_id"], name="one_text_a_session")]
+        indexes = [models.Index(fields=["store", "last_active"], condition=Q(due=True), name="texts_to_index")]
+
+    def __str__(self) -> str:
+        return self.session_id
+
+
+class TextPortion(models.Model):
+    """Some messages of a session, as they were indexed: `words` are a line for each, packed (`text_index.packed`).
+    `oldest` and `newest` are the first and last of their places (`TextMessage`).
+
+    An index without the text can only take out what it is given again; and words are looked through here for what
+    stands inside of them.
+    """
+
+    store = models.ForeignKey(StoreText, on_delete=models.CASCADE, db_index=False)
+    session = models.ForeignKey(SessionText, on_delete=models.CASCADE, related_name="portions")
+    oldest = models.BigIntegerField()
+    newest = models.BigIntegerField()
+    words = models.BinaryField()
+
+    class Meta:
+        indexes = [models.Index(fields=["store", "newest"], name="portions_by_time")]
+
+    def __str__(self) -> str:
+        return f"{self.oldest} to {self.newest} of {self.session_id}"
+
+
+class TextMessage(models.Model):
+    """An indexed message. `id` is its place among all by time (`text_index.place_of`), by which the full-text index
+    knows it: a table beside this one on SQLite, a column of this one on PostgreSQL (migration 0009).
+    """
+
+    id = models.BigIntegerField(primary_key=True)
+    session = models.ForeignKey(SessionText, on_delete=models.DO_NOTHING, db_constraint=False, db_index=False)
+    message = models.BigIntegerField()
+
+    def __str__(self) -> str:
+        return f"{self.message} of {self.session_id}"

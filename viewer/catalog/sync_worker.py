@@ -16,7 +16,7 @@ from viewer.errors import StoreError
 from viewer.stores.base import Store
 from viewer.stores.registry import Reader, all_stores, is_here, open_store, store_version
 
-from . import numbers, sync, upsert
+from . import numbers, sync, texts, upsert
 from .models import SessionIndex, StoreState
 from .upsert import Prepared
 
@@ -24,7 +24,7 @@ LOOK_SECONDS = 2.0  # between two looks, where nothing is left to do
 BREATH_SECONDS = 0.01  # between two steps, for the runs of this worker
 CLAIM = timedelta(seconds=30)  # how long a store is one worker's without a sign of it
 NEWS, LISTED, COMPARED, FORGOTTEN = 2_000, 500, 500, 2_000  # rows of a step
-STEP_SECONDS = 1.0  # of counting, before something else has its turn
+STEP_SECONDS = 1.0  # of counting, and of indexing text, before something else has its turn
 KEPT = timedelta(days=30)  # what is known of a store that was not seen since
 
 logger = logging.getLogger(__name__)
@@ -98,7 +98,8 @@ def _looked(store: Store, me: str) -> Backlog:
 
 def _is_behind(state: StoreState, now: str) -> bool:
     """Whether there is anything to do for a store with this signature."""
-    return bool(state.signature != now or state.unlisted or state.checked != now or numbers.is_any_due(state))
+    listed = state.signature == now and not state.unlisted and state.checked == now
+    return not listed or numbers.is_any_due(state) or texts.is_any_due(state.name)
 
 
 def _claimed(state: StoreState, me: str) -> bool:
@@ -114,8 +115,8 @@ def _release(state: StoreState, me: str) -> None:
 
 
 def step(store: Store, state: StoreState) -> Backlog:
-    """What is new, some sessions that are not listed, some that are to be compared, and some to be counted; what is
-    left then.
+    """What is new, some sessions that are not listed, some that are to be compared, some to be counted, and some whose
+    text is to be indexed; what is left then.
     """
     now = store_version(store)
     new = state.signature != now
@@ -129,7 +130,8 @@ def step(store: Store, state: StoreState) -> Backlog:
         ):  # also beside an agent that has written something new at each look
             compare_some(reader, state, now)
         to_count = numbers.count_some(reader, state, STEP_SECONDS)
-    if state.unlisted or state.signature != now or to_count:
+        to_index = texts.index_some(reader, STEP_SECONDS)
+    if state.unlisted or state.signature != now or to_count or to_index:
         return Backlog.NOW
     return Backlog.LATER if state.checked != now else Backlog.NOTHING
 
@@ -163,5 +165,8 @@ def forget_some() -> bool:
         pk__in=list(SessionIndex.objects.filter(state=old).values_list("pk", flat=True)[:FORGOTTEN])
     )
     if not lines.delete()[0]:
+        named = StoreState.objects.filter(name=old.name).exclude(pk=old.pk)
+        if not named.exists() and texts.forget_some(old.name, STEP_SECONDS):
+            return True
         old.delete()
     return True

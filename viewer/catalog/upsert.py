@@ -20,7 +20,7 @@ from viewer.stores.listing import SessionFacts, Unaskable, is_askable, is_stand_
 from viewer.stores.registry import Reader
 from viewer.texts import sanitized
 
-from . import nearness
+from . import nearness, texts
 from .models import FacetGroup, SessionIndex, StoreState
 
 LONGEST = 300  # characters that are kept of a text
@@ -31,13 +31,15 @@ KEY = ("source", "model", "archived", "ended", "compacted", "near")
 @dataclass(slots=True)
 class Prepared:
     """Lines to be written, and those of sessions that are gone, by id; `edition` is what they were made from. Of the
-    sessions that are `shaken` other rows are known now: the parts that follow them have to be counted again.
+    sessions that are `shaken` other rows are known now: the parts that follow them have to be counted again. The text
+    of a store that `offers_text` is indexed here.
     """
 
     edition: int
     lines: dict[str, SessionIndex] = field(default_factory=dict)
     gone: dict[str, SessionIndex] = field(default_factory=dict)
     shaken: set[str] = field(default_factory=set)
+    offers_text: bool = False
 
 
 # -- making ------------------------------------------------------------------------------------------------------------
@@ -46,7 +48,7 @@ class Prepared:
 def prepared(reader: Reader, state: StoreState, ids: Sequence[str]) -> Prepared:
     """What has to be written so that these sessions' lines say what the store says."""
     ids = [session_id for session_id in ids if is_askable(session_id)]
-    made = Prepared(state.edition)
+    made = Prepared(state.edition, offers_text=reader.offers_text)
     known = lines_of(state, ids)
     facts = reader.listing.facts(ids)
     unaskable = reader.listing.unaskable([session_id for session_id in ids if is_stand_in(session_id)])
@@ -164,6 +166,8 @@ def commit(store: Store, state: StoreState, made: Prepared, changes: Mapping[str
             return False
         if made.lines or made.gone:
             _write(store, state, made, values.get("generation", state.generation))
+        if made.offers_text and "checked" in values:  # all that are there are listed
+            texts.sweep(state)
     for name, value in {**values, "edition": made.edition + 1}.items():
         setattr(state, name, value)
     return True
@@ -183,6 +187,8 @@ def _write(store: Store, state: StoreState, made: Prepared, generation: int) -> 
         unique_fields=["state", "session_id"],
         update_fields=[name for name in FIELDS if name not in ("state_id", "session_id")],
     )
+    if made.offers_text:
+        texts.note(store.name, lines, made.gone)
 
 
 def _set_kinds(store: Store, state: StoreState, lines: Sequence[SessionIndex]) -> None:

@@ -26,6 +26,7 @@ urlpatterns = [
     path("search", search.messages, name="search"),
     path("archive", archive.archive, name="archive"),
     path("stores", stores.stores, name="stores"),
+    path("stores/<name:store>/index", stores.index, name="index"),
     path("compactions", compactions.compactions, name="compactions"),
     path("settings", settings.settings, name="settings"),
     path("settings/<str:kind>", settings.change, name="change"),

@@ -13,6 +13,7 @@ from typing import Any
 import compaction
 from compaction import messages, secrets
 
+from .message import StoredMessage
 from .query import Query, fold
 
 BEFORE, LENGTH = 60, 260  # characters: how far before the first match a passage begins, and how long it is
@@ -67,6 +68,11 @@ def readable(
         raw=_composed(raw),
         cut=cut,
     )
+
+
+def words_of(row: StoredMessage, *, redacting: bool = False) -> Readable:
+    """The words of a whole message, without `raw`."""
+    return readable(row.content, row.tool_calls, row.tool_name, raw="", flagged=row.flagged, redacting=redacting)
 
 
 def _composed(text: str) -> str:

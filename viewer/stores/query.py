@@ -20,11 +20,12 @@ MOST_TERMS = 16
 PREFIX_LEAST = 2  # letters: the index gathers every row of every word with this beginning before it gives the first
 TRIGRAM = 3  # characters: the least a trigram index finds
 
-# Scripts written without spaces between words: Thai, Lao, Tibetan, Burmese, Khmer, the East Asian ones.
-_UNSPACED = re.compile(
+# A letter of a script written without spaces between words: Thai, Lao, Tibetan, Burmese, Khmer, the East Asian ones.
+UNSPACED = (
     "[\u0e00-\u0fff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u2e80-\u2fdf\u3005-\u3007\u3021-\ua4cf\uac00-\ud7ff\uf900-\ufaff"
     "\uff66-\uffdc\U00020000-\U0003ffff]"
 )
+_HAS_UNSPACED = re.compile(UNSPACED)
 _WORD = re.compile(r"[^\W_]+")
 _LETTERS = re.compile(rf"[^\W_]{{{TRIGRAM}}}")
 # A term, "-" before what is excluded; "--force" and "->" are text.
@@ -100,6 +101,10 @@ class Query:
         """Whether a wanted term does not stand in this folded text."""
         return not all(_stands(test, folded) for test in self._wanted)
 
+    def counts(self, folded: str) -> list[int]:
+        """How often each wanted term stands in this folded text."""
+        return [sum(1 for _ in pattern.finditer(folded)) for _, pattern in self._wanted]
+
     def forbids(self, folded: str) -> bool:
         """Whether an excluded term stands in this folded text."""
         return any(_stands(test, folded) for test in self._excluded)
@@ -122,7 +127,7 @@ def parse(text: str, *, whole: bool = False) -> Query:
 
 def _term(match: re.Match[str]) -> Term | None:
     typed = (match[3] if match[2] is None else match[2]).strip()
-    if _UNSPACED.search(typed):
+    if _HAS_UNSPACED.search(typed):
         return _literal(typed.rstrip("*"))
     words = tuple(_WORD.findall(fold(typed)))
     if words:

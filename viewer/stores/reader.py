@@ -19,7 +19,7 @@ from .listing import Listing
 from .message import Handoff, HistoryMessage, Preview, StoredMessage, live_content
 from .query import Query
 from .recorded import Recorded
-from .searching import HitPage, PageRequest, SearchFilter
+from .searching import HitPage, PageRequest, SearchableText, SearchFilter
 from .transcript import IndexedBoundary, Item, TranscriptIndex
 
 
@@ -28,6 +28,8 @@ class Reader(ABC):
 
     __slots__ = ()
     store: Store
+    # Whether `searchable` gives the text for an index that is kept outside of the store, or else `search` answers.
+    offers_text: ClassVar[bool] = False
 
     rows_are_messages: ClassVar[bool] = True  # each raw row is a message of its own, or one that no model is sent
 
@@ -115,9 +117,18 @@ class Reader(ABC):
         rows = self.raw(session_id, before=None, limit=2**31)
         return next((row for row in rows if row.id > after), None)
 
-    @abstractmethod
     def search(self, query: Query, wanted: SearchFilter, page: PageRequest) -> HitPage:
-        """One page of the messages that hold what is looked for."""
+        """One page of the messages that hold what is looked for. `catalog.search` asks it, of stores that search."""
+        raise NotImplementedError
+
+    def searchable(self, session_id: str, after: str) -> SearchableText | None:
+        """What was said in a session behind the cursor `after` of an earlier call, "" for all: a portion of some
+        megabytes at most, with every message whose text `passages.words_of` may find, whatever its state.
+
+        None if text before the cursor was changed or removed: what was taken of the session then is void, and it is to
+        be asked from "" again. Raises NotFound.
+        """
+        raise NotImplementedError
 
     # -- History
 

@@ -1,4 +1,4 @@
-"""What a search over a store's messages is narrowed to, and what it returns."""
+"""What a search over a store's messages is narrowed to and what it returns, and the text an index is made of."""
 
 from __future__ import annotations
 
@@ -52,6 +52,20 @@ class Note:
     is_gap: bool = False  # it says what cannot be found
 
 
+INSIDE = Note("inside_words", "Not found as words: these messages hold the text itself, also inside of words.")
+NOT_RANKED = Note("not_ranked", "No index ranks these: the newest come first.")
+SHORT = Note(
+    "too_short",
+    "No index finds one or two characters of a script without spaces, or signs alone: messages are looked through one "
+    "by one.",
+)
+
+
+def best_of(number: int) -> Note:
+    """That only so many of the newest matches were ranked."""
+    return Note("ranked_newest", f"The best among the newest {number:,} that match.")
+
+
 @dataclass(frozen=True, slots=True)
 class HitSession:
     """The session of a hit; `split` says that a later part goes on with it, so that nothing of it is in context."""
@@ -93,3 +107,27 @@ class HitPage:
     scanned: bool
     notes: tuple[Note, ...] = ()
     stage: Stage = "none"
+
+
+# -- for an index that is kept outside of the store --------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SearchableMessage:
+    """What one message says, calls and summaries included; time in epoch seconds, 0.0 for unknown."""
+
+    id: int
+    role: str
+    time: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class SearchableText:
+    """Some messages of a session in order. Behind them it goes on at `cursor`, now if there is `more`, else once
+    something was said.
+    """
+
+    messages: tuple[SearchableMessage, ...]
+    cursor: str
+    more: bool

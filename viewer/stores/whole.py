@@ -10,8 +10,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 
-from compaction import messages as chat
-from compaction import secrets
 from viewer.errors import NotFound
 
 from .base import LONGEST_FIRST_WORDS, Capabilities, ChangeToken, Session, Store
@@ -19,12 +17,13 @@ from .history_types import History, HistoryEntry
 from .listing import Ends, RowsDigest, SessionFacts, Unaskable
 from .message import State, StoredMessage
 from .packing import pack
-from .passages import Readable, passage, readable
-from .query import Query, fold
+from .passages import words_of
 from .reader import Reader, preview
 from .recorded import Recorded
-from .searching import Hit, HitPage, HitSession, PageRequest, SearchFilter
+from .searching import SearchableMessage, SearchableText
 from .transcript import TranscriptIndex
+
+PORTION = 1_000_000  # characters of text that an index is given at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +145,7 @@ class WholeReader(Reader):
     """An open store of which everything has been read."""
 
     __slots__ = ("_conversations", "_size", "store")
+    offers_text = True
 
     def __init__(self, store: Store, conversations: Sequence[Conversation], size: int) -> None:
         self.store, self._size = store, size
@@ -197,50 +197,32 @@ class WholeReader(Reader):
         history = History(entries, (), {entry.id: entry.id for entry in entries})
         return pack(history, [WholeRow(row.id, row.role, row.state, row.timestamp, row.size) for row in rows])
 
-    def search(self, query: Query, wanted: SearchFilter, page: PageRequest) -> HitPage:
-        """Messages are looked through one by one, newest session first; the key is how many hits were given before."""
-        start = page.after[1] if page.after else 0
-        stop = start + page.limit
-        hits = list(self._hits(query, wanted, redacting=page.redacting)) if not query.empty else []
-        rows = sum(len(each.messages) for each in self._conversations.values())
-        return HitPage(tuple(hits[start:stop]), (0.0, stop) if stop < len(hits) else None, False, rows, True)
-
-    def _hits(self, query: Query, wanted: SearchFilter, *, redacting: bool) -> Iterator[Hit]:
-        number = 0
-        for session_id in self.listing.active_lately(len(self._conversations)):
-            conversation = self._conversations[session_id]
-            if (
-                wanted.sessions
-                and session_id not in wanted.sessions
-                or wanted.source not in ("", conversation.session.source)
-            ):
-                continue
-            name = secrets.redact_shown(conversation.session.name) if redacting else conversation.session.name
-            session = HitSession(session_id, name, conversation.session.source, split=False)
-            for row in reversed(conversation.messages):
-                words = _words(row, redacting=redacting)
-                if row.state != "out" and _is_wanted(row, wanted) and _holds(words, query):
-                    number += 1
-                    shown = passage(words.said or words.summary, query)
-                    yield Hit(
-                        row.id, session, "message", False, row.role, row.timestamp, row.state, shown, (0.0, number)
-                    )
+    def searchable(self, session_id: str, after: str) -> SearchableText | None:
+        """The cursor counts messages, and has the digest of their text."""
+        rows = self._conversation(session_id).messages
+        start, _, digest = after.partition(" ")
+        given = int(start or 0)
+        if digest != _said(rows[:given]):
+            return None
+        found, size = [], 0
+        for row in rows[given:]:
+            text = words_of(row).text
+            found.append(SearchableMessage(row.id, row.role, row.timestamp, text))
+            size += len(text)
+            if size >= PORTION:
+                break
+        stop = given + len(found)
+        return SearchableText(tuple(found), f"{stop} {_said(rows[:stop])}", more=stop < len(rows))
 
 
-def _is_wanted(row: StoredMessage, wanted: SearchFilter) -> bool:
-    since, until = wanted.since or float("-inf"), wanted.until or float("inf")
-    return wanted.role in ("", row.role) and since <= row.timestamp < until
-
-
-def _words(row: StoredMessage, *, redacting: bool) -> Readable:
-    content = row.content if isinstance(row.content, str) else chat.as_json(row.content)
-    raw = f"{content}\n{chat.as_json(row.tool_calls) if row.tool_calls else ''}"
-    return readable(row.content, row.tool_calls, row.tool_name, raw=raw, flagged=row.flagged, redacting=redacting)
-
-
-def _holds(words: Readable, query: Query) -> bool:
-    folded = fold(words.text)
-    return not query.forbids(folded) and not query.lacks(folded)
+def _said(rows: Sequence[StoredMessage]) -> str:
+    """A digest of what these messages say; "" for none."""
+    digest = blake2b(digest_size=16)
+    for row in rows:
+        content = row.content if isinstance(row.content, str) else repr(row.content)
+        digest.update(repr((row.id, row.role, row.timestamp, row.tool_calls, row.tool_name, len(content))).encode())
+        digest.update(content.encode(errors="surrogatepass"))
+    return digest.hexdigest() if rows else ""
 
 
 def _entry(row: StoredMessage) -> HistoryEntry:

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_safe
 
 from viewer.addresses import name_in, segment
 from viewer.broken import Broken, lines_of
-from viewer.catalog import lines
+from viewer.catalog import lines, search
 from viewer.catalog.lines import SessionFilter, SessionList
 from viewer.catalog.models import SessionIndex
 from viewer.errors import NotFound, StoreError
@@ -206,7 +206,7 @@ def _searched(store: Store, query: Query, asked: SearchForm, places: Positions, 
                 indexed=not asked.scan,
             )
             after, stage = places.after(store.name), places.stage(store.name)
-            return Searched(store, reader.search(query, wanted, PageRequest(PAGE, after, stage, redacted)))
+            return Searched(store, search.search(reader, query, wanted, PageRequest(PAGE, after, stage, redacted)))
     except StoreError as problem:
         return Searched(store, None, problem.message)
 

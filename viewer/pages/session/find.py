@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
+from viewer.catalog import search
 from viewer.pages import redaction
 from viewer.pages.http import is_fragment, page, shows_refusals
 from viewer.pages.search import hits
@@ -65,9 +66,9 @@ def _results(reader: Reader, place: Place, q: str, after: Key | None, redacted: 
     from those before `after`.
     """
     parts = tuple(reader.parts(place.session))
-    words = reader.search(parse(q), SearchFilter(sessions=parts), PageRequest(MOST, redacting=redacted))
+    words = search.search(reader, parse(q), SearchFilter(sessions=parts), PageRequest(MOST, redacting=redacted))
     wanted = SearchFilter(sessions=parts, indexed=False)
-    inside = reader.search(parse(q, whole=True), wanted, PageRequest(MOST, after, redacting=redacted))
+    inside = search.search(reader, parse(q, whole=True), wanted, PageRequest(MOST, after, redacting=redacted))
     known = {hit.id for hit in words.hits}
     found = {hit.id: hit for hit in inside.hits if hit.id not in known}
     found |= {hit.id: hit for hit in words.hits if after is None}

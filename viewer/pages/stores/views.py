@@ -5,16 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from django.http import HttpRequest, HttpResponse
-from django.views.decorators.http import require_safe
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
 
 from viewer.broken import Broken, lines_of
+from viewer.catalog import sync, texts
+from viewer.catalog.texts import TextProgress
 from viewer.errors import StoreError
-from viewer.pages.http import page
+from viewer.pages.http import page, shows_refusals
 from viewer.pages.sessions.views import why_open
 from viewer.rendering import formats
 from viewer.runs import workers
 from viewer.stores.base import Capabilities, Store
-from viewer.stores.registry import all_stores, open_store, unread_homes
+from viewer.stores.registry import Reader, all_stores, get_store, open_store, unread_homes
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +31,19 @@ class Ability:
 
 
 @dataclass(frozen=True, slots=True)
+class IndexSwitch:
+    """Whether this site keeps an index of a store's text: the button at `href` says the other."""
+
+    href: str
+    is_on: bool
+    progress: str
+
+
+@dataclass(frozen=True, slots=True)
 class ShownStore:
-    """One store. `problem` says why it cannot be opened; nothing else is known of it then."""
+    """One store. `problem` says why it cannot be opened; nothing else is known of it then. `index` is None for a store
+    that has its own.
+    """
 
     name: str
     path: str
@@ -39,6 +54,7 @@ class ShownStore:
     size: str = ""
     sessions: str = ""
     abilities: tuple[Ability, ...] = ()
+    index: IndexSwitch | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +86,7 @@ def _shown(store: Store) -> ShownStore:
     try:
         with open_store(store, listed=True) as reader:
             capabilities = reader.capabilities()
+            index = _index(reader) if reader.offers_text else None
     except StoreError as problem:
         return ShownStore(store.name, store.place, why_open(store), store.is_managed, problem=problem.message)
     return ShownStore(
@@ -80,17 +97,46 @@ def _shown(store: Store) -> ShownStore:
         schema=f"schema {capabilities.schema}" if capabilities.schema is not None else "",
         size=formats.size(capabilities.size),
         sessions=formats.counted(capabilities.sessions, "session"),
-        abilities=_abilities(capabilities),
+        abilities=_abilities(capabilities, index),
+        index=index,
     )
 
 
-def _abilities(found: Capabilities) -> tuple[Ability, ...]:
+@require_POST
+@shows_refusals
+def index(request: HttpRequest, store: str) -> HttpResponse:
+    """Leave a store out of the index of text, or take it in again."""
+    texts.leave_out(get_store(store).name, "leave_out" in request.POST)
+    return redirect("pages:stores")
+
+
+def _index(reader: Reader) -> IndexSwitch:
+    found = texts.progress(sync.state_at(reader.store))
+    return IndexSwitch(reverse("pages:index", args=[reader.store.name]), not found.left_out, _progress(found))
+
+
+def _progress(found: TextProgress) -> str:
+    if found.left_out:
+        return f"{formats.counted(found.messages, 'message')} are being taken out of it." if found.messages else ""
+    if found.waiting:
+        return f"{found.sessions - found.waiting:,} of {formats.counted(found.sessions, 'session')} are indexed."
+    return f"{formats.counted(found.messages, 'message')} of {formats.counted(found.sessions, 'session')}."
+
+
+def _search(found: Capabilities, index: IndexSwitch | None) -> Ability:
+    if index is None:
+        return Ability(
+            "Search index", found.search, "" if found.search else "This store has no full-text index of its messages."
+        )
+    left_out = "This store is left out of the index that this site keeps of stores without one."
+    return Ability("Search, by an index that this site keeps", index.is_on, "" if index.is_on else left_out)
+
+
+def _abilities(found: Capabilities, index: IndexSwitch | None) -> tuple[Ability, ...]:
     return (
         Ability("Read sessions, History and what the model sees", True, ""),
         Ability("Compact and undo", found.can_compact, found.compact_reason),
-        Ability(
-            "Search index", found.search, "" if found.search else "This store has no full-text index of its messages."
-        ),
+        _search(found, index),
         Ability(
             "Summaries are marked",
             found.summary_flag,

@@ -14,13 +14,12 @@ from viewer.stores.changes import Commit, Edit, Json, LiveContext, UndoPlan
 from viewer.stores.history_types import HistoryEntry
 from viewer.stores.jsonl.files import ReadFile
 from viewer.stores.message import Handoff, HistoryMessage, State, StoredMessage, live_content, parted
-from viewer.stores.query import Query
 from viewer.stores.reader import Reader
 from viewer.stores.recorded import Recorded
-from viewer.stores.searching import HitPage, PageRequest, SearchFilter
+from viewer.stores.searching import SearchableText
 from viewer.stores.transcript import IndexedBoundary, Item, TranscriptIndex
 
-from . import codec, commits, context, conversations, places, refusals, spilled, transcript, undoing
+from . import codec, commits, context, conversations, places, refusals, spilled, texts, transcript, undoing
 from .clients import clients_of
 from .facts import Facts, facts_of
 from .listing import ClaudeListing
@@ -35,6 +34,7 @@ class ClaudeReader(Reader):
 
     store: Store
 
+    offers_text: ClassVar[bool] = True
     rows_are_messages: ClassVar[bool] = False
 
     def compact_reason(self) -> str:
@@ -143,8 +143,10 @@ class ClaudeReader(Reader):
         later = min((each for each in found.units if each > after and not found.units[each].is_summary), default=None)
         return None if later is None else self.messages(session_id, [later]).get(later)
 
-    def search(self, query: Query, wanted: SearchFilter, page: PageRequest) -> HitPage:
-        return HitPage((), None, stopped=False, looked=0, scanned=False)
+    def searchable(self, session_id: str, after: str) -> SearchableText | None:
+        file, found = self._file(session_id), self._conversation(session_id)
+        with _opened(file) as opened:
+            return texts.searchable(file, opened, found, after)
 
     # -- History
 

@@ -44,10 +44,10 @@ class Record:
     """One line. `place` is its number in the file; `time` in epoch seconds, 0.0 for none.
 
     `group` is the id of the model's response that an assistant's line is one block of, `context` the tokens of the
-    request that it answered. Of a boundary, `kept` is what it keeps by reference (`segment`: head, anchor and tail,
-    where the kept ones are not listed), `logical_parent` what was the end of the thread before it, `mark` what a
-    compaction of ours is known by. `leaf` is the record that a line names as the end of the thread, `copy_of` the one
-    of which a compaction of ours wrote a shortened copy.
+    request that it answered, `is_end` says that no line of it follows. Of a boundary, `kept` is what it keeps by
+    reference (`segment`: head, anchor and tail, where the kept ones are not listed), `logical_parent` what was the end
+    of the thread before it, `mark` what a compaction of ours is known by. `leaf` is the record that a line names as the
+    end of the thread, `copy_of` the one of which a compaction of ours wrote a shortened copy.
     """
 
     place: int
@@ -68,6 +68,7 @@ class Record:
     leaf: str = ""
     model: str = ""
     context: int = 0
+    is_end: bool = False
     mark: str = ""
     logical_parent: str = ""
     copy_of: str = ""
@@ -119,6 +120,7 @@ def record_of(line: Line, place: int) -> Record:
         leaf=_text(value.get("leafUuid")) if kind == "last-prompt" else "",
         model=_text(message.get("model")) if kind == "assistant" else "",
         context=_context(message) if kind == "assistant" else 0,
+        is_end=isinstance(message.get("stop_reason"), str),
         mark=_mark(metadata),
         logical_parent=_text(value.get("logicalParentUuid")),
         copy_of=_text(value.get(COPY)),

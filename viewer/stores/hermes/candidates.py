@@ -13,7 +13,7 @@ from typing import Any
 
 from viewer.batches import CHUNK
 from viewer.stores.query import Query, spellings, trigram_expression, word_expression
-from viewer.stores.searching import Key, Note, SearchFilter
+from viewer.stores.searching import NOT_RANKED, SHORT, Key, Note, SearchFilter, best_of
 
 from . import postgres_search
 from .columns import marks
@@ -43,19 +43,12 @@ class Batch:
     notes: tuple[Note, ...] = ()
 
 
-INSIDE = Note("inside_words", "Not found as words: these messages hold the text itself, also inside of words.")
 NO_INDEX = Note("no_index", "This store has no index for such a search: its messages are looked through one by one.")
 BROKEN = Note("index_broken", "This store's search index cannot be read: its messages are looked through one by one.")
 REBUILDING = Note(
     "index_rebuilding", "Its agent is rebuilding this store's search index: messages are looked through one by one."
 )
-SHORT = Note(
-    "too_short",
-    "No index finds one or two characters of a script without spaces, or signs alone: messages are looked through one "
-    "by one.",
-)
-NOT_RANKED = Note("not_ranked", "No index ranks these: the newest come first.")
-RANKED_FEW = Note("ranked_newest", f"The best among the newest {RANKED:,} that match.")
+RANKED_FEW = best_of(RANKED)
 WITHOUT_TOOLS = Note(
     "tools_not_indexed",
     "The index of letters leaves out calls and results of tools, and messages of several parts.",

@@ -23,9 +23,9 @@ from viewer.batches import chunks
 from viewer.stores.base import redacted_name
 from viewer.stores.passages import Readable, passage, readable
 from viewer.stores.query import Query, fold
-from viewer.stores.searching import Hit, HitPage, HitSession, Key, Note, PageRequest, SearchFilter, Stage
+from viewer.stores.searching import INSIDE, Hit, HitPage, HitSession, Key, Note, PageRequest, SearchFilter, Stage
 
-from .candidates import INSIDE, candidates, narrowed, narrowing_of
+from .candidates import candidates, narrowed, narrowing_of
 from .codec import JSON_MARK, decode_calls, decode_content, number, state_of
 from .columns import marks, selection
 from .copies import call_ids, copies_of, older_of

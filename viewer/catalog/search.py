@@ -1,0 +1,101 @@
+"""Search in the messages of a store of any kind: by the store itself, or, where it has no index, by the one kept here.
+
+What the index names is read from the store and compared with the query once more, so that hits say what the store says
+now. As in stores that search by themselves, words are sought first, and inside of words only where none holds them; a
+page ends at its limits, says so, and goes on from there. What is narrowed to sessions that are not indexed is looked
+through itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+
+from django.utils import timezone
+
+from viewer.errors import StoreUnavailable
+from viewer.own_database import OwnDatabaseUnavailable
+from viewer.stores.query import Query
+from viewer.stores.registry import Reader
+from viewer.stores.searching import INSIDE, SHORT, HitPage, Note, PageRequest, SearchFilter
+
+from . import sync, text_candidates, text_hits, text_index, texts
+from .models import StoreState, StoreText
+from .text_hits import TextFinding
+from .text_index import Asked
+
+REQUEST_SECONDS = 0.2  # of indexing what is new, where no worker is at it
+LEFT_OUT = Note("left_out", "This store is left out of search (page Stores).")
+
+
+def search(reader: Reader, query: Query, wanted: SearchFilter, page: PageRequest) -> HitPage:
+    """One page of the messages that hold what is looked for. Raises StoreUnavailable, OwnDatabaseUnavailable."""
+    if not reader.offers_text:
+        return reader.search(query, wanted, page)
+    if query.empty:
+        return HitPage((), None, stopped=False, looked=0, scanned=False)
+    state = _freshened(reader)
+    text = texts.text_of(reader.store.name)
+    finding = TextFinding(reader, state, query, wanted, page)
+    if wanted.sessions and _is_looked_through(text, wanted, page):
+        return _staged(finding, TextFinding.looked_through)
+    if text.left_out:
+        return HitPage((), None, stopped=False, looked=0, scanned=False, notes=(LEFT_OUT,))
+    found = _staged(finding, partial(_indexed, text))
+    return replace(found, notes=(*found.notes, *_unfinished(state)))
+
+
+def _freshened(reader: Reader) -> StoreState:
+    """The store's state, and a little of what is new in it indexed."""
+    (shelf,) = sync.shelves([reader.store])
+    if shelf.state is None:
+        raise StoreUnavailable(shelf.problem)
+    if shelf.state.claimed_until <= timezone.now() and texts.is_any_due(reader.store.name):
+        with suppress(OwnDatabaseUnavailable):  # a note says what is not indexed
+            texts.index_some(reader, REQUEST_SECONDS)
+    return shelf.state
+
+
+def _is_looked_through(text: StoreText, wanted: SearchFilter, page: PageRequest) -> bool:
+    """Whether the messages of the wanted sessions are looked through without the index; on all pages, or on none."""
+    if page.after and wanted.indexed:
+        return text_hits.is_message_key(page.after)
+    return not wanted.indexed or not texts.are_indexed(text, wanted.sessions)
+
+
+def _unfinished(state: StoreState) -> Iterator[Note]:
+    if state.unlisted or texts.is_any_due(state.name):
+        found = texts.progress(state)
+        said = f"{found.waiting:,} of {found.sessions:,} sessions are not searched yet: they are being indexed."
+        yield Note("index_unfinished", said)
+
+
+def _staged(finding: TextFinding, way: Callable[[TextFinding], HitPage]) -> HitPage:
+    """Words first; what stands inside of them only where no message has them."""
+    query, page = finding.query, finding.page
+    inside = replace(finding, query=query.inside) if query.inside else None
+    if page.stage == "inside" and inside:
+        return _inside(way(inside))
+    found = way(finding)
+    if page.stage == "words" or found.hits:
+        return replace(found, stage="words")
+    return found if found.next or not inside else _inside(way(replace(inside, page=replace(page, after=None))))
+
+
+def _inside(found: HitPage) -> HitPage:
+    return replace(found, stage="inside", notes=(INSIDE, *found.notes) if found.hits else found.notes)
+
+
+def _indexed(text: StoreText, finding: TextFinding) -> HitPage:
+    """By words, or by parts of words; where neither are wanted, among all messages."""
+    wanted, after = finding.wanted, finding.page.after if finding.wanted.order == "newest" else None
+    scope = text_candidates.scope_of(text, wanted, after and after[1])
+    asked = text_index.asked(finding.query) if wanted.indexed else None
+    if asked:
+        return finding.among(text_candidates.by_words(scope, asked))
+    if parts := text_candidates.parts_of_words(finding.query):
+        return finding.among(text_candidates.by_parts(scope, parts))
+    every = finding.among(text_candidates.by_words(scope, Asked(())))
+    return replace(every, scanned=True, notes=(*every.notes, SHORT))

@@ -1,0 +1,231 @@
+"""Candidates read from their store and held against what is looked for: the hits of a page, in order."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from viewer.batches import chunks
+from viewer.errors import NotFound
+from viewer.stores.base import redacted_name
+from viewer.stores.message import StoredMessage
+from viewer.stores.passages import Readable, passage, words_of
+from viewer.stores.query import Query, fold
+from viewer.stores.registry import Reader
+from viewer.stores.searching import NOT_RANKED, Hit, HitPage, HitSession, Key, PageRequest, SearchFilter, best_of
+
+from . import lines, upsert
+from .models import SessionIndex, SessionText, StoreState
+from .text_candidates import Place, PlaceBatch
+
+TEXTS = 2_000  # messages that one page reads to fill itself
+RANKED = 500  # newest matches among which the best are sought
+SCANNED = 5_000  # messages of a session that one page looks through
+SLICE = 50  # messages that are read at a time
+SECONDS = 0.5  # after which a page is given as it is
+TERM_WEIGHT, USUAL_LENGTH = 1.2, 1_000  # of a repeated word (as in BM25), and characters of a message
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A message that holds what is looked for."""
+
+    key: Key
+    row: StoredMessage
+    words: Readable
+
+
+@dataclass(frozen=True, slots=True)
+class TextFinding:
+    """The work on one page of hits in a store with this state of its lists."""
+
+    reader: Reader
+    state: StoreState
+    query: Query
+    wanted: SearchFilter
+    page: PageRequest
+    names: dict[int, str] = field(default_factory=dict)  # of sessions, by their numbers, as far as they were asked for
+
+    def among(self, batches: Iterable[PlaceBatch]) -> HitPage:
+        """A page of hits among these candidates."""
+        return self._best(batches) if self.wanted.order == "best" else self._newest(batches)
+
+    def _newest(self, batches: Iterable[PlaceBatch]) -> HitPage:
+        found: list[Found] = []
+        until, texts, looked, reached, more = time.monotonic() + SECONDS, 0, 0, 0, False
+        for batch in batches:
+            looked = batch.looked
+            for part in _slices(self._of_source(batch.places)):
+                if texts and (texts >= TEXTS or time.monotonic() > until):
+                    return self._hit_page(found, (0.0, reached), looked)
+                found += self._read(part)
+                texts, reached = texts + len(part), part[-1][0]
+                if len(found) > self.page.limit:
+                    return self._hit_page(found, None, looked)
+            reached, more = batch.reached, batch.more
+            if more and time.monotonic() > until:
+                break
+        return self._hit_page(found, (0.0, reached) if more else None, looked)
+
+    def _best(self, batches: Iterable[PlaceBatch]) -> HitPage:
+        """By rank, among the newest: every one of them is read."""
+        places: list[Place] = []
+        looked, more = 0, False
+        for batch in batches:
+            looked, more = batch.looked, batch.more
+            places += self._of_source(batch.places)
+            if len(places) > RANKED:
+                break
+        read = [each for part in _slices(places[:RANKED]) for each in self._read(part)]
+        ranked = sorted((replace(each, key=(self._rank(each), each.key[1])) for each in read), key=_by_rank)
+        after = self.page.after
+        behind = [each for each in ranked if after is None or _by_rank(each) > (after[0], -after[1])]
+        notes = (best_of(RANKED),) if more or len(places) > RANKED else ()
+        return replace(self._hit_page(behind, None, looked), notes=notes)
+
+    def _rank(self, found: Found) -> float:
+        """Lower is better: how often each term stands there, less in a long message."""
+        folded, rank = fold(found.words.text), 0.0
+        weight = TERM_WEIGHT * (0.25 + 0.75 * len(folded) / USUAL_LENGTH)
+        for count in self.query.counts(folded):
+            rank -= count * (TERM_WEIGHT + 1) / (count + weight)
+        return round(rank, 6)
+
+    def looked_through(self) -> HitPage:
+        """A page of hits in the wanted sessions, parts of one conversation, whose messages are looked through
+        themselves.
+        """
+        found: list[Found] = []
+        until, looked, reached = time.monotonic() + SECONDS, 0, None
+        for row in _rows(self.reader, self.wanted.sessions, self.page.after):
+            if looked >= SCANNED or (looked and looked % SLICE == 0 and time.monotonic() > until):
+                break
+            looked, reached, words = looked + 1, _message_key(row), words_of(row)
+            if self._holds(row, words):
+                found.append(Found(reached, row, words))
+                if len(found) > self.page.limit:
+                    break
+        else:
+            reached = None
+        hit_page = self._hit_page(found, reached, looked)
+        notes = (NOT_RANKED,) if self.wanted.order == "best" else ()
+        return replace(hit_page, scanned=True, notes=notes)
+
+    # -- reading
+
+    def _of_source(self, places: Sequence[Place]) -> list[Place]:
+        if not self.wanted.source:
+            return list(places)
+        names = self._names(places)
+        of_source = self._lines(names.values(), source=self.wanted.source)
+        return [place for place in places if names.get(place[1]) in of_source]
+
+    def _names(self, places: Sequence[Place]) -> dict[int, str]:
+        """The ids of these messages' sessions, and of others, by their numbers."""
+        for chunk in chunks(sorted({number for _, number, _ in places} - set(self.names))):
+            found = SessionText.objects.filter(pk__in=chunk, gone=False)
+            self.names.update(found.values_list("pk", "session_id"))
+        return self.names
+
+    def _read(self, places: Sequence[Place]) -> Iterator[Found]:
+        """Those of these messages that are there and hold what is looked for, in this order."""
+        names = self._names(places)
+        ids: dict[str, list[int]] = {}
+        for _, number, message in places:
+            if number in names:
+                ids.setdefault(names[number], []).append(message)
+        rows = {name: self._messages(name, wanted) for name, wanted in ids.items()}
+        for place, number, message in places:
+            row = rows.get(names.get(number, ""), {}).get(message)
+            if row is not None and self._holds(row, words := words_of(row)):
+                yield Found((0.0, place), row, words)
+
+    def _messages(self, session_id: str, ids: Sequence[int]) -> dict[int, StoredMessage]:
+        try:
+            return self.reader.messages(session_id, ids)
+        except NotFound:  # the next comparison says so
+            return {}
+
+    def _holds(self, row: StoredMessage, words: Readable) -> bool:
+        wanted = self.wanted
+        if row.state == "out" or wanted.role not in ("", row.role):
+            return False
+        if (wanted.since is not None and row.timestamp < wanted.since) or (
+            wanted.until is not None and row.timestamp >= wanted.until
+        ):
+            return False
+        folded = fold(words.text)
+        return not self.query.forbids(folded) and not self.query.lacks(folded)
+
+    # -- hits
+
+    def _hit_page(self, found: Sequence[Found], behind: Key | None, looked: int) -> HitPage:
+        """The first of what was found; it goes on behind the last of them, or, where there are no more, at `behind`."""
+        shown, full = found[: self.page.limit], len(found) > self.page.limit
+        listed = self._lines({each.row.session_id for each in shown})
+        return HitPage(
+            hits=tuple(self._hit(each, listed) for each in shown),
+            next=shown[-1].key if full else behind,
+            stopped=behind is not None and not full,
+            looked=looked,
+            scanned=False,
+        )
+
+    def _hit(self, found: Found, listed: Mapping[str, SessionIndex]) -> Hit:
+        row, words = found.row, found.words
+        said = bool(words.said) and (not words.summary or self.query.marks.search(fold(words.said)) is not None)
+        session = self._session(row.session_id, listed.get(row.session_id))
+        shown = words_of(row, redacting=True) if self.page.redacting else words
+        return Hit(
+            id=row.id,
+            session=session,
+            kind="message" if said or not words.summary else "summary",
+            standalone=bool(words.summary) and not words.said,
+            role=row.role,
+            time=row.timestamp,
+            state="under" if session.split and row.state == "live" else row.state,
+            passage=passage(shown.said if said else shown.summary or shown.said, self.query),
+            key=found.key,
+        )
+
+    def _session(self, session_id: str, line: SessionIndex | None) -> HitSession:
+        if line is None:
+            return HitSession(session_id, "", "", split=False)
+        name = lines.name_of(line)
+        return HitSession(session_id, redacted_name(name) if self.page.redacting else name, line.source, line.continued)
+
+    def _lines(self, ids: Iterable[str], source: str = "") -> dict[str, SessionIndex]:
+        found = upsert.lines_of(self.state, sorted(set(ids)))
+        return {name: line for name, line in found.items() if source in ("", line.source)}
+
+
+def _message_key(row: StoredMessage) -> Key:
+    """The key of a message that was found without the index: no place is below 0."""
+    return 0.0, -1 - row.id
+
+
+def is_message_key(key: Key) -> bool:
+    """Whether it is one of those, and not of an indexed message."""
+    return key[1] < 0
+
+
+def _slices(places: Sequence[Place]) -> Iterable[Sequence[Place]]:
+    return (places[start : start + SLICE] for start in range(0, len(places), SLICE))
+
+
+def _by_rank(found: Found) -> Key:
+    return found.key[0], -found.key[1]
+
+
+def _rows(reader: Reader, parts: Sequence[str], after: Key | None) -> Iterator[StoredMessage]:
+    """The messages of a conversation's parts, newest first, from before the one with this id on."""
+    before = -1 - after[1] if after else None
+    if before is not None:
+        row = next((row for part in parts for row in reader.messages(part, [before]).values()), None)
+        parts = parts[: parts.index(row.session_id) + 1] if row and row.session_id in parts else ()
+    for part in reversed(parts):
+        while rows := reader.raw(part, before=before, limit=10 * SLICE):
+            before = rows[0].id
+            yield from reversed(rows)
+        before = None

@@ -1,0 +1,308 @@
+"""Keeping the full-text index: which sessions wait for it, and writing what their messages say, portion by portion.
+
+Lists note what they find of sessions (`note`), and what is new is read by the cursors of the stores' readers: a little
+within a request, the rest by the workers. Each transaction writes messages together with the cursor behind them, so
+that whoever is killed leaves nothing half done, and of two who read the same one writes.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
+
+from viewer import own_database
+from viewer.batches import chunks
+from viewer.errors import NotFound
+from viewer.stores.registry import Reader
+from viewer.stores.searching import SearchableMessage, SearchableText
+
+from . import text_index
+from .models import SessionIndex, SessionText, StoreState, StoreText, TextPortion
+from .text_index import Words
+
+SESSIONS = 200  # that are asked for at once
+BATCH = 2_000_000  # characters that are written together: some 50 ms in which nobody else writes
+PORTION = 300_000  # characters of words that are packed together
+DROPPED = 8  # portions that are taken out together
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class TextProgress:
+    """How far a store is indexed: of `sessions`, those that are `waiting`; and how many messages are."""
+
+    left_out: bool
+    sessions: int
+    waiting: int
+    messages: int
+
+
+# -- what is known of stores and sessions ------------------------------------------------------------------------------
+
+
+def text_of(store: str) -> StoreText:
+    """The store's row, or an unsaved one. Reading writes nothing."""
+    return StoreText.objects.filter(store=store).first() or StoreText(store=store)
+
+
+def progress(state: StoreState) -> TextProgress:
+    """How far the text of a store is indexed."""
+    text = text_of(state.name)
+    waiting = _due(text).filter(gone=False).count() + state.unlisted
+    sessions = SessionIndex.objects.filter(state=state, problem="").count() + state.unlisted
+    return TextProgress(text.left_out, sessions, waiting, text.messages)
+
+
+def is_any_due(store: str) -> bool:
+    """Whether there is anything to index of this store, or to drop."""
+    return SessionText.objects.filter(store__store=store, due=True).exists()
+
+
+def are_indexed(text: StoreText, sessions: Sequence[str]) -> bool:
+    """Whether all that was noted of these sessions is indexed."""
+    done = SessionText.objects.filter(store_id=text.pk, due=False, session_id__in=sessions)
+    return not text.left_out and done.count() == len(sessions)
+
+
+def leave_out(store: str, left_out: bool) -> None:
+    """Set the owner's switch: nothing of the store is indexed, and a worker drops what was; or all of it again."""
+    with own_database.noting():
+        text, _ = StoreText.objects.update_or_create(store=store, defaults={"left_out": left_out})
+        SessionText.objects.filter(store=text).update(due=True, version=F("version") + 1)
+
+
+def _due(text: StoreText) -> QuerySet[SessionText]:
+    return SessionText.objects.filter(store_id=text.pk, due=True)
+
+
+# -- what lists find ---------------------------------------------------------------------------------------------------
+
+
+def note(store: str, lines: Iterable[SessionIndex], gone: Iterable[str]) -> None:
+    """Within the transaction that writes these lines, and deletes those of sessions that are `gone`: what of their text
+    is to be read, and what is to be dropped.
+    """
+    text = StoreText.objects.get_or_create(store=store)[0]
+    found = {line.session_id: line for line in lines if not line.problem}
+    new = [
+        SessionText(store=text, session_id=line.session_id, mark=line.mark, last_active=line.last_active)
+        for line in _unknown(text, found)
+    ]
+    SessionText.objects.bulk_create(
+        new,
+        update_conflicts=True,
+        unique_fields=["store", "session_id"],
+        update_fields=["mark", "last_active", "due", "gone"],
+    )
+    for chunk in chunks([session.session_id for session in new]):
+        SessionText.objects.filter(store=text, session_id__in=chunk).update(version=F("version") + 1)
+    for chunk in chunks(sorted(gone)):
+        _mark_gone(SessionText.objects.filter(store=text, session_id__in=chunk))
+
+
+def _unknown(text: StoreText, lines: Mapping[str, SessionIndex]) -> list[SessionIndex]:
+    """The lines of sessions that have messages which were not noted."""
+    known = {
+        session_id: mark
+        for chunk in chunks(list(lines))
+        for session_id, mark in SessionText.objects.filter(store=text, session_id__in=chunk, gone=False).values_list(
+            "session_id", "mark"
+        )
+    }
+    return [line for session_id, line in lines.items() if known.get(session_id) != line.mark]
+
+
+def sweep(state: StoreState) -> None:
+    """Have the text of sessions dropped that the store, all of which is listed, does not have."""
+    listed = SessionIndex.objects.filter(state=state, session_id=OuterRef("session_id"))
+    _mark_gone(SessionText.objects.filter(~Exists(listed), store__store=state.name))
+
+
+def _mark_gone(sessions: QuerySet[SessionText]) -> None:
+    sessions.filter(gone=False).update(gone=True, due=True, version=F("version") + 1)
+
+
+# -- steps -------------------------------------------------------------------------------------------------------------
+
+
+def index_some(reader: Reader, seconds: float) -> bool:
+    """Index sessions that wait for it, the most recent first, for about so long; whether any are left."""
+    if not reader.offers_text:  # of another store that had its name
+        return forget_some(reader.store.name, seconds)
+    text = text_of(reader.store.name)
+    until = time.monotonic() + seconds
+    if _drop_some(_due(text).filter(Q(gone=True) | Q(void=True) | Q(store__left_out=True)), until):
+        return True
+    indexed = _due(text).filter(gone=False, void=False, store__left_out=False)
+    while waiting := list(indexed.order_by("-last_active")[:SESSIONS]):
+        batch = _Batch(text)
+        for session in waiting:
+            if not _read(reader, session, batch, lambda: time.monotonic() >= until):
+                break
+        batch.write()
+        if time.monotonic() >= until:
+            break
+    return _due(text).exists()
+
+
+def _read(reader: Reader, session: SessionText, batch: _Batch, is_over: Callable[[], bool]) -> bool:
+    """Put what is new in a session into the batch, which is written whenever it is full; whether there is time left."""
+    more = True
+    while more and session.version >= 0:
+        found = _searchable(reader, session)
+        if found is None:
+            batch.note(session, session.cursor, due=True, void=True)
+            return True
+        more = found.more
+        batch.take(session, found.messages)
+        batch.note(session, found.cursor, due=more)
+        if batch.size >= BATCH:
+            batch.write()
+        if is_over():
+            return False
+    return True
+
+
+def _searchable(reader: Reader, session: SessionText) -> SearchableText | None:
+    """What is new in a session; nothing, where it is gone, or as long as it cannot be read."""
+    nothing = SearchableText((), session.cursor, more=False)
+    try:
+        found = reader.searchable(session.session_id, session.cursor)
+    except NotFound:  # the next comparison says so
+        return nothing
+    except (ValueError, TypeError, LookupError, ArithmeticError, RuntimeError):
+        logger.exception("Session %r of store %s cannot be indexed", session.session_id, reader.store.name)
+        return nothing
+    return found if found or session.cursor else nothing
+
+
+@dataclass(slots=True)
+class _Batch:
+    """What is to be written together: messages, and how far each session is read then."""
+
+    text: StoreText
+    messages: list[tuple[SessionText, SearchableMessage, str]] = field(default_factory=list)
+    read: dict[int, tuple[SessionText, bool, bool]] = field(default_factory=dict)
+    size: int = 0
+
+    def take(self, session: SessionText, messages: Iterable[SearchableMessage]) -> None:
+        marks = text_index.store_mark(self.text.pk), text_index.session_mark(session.pk)
+        for message in messages:
+            if not message.text:
+                continue
+            words = text_index.indexed_words(message.text, (*marks, text_index.role_mark(message.role)))
+            self.messages.append((session, message, words))
+            self.size += len(message.text)
+
+    def note(self, session: SessionText, cursor: str, *, due: bool, void: bool = False) -> None:
+        session.cursor = cursor
+        self.read[session.pk] = session, due, void
+
+    def write(self) -> None:
+        """Of a session that somebody else wrote meanwhile, nothing."""
+        if not self.read:
+            return
+        with own_database.noting():
+            written = {pk for pk, (session, due, void) in self.read.items() if _moved(session, due=due, void=void)}
+            added = _placed([each for each in self.messages if each[0].pk in written])
+            if added:
+                text_index.add(added)
+                TextPortion.objects.bulk_create(_portions(self.text, added))
+                StoreText.objects.filter(pk=self.text.pk).update(messages=F("messages") + len(added))
+        self.messages, self.read, self.size = [], {}, 0
+
+
+def _moved(session: SessionText, *, due: bool, void: bool) -> bool:
+    """Note how far a session is read, if nobody else has written it since."""
+    same = SessionText.objects.filter(pk=session.pk, version=session.version)
+    written = same.update(cursor=session.cursor, due=due, void=void, version=F("version") + 1)
+    session.version = session.version + 1 if written else -1
+    return bool(written)
+
+
+def _placed(found: Sequence[tuple[SessionText, SearchableMessage, str]]) -> list[Words]:
+    wanted = [text_index.place_of(message.time) for _, message, _ in found]
+    order = sorted(range(len(found)), key=wanted.__getitem__)
+    places = text_index.free_places([wanted[number] for number in order])
+    return [
+        Words(place, session.pk, message.id, words)
+        for place, (session, message, words) in zip(places, (found[number] for number in order), strict=True)
+    ]
+
+
+def _portions(text: StoreText, found: Iterable[Words]) -> list[TextPortion]:
+    by_session: dict[int, list[Words]] = {}
+    for each in found:
+        by_session.setdefault(each.session, []).append(each)
+    return [
+        TextPortion(
+            store=text, session_id=pk, oldest=part[0].place, newest=part[-1].place, words=text_index.packed(part)
+        )
+        for pk, of_session in by_session.items()
+        for part in _parts(of_session)
+    ]
+
+
+def _parts(found: Iterable[Words]) -> Iterable[list[Words]]:
+    part: list[Words] = []
+    size = 0
+    for each in found:
+        part.append(each)
+        size += len(each.words)
+        if size >= PORTION:
+            yield part
+            part, size = [], 0
+    if part:
+        yield part
+
+
+# -- dropping ----------------------------------------------------------------------------------------------------------
+
+
+def _drop_some(sessions: QuerySet[SessionText], until: float) -> bool:
+    """Take what was indexed of these sessions out of the index; whether any are left at this time."""
+    while found := list(sessions.select_related("store")[:SESSIONS]):
+        for session in found:
+            while not _drop_portions(session):
+                if time.monotonic() >= until:
+                    return True
+    return False
+
+
+def _drop_portions(session: SessionText) -> bool:
+    """Drop some portions of a session; whether there is nothing left to do. What is partly dropped is void."""
+    with own_database.noting():
+        same = SessionText.objects.filter(pk=session.pk, version=session.version)
+        if not same.update(version=F("version") + 1, void=True, due=True):
+            return True
+        session.version += 1
+        portions = list(session.portions.order_by("pk")[:DROPPED])
+        dropped = sum(text_index.take_out(bytes(portion.words)) for portion in portions)
+        TextPortion.objects.filter(pk__in=[portion.pk for portion in portions]).delete()
+        if dropped:
+            StoreText.objects.filter(pk=session.store_id).update(messages=F("messages") - dropped)
+        if len(portions) == DROPPED:
+            return False
+        if session.gone:
+            session.delete()
+        else:
+            SessionText.objects.filter(pk=session.pk).update(cursor="", void=False, due=not session.store.left_out)
+    return True
+
+
+def forget_some(store: str, seconds: float) -> bool:
+    """Drop the text of a store that stays away; whether there is more."""
+    text = text_of(store)
+    if text.pk is None:
+        return False
+    with own_database.noting():
+        _mark_gone(SessionText.objects.filter(store=text))
+    if _drop_some(_due(text), time.monotonic() + seconds):
+        return True
+    text.delete()
+    return False

@@ -1,0 +1,55 @@
+"""What a session's messages say, for an index that is kept outside of the store: each message once, when it is whole.
+
+A cursor is JSON: the file's inode, the last message that was given, and the record that it stands in.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from typing import BinaryIO
+
+from viewer.stores.passages import words_of
+from viewer.stores.searching import SearchableMessage, SearchableText
+
+from . import codec
+from .places import SessionFile
+from .transcript import Conversation, Unit
+
+PORTION = 1_000_000  # characters of text that are given at once
+SETTLED = 60.0  # seconds after which no more lines of a response are waited for
+
+
+def searchable(file: SessionFile, reading: BinaryIO, found: Conversation, after: str) -> SearchableText | None:
+    """The next messages behind a cursor; None where what was given before is not there any more."""
+    last = _last(file, found, after) if after else 0
+    if last is None:
+        return None
+    units = sorted((unit for unit in found.units.values() if unit.id > last), key=lambda unit: unit.id)
+    units = list(_whole(file, found, units))
+    messages: list[SearchableMessage] = []
+    size, taken = 0, None
+    for unit in units:
+        if size >= PORTION:
+            break
+        row = codec.message_of(reading, found, unit, file.id)
+        text = words_of(row).text
+        messages.append(SearchableMessage(unit.id, row.role, row.timestamp, text))
+        size, taken = size + len(text), unit
+    cursor = json.dumps([file.state.inode, taken.id, taken.uuids[0]]) if taken else after
+    return SearchableText(tuple(messages), cursor, more=bool(units) and taken is not units[-1])
+
+
+def _last(file: SessionFile, found: Conversation, cursor: str) -> int | None:
+    inode, last, uuid = json.loads(cursor)
+    known = found.tree.nodes.get(uuid)
+    return last if inode == file.state.inode and known is not None and last in found.units else None
+
+
+def _whole(file: SessionFile, found: Conversation, units: Sequence[Unit]) -> Sequence[Unit]:
+    """Without a response at the end of which more lines may follow."""
+    if not units or units[-1].role != "assistant" or time.time() - file.state.changed / 1e9 > SETTLED:
+        return units
+    is_whole = any(found.tree.nodes[uuid].is_end for uuid in units[-1].uuids)
+    return units if is_whole else units[:-1]
