@@ -344,6 +344,29 @@ def test_text_of_a_store_that_stays_away_is_forgotten(shelf: Shelf, settings: Se
     assert indexed("marmoset") == 0
 
 
+def test_no_word_of_what_is_gone_is_left_in_the_files(shelf: Shelf) -> None:
+    def held(word: str) -> bool:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT COUNT(*) FROM catalog_text_data WHERE instr(block, %s)", [word.encode()])
+            ((blocks,),) = cursor.fetchall()
+        portions = TextPortion.objects.all()
+        return blocks > 0 or any(
+            word in words for each in portions for _, words in text_index.unpacked(bytes(each.words))
+        )
+
+    for number in range(20):
+        shelf.say(f"s{number}", f"some xylophonist{number} and the rest")
+        shelf.save()
+        sync_worker.sync_all()
+    assert held("xylophonist")
+    shelf.sessions = {"s": [{"role": "user", "content": "some other rest"}]}
+    shelf.save()
+    sync_worker.sync_all()
+    assert not held("xylophonist")
+    assert held("other")
+    sound()
+
+
 # -- the work ----------------------------------------------------------------------------------------------------------
 
 
@@ -384,28 +407,29 @@ def test_who_is_killed_leaves_nothing_half_done(
     sound()
 
 
+@pytest.mark.parametrize("seconds", [0.0, 60.0])
 def test_of_two_that_read_the_same_one_writes(
-    shelf: Shelf, small_portions: None, monkeypatch: pytest.MonkeyPatch
+    shelf: Shelf, small_portions: None, monkeypatch: pytest.MonkeyPatch, seconds: float
 ) -> None:
     for number in range(40):
         shelf.say("s", f"word{number} and some more words")
     shelf.save()
-    monkeypatch.setattr(texts, "index_some", lambda *_: False)
-    sync_worker.sync_all()
-    monkeypatch.undo()
-    add_json_kind(monkeypatch)
+    with monkeypatch.context() as listing:
+        listing.setattr(texts, "index_some", lambda *_: False)
+        sync_worker.sync_all()
     read = WholeReader.searchable
     reads: list[str] = []
 
     def interrupted(reader: WholeReader, session_id: str, after: str) -> Any:
         reads.append(after)
         if len(reads) == 3:
-            texts.index_some(reader, 60.0)
+            texts.index_some(reader, seconds)
         return read(reader, session_id, after)
 
     monkeypatch.setattr(WholeReader, "searchable", interrupted)
     with open_store(get_store("plain")) as reader:
         texts.index_some(reader, 60.0)
+    assert len(reads) > 3
     assert TextMessage.objects.count() == 40
     sound()
 
@@ -491,6 +515,21 @@ def test_a_store_that_is_left_out(shelf: Shelf, small_portions: None) -> None:
     texts.leave_out("plain", False)
     sync_worker.sync_all()
     assert len(walk("marmoset")) == 41
+    sound()
+
+
+def test_a_store_that_is_taken_in_again_while_it_is_dropped(shelf: Shelf, small_portions: None) -> None:
+    for number in range(40):
+        shelf.say("s", f"the marmoset {number} in many words")
+    shelf.save()
+    sync_worker.sync_all()
+    texts.leave_out("plain", True)
+    with open_store(get_store("plain")) as reader:
+        assert texts.index_some(reader, 0.0)
+    assert 0 < indexed("marmoset") < 40
+    texts.leave_out("plain", False)
+    sync_worker.sync_all()
+    assert len(walk("marmoset")) == 40
     sound()
 
 

@@ -176,10 +176,13 @@ class SessionIndex(models.Model):
 
 
 class StoreText(models.Model):
-    """The full text of one store, by the store's name. `left_out` is the owner's switch; `messages` are indexed."""
+    """The full text of one store, by the store's name. `left_out` is the owner's switch; `messages` are indexed;
+    `untidy` says that words of what was dropped are still in the index's file (`text_index.tidied`).
+    """
 
     store = models.CharField(max_length=200, unique=True)
     left_out = models.BooleanField(default=False)
+    untidy = models.BooleanField(default=False)
     messages = models.BigIntegerField(default=0)
 
     def __str__(self) -> str:

@@ -66,8 +66,8 @@ def _is_looked_through(text: StoreText, wanted: SearchFilter, page: PageRequest)
 
 
 def _unfinished(state: StoreState) -> Iterator[Note]:
-    if state.unlisted or texts.is_any_due(state.name):
-        found = texts.progress(state)
+    found = texts.progress(state) if state.unlisted or texts.is_any_due(state.name) else None
+    if found and found.waiting:
         said = f"{found.waiting:,} of {found.sessions:,} sessions are not searched yet: they are being indexed."
         yield Note("index_unfinished", said)
 

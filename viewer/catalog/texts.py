@@ -60,7 +60,10 @@ def progress(state: StoreState) -> TextProgress:
 
 def is_any_due(store: str) -> bool:
     """Whether there is anything to index of this store, or to drop."""
-    return SessionText.objects.filter(store__store=store, due=True).exists()
+    return (
+        SessionText.objects.filter(store__store=store, due=True).exists()
+        or StoreText.objects.filter(store=store, untidy=True).exists()
+    )
 
 
 def are_indexed(text: StoreText, sessions: Sequence[str]) -> bool:
@@ -147,7 +150,19 @@ def index_some(reader: Reader, seconds: float) -> bool:
         batch.write()
         if time.monotonic() >= until:
             break
-    return _due(text).exists()
+    return _due(text).exists() or _is_untidy(text, until)
+
+
+def _is_untidy(text: StoreText, until: float) -> bool:
+    """Whether words of what was dropped are left in the index's file, having merged it for a while."""
+    untidy = StoreText.objects.filter(pk=text.pk, untidy=True)
+    while untidy.exists():
+        with own_database.noting():
+            if text_index.tidied():
+                untidy.update(untidy=False)
+        if time.monotonic() >= until:
+            return untidy.exists()
+    return False
 
 
 def _read(reader: Reader, session: SessionText, batch: _Batch, is_over: Callable[[], bool]) -> bool:
@@ -285,7 +300,7 @@ def _drop_portions(session: SessionText) -> bool:
         dropped = sum(text_index.take_out(bytes(portion.words)) for portion in portions)
         TextPortion.objects.filter(pk__in=[portion.pk for portion in portions]).delete()
         if dropped:
-            StoreText.objects.filter(pk=session.store_id).update(messages=F("messages") - dropped)
+            StoreText.objects.filter(pk=session.store_id).update(messages=F("messages") - dropped, untidy=True)
         if len(portions) == DROPPED:
             return False
         if session.gone:
