@@ -47,7 +47,7 @@ class ClaudeByHand(Agent):
 
     def say(self, session_id: str, message: Message) -> None:
         thread = resumed(self.lines(session_id))
-        self._hang(session_id, thread[-1]["uuid"] if thread else None, record(message))
+        self.hang(session_id, thread[-1]["uuid"] if thread else None, record(message))
 
     def take_back(self, session_id: str) -> None:
         """A rewind: the next record, which is no message, hangs before the newest request."""
@@ -55,9 +55,10 @@ class ClaudeByHand(Agent):
         asked = [at for at, each in enumerate(thread) if is_request(each)]
         before = thread[: asked[-1]]
         note = {"type": "system", "subtype": "informational", "content": "Rewound", "isMeta": False, "level": "info"}
-        self._hang(session_id, before[-1]["uuid"] if before else None, note)
+        self.hang(session_id, before[-1]["uuid"] if before else None, note)
 
-    def _hang(self, session_id: str, parent: str | None, line: Line) -> None:
+    def hang(self, session_id: str, parent: str | None, line: Line) -> None:
+        """Append a record behind another one."""
         now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         around = {
             "uuid": str(uuid4()), "parentUuid": parent, "isSidechain": False, "timestamp": now,

@@ -6,13 +6,14 @@ from threading import Lock
 
 from cachetools import LRUCache
 
+from .growing import grown
 from .places import SessionFile
-from .records import RECORDS
+from .records import RECORDS, Record, SessionRecords
 from .transcript import Conversation, conversation_of
 
 HELD = 300_000  # messages in this process, about 150 MB
 
-_held: LRUCache[str, tuple[str, Conversation]] = LRUCache(
+_held: LRUCache[str, tuple[SessionRecords, Conversation]] = LRUCache(
     HELD, getsizeof=lambda each: min(len(each[1].units) + 1, HELD)
 )
 _lock = Lock()
@@ -23,9 +24,18 @@ def of(file: SessionFile) -> Conversation:
     read = RECORDS.read(file.path)
     with _lock:
         known = _held.get(str(file.path))
-    if known is not None and known[0] == read.state.text:
+    if known is not None and known[0].state == read.state:
         return known[1]
-    found = conversation_of(read.records, sidechain=bool(file.parent))
+    new = _appended(known[0], read) if known else None
+    found = None if known is None or new is None else grown(known[1], new, sidechain=bool(file.parent))
+    found = found or conversation_of(read.records, sidechain=bool(file.parent))
     with _lock:
-        _held[str(file.path)] = read.state.text, found
+        _held[str(file.path)] = read, found
     return found
+
+
+def _appended(known: SessionRecords, now: SessionRecords) -> list[Record] | None:
+    """The records that were read behind those known; None where those are others by now."""
+    count = len(known.records)
+    same = 0 < count <= len(now.records) and now.records[count - 1] is known.records[-1]
+    return now.records[count:] if same else None

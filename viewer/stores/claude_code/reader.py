@@ -158,6 +158,11 @@ class ClaudeReader(Reader):
     def index(self, session_id: str, recorded: Recorded, token: ChangeToken) -> TranscriptIndex:
         return transcript.index_of(self._conversation(session_id), recorded)
 
+    def extended(
+        self, session_id: str, index: TranscriptIndex, before: ChangeToken, now: ChangeToken
+    ) -> TranscriptIndex | None:
+        return transcript.extended_index(self._conversation(session_id), index)
+
     # -- what a compaction asks
 
     def basis(self, session_id: str, planned: Json | None = None) -> LiveContext:

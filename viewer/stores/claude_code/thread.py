@@ -90,9 +90,9 @@ def thread(tree: Tree, boundary: str = "", until: int = 2**62) -> list[Record]:
     return list(_with_siblings(segment, chain))
 
 
-def current(tree: Tree) -> list[Record]:
-    """The records that a resume sends now."""
-    return thread(tree, next(reversed(tree.boundaries), ""))
+def end_of(tree: Tree) -> str:
+    """The record that the thread ends with now, "" for none."""
+    return _leaf(_segment(tree, next(reversed(tree.boundaries), ""), 2**62))
 
 
 def _segment(tree: Tree, boundary: str, until: int) -> Segment:

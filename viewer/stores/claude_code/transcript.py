@@ -9,12 +9,12 @@ from functools import cached_property
 
 from viewer.stores.history_types import Boundary, History, HistoryEntry
 from viewer.stores.message import State
-from viewer.stores.packing import pack
+from viewer.stores.packing import extended, pack
 from viewer.stores.recorded import Recorded
 from viewer.stores.transcript import TranscriptIndex
 
 from .records import Piece, Record
-from .thread import Tree, current, kept_by, thread, tree_of
+from .thread import Tree, end_of, kept_by, thread, tree_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +54,21 @@ class Conversation:
     tree: Tree
     units: dict[int, Unit] = field(default_factory=dict)
     of_record: dict[str, list[int]] = field(default_factory=dict)
+    is_sub_agent: bool = False
 
     @cached_property
     def thread(self) -> list[Record]:
-        """The records that a resume sends."""
-        return current(self.tree)
+        """The records that a resume sends. A sub-agent is not resumed: all that it said, part of which may hang on records
+        of its session.
+        """
+        if self.is_sub_agent and not self.tree.boundaries:
+            return [self.tree.nodes[uuid] for uuid in self.tree.order]
+        return thread(self.tree, next(reversed(self.tree.boundaries), ""))
+
+    @cached_property
+    def end(self) -> str:
+        """The record that the thread ends with, "" for none."""
+        return end_of(self.tree)
 
     @cached_property
     def live(self) -> list[int]:
@@ -134,28 +144,32 @@ def summary_of(tree: Tree, boundary: str) -> str:
 def conversation_of(records: Sequence[Record], *, sidechain: bool = False) -> Conversation:
     """The messages of a file's records; with `sidechain` of a sub-agent's file."""
     tree = tree_of(records, sidechain=sidechain)
-    found = Conversation(tree)
+    found = Conversation(tree, is_sub_agent=sidechain)
     for uuid in tree.order:
         record = tree.nodes[uuid]
         if record.is_boundary:
             if not summary_of(tree, uuid):  # it stands for the summary that is missing
-                _add(found, Unit(tree.offsets[uuid], "system", record.time, (uuid,), Piece(0, "system", 0), 0, True))
+                add_unit(
+                    found, Unit(tree.offsets[uuid], "system", record.time, (uuid,), Piece(0, "system", 0), 0, True)
+                )
         elif record.group and tree.groups[record.group][0] != uuid:
             first = found.of_record[tree.groups[record.group][0]][0]
             found.of_record[uuid] = [first]
         else:
             lines = tree.groups[record.group] if record.group else [uuid]
             for piece in record.pieces:
-                _add(found, _unit(tree, lines, piece))
+                add_unit(found, unit_of(tree, lines, piece))
     return found
 
 
-def _add(found: Conversation, unit: Unit) -> None:
+def add_unit(found: Conversation, unit: Unit) -> None:
+    """Put a message into a conversation."""
     found.units[unit.id] = unit
     found.of_record.setdefault(unit.uuids[0], []).append(unit.id)
 
 
-def _unit(tree: Tree, lines: Sequence[str], piece: Piece) -> Unit:
+def unit_of(tree: Tree, lines: Sequence[str], piece: Piece) -> Unit:
+    """The message, or the piece of one, that these lines say."""
     first = tree.nodes[lines[0]]
     size = sum(each.size for uuid in lines for each in tree.nodes[uuid].pieces) if len(lines) > 1 else piece.size
     copied = tree.nodes.get(first.copy_of)
@@ -191,6 +205,21 @@ class Row:
     is_plain: bool = False
 
 
+def extended_index(found: Conversation, index: TranscriptIndex) -> TranscriptIndex | None:
+    """The index with the messages that were appended since; None where any other may have changed."""
+    if not index.ids or index.ids[-1] not in found.units:
+        return None
+    ids = [each for each in reversed(found.units) if each > index.ids[-1]][::-1]
+    if len(found.units) + len(found.further_lines) != len(index.ids) + len(ids):
+        return None
+    rows = [
+        Row(unit.id, unit.role, found.states[unit.id], unit.time, unit.size, unit.is_prompt, is_plain=True)
+        for unit in map(found.units.__getitem__, ids)
+    ]
+    is_all_live = len(found.live) == len(index.live) + len(rows)  # and what was live still is
+    return extended(index, rows) if is_all_live else None
+
+
 def index_of(found: Conversation, recorded: Recorded) -> TranscriptIndex:
     """The once-only History of a session."""
     handoffs = {each.handoff for each in found.boundaries}
@@ -204,7 +233,7 @@ def index_of(found: Conversation, recorded: Recorded) -> TranscriptIndex:
     runs = {each.receipt["handoff"]: each.run for each in recorded.written if not each.undone}
     boundaries = tuple(_boundary(found, each, runs.get(each.handoff)) for each in found.boundaries)
     message_of = {row: entry.id for entry in entries for row in entry.rows}
-    history = History(_items(entries, boundaries), boundaries, message_of)
+    history = History(_items(entries, boundaries), boundaries, message_of, settled=True)
     rows = sorted([*_rows(found), *_further_lines(found)], key=lambda row: row.id)
     index = pack(history, rows)
     order = array("i", [number for each in found.live if (number := index.number(each)) is not None])

@@ -1,0 +1,295 @@
+"""Claude Code's files: what lines say, which records a resume sends, and files that grow, break and are replaced."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.contract.claude_code import ClaudeByHand, record
+from tests.contract.talk import talk
+from viewer.errors import CompactionConflict, NotFound
+from viewer.stores.base import Store
+from viewer.stores.claude_code import growing, places
+from viewer.stores.claude_code.records import Record, record_of
+from viewer.stores.claude_code.transcript import Conversation, conversation_of
+from viewer.stores.jsonl import lines as jsonl_lines
+from viewer.stores.jsonl.append import appending
+from viewer.stores.jsonl.lines import Line
+from viewer.stores.reader import Reader
+from viewer.stores.recorded import Recorded
+from viewer.stores.registry import open_store
+
+SHARED = Path(__file__).parents[3] / "shared" / "data" / "claude-code"
+
+
+@pytest.fixture
+def agent(tmp_path: Path) -> ClaudeByHand:
+    return ClaudeByHand(tmp_path / "claude")
+
+
+@pytest.fixture
+def reader(agent: ClaudeByHand) -> Iterator[Reader]:
+    with open_store(Store("claude", agent.url, "configured")) as found:
+        yield found
+
+
+@pytest.fixture
+def session_id(agent: ClaudeByHand) -> str:
+    """The id of the session that the agent calls "s"."""
+    return agent.id_of("s")
+
+
+@pytest.fixture
+def path(agent: ClaudeByHand, session_id: str) -> Path:
+    """Its file."""
+    return agent.project / f"{session_id}.jsonl"
+
+
+def index_of(reader: Reader, session_id: str) -> Any:
+    return reader.index(session_id, Recorded(), reader.change_token(session_id))
+
+
+# -- files -------------------------------------------------------------------------------------------------------------
+
+
+def test_only_files_named_by_a_uuid_are_sessions(agent: ClaudeByHand, reader: Reader, session_id: str) -> None:
+    agent.write("s", talk(1))
+    for name in ("notes.jsonl", "11111111-2222-3333-4444-555555555555.json", "x.jsonl.bak"):
+        (agent.project / name).write_text("{}")
+    assert [each.id for each in places.all_files(reader.store)] == [session_id]
+    for wrong in ("notes", "../notes", f"{session_id}/../../x", f"{session_id}/agent-..%2F", ""):
+        with pytest.raises(NotFound):
+            reader.session(wrong)
+
+
+def test_a_line_that_is_not_finished_is_read_once_it_is(
+    agent: ClaudeByHand, reader: Reader, session_id: str, path: Path
+) -> None:
+    agent.write("s", talk(1))
+    before = len(reader.live(session_id))
+    agent.say("s", {"role": "user", "content": "whole"})
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-40])
+    assert len(reader.live(session_id)) == before
+    path.write_bytes(whole)
+    assert [row.content for row in reader.live(session_id)][-1] == "whole"
+
+
+def test_bad_lines_are_rows_and_no_messages(
+    agent: ClaudeByHand, reader: Reader, session_id: str, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jsonl_lines, "LONGEST", 5_000)
+    agent.write("s", [*talk(1), {"role": "user", "content": "x" * 10_000}])
+    with path.open("ab") as file:
+        file.write(b'[1]\n{"type": \n\xff\xfe\x00\n\n{"type": "new-thing", "a": {"b": 1}}\n')
+    assert len(reader.live(session_id)) == len(talk(1))
+    raw = reader.raw(session_id, before=None, limit=100)
+    assert len(raw) == 1 + len(talk(1)) + 1 + 4
+    assert raw[-1].role == "new-thing" and raw[-1].extra == {"a": {"b": 1}}
+    assert [row.role for row in raw[-5:-1]] == [""] * 4 and {row.state for row in raw[-5:]} == {"out"}
+
+
+def test_a_file_that_is_another_is_read_anew(agent: ClaudeByHand, reader: Reader, session_id: str, path: Path) -> None:
+    agent.write("s", talk(2))
+    first = reader.live(session_id)
+    half = path.read_text().splitlines(keepends=True)[: 1 + len(talk(1))]
+    path.write_text("".join(half))
+    assert [row.content for row in reader.live(session_id)] == [row.content for row in first[: len(talk(1))]]
+    agent.say("s", {"role": "user", "content": "something else"})
+    assert reader.live(session_id)[-1].content == "something else"
+    path.unlink()
+    with pytest.raises(NotFound):
+        reader.live(session_id)
+
+
+def test_nothing_is_appended_to_a_file_that_somebody_wrote_meanwhile(agent: ClaudeByHand, path: Path) -> None:
+    agent.write("s", talk(1))
+    with appending(path) as opened:
+        seen = opened.state
+        agent.say("s", {"role": "user", "content": "first"})
+        before = path.read_bytes()
+        with pytest.raises(CompactionConflict):
+            opened.append(b"{}\n", seen)
+    assert path.read_bytes() == before
+    replaced = path.with_suffix(".new")
+    replaced.write_bytes(before)
+    with appending(path) as opened:
+        seen = opened.state
+        os.replace(replaced, path)
+        with pytest.raises(CompactionConflict):
+            opened.append(b"{}\n", seen)
+    assert path.read_bytes() == before
+
+
+def test_a_last_line_without_its_end_is_ended_first_and_times_stay(agent: ClaudeByHand, path: Path) -> None:
+    agent.write("s", talk(1))
+    path.write_bytes(path.read_bytes().rstrip(b"\n"))
+    os.utime(path, ns=(1, 5_000_000_000))
+    size = path.stat().st_size
+    with appending(path) as opened:
+        assert opened.append(b"{}\n", opened.state) == (size + 1, size + 4)
+    assert path.read_bytes().endswith(b"}\n{}\n") and path.stat().st_mtime_ns == 5_000_000_000
+
+
+def test_spilled_output_is_read_from_the_sessions_own_directory_alone(
+    agent: ClaudeByHand, reader: Reader, session_id: str, tmp_path: Path
+) -> None:
+    agent.write("s", talk(1))
+    directory, outside = agent.project / session_id / "tool-results", tmp_path / "secret.txt"
+    directory.mkdir(parents=True)
+    (directory / "own.txt").write_text("all of it")
+    outside.write_text("a secret")
+    (directory / "linked.txt").symlink_to(outside)
+    stubs = [
+        f"<persisted-output>\nOutput too large (1MB). Full output saved to: {name}\n\nPreview:\n</persisted-output>"
+        for name in (directory / "own.txt", outside, directory / "linked.txt")
+    ]
+    for stub in stubs:
+        agent.say("s", {"role": "tool", "tool_call_id": "call_0_0", "content": stub})
+    items = reader.shown(session_id, index_of(reader, session_id).window().items)
+    assert [vars_of(each) for each in items][-3:] == ["all of it", *stubs[1:]]
+    assert [row.content for row in reader.live(session_id)][-3:] == stubs
+
+
+def vars_of(item: Any) -> Any:
+    return item.content
+
+
+# -- conversations -----------------------------------------------------------------------------------------------------
+
+
+def records_of(values: list[dict[str, Any]]) -> list[Record]:
+    found, offset = [], 0
+    for place, value in enumerate(values):
+        data = json.dumps(value).encode()
+        found.append(record_of(Line(offset, len(data), data, is_whole=True), place))
+        offset += len(data) + 1
+    return found
+
+
+def told(found: Conversation) -> Any:
+    return (
+        [each.uuid for each in found.thread], found.live, found.states, found.end, found.units, found.of_record,
+        found.boundaries, found.further_lines,
+    )  # fmt: skip
+
+
+KINDS = ("user", "assistant", "assistant", "system", "tool", "last-prompt", "boundary", "again")
+
+
+@st.composite
+def sessions(draw: st.DrawFn) -> list[dict[str, Any]]:
+    """Records that hang on the one before, on any other, on none; responses of several lines; ends of the thread."""
+    values: list[dict[str, Any]] = []
+    uuids: list[str] = []
+    for number in range(draw(st.integers(1, 14))):
+        kind, hangs = draw(st.sampled_from(KINDS)), draw(st.sampled_from(["end", "end", "end", "any", "none"]))
+        if kind == "last-prompt":
+            values.append({"type": kind, "leafUuid": draw(st.sampled_from([*uuids, "?"]))})
+            continue
+        parent = None if hangs == "none" or not uuids else uuids[-1] if hangs == "end" else draw(st.sampled_from(uuids))
+        uuid = draw(st.sampled_from(uuids)) if kind == "again" and uuids else f"u{number}"
+        kept = draw(st.lists(st.sampled_from([*uuids, "?"]), max_size=4, unique=True)) if kind == "boundary" else []
+        group = f"m{draw(st.integers(0, 3))}" if kind == "assistant" else ""
+        values.append(line_of(kind, uuid, group, kept) | {"uuid": uuid, "parentUuid": parent})
+        uuids = list(dict.fromkeys([*uuids, uuid]))
+    return values
+
+
+def line_of(kind: str, uuid: str, group: str, kept: list[str]) -> dict[str, Any]:
+    if kind == "assistant":
+        message: dict[str, Any] = {"id": group, "role": "assistant", "content": [{"type": "text", "text": uuid}]}
+        return {"type": "assistant", "message": message}
+    if kind == "boundary":
+        facts = {"preservedMessages": {"anchorUuid": uuid, "uuids": kept}} if kept else {}
+        return {"type": "system", "subtype": "compact_boundary", "compactMetadata": facts}
+    if kind == "system":
+        return {"type": "system", "subtype": "turn_duration"}
+    content: Any = [{"type": "tool_result", "tool_use_id": "t", "content": "r"}] if kind == "tool" else f"said {uuid}"
+    return {"type": "user", "message": {"role": "user", "content": content}}
+
+
+@given(sessions(), st.data())
+def test_what_grew_is_what_would_be_made_anew(values: list[dict[str, Any]], data: st.DataObject) -> None:
+    records = records_of(values)
+    cut = data.draw(st.integers(0, len(records)))
+    grown = growing.grown(conversation_of(records[:cut]), records[cut:], sidechain=False)
+    if grown is not None:
+        assert told(grown) == told(conversation_of(records))
+
+
+@given(sessions())
+def test_no_record_is_sent_twice_and_no_line_stops_the_reading(values: list[dict[str, Any]]) -> None:
+    found = conversation_of(records_of(values))
+    assert len({each.uuid for each in found.thread}) == len(found.thread)
+    assert len(set(found.live)) == len(found.live)
+
+
+def test_an_appended_message_extends_the_index(agent: ClaudeByHand, reader: Reader, session_id: str) -> None:
+    agent.write("s", talk(3))
+    token, index = reader.change_token(session_id), index_of(reader, session_id)
+    agent.say("s", {"role": "user", "content": "one more"})
+    longer = reader.extended(session_id, index, token, reader.change_token(session_id))
+    assert longer is not None and list(longer.ids) == list(index_of(reader, session_id).ids)
+    agent.take_back("s")
+    assert reader.extended(session_id, longer, token, reader.change_token(session_id)) is None
+
+
+def test_lines_of_one_response_are_one_message(agent: ClaudeByHand, reader: Reader, session_id: str) -> None:
+    agent.write("s", talk(1)[:1])
+    line = record(talk(1)[1])
+    text, *calls = line["message"]["content"]
+    thinking = {"type": "thinking", "thinking": "Let me see.", "signature": "x" * 50}
+    for block in (thinking, text, *calls):
+        agent.hang("s", agent.lines("s")[-1]["uuid"], line | {"message": line["message"] | {"content": [block]}})
+    (reply,) = [row for row in reader.live(session_id) if row.role == "assistant"]
+    assert (reply.content, reply.reasoning, len(reply.tool_calls)) == ("looking0", "Let me see.", 2)
+    index = index_of(reader, session_id)
+    offsets = [each.id for each in reader.raw(session_id, before=None, limit=10)][-4:]
+    assert [index.message_of(offset) for offset in offsets] == [reply.id] * 4 and index.messages == 2
+
+
+def test_what_the_client_adds_is_no_prompt(agent: ClaudeByHand, reader: Reader, session_id: str) -> None:
+    agent.write("s", talk(1))
+    for text in ("<task-notification>done</task-notification>", "[Request interrupted by user]"):
+        agent.say("s", {"role": "user", "content": text})
+    assert len(index_of(reader, session_id).prompts) == 1
+    assert [row.extra.get("display_kind", "") for row in reader.live(session_id)][-2:] == ["added by Claude Code"] * 2
+    assert reader.session(session_id).first_words.startswith("request0")
+
+
+# -- real sessions -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="needs ../shared")
+def test_every_message_of_real_sessions_is_shown_once(tmp_path: Path) -> None:
+    project = tmp_path / "projects" / "p"
+    project.mkdir(parents=True)
+    for path in SHARED.glob("*.jsonl"):
+        name = path.stem if len(path.stem) == 36 else str(uuid4())
+        (project / f"{name}.jsonl").write_bytes(path.read_bytes())
+        if (SHARED / path.stem).is_dir():
+            (project / path.stem).symlink_to(SHARED / path.stem)
+    with open_store(Store("real", f"claude-code://{tmp_path}", "configured")) as reader:
+        ids = [each.id for each in places.all_files(reader.store)]
+        assert len([each for each in ids if "/" not in each]) == 5 and len([each for each in ids if "/" in each]) == 4
+        for session_id in ids:
+            assert_each_message_once(reader, session_id)
+
+
+def assert_each_message_once(reader: Reader, session_id: str) -> None:
+    index = index_of(reader, session_id)
+    window = index.window(limit=10**6)
+    shown = reader.shown(session_id, window.items)
+    assert len(shown) == len(window.items)
+    rows = reader.raw(session_id, before=None, limit=10**6)
+    lines = {row.extra.get("message.id") or row.id for row in rows if row.role in ("user", "assistant")}
+    assert index.messages + len(index.cuts) == len(lines)
