@@ -58,8 +58,8 @@ class Conversation:
 
     @cached_property
     def thread(self) -> list[Record]:
-        """The records that a resume sends. A sub-agent is not resumed: all that it said, part of which may hang on records
-        of its session.
+        """The records that a resume sends. Of a sub-agent, which is not resumed, all that it said: some of its records
+        hang on those of its session.
         """
         if self.is_sub_agent and not self.tree.boundaries:
             return [self.tree.nodes[uuid] for uuid in self.tree.order]
