@@ -28,6 +28,7 @@ from tests import (
     bench_memory,
     bench_runs,
     bench_sessions,
+    bench_texts,
     bench_write,
 )
 from viewer.stores.message import for_model
@@ -55,6 +56,7 @@ def main() -> None:
         if "filled" in found:
             bench_export.main("filled", found["filled"])
             bench_lines.main({"2,000 sessions": found["filled"], "100,000 sessions": _filled(100_000, 10, 0)})
+        bench_texts.main()
         bench_memory.main()
         bench_load.main()
         bench_runs.main()

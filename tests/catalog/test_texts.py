@@ -29,7 +29,7 @@ from viewer.stores.hermes import schema
 from viewer.stores.passages import words_of
 from viewer.stores.query import fold, parse
 from viewer.stores.registry import get_store, open_store
-from viewer.stores.searching import Hit, HitPage, Key, PageRequest, SearchFilter, Stage
+from viewer.stores.searching import Hit, HitPage, Key, PageRequest, SearchableText, SearchFilter, Stage
 from viewer.stores.whole import WholeReader
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -464,6 +464,21 @@ def test_a_session_that_cannot_be_read_does_not_keep_others(
     sync_worker.sync_all()
     assert said(find("fine")) == ["fine"]
     assert "cannot be indexed" in caplog.text
+
+
+def test_a_message_that_is_not_finished_is_asked_for_later(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+    shelf.say("s", "the end")
+    shelf.save()
+    unfinished = SearchableText((), "", more=False, waits=True)
+    with monkeypatch.context() as writing:
+        writing.setattr(WholeReader, "searchable", lambda *_: unfinished)
+        sync_worker.sync_all()
+    assert not texts.is_any_due("plain")
+    assert said(find("end", sessions=("s",))) == ["the end"]
+    assert TextMessage.objects.count() == 0
+    SessionText.objects.update(wait_until=0.0)
+    sync_worker.sync_all()
+    assert TextMessage.objects.count() == 1
 
 
 # -- what is said of it ------------------------------------------------------------------------------------------------

@@ -193,8 +193,8 @@ class SessionText(models.Model):
     """How far the text of one session is indexed: up to the reader's `cursor`.
 
     `mark` is the session's digest (`listing.RowsDigest`) when it was last noted; `due` says that a worker has to look:
-    at what is new, or, where what was indexed is `void` or the session `gone`, at what has to be dropped. `version`
-    counts the writes, so that nobody writes twice what two have read.
+    at what is new, or, where what was indexed is `void` or the session `gone`, at what has to be dropped; but not
+    before `wait_until` (epoch seconds). `version` counts the writes, so that nobody writes twice what two have read.
     """
 
     store = models.ForeignKey(StoreText, on_delete=models.CASCADE, related_name="sessions")
@@ -203,6 +203,7 @@ class SessionText(models.Model):
     mark = models.TextField(default="")
     last_active = models.FloatField(default=0.0)
     due = models.BooleanField(default=True)
+    wait_until = models.FloatField(default=0.0)
     void = models.BooleanField(default=False)
     gone = models.BooleanField(default=False)
     version = models.BigIntegerField(default=0)

@@ -28,6 +28,8 @@ SESSIONS = 200  # that are asked for at once
 BATCH = 2_000_000  # characters that are written together: some 50 ms in which nobody else writes
 PORTION = 300_000  # characters of words that are packed together
 DROPPED = 8  # portions that are taken out together
+SPREAD = 100  # places by which sessions with the same messages, as forks have, keep out of each other's way
+WAIT = 60.0  # seconds in which a message is finished, or never
 
 logger = logging.getLogger(__name__)
 
@@ -60,10 +62,8 @@ def progress(state: StoreState) -> TextProgress:
 
 def is_any_due(store: str) -> bool:
     """Whether there is anything to index of this store, or to drop."""
-    return (
-        SessionText.objects.filter(store__store=store, due=True).exists()
-        or StoreText.objects.filter(store=store, untidy=True).exists()
-    )
+    text = text_of(store)
+    return text.untidy or _due(text).exists()
 
 
 def are_indexed(text: StoreText, sessions: Sequence[str]) -> bool:
@@ -76,11 +76,11 @@ def leave_out(store: str, left_out: bool) -> None:
     """Set the owner's switch: nothing of the store is indexed, and a worker drops what was; or all of it again."""
     with own_database.noting():
         text, _ = StoreText.objects.update_or_create(store=store, defaults={"left_out": left_out})
-        SessionText.objects.filter(store=text).update(due=True, version=F("version") + 1)
+        SessionText.objects.filter(store=text).update(due=True, wait_until=0.0, version=F("version") + 1)
 
 
 def _due(text: StoreText) -> QuerySet[SessionText]:
-    return SessionText.objects.filter(store_id=text.pk, due=True)
+    return SessionText.objects.filter(store_id=text.pk, due=True, wait_until__lte=time.time())
 
 
 # -- what lists find ---------------------------------------------------------------------------------------------------
@@ -100,7 +100,7 @@ def note(store: str, lines: Iterable[SessionIndex], gone: Iterable[str]) -> None
         new,
         update_conflicts=True,
         unique_fields=["store", "session_id"],
-        update_fields=["mark", "last_active", "due", "gone"],
+        update_fields=["mark", "last_active", "due", "gone", "wait_until"],
     )
     for chunk in chunks([session.session_id for session in new]):
         SessionText.objects.filter(store=text, session_id__in=chunk).update(version=F("version") + 1)
@@ -127,7 +127,7 @@ def sweep(state: StoreState) -> None:
 
 
 def _mark_gone(sessions: QuerySet[SessionText]) -> None:
-    sessions.filter(gone=False).update(gone=True, due=True, version=F("version") + 1)
+    sessions.filter(gone=False).update(gone=True, due=True, wait_until=0.0, version=F("version") + 1)
 
 
 # -- steps -------------------------------------------------------------------------------------------------------------
@@ -171,11 +171,11 @@ def _read(reader: Reader, session: SessionText, batch: _Batch, is_over: Callable
     while more and session.version >= 0:
         found = _searchable(reader, session)
         if found is None:
-            batch.note(session, session.cursor, due=True, void=True)
+            batch.note(session, Read(session.cursor, due=True, void=True))
             return True
         more = found.more
         batch.take(session, found.messages)
-        batch.note(session, found.cursor, due=more)
+        batch.note(session, Read(found.cursor, due=more or found.waits, waits=found.waits and not more))
         if batch.size >= BATCH:
             batch.write()
         if is_over():
@@ -196,13 +196,23 @@ def _searchable(reader: Reader, session: SessionText) -> SearchableText | None:
     return found if found or session.cursor else nothing
 
 
+@dataclass(frozen=True, slots=True)
+class Read:
+    """How far a session is read, and what is to be done with it then."""
+
+    cursor: str
+    due: bool
+    waits: bool = False
+    void: bool = False
+
+
 @dataclass(slots=True)
 class _Batch:
     """What is to be written together: messages, and how far each session is read then."""
 
     text: StoreText
     messages: list[tuple[SessionText, SearchableMessage, str]] = field(default_factory=list)
-    read: dict[int, tuple[SessionText, bool, bool]] = field(default_factory=dict)
+    read: dict[int, tuple[SessionText, Read]] = field(default_factory=dict)
     size: int = 0
 
     def take(self, session: SessionText, messages: Iterable[SearchableMessage]) -> None:
@@ -214,16 +224,16 @@ class _Batch:
             self.messages.append((session, message, words))
             self.size += len(message.text)
 
-    def note(self, session: SessionText, cursor: str, *, due: bool, void: bool = False) -> None:
-        session.cursor = cursor
-        self.read[session.pk] = session, due, void
+    def note(self, session: SessionText, read: Read) -> None:
+        session.cursor = read.cursor
+        self.read[session.pk] = session, read
 
     def write(self) -> None:
         """Of a session that somebody else wrote meanwhile, nothing."""
         if not self.read:
             return
         with own_database.noting():
-            written = {pk for pk, (session, due, void) in self.read.items() if _moved(session, due=due, void=void)}
+            written = {pk for pk, (session, read) in self.read.items() if _moved(session, read)}
             added = _placed([each for each in self.messages if each[0].pk in written])
             if added:
                 text_index.add(added)
@@ -232,16 +242,22 @@ class _Batch:
         self.messages, self.read, self.size = [], {}, 0
 
 
-def _moved(session: SessionText, *, due: bool, void: bool) -> bool:
+def _moved(session: SessionText, read: Read) -> bool:
     """Note how far a session is read, if nobody else has written it since."""
     same = SessionText.objects.filter(pk=session.pk, version=session.version)
-    written = same.update(cursor=session.cursor, due=due, void=void, version=F("version") + 1)
+    written = same.update(
+        cursor=read.cursor,
+        due=read.due,
+        void=read.void,
+        wait_until=time.time() + WAIT if read.waits else 0.0,
+        version=F("version") + 1,
+    )
     session.version = session.version + 1 if written else -1
     return bool(written)
 
 
 def _placed(found: Sequence[tuple[SessionText, SearchableMessage, str]]) -> list[Words]:
-    wanted = [text_index.place_of(message.time) for _, message, _ in found]
+    wanted = [text_index.place_of(message.time) + session.pk % SPREAD for session, message, _ in found]
     order = sorted(range(len(found)), key=wanted.__getitem__)
     places = text_index.free_places([wanted[number] for number in order])
     return [

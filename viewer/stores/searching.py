@@ -124,10 +124,11 @@ class SearchableMessage:
 
 @dataclass(frozen=True, slots=True)
 class SearchableText:
-    """Some messages of a session in order. Behind them it goes on at `cursor`, now if there is `more`, else once
-    something was said.
+    """Some messages of a session in order. Behind them it goes on at `cursor`: now if there is `more`, in a minute if
+    it `waits` for the end of a message, else once something was said.
     """
 
     messages: tuple[SearchableMessage, ...]
     cursor: str
     more: bool
+    waits: bool = False

@@ -41,7 +41,6 @@ class Migration(migrations.Migration):
                 ("id", KEY),
                 ("store", models.CharField(max_length=200, unique=True)),
                 ("left_out", models.BooleanField(default=False)),
-                ("untidy", models.BooleanField(default=False)),
                 ("messages", models.BigIntegerField(default=0)),
             ],
         ),

@@ -27,7 +27,7 @@ def searchable(file: SessionFile, reading: BinaryIO, found: Conversation, after:
     if last is None:
         return None
     units = sorted((unit for unit in found.units.values() if unit.id > last), key=lambda unit: unit.id)
-    units = list(_whole(file, found, units))
+    every, units = units, list(_whole(file, found, units))
     messages: list[SearchableMessage] = []
     size, taken = 0, None
     for unit in units:
@@ -38,7 +38,8 @@ def searchable(file: SessionFile, reading: BinaryIO, found: Conversation, after:
         messages.append(SearchableMessage(unit.id, row.role, row.timestamp, text))
         size, taken = size + len(text), unit
     cursor = json.dumps([file.state.inode, taken.id, taken.uuids[0]]) if taken else after
-    return SearchableText(tuple(messages), cursor, more=bool(units) and taken is not units[-1])
+    more = bool(units) and taken is not units[-1]
+    return SearchableText(tuple(messages), cursor, more, waits=len(units) < len(every))
 
 
 def _last(file: SessionFile, found: Conversation, cursor: str) -> int | None:
