@@ -17,7 +17,7 @@ from tests.contract.claude_code import ClaudeByHand, record
 from tests.contract.talk import talk
 from viewer.errors import CompactionConflict, NotFound
 from viewer.stores.base import Store
-from viewer.stores.claude_code import growing, places
+from viewer.stores.claude_code import growing, places, texts
 from viewer.stores.claude_code.records import Record, record_of
 from viewer.stores.claude_code.transcript import Conversation, conversation_of
 from viewer.stores.jsonl import lines as jsonl_lines
@@ -264,6 +264,30 @@ def test_what_the_client_adds_is_no_prompt(agent: ClaudeByHand, reader: Reader, 
     assert len(index_of(reader, session_id).prompts) == 1
     assert [row.extra.get("display_kind", "") for row in reader.live(session_id)][-2:] == ["added by Claude Code"] * 2
     assert reader.session(session_id).first_words.startswith("request0")
+
+
+def test_every_message_is_offered_to_an_index_once(
+    agent: ClaudeByHand, reader: Reader, session_id: str, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(texts, "PORTION", 1_500)
+    agent.hang("s", None, record({"role": "user", "content": "the very first line"}))
+    for message in talk(3):
+        agent.say("s", message)
+    os.utime(path, (1, 1))  # long ago: nothing is waited for
+    found, cursor = [], ""
+    while True:
+        portion = reader.searchable(session_id, cursor)
+        assert portion is not None
+        found += [message.id for message in portion.messages]
+        cursor = portion.cursor
+        if not portion.more:
+            break
+    assert found == [row.id for row in reader.live(session_id)] and found[0] == 0
+    agent.say("s", {"role": "user", "content": "late"})
+    late = reader.searchable(session_id, cursor)
+    assert late is not None and [message.text for message in late.messages] == ["late"]
+    path.write_bytes(path.read_bytes()[:200])
+    assert reader.searchable(session_id, cursor) is None
 
 
 # -- real sessions -----------------------------------------------------------------------------------------------------

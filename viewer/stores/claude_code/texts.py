@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import time
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import BinaryIO
 
@@ -23,10 +24,10 @@ SETTLED = 60.0  # seconds after which no more lines of a response are waited for
 
 def searchable(file: SessionFile, reading: BinaryIO, found: Conversation, after: str) -> SearchableText | None:
     """The next messages behind a cursor; None where what was given before is not there any more."""
-    last = _last(file, found, after) if after else 0
+    last = _last(file, found, after) if after else -1
     if last is None:
         return None
-    units = sorted((unit for unit in found.units.values() if unit.id > last), key=lambda unit: unit.id)
+    units = [found.units[each] for each in found.ids[bisect_right(found.ids, last) :]]
     every, units = units, list(_whole(file, found, units))
     messages: list[SearchableMessage] = []
     size, taken = 0, None

@@ -107,6 +107,11 @@ class Conversation:
         return dict.fromkeys(self.units, "out") | under | live  # type: ignore[return-value]
 
     @cached_property
+    def ids(self) -> list[int]:
+        """All messages, in order."""
+        return sorted(self.units)
+
+    @cached_property
     def further_lines(self) -> dict[int, int]:
         """Where the further lines of messages begin, with the message of each."""
         return {self.tree.offsets[uuid]: unit.id for unit in self.units.values() for uuid in unit.uuids[1:]}
