@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -214,7 +215,7 @@ def extended_index(found: Conversation, index: TranscriptIndex) -> TranscriptInd
     """The index with the messages that were appended since; None where any other may have changed."""
     if not index.ids or index.ids[-1] not in found.units:
         return None
-    ids = [each for each in reversed(found.units) if each > index.ids[-1]][::-1]
+    ids = found.ids[bisect_right(found.ids, index.ids[-1]) :]
     if len(found.units) + len(found.further_lines) != len(index.ids) + len(ids):
         return None
     rows = [
@@ -222,7 +223,9 @@ def extended_index(found: Conversation, index: TranscriptIndex) -> TranscriptInd
         for unit in map(found.units.__getitem__, ids)
     ]
     is_all_live = len(found.live) == len(index.live) + len(rows)  # and what was live still is
-    return extended(index, rows) if is_all_live else None
+    if not is_all_live or not rows:
+        return index if is_all_live else None
+    return extended(index, rows)
 
 
 def index_of(found: Conversation, recorded: Recorded) -> TranscriptIndex:
