@@ -36,7 +36,7 @@ class Live:
         self.site, self.path, self.start_agent = site, path, start_agent
         self.kills, self.dead = 0, list[int]()  # agents that were killed: what they held, they hold until it expires
         self.agent = self._started()
-        site.manage("collectstatic", "--noinput", "-v0")  # for pages
+        site.name_static_files()
         site.serve()
         site.worker()
         self.pages = self._signed_in()

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import psycopg
+from django.contrib.staticfiles.finders import get_finders
 
 from tests.support.site_process import ROOT, free_port
 from viewer.up import prepare
@@ -29,6 +30,12 @@ from viewer.up import prepare
 PATIENCE = 60.0  # seconds, on a machine with other work
 LOST_AFTER = 6  # seconds
 OPEN = ("queued", "planning", "summarizing", "waiting", "applying")
+MANAGE = """
+import shlex, sys
+from django.core.management import execute_from_command_line
+for command in sys.argv[1:]:
+    execute_from_command_line(["manage.py", *shlex.split(command)])
+"""
 NOT_REACHED = (ConnectionError, http.client.HTTPException, TimeoutError)
 
 Found = TypeVar("Found")
@@ -115,14 +122,13 @@ class Site:
         }
         self.processes: list[Process] = []
         self.web: Process | None = None
-        self.manage("migrate", "-v0")
-        self.token = self.manage("token", "create", "tests", "--scopes", "read,write,compact").strip()
+        self.token = self.manage("migrate -v0", "token create tests --scopes read,write,compact").strip()
 
     # -- processes
 
-    def manage(self, *arguments: str) -> str:
-        """A management command that ends; what it printed."""
-        command = [sys.executable, "manage.py", *arguments]
+    def manage(self, *commands: str) -> str:
+        """Management commands that end, one after the other in one process; what they printed."""
+        command = [sys.executable, "-c", MANAGE, *commands]
         done = subprocess.run(command, cwd=ROOT, env=self.environment, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         return done.stdout
@@ -142,6 +148,17 @@ class Site:
         self.processes.append(self.web)
         until(self.answers, "the server's first answer", every=0.05)
         return self.web
+
+    def name_static_files(self) -> bool:
+        """Pages find their style and script; to collect them takes longer than most tests. Whether it was to be done:
+        a server that runs has to be started again.
+        """
+        file = self.place / "data" / "static" / "staticfiles.json"
+        if file.exists():
+            return False
+        names = [name for finder in get_finders() for name, _ in finder.list([])]
+        file.write_text(json.dumps({"version": "1.1", "paths": {name: name for name in names}}))
+        return True
 
     def answers(self) -> bool:
         """Whether the server does."""

@@ -15,7 +15,6 @@ from urllib.parse import urlsplit
 
 import psycopg
 import pytest
-from django.contrib.staticfiles.finders import get_finders
 from django.urls.resolvers import URLPattern
 
 from tests.faults.conftest import Ground
@@ -43,7 +42,7 @@ class Browser:
 
     def __init__(self, ground: Ground) -> None:
         self.site, self.cookies = ground.site, {"palimpsest_mask": "0"}
-        self.links = [urlsplit(self.site.manage("signin").strip()).path for _ in range(2)]
+        self.links = [urlsplit(link).path for link in self.site.manage("signin", "signin").split()]
         form = self.ask("GET", self.links[0])[1]
         assert self.ask("POST", self.links.pop(0), self.form(form))[0] == 302
 
@@ -109,11 +108,7 @@ def walk(visitor: Browser, paths: list[str]) -> dict[str, tuple[int, float]]:
 
 @pytest.fixture(autouse=True)
 def manifest(ground: Ground) -> None:
-    """Pages find their style and script; collecting them takes longer than all tests here."""
-    file = ground.place / "data" / "static" / "staticfiles.json"
-    if not file.exists():
-        names = [name for finder in get_finders() for name, _ in finder.list([])]
-        file.write_text(json.dumps({"version": "1.1", "paths": {name: name for name in names}}))
+    if ground.site.name_static_files():
         assert ground.site.web
         ground.site.web.kill()
         ground.site.serve()
