@@ -38,7 +38,7 @@ def stores(request: HttpRequest) -> StoresOut:
 def _store(store: Store) -> StoreOut:
     try:
         with open_store(store, listed=True) as reader:
-            able = reader.capabilities()
+            able, is_indexed_here = reader.capabilities(), reader.offers_text
     except StoreError as problem:
         error = ErrorOut(code=problem.code, message=problem.message)
         return StoreOut(name=store.name, origin=store.origin, error=error)
@@ -50,6 +50,6 @@ def _store(store: Store) -> StoreOut:
         size=able.size,
         can_compact=able.can_compact,
         compact_reason=able.compact_reason,
-        search=able.search,
+        search=able.search or is_indexed_here,
         turn_leases=able.turn_leases,
     )

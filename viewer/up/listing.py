@@ -20,11 +20,11 @@ def lines() -> Iterator[str]:
 def _state(store: Store) -> str:
     try:
         with open_store(store) as reader:
-            able = reader.capabilities()
+            able, finds = reader.capabilities(), reader.offers_text
     except StoreError as problem:
         return f"not open: {problem.message}"
     sessions = f"{able.sessions:,} session{'' if able.sessions == 1 else 's'}"
-    search = "" if able.search else ", no full-text search"
+    search = "" if able.search or finds else ", no full-text search"
     compacts = "can compact" if able.can_compact else f"cannot compact: {able.compact_reason}"
     schema = f"schema {able.schema}, " if able.schema is not None else ""
     return f"{schema}{sessions}{search}, {compacts}"
