@@ -1,0 +1,180 @@
+"""The real Claude Code beside our code: its program, and runs of it that reach nothing but this machine."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from .processes import WAIT, Command, Conversation, Terminal, run
+from .service import Json, Service
+
+PACKAGE = "@anthropic-ai/claude-code-linux-x64"  # the program alone, from 2.1.110 on; it needs no Node
+NEWEST = "2.1.330"
+OLDER = ("2.1.246", "2.1.178")
+KEY = "none"
+TOOLS = "Bash,Read,Write,Task,Agent"  # that it may use without asking
+
+
+class NotInstalled(Exception):
+    """The program cannot be had here, and why."""
+
+
+def program(version: str = NEWEST) -> Path:
+    """The program of a version, installed once and kept in the cache directory. Raises NotInstalled."""
+    if (sys.platform, platform.machine()) != ("linux", "x86_64"):
+        raise NotInstalled(f"the program is one for linux on x86_64, and this is {sys.platform}")
+    cache = Path(os.environ.get("PALIMPSEST_CACHE_DIR") or _user_cache() / "palimpsest")
+    cache.mkdir(parents=True, exist_ok=True)
+    home = cache / f"claude-code-{version}"
+    found = home / "node_modules" / PACKAGE / "claude"
+    with open(f"{home}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # parallel test runs share the cache
+        if not _is_whole(found, version):
+            _install(home, version)
+    return found
+
+
+def _user_cache() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+
+
+def _is_whole(found: Path, version: str) -> bool:
+    """Whether the program is there and runs; its package is unpacked file by file."""
+    if not found.exists():
+        return False
+    with tempfile.TemporaryDirectory(prefix="palimpsest-claude-") as home:
+        told = subprocess.run(
+            [found, "--version"], capture_output=True, text=True, timeout=WAIT, env={"PATH": os.defpath, "HOME": home}
+        )
+    return told.returncode == 0 and told.stdout.startswith(version)
+
+
+def _install(home: Path, version: str) -> None:
+    npm = shutil.which("npm")
+    if npm is None:
+        raise NotInstalled("there is no npm")
+    shutil.rmtree(home, ignore_errors=True)
+    home.mkdir()
+    done = subprocess.run(
+        [npm, "install", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix", home, f"{PACKAGE}@{version}"],
+        capture_output=True, text=True, timeout=600,
+    )  # fmt: skip
+    if done.returncode:
+        shutil.rmtree(home, ignore_errors=True)
+        raise NotInstalled(f"npm could not install {PACKAGE}@{version}: {done.stderr.strip()[-400:]}")
+
+
+class Client:
+    """Claude Code with a configuration and a working directory of its own, and a model of its own to talk to."""
+
+    def __init__(self, found: Path, place: Path, service: Service, work: Path | None = None) -> None:
+        self.program, self.place, self.service = found, place, service
+        self.config, self.work = place / "config", work or place / "work"
+        for directory in (self.config, self.work, place / "home", place / "tmp"):
+            directory.mkdir(parents=True, exist_ok=True)
+        self.options: dict[str, str] = {}  # more of its environment variables
+
+    def environment(self) -> dict[str, str]:
+        """All that it is told: nothing of ours, and to report to nobody."""
+        quiet = ("DISABLE_TELEMETRY", "DISABLE_ERROR_REPORTING", "DISABLE_AUTOUPDATER")
+        return {
+            "PATH": os.defpath, "LANG": "C.UTF-8", "TERM": "xterm-256color", "NO_PROXY": "127.0.0.1",
+            "HOME": str(self.place / "home"), "TMPDIR": str(self.place / "tmp"), "CLAUDE_CONFIG_DIR": str(self.config),
+            "ANTHROPIC_BASE_URL": self.service.url, "ANTHROPIC_API_KEY": KEY,
+            **dict.fromkeys((*quiet, "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC"), "1"), **self.options,
+        }  # fmt: skip
+
+    def transcript(self, session_id: str) -> Path:
+        """The file of a session."""
+        (found,) = (self.config / "projects").glob(f"*/{session_id}.jsonl")
+        return found
+
+    def knows(self, session_id: str) -> bool:
+        """Whether there is a file of this session."""
+        return any((self.config / "projects").glob(f"*/{session_id}.jsonl"))
+
+    def copy(self, place: Path, service: Service) -> Client:
+        """Another client with a copy of this one's configuration, at work in the same directory."""
+        shutil.copytree(self.config, place / "config")
+        return Client(self.program, place, service, self.work)
+
+    # --- runs
+
+    def turn(self, session_id: str, prompt: str, *options: str) -> Json:
+        """One turn in a process of its own, of a new session or of one that is resumed; what it prints at the end."""
+        named = "--resume" if self.knows(session_id) else "--session-id"
+        return self.run(prompt, named, session_id, *options)
+
+    def run(self, prompt: str, *options: str) -> Json:
+        """One process with one prompt; what it prints at the end."""
+        command: Command = [self.program, "-p", prompt, "--output-format", "json", "--allowedTools", TOOLS, *options]
+        told: Json = json.loads(run(command, self.work, self.environment()))
+        return told
+
+    def compact(self, session_id: str, instructions: str = "") -> None:
+        """Its own /compact."""
+        self.turn(session_id, f"/compact {instructions}".strip())
+
+    def fork(self, session_id: str, prompt: str) -> str:
+        """Go on with a copy of a session; the id of the copy."""
+        new = str(uuid.uuid4())
+        self.run(prompt, "--resume", session_id, "--fork-session", "--session-id", new)
+        return new
+
+    def rewind(self, session_id: str, uuid_of_answer: str, prompt: str) -> None:
+        """Go on from an earlier answer, as after its /rewind."""
+        self.turn(session_id, prompt, "--resume-session-at", uuid_of_answer)
+
+    @contextmanager
+    def open(self, session_id: str, *options: str) -> Iterator[Conversation]:
+        """A process that stays open with a session and is told its prompts one by one."""
+        named = "--resume" if self.knows(session_id) else "--session-id"
+        command: list[str | Path] = [self.program, "-p", "--verbose", "--allowedTools", TOOLS, named, session_id]
+        for way in ("--input-format", "--output-format"):
+            command += [way, "stream-json"]
+        conversation = Conversation([*command, *options], self.work, self.environment())
+        try:
+            yield conversation
+        finally:
+            conversation.close()
+
+    @contextmanager
+    def terminal(self, session_id: str) -> Iterator[Terminal]:
+        """Its terminal program with a session that exists."""
+        self._answer_dialogs()
+        terminal = Terminal([self.program, "--resume", session_id], self.work, self.environment())
+        try:
+            yield terminal
+        finally:
+            terminal.close()
+
+    def _answer_dialogs(self) -> None:
+        """As if its first questions had been answered: colours, the key, whether this directory is trusted."""
+        path = self.config / ".claude.json"
+        settings = json.loads(path.read_text()) if path.exists() else {}
+        settings |= {"hasCompletedOnboarding": True, "theme": "dark", "customApiKeyResponses": {"approved": [KEY]}}
+        projects = settings.setdefault("projects", {})
+        projects[str(self.work)] = projects.get(str(self.work), {}) | {"hasTrustDialogAccepted": True}
+        path.write_text(json.dumps(settings))
+
+
+def records(path: Path) -> list[Any]:
+    """The records of a session's file, torn lines left out."""
+    found = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        try:
+            found.append(json.loads(line))
+        except ValueError:
+            continue
+    return found

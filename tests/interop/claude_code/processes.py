@@ -1,0 +1,175 @@
+"""Open processes of Claude Code: one that is told prompts as JSON lines, and its terminal program."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import pty
+import queue
+import re
+import signal
+import struct
+import subprocess
+import termios
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import IO
+
+from .service import Json
+
+WAIT = 60.0  # seconds for one turn: a busy machine takes three for what an idle one does in less than one
+SCREEN = (50, 160)  # lines and columns
+Command = Sequence[str | Path]
+
+
+class ClientFailed(Exception):
+    """A run that did not end as asked, with what it wrote."""
+
+
+def run(command: Command, work: Path, environment: Mapping[str, str]) -> str:
+    """What one run prints. Raises ClientFailed."""
+    process = subprocess.Popen(
+        command, cwd=work, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True, start_new_session=True,
+    )  # fmt: skip
+    try:
+        printed, complained = process.communicate(timeout=WAIT)
+    except BaseException:
+        end(process, patience=0)
+        raise
+    if process.returncode:
+        raise ClientFailed(f"{' '.join(map(str, command))}: exit {process.returncode}\n{printed}{complained}")
+    return printed
+
+
+def end(process: subprocess.Popen[str] | subprocess.Popen[bytes], patience: float = 10.0) -> None:
+    """Wait for a process that was asked to end; kill it with all that it started if it does not."""
+    try:
+        process.wait(patience)
+    except subprocess.TimeoutExpired:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+class Conversation:
+    """A process that stays open with a session and is told its prompts one by one."""
+
+    def __init__(self, command: Command, work: Path, environment: Mapping[str, str]) -> None:
+        self._process = subprocess.Popen(
+            command, cwd=work, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True, start_new_session=True,
+        )  # fmt: skip
+        self._results: queue.Queue[str] = queue.Queue()
+        self._said: list[str] = []
+        assert self._process.stdout
+        self._reading = threading.Thread(target=self._read, args=(self._process.stdout,), daemon=True)
+        self._reading.start()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def _read(self, stdout: IO[str]) -> None:
+        with stdout:
+            for line in stdout:
+                self._said = [*self._said[-20:], line]
+                if json.loads(line).get("type") == "result" if line.startswith("{") else False:
+                    self._results.put(line)
+        self._results.put("")
+
+    def send(self, content: str | list[Json]) -> None:
+        """Say a prompt without waiting for the end of its turn."""
+        message = {"type": "user", "message": {"role": "user", "content": content}}
+        assert self._process.stdin
+        self._process.stdin.write(json.dumps(message) + "\n")
+        self._process.stdin.flush()
+
+    def receive(self) -> Json:
+        """How the turn ended."""
+        try:
+            line = self._results.get(timeout=WAIT)
+        except queue.Empty:
+            raise TimeoutError(f"no end of the turn within {WAIT} s\n{''.join(self._said)[-4000:]}") from None
+        if not line:
+            raise ClientFailed(f"it ended\n{''.join(self._said)[-4000:]}")
+        told: Json = json.loads(line)
+        return told
+
+    def turn(self, content: str | list[Json]) -> Json:
+        """Say a prompt; how its turn ended."""
+        self.send(content)
+        return self.receive()
+
+    def close(self) -> None:
+        """End it as its user would, by the end of its input."""
+        if self._process.stdin and not self._process.stdin.closed:
+            self._process.stdin.close()
+        end(self._process)
+        self._reading.join(10)
+
+    def kill(self) -> None:
+        """SIGKILL, also for what it runs."""
+        end(self._process, patience=0)
+
+
+class Terminal:
+    """Its terminal program, with keys to type and a screen to look at."""
+
+    def __init__(self, command: Command, work: Path, environment: Mapping[str, str]) -> None:
+        self._keys, screen = pty.openpty()
+        fcntl.ioctl(screen, termios.TIOCSWINSZ, struct.pack("HHHH", *SCREEN, 0, 0))
+        self._process = subprocess.Popen(
+            command, cwd=work, env=environment, stdin=screen, stdout=screen, stderr=screen, start_new_session=True
+        )
+        os.close(screen)
+        self._shown = ""
+        self._changed = threading.Condition()
+        self._reading = threading.Thread(target=self._read, daemon=True)
+        self._reading.start()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def _read(self) -> None:
+        with suppress(OSError):  # EIO once it has ended
+            while piece := os.read(self._keys, 65536):
+                with self._changed:
+                    self._shown += piece.decode("utf-8", "replace")
+                    self._changed.notify_all()
+
+    def wait_for(self, text: str) -> None:
+        """Return once the screen has shown this text, white space aside, since the last thing typed."""
+        wanted, deadline = _squeezed(text), time.monotonic() + WAIT
+        with self._changed:
+            while wanted not in _squeezed(self._shown):
+                if not self._changed.wait(deadline - time.monotonic()):
+                    raise TimeoutError(f"the screen does not show {text!r}\n{_plain(self._shown)[-4000:]}")
+
+    def type(self, keys: str) -> None:
+        """Type these keys."""
+        with self._changed:
+            self._shown = ""
+        os.write(self._keys, keys.encode())
+
+    def close(self) -> None:
+        """End it."""
+        with suppress(ProcessLookupError):
+            self._process.terminate()
+        end(self._process)
+        self._reading.join(10)
+        os.close(self._keys)
+
+
+def _plain(shown: str) -> str:
+    """Without what moves the cursor or colours the text."""
+    return re.sub(r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)|[()][A-Z0-9]|[=>78])", " ", shown)
+
+
+def _squeezed(shown: str) -> str:
+    return "".join(_plain(shown).split())

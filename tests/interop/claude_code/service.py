@@ -1,0 +1,210 @@
+"""A model for Claude Code to talk to: the Anthropic Messages API on this machine, which keeps what it was sent."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+import uuid
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Literal
+
+Json = dict[str, Any]
+Kind = Literal["turn", "helper", "summary", "side"]
+
+WAIT = 20.0  # seconds an awaited request or a held reply may take
+SUMMARY_TASK = "Your task is to create a detailed summary"  # in the last message of each request for a summary
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What the model answers: the blocks of one message, and how many tokens it says it was sent."""
+
+    content: tuple[Json, ...]
+    input_tokens: int = 100
+
+    @property
+    def stop_reason(self) -> str:
+        return "tool_use" if any(block["type"] == "tool_use" for block in self.content) else "end_turn"
+
+
+def says(text: str, *, thinking: str = "", input_tokens: int = 100) -> Reply:
+    """A text, behind a thought where one is given."""
+    return Reply((*_thoughts(thinking), {"type": "text", "text": text}), input_tokens)
+
+
+def calls(*named: tuple[str, Json], text: str = "", thinking: str = "", input_tokens: int = 100) -> Reply:
+    """Tools called in parallel, (name, input) each, behind a text where one is given."""
+    said = [{"type": "text", "text": text}] if text else []
+    called = [{"type": "tool_use", "id": new_id("toolu"), "name": name, "input": given} for name, given in named]
+    return Reply((*_thoughts(thinking), *said, *called), input_tokens)
+
+
+def _thoughts(thinking: str) -> list[Json]:
+    return [{"type": "thinking", "thinking": thinking, "signature": f"signed{uuid.uuid4().hex}"}] if thinking else []
+
+
+def new_id(prefix: str) -> str:
+    """An id that no other run makes: the client joins records by the ids of messages and calls."""
+    return f"{prefix}_01{uuid.uuid4().hex[:22]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request that came: a "turn" of the session, one of a "helper" (sub-agent), for a "summary", or a "side" one."""
+
+    kind: Kind
+    body: Json
+
+
+class Service(ThreadingHTTPServer):
+    """Answers turns with `replies`, then with `otherwise`; helpers by the start of their task; all else by rote."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Messages)
+        self.replies: deque[Reply] = deque()
+        self.otherwise = says("Noted.")
+        self.helpers: dict[str, Reply] = {}
+        self.summary = "The summary so far."
+        self.requests: list[Request] = []
+        self._asked = threading.Condition()
+        self._may_reply = threading.Event()
+        self._may_reply.set()
+        threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+
+    def __exit__(self, *_: object) -> None:
+        self._may_reply.set()
+        self.shutdown()
+        self.server_close()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}"
+
+    def of(self, kind: Kind) -> list[Json]:
+        """The bodies of the requests of one kind, oldest first."""
+        with self._asked:
+            return [request.body for request in self.requests if request.kind == kind]
+
+    def take(self, body: Json) -> Reply:
+        """Keep a request and, unless replies are held back, say what to answer."""
+        kind = self._kind(body)
+        with self._asked:
+            self.requests.append(Request(kind, body))
+            reply = self._reply(kind, body)
+            self._asked.notify_all()
+        self._may_reply.wait(WAIT)
+        return reply
+
+    def wait_for(self, kind: Kind, count: int) -> None:
+        """Return once there were so many requests of a kind."""
+        deadline = time.monotonic() + WAIT
+        with self._asked:
+            while sum(request.kind == kind for request in self.requests) < count:
+                if not self._asked.wait(deadline - time.monotonic()):
+                    raise TimeoutError(f"no {kind} request {count} within {WAIT} s")
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Inside, requests arrive but get no reply: the model is still at it."""
+        self._may_reply.clear()
+        try:
+            yield
+        finally:
+            self._may_reply.set()
+
+    def _kind(self, body: Json) -> Kind:
+        users = [text_of(message["content"]) for message in body["messages"] if message["role"] == "user"]
+        if users and SUMMARY_TASK in users[-1]:
+            return "summary"
+        if any(task in users[0] for task in self.helpers):
+            return "helper"
+        return "turn" if body.get("tools") else "side"
+
+    def _reply(self, kind: Kind, body: Json) -> Reply:
+        if kind == "turn":
+            return self.replies.popleft() if self.replies else self.otherwise
+        if kind == "helper":
+            task = text_of(body["messages"][0]["content"])
+            return next(reply for start, reply in self.helpers.items() if start in task)
+        if kind == "summary":
+            return says(f"<analysis>Looked at it.</analysis>\n<summary>\n{self.summary}\n</summary>")
+        return says("A title")
+
+
+def text_of(content: Any) -> str:
+    """All text of a message or a tool's result, one block a line."""
+    if isinstance(content, str):
+        return content
+    inner = (block.get("text", "") or text_of(block.get("content", "")) for block in content)
+    return "\n".join(filter(None, inner))
+
+
+class _Messages(BaseHTTPRequestHandler):
+    server: Service
+
+    def do_GET(self) -> None:
+        self.send_error(404)
+
+    do_HEAD = do_GET
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        if self.path.partition("?")[0] != "/v1/messages":
+            self.send_error(404)
+            return
+        message = _message(body, self.server.take(body))
+        if body.get("stream"):
+            events = [f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in _events(message)]
+            self._send("text/event-stream", "".join(events).encode())
+        else:
+            self._send("application/json", json.dumps(message).encode())
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Stay silent: pytest shows what failed, not every request."""
+
+    def _send(self, kind: str, payload: bytes) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(payload)))
+        self.send_header("request-id", new_id("req"))
+        self.end_headers()
+        self.wfile.write(payload)
+
+
+def _message(body: Json, reply: Reply) -> Json:
+    usage = {"input_tokens": reply.input_tokens, "output_tokens": 10}
+    usage |= dict.fromkeys(("cache_creation_input_tokens", "cache_read_input_tokens"), 0)
+    return {
+        "id": new_id("msg"), "type": "message", "role": "assistant", "model": body["model"],
+        "content": list(reply.content), "stop_reason": reply.stop_reason, "stop_sequence": None, "usage": usage,
+    }  # fmt: skip
+
+
+def _events(message: Json) -> Iterator[Json]:
+    yield {"type": "message_start", "message": {**message, "content": [], "stop_reason": None}}
+    for at, block in enumerate(message["content"]):
+        empty, deltas = _streamed(block)
+        yield {"type": "content_block_start", "index": at, "content_block": empty}
+        for delta in deltas:
+            yield {"type": "content_block_delta", "index": at, "delta": delta}
+        yield {"type": "content_block_stop", "index": at}
+    ended = {"stop_reason": message["stop_reason"], "stop_sequence": None}
+    yield {"type": "message_delta", "delta": ended, "usage": {"output_tokens": 10}}
+    yield {"type": "message_stop"}
+
+
+def _streamed(block: Json) -> tuple[Json, list[Json]]:
+    """How a block begins, and what is then added to it."""
+    if block["type"] == "tool_use":
+        return block | {"input": {}}, [{"type": "input_json_delta", "partial_json": json.dumps(block["input"])}]
+    if block["type"] == "thinking":
+        added = [{"type": f"{name}_delta", name: block[name]} for name in ("thinking", "signature")]
+        return {"type": "thinking", "thinking": "", "signature": ""}, added
+    return {"type": "text", "text": ""}, [{"type": "text_delta", "text": block["text"]}]
