@@ -10,9 +10,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -104,9 +106,14 @@ class Client:
         """Whether there is a file of this session."""
         return any((self.config / "projects").glob(f"*/{session_id}.jsonl"))
 
+    def answers(self, session_id: str) -> list[str]:
+        """The uuids of the lines of answers of a session, in the order of the file."""
+        return [record["uuid"] for record in records(self.transcript(session_id)) if record["type"] == "assistant"]
+
     def copy(self, place: Path, service: Service) -> Client:
-        """Another client with a copy of this one's configuration, at work in the same directory."""
-        shutil.copytree(self.config, place / "config")
+        """Another client with a copy of this one's sessions and settings, at work in the same directory."""
+        shutil.copytree(self.config / "projects", place / "config" / "projects")
+        shutil.copyfile(self.config / ".claude.json", place / "config" / ".claude.json")
         return Client(self.program, place, service, self.work)
 
     # --- runs
@@ -143,7 +150,9 @@ class Client:
         command: list[str | Path] = [self.program, "-p", "--verbose", "--allowedTools", TOOLS, named, session_id]
         for way in ("--input-format", "--output-format"):
             command += [way, "stream-json"]
-        conversation = Conversation([*command, *options], self.work, self.environment())
+        conversation = Conversation(
+            [*command, *options], self.work, self.environment(), partial(self.wait_for, session_id)
+        )
         try:
             yield conversation
         finally:
@@ -153,11 +162,21 @@ class Client:
     def terminal(self, session_id: str) -> Iterator[Terminal]:
         """Its terminal program with a session that exists."""
         self._answer_dialogs()
-        terminal = Terminal([self.program, "--resume", session_id], self.work, self.environment())
+        command: Command = [self.program, "--resume", session_id]
+        terminal = Terminal(command, self.work, self.environment(), partial(self.wait_for, session_id))
         try:
+            terminal.wait_for("/effort")  # stands over its input, last of all
             yield terminal
         finally:
             terminal.close()
+
+    def wait_for(self, session_id: str, text: str) -> None:
+        """Return once a text is in the session's file."""
+        written, deadline = json.dumps(text, ensure_ascii=False)[1:-1], time.monotonic() + WAIT
+        while not (self.knows(session_id) and written in self.transcript(session_id).read_text(encoding="utf-8")):
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{text!r} is not written within {WAIT} s")
+            time.sleep(0.02)
 
     def _answer_dialogs(self) -> None:
         """As if its first questions had been answered: colours, the key, whether this directory is trusted."""

@@ -14,16 +14,21 @@ import subprocess
 import termios
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, Literal
 
 from .service import Json
 
 WAIT = 60.0  # seconds for one turn: a busy machine takes three for what an idle one does in less than one
+STILL = 0.3  # seconds without a change of the screen
 SCREEN = (50, 160)  # lines and columns
 Command = Sequence[str | Path]
+Choice = Literal["restore", "summarise from", "summarise up to"]
+CHOICES: dict[Choice, str] = {"restore": "1", "summarise from": "2", "summarise up to": "3"}
+UP, DELETE_LINE = "\x1b[A", "\x15"
+OnDisk = Callable[[str], None]  # returns once a text is in the session's file
 
 
 class ClientFailed(Exception):
@@ -57,9 +62,13 @@ def end(process: subprocess.Popen[str] | subprocess.Popen[bytes], patience: floa
 
 
 class Conversation:
-    """A process that stays open with a session and is told its prompts one by one."""
+    """A process that stays open with a session and is told its prompts one by one.
 
-    def __init__(self, command: Command, work: Path, environment: Mapping[str, str]) -> None:
+    It says that a turn has ended before it has written all of it.
+    """
+
+    def __init__(self, command: Command, work: Path, environment: Mapping[str, str], on_disk: OnDisk) -> None:
+        self._on_disk = on_disk
         self._process = subprocess.Popen(
             command, cwd=work, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, text=True, start_new_session=True,
@@ -78,19 +87,25 @@ class Conversation:
         with stdout:
             for line in stdout:
                 self._said = [*self._said[-20:], line]
-                if json.loads(line).get("type") == "result" if line.startswith("{") else False:
+                if line.startswith("{") and json.loads(line)["type"] == "result":
                     self._results.put(line)
         self._results.put("")
 
     def send(self, content: str | list[Json]) -> None:
         """Say a prompt without waiting for the end of its turn."""
-        message = {"type": "user", "message": {"role": "user", "content": content}}
+        self._tell({"type": "user", "message": {"role": "user", "content": content}})
+
+    def interrupt(self) -> None:
+        """Stop the turn that runs, as its user would with Escape."""
+        self._tell({"type": "control_request", "request_id": "stop", "request": {"subtype": "interrupt"}})
+
+    def _tell(self, what: Json) -> None:
         assert self._process.stdin
-        self._process.stdin.write(json.dumps(message) + "\n")
+        self._process.stdin.write(json.dumps(what) + "\n")
         self._process.stdin.flush()
 
     def receive(self) -> Json:
-        """How the turn ended."""
+        """How the turn ended, once it is on disk."""
         try:
             line = self._results.get(timeout=WAIT)
         except queue.Empty:
@@ -98,6 +113,7 @@ class Conversation:
         if not line:
             raise ClientFailed(f"it ended\n{''.join(self._said)[-4000:]}")
         told: Json = json.loads(line)
+        self._on_disk(told.get("result") or "")
         return told
 
     def turn(self, content: str | list[Json]) -> Json:
@@ -120,7 +136,8 @@ class Conversation:
 class Terminal:
     """Its terminal program, with keys to type and a screen to look at."""
 
-    def __init__(self, command: Command, work: Path, environment: Mapping[str, str]) -> None:
+    def __init__(self, command: Command, work: Path, environment: Mapping[str, str], on_disk: OnDisk) -> None:
+        self._on_disk = on_disk
         self._keys, screen = pty.openpty()
         fcntl.ioctl(screen, termios.TIOCSWINSZ, struct.pack("HHHH", *SCREEN, 0, 0))
         self._process = subprocess.Popen(
@@ -151,11 +168,44 @@ class Terminal:
                 if not self._changed.wait(deadline - time.monotonic()):
                     raise TimeoutError(f"the screen does not show {text!r}\n{_plain(self._shown)[-4000:]}")
 
+    def settle(self) -> None:
+        """Return once the screen stands still: only what has changed is painted, so that it can rarely be read."""
+        with self._changed:
+            while self._changed.wait(STILL):
+                pass
+
     def type(self, keys: str) -> None:
         """Type these keys."""
         with self._changed:
             self._shown = ""
         os.write(self._keys, keys.encode())
+
+    def turn(self, prompt: str, reply: str) -> None:
+        """Say a prompt, and wait for this reply."""
+        self.command(prompt, reply)
+        self.settle()
+
+    def command(self, command: str, written: str) -> None:
+        """Give a command or a prompt instead of what stands in the input, and wait until this is in the file."""
+        self.type(f"{DELETE_LINE}{command}")
+        self.settle()
+        self.type("\r")
+        self._on_disk(written)
+
+    def rewind(self, back: int, choice: Choice) -> None:
+        """Its /rewind to the prompt that is so many prompts from the end, 1 for the last one."""
+        self.type(f"{DELETE_LINE}/rewind")
+        self.wait_for("Restore earlier code")
+        self.type("\r")
+        self.wait_for("(current)")
+        self.type(UP * back)
+        self.settle()
+        self.type("\r")
+        self.wait_for("Never mind")
+        self.type(CHOICES[choice])
+        if choice != "restore":
+            self.wait_for("Conversation summarized")
+        self.settle()
 
     def close(self) -> None:
         """End it."""

@@ -8,13 +8,14 @@ import time
 import uuid
 from collections import deque
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 Json = dict[str, Any]
 Kind = Literal["turn", "helper", "summary", "side"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
 
 WAIT = 20.0  # seconds an awaited request or a held reply may take
 SUMMARY_TASK = "Your task is to create a detailed summary"  # in the last message of each request for a summary
@@ -26,6 +27,7 @@ class Reply:
 
     content: tuple[Json, ...]
     input_tokens: int = 100
+    status: int = 200  # of HTTP; of an error, the content is its one object
 
     @property
     def stop_reason(self) -> str:
@@ -42,6 +44,11 @@ def calls(*named: tuple[str, Json], text: str = "", thinking: str = "", input_to
     said = [{"type": "text", "text": text}] if text else []
     called = [{"type": "tool_use", "id": new_id("toolu"), "name": name, "input": given} for name, given in named]
     return Reply((*_thoughts(thinking), *said, *called), input_tokens)
+
+
+def refuses(status: int, kind: str, message: str) -> Reply:
+    """An error of the API."""
+    return Reply(({"type": kind, "message": message},), status=status)
 
 
 def _thoughts(thinking: str) -> list[Json]:
@@ -62,24 +69,23 @@ class Request:
 
 
 class Service(ThreadingHTTPServer):
-    """Answers turns with `replies`, then with `otherwise`; helpers by the start of their task; all else by rote."""
+    """Answers turns with `replies`, then with a text of its own each; helpers by the start of their task."""
 
     daemon_threads = True
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Messages)
         self.replies: deque[Reply] = deque()
-        self.otherwise = says("Noted.")
         self.helpers: dict[str, Reply] = {}
         self.summary = "The summary so far."
         self.requests: list[Request] = []
         self._asked = threading.Condition()
-        self._may_reply = threading.Event()
-        self._may_reply.set()
+        self._may_reply: dict[Kind, threading.Event] = {kind: threading.Event() for kind in KINDS}
+        self._let_reply(*KINDS)
         threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
 
     def __exit__(self, *_: object) -> None:
-        self._may_reply.set()
+        self._let_reply(*KINDS)
         self.shutdown()
         self.server_close()
 
@@ -99,7 +105,7 @@ class Service(ThreadingHTTPServer):
             self.requests.append(Request(kind, body))
             reply = self._reply(kind, body)
             self._asked.notify_all()
-        self._may_reply.wait(WAIT)
+        self._may_reply[kind].wait(WAIT)
         return reply
 
     def wait_for(self, kind: Kind, count: int) -> None:
@@ -111,13 +117,17 @@ class Service(ThreadingHTTPServer):
                     raise TimeoutError(f"no {kind} request {count} within {WAIT} s")
 
     @contextmanager
-    def held(self) -> Iterator[None]:
-        """Inside, requests arrive but get no reply: the model is still at it."""
-        self._may_reply.clear()
+    def held(self, kind: Kind = "turn") -> Iterator[None]:
+        """Inside, requests of a kind arrive but get no reply: the model is still at it."""
+        self._may_reply[kind].clear()
         try:
             yield
         finally:
-            self._may_reply.set()
+            self._let_reply(kind)
+
+    def _let_reply(self, *kinds: Kind) -> None:
+        for kind in kinds:
+            self._may_reply[kind].set()
 
     def _kind(self, body: Json) -> Kind:
         users = [text_of(message["content"]) for message in body["messages"] if message["role"] == "user"]
@@ -129,7 +139,7 @@ class Service(ThreadingHTTPServer):
 
     def _reply(self, kind: Kind, body: Json) -> Reply:
         if kind == "turn":
-            return self.replies.popleft() if self.replies else self.otherwise
+            return self.replies.popleft() if self.replies else says(f"Noted, {len(self.requests)}.")
         if kind == "helper":
             task = text_of(body["messages"][0]["content"])
             return next(reply for start, reply in self.helpers.items() if start in task)
@@ -159,7 +169,12 @@ class _Messages(BaseHTTPRequestHandler):
         if self.path.partition("?")[0] != "/v1/messages":
             self.send_error(404)
             return
-        message = _message(body, self.server.take(body))
+        reply = self.server.take(body)
+        if reply.status != 200:
+            error = json.dumps({"type": "error", "error": reply.content[0]})
+            self._send("application/json", error.encode(), reply.status)
+            return
+        message = _message(body, reply)
         if body.get("stream"):
             events = [f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in _events(message)]
             self._send("text/event-stream", "".join(events).encode())
@@ -169,13 +184,14 @@ class _Messages(BaseHTTPRequestHandler):
     def log_message(self, format: str, *args: object) -> None:
         """Stay silent: pytest shows what failed, not every request."""
 
-    def _send(self, kind: str, payload: bytes) -> None:
-        self.send_response(200)
+    def _send(self, kind: str, payload: bytes, status: int = 200) -> None:
+        self.send_response(status)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(payload)))
         self.send_header("request-id", new_id("req"))
         self.end_headers()
-        self.wfile.write(payload)
+        with suppress(ConnectionError):  # nobody waits any more: it was interrupted or killed
+            self.wfile.write(payload)
 
 
 def _message(body: Json, reply: Reply) -> Json:
