@@ -23,6 +23,7 @@ from .service import Json
 
 WAIT = 60.0  # seconds for one turn: a busy machine takes three for what an idle one does in less than one
 STILL = 0.3  # seconds without a change of the screen
+TURNING = 1.5  # seconds with changes after which they will not end
 SCREEN = (50, 160)  # lines and columns
 Command = Sequence[str | Path]
 Choice = Literal["restore", "summarise from", "summarise up to"]
@@ -37,15 +38,15 @@ class ClientFailed(Exception):
 
 def run(command: Command, work: Path, environment: Mapping[str, str]) -> str:
     """What one run prints. Raises ClientFailed."""
-    process = subprocess.Popen(
+    with subprocess.Popen(
         command, cwd=work, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         text=True, start_new_session=True,
-    )  # fmt: skip
-    try:
-        printed, complained = process.communicate(timeout=WAIT)
-    except BaseException:
-        end(process, patience=0)
-        raise
+    ) as process:  # fmt: skip
+        try:
+            printed, complained = process.communicate(timeout=WAIT)
+        except BaseException:
+            end(process, patience=0)
+            raise
     if process.returncode:
         raise ClientFailed(f"{' '.join(map(str, command))}: exit {process.returncode}\n{printed}{complained}")
     return printed
@@ -169,9 +170,12 @@ class Terminal:
                     raise TimeoutError(f"the screen does not show {text!r}\n{_plain(self._shown)[-4000:]}")
 
     def settle(self) -> None:
-        """Return once the screen stands still: only what has changed is painted, so that it can rarely be read."""
+        """Return once the screen stands still, or only something on it turns: it paints what has changed alone, so that
+        what was typed can rarely be read there.
+        """
+        deadline = time.monotonic() + TURNING
         with self._changed:
-            while self._changed.wait(STILL):
+            while self._changed.wait(STILL) and time.monotonic() < deadline:
                 pass
 
     def type(self, keys: str) -> None:

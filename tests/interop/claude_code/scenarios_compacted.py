@@ -14,7 +14,7 @@ MUCH = 150_000  # tokens, more than the window that a client is told of
 SMALL_WINDOW = {"CLAUDE_CODE_AUTO_COMPACT_WINDOW": "100000"}
 
 
-@scenario("first", "turn", "at-once", "tools", "with-instructions", "by-open-client", "turn-of-open-client")
+@scenario("first", "turn", "at-once", "tools", "with-instructions", "turn-of-open-client")
 def compact(client: Client) -> Iterator[Moment]:
     session, service = new_session(), client.service
     with client.open(session) as conversation:
@@ -36,12 +36,11 @@ def compact(client: Client) -> Iterator[Moment]:
     with client.open(session) as conversation:
         conversation.turn("Go on.")
         conversation.turn("/compact")
-        yield Moment("by-open-client", session)
         conversation.turn("And on.")
         yield Moment("turn-of-open-client", session)
 
 
-@scenario("before", "before-prompt", "between-calls", "turn", "again")
+@scenario("before-prompt", "between-calls", "turn", "again")
 def auto_compaction(client: Client) -> Iterator[Moment]:
     session, service = new_session(), client.service
     client.options |= SMALL_WINDOW
@@ -49,7 +48,6 @@ def auto_compaction(client: Client) -> Iterator[Moment]:
         conversation.turn("What is in the garden?")
         service.replies += [says("A great deal.", input_tokens=MUCH)]
         conversation.turn("What else?")
-        yield Moment("before", session)
         conversation.turn("Go on.")
         yield Moment("before-prompt", session)
         service.replies += [
@@ -85,7 +83,6 @@ def _summarised(client: Client, choice: Choice) -> Iterator[Moment]:
         terminal.rewind(3, choice)
     yield Moment("summarised", session)
     client.turn(session, "What now?")
-    yield Moment("turn", session)
     with client.terminal(session) as terminal:
         terminal.rewind(1, choice)
         yield Moment("again-open", session)
@@ -93,17 +90,16 @@ def _summarised(client: Client, choice: Choice) -> Iterator[Moment]:
         terminal.turn("And what then?", "Then this one.")
         yield Moment("turn-of-terminal", session)
     client.compact(session)
-    yield Moment("compacted", session)
     client.turn(session, "Go on.")
     yield Moment("end", session)
 
 
-@scenario("summarised", "turn", "again-open", "turn-of-terminal", "compacted", "end")
+@scenario("summarised", "again-open", "turn-of-terminal", "end")
 def summarise_up_to(client: Client) -> Iterator[Moment]:
     yield from _summarised(client, "summarise up to")
 
 
-@scenario("summarised", "turn", "again-open", "turn-of-terminal", "compacted", "end")
+@scenario("summarised", "again-open", "turn-of-terminal", "end")
 def summarise_from(client: Client) -> Iterator[Moment]:
     yield from _summarised(client, "summarise from")
 

@@ -13,7 +13,7 @@ from .service import Json, calls, refuses, says
 UNTIL_TOLD = shell("until [ -e go ]; do python3 -c 'import time; time.sleep(0.05)'; done; echo gone")
 
 
-@scenario("asked", "answered", "tool-runs", "tool-done", "two-prompts", "interrupted", "after-interruption")
+@scenario("asked", "tool-runs", "two-prompts", "interrupted", "after-interruption")
 def open_client(client: Client) -> Iterator[Moment]:
     session, service = new_session(), client.service
     with client.open(session) as conversation:
@@ -24,14 +24,12 @@ def open_client(client: Client) -> Iterator[Moment]:
             client.wait_for(session, "And in the house?")
             yield Moment("asked", session)
         conversation.receive()
-        yield Moment("answered", session)
         service.replies += [calls(shell("echo quick"), UNTIL_TOLD, text="This takes time."), says("It is done.")]
         conversation.send("Do what takes time.")
         client.wait_for(session, "until [ -e go ]")
         yield Moment("tool-runs", session)
         (client.work / "go").touch()
         conversation.receive()
-        yield Moment("tool-done", session)
         with service.held():
             conversation.send("Now this.")
             service.wait_for("turn", 5)
@@ -50,7 +48,7 @@ def open_client(client: Client) -> Iterator[Moment]:
         yield Moment("after-interruption", session)
 
 
-@scenario("while-asked", "resumed", "while-a-tool-runs", "resumed-again", "compacted")
+@scenario("while-asked", "while-a-tool-runs", "resumed-again")
 def killed_client(client: Client) -> Iterator[Moment]:
     session, service = new_session(), client.service
     with client.open(session) as conversation:
@@ -62,7 +60,6 @@ def killed_client(client: Client) -> Iterator[Moment]:
             conversation.kill()
     yield Moment("while-asked", session)
     client.turn(session, "Once more: and in the house?")
-    yield Moment("resumed", session)
     with client.open(session) as conversation:
         service.replies += [calls(shell("echo quick"), UNTIL_TOLD, text="This takes time.")]
         conversation.send("Do what takes time.")
@@ -71,11 +68,9 @@ def killed_client(client: Client) -> Iterator[Moment]:
     yield Moment("while-a-tool-runs", session)
     client.turn(session, "Leave that.")
     yield Moment("resumed-again", session)
-    client.compact(session)
-    yield Moment("compacted", session)
 
 
-@scenario("both-open", "first-ended", "both-ended", "turn")
+@scenario("both-open", "both-ended", "turn")
 def two_clients(client: Client) -> Iterator[Moment]:
     session = new_session()
     client.turn(session, "What is in the garden?")
@@ -85,14 +80,13 @@ def two_clients(client: Client) -> Iterator[Moment]:
             second.turn("The second client asks.")
             first.turn("The first client asks again.")
             yield Moment("both-open", session)
-        yield Moment("first-ended", session)
         second.turn("The second client asks again.")
     yield Moment("both-ended", session)
     client.turn(session, "Which one was it?")
     yield Moment("turn", session)
 
 
-@scenario("refused", "turn", "compacted")
+@scenario("refused", "turn")
 def api_errors(client: Client) -> Iterator[Moment]:
     session = new_session()
     with client.open(session) as conversation:
@@ -102,8 +96,6 @@ def api_errors(client: Client) -> Iterator[Moment]:
         yield Moment("refused", session)
         conversation.turn("Once more: and in the house?")
         yield Moment("turn", session)
-    client.compact(session)
-    yield Moment("compacted", session)
 
 
 @scenario("answer", "turn", "prompt", "garbage", "no-newline")
@@ -172,7 +164,7 @@ def changed_boundaries(client: Client) -> Iterator[Moment]:
 NOWHERE = "00000000-0000-0000-0000-000000000000"
 
 
-@scenario("older-leaf", "nowhere", "not-explicit", "unknown", "before-boundary", "behind-boundary", "no-leaf")
+@scenario("older-leaf", "nowhere", "not-explicit", "unknown", "no-leaf", "before-boundary", "behind-boundary")
 def steered(client: Client) -> Iterator[Moment]:
     """Files with a line of ours that names the end of the thread, as the client writes after each turn."""
     session = new_session()
@@ -194,6 +186,7 @@ def steered(client: Client) -> Iterator[Moment]:
         "nowhere": ends(cellar) + ends(NOWHERE, explicit=True),
         "not-explicit": ends(cellar) + ends(NOWHERE),
         "unknown": ends(cellar) + ends(new_session()),
+        "no-leaf": ends(cellar) + ends(None),
     }.items():
         path.write_text(lines + added, encoding="utf-8")
         yield Moment(moment, session)
@@ -204,5 +197,3 @@ def steered(client: Client) -> Iterator[Moment]:
     yield Moment("before-boundary", session)
     path.write_text(compacted + ends(cellar), encoding="utf-8")
     yield Moment("behind-boundary", session)
-    path.write_text(compacted + ends(None), encoding="utf-8")
-    yield Moment("no-leaf", session)

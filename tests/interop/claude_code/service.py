@@ -189,8 +189,8 @@ class _Messages(BaseHTTPRequestHandler):
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(payload)))
         self.send_header("request-id", new_id("req"))
-        self.end_headers()
         with suppress(ConnectionError):  # nobody waits any more: it was interrupted or killed
+            self.end_headers()
             self.wfile.write(payload)
 
 

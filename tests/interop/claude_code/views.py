@@ -22,6 +22,13 @@ _NOTIFICATION = re.compile(
     r"<system-reminder>\n\[SYSTEM NOTIFICATION.*?(<task-notification>.*)\n</system-reminder>", re.S
 )
 
+# So is a prompt that was given while a turn ran, which is sent as a reminder or among results.
+_QUEUED = re.compile(
+    r"(?:<system-reminder>\n)?The user sent a new message while you were working:\n(.*?)\n\n"
+    r"This is how Claude Code surfaces messages [^<]*? as you continue this turn\.(?:\n</system-reminder>)?",
+    re.DOTALL,
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Block:
@@ -79,9 +86,9 @@ def _of_row(row: StoredMessage) -> Iterator[Block]:
 def _blocks(role: str, content: str | Sequence[Json | str]) -> Iterator[Block]:
     for block in [content] if isinstance(content, str) else content:
         if isinstance(block, str):
-            yield Block(role, "text", _NOTIFICATION.sub(r"\1", block.strip()))
+            yield from _texts(role, block)
         elif block["type"] == "text":
-            yield from _blocks(role, block["text"])
+            yield from _texts(role, block["text"])
         elif block["type"] == "thinking":
             yield Block(role, "thinking", block["thinking"].strip())
         elif block["type"] == "image":
@@ -94,9 +101,16 @@ def _blocks(role: str, content: str | Sequence[Json | str]) -> Iterator[Block]:
             yield Block(role, block["type"], _sorted(block))
 
 
+def _texts(role: str, text: str) -> Iterator[Block]:
+    """A text as it is stored, behind the prompts in it that were given while a turn ran."""
+    yield from (Block("user", "text", prompt.strip()) for prompt in _QUEUED.findall(text))
+    if rest := _NOTIFICATION.sub(r"\1", _QUEUED.sub("", text).strip()):
+        yield Block(role, "text", rest)
+
+
 def _result(role: str, call_id: str, content: str | Sequence[Json]) -> Iterator[Block]:
     """A result is one block for each part of it."""
-    for part in _blocks(role, content):
+    for part in [Block(role, "text", content.strip())] if isinstance(content, str) else _blocks(role, content):
         yield Block(role, "result", part.said if part.kind == "text" else f"{part.kind} {part.said}", call_id)
 
 

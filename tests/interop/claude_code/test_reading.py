@@ -1,0 +1,39 @@
+"""Our reader tells of a session what the real Claude Code sends to the model when it resumes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from viewer.stores.base import Store
+from viewer.stores.registry import open_store
+
+from . import views
+from .client import NotInstalled
+from .playing import Player
+from .scenarios import SCENARIOS
+
+CASES = [(name, moment) for name, scenario in SCENARIOS.items() for moment in scenario.moments]
+
+
+@pytest.fixture(scope="session")
+def player(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Player]:
+    """All scenarios that are asked for, played once and beside each other."""
+    with Player(tmp_path_factory.mktemp("claude-code")) as playing:
+        asked = [item.callspec.params.get("name") for item in request.session.items if hasattr(item, "callspec")]
+        for name in SCENARIOS:
+            if name in asked:
+                playing.start(SCENARIOS[name])
+        yield playing
+
+
+@pytest.mark.parametrize(("name", "moment"), CASES, ids="/".join)
+def test_what_is_sent_on_resume(player: Player, name: str, moment: str) -> None:
+    try:
+        case = player.case(SCENARIOS[name], moment)
+    except NotInstalled as missing:
+        pytest.skip(f"Claude Code {SCENARIOS[name].version} is not here: {missing}")
+    with open_store(Store("work", f"claude-code:///{case.config}", "configured")) as reader:
+        read = views.conversation(views.told(reader.live(case.session_id)))
+    assert read == case.sent
