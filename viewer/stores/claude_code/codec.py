@@ -12,7 +12,7 @@ from viewer.stores.message import State, StoredMessage
 
 from .injected import KIND, is_injected
 from .places import parent_of
-from .records import Record, seconds
+from .records import Record, queued_of, seconds
 from .transcript import Conversation, Unit
 
 SHOWN_BROKEN = 20_000  # bytes of a line that is no object which are shown
@@ -35,7 +35,9 @@ def message_of(file: BinaryIO, found: Conversation, unit: Unit, session_id: str)
         return StoredMessage(unit.id, session_id, unit.role, None, state, unit.time, flagged=unit.is_summary)
     if unit.role == "assistant":
         return _reply(values, unit, session_id, state)
-    return _from_user(values[0], unit, session_id, state)
+    queued = queued_of(values[0])
+    value = values[0] if queued is None else {**values[0], "message": {"role": "user", "content": queued}}
+    return _from_user(value, unit, session_id, state)
 
 
 def _reply(values: Sequence[dict[str, Any]], unit: Unit, session_id: str, state: State) -> StoredMessage:

@@ -98,7 +98,9 @@ def record_of(line: Line, place: int) -> Record:
     kind = _text(value.get("type"))
     message = value.get("message") if isinstance(value.get("message"), dict) else {}
     assert isinstance(message, dict)
+    queued = queued_of(value) if kind == "attachment" else None
     pieces = tuple(pieces_of(kind, value, message)) if kind in SAID else ()
+    pieces = (Piece(0, "user", _size(queued), is_prompt=True),) if queued else pieces
     metadata = value.get("compactMetadata") if isinstance(value.get("compactMetadata"), dict) else {}
     assert isinstance(metadata, dict)
     return Record(
@@ -144,6 +146,13 @@ def pieces_of(kind: str, value: dict[str, Any], message: dict[str, Any]) -> Iter
     if rest:
         typed = not value.get("isCompactSummary") and len(rest) == len(content) and not is_injected(value)
         yield Piece(rest[0][0], "user", sum(_size(block) for _, block in rest), is_prompt=typed)
+
+
+def queued_of(value: dict[str, Any]) -> Any:
+    """What a person typed while a turn ran, which the client keeps as an attachment; None for any other."""
+    attachment = value.get("attachment")
+    is_queued = isinstance(attachment, dict) and attachment.get("type") == "queued_command"
+    return attachment.get("prompt") if is_queued else None  # type: ignore[union-attr]
 
 
 def _calls(message: dict[str, Any]) -> Iterator[str]:

@@ -136,30 +136,32 @@ def _walked(tree: Tree, segment: tuple[str, str, str]) -> Kept:
 
 
 def _leaf(segment: Segment) -> str:
-    """Where the thread ends, "" where there is none."""
+    """Where the thread ends, "" where there is none: at the newest record behind the one that the last line of its kind
+    names, or where that names none, at the newest without a child.
+    """
     tree, edge = segment.tree, segment.tree.places.get(segment.boundary, -1)
     kept = segment.kept.uuids if segment.kept else ()
     near = [*([segment.boundary] if segment.boundary else []), *kept, *segment.region]
-    named = [each.leaf for each in tree.leaves if edge < each.place < segment.until and segment.is_alive(each.leaf)]
-    if named and named[-1] not in set(near):  # a record from before the boundary, where nothing is dropped
+    lines = [each.leaf for each in tree.leaves if edge < each.place < segment.until]
+    named = lines[-1] if lines and segment.is_alive(lines[-1]) else ""
+    if named and named not in set(near):  # a record from before the boundary, where nothing is dropped
         near = tree.between(-1, segment.until)
-    children = _children(segment, near)
-    ends = [uuid for uuid in near if uuid not in children]
-    leaf = named[-1] if named else max(ends, key=tree.places.__getitem__, default="")
-    seen: set[str] = set()
-    while leaf in children and leaf not in seen:
-        seen.add(leaf)
-        leaf = children[leaf]
-    return leaf
+    children: dict[str, list[str]] = {}
+    for uuid in dict.fromkeys(near):
+        children.setdefault(segment.parent(uuid), []).append(uuid)
+    ends = _below(children, named) if named else [uuid for uuid in near if uuid not in children]
+    return max(ends, key=tree.places.__getitem__, default="")
 
 
-def _children(segment: Segment, uuids: Sequence[str]) -> dict[str, str]:
-    """The newest child of each record that has one among these."""
-    newest: dict[str, str] = {}
-    for uuid in sorted(set(uuids), key=segment.tree.places.__getitem__):
-        if parent := segment.parent(uuid):
-            newest[parent] = uuid
-    return newest
+def _below(children: Mapping[str, Sequence[str]], uuid: str) -> list[str]:
+    """A record and all that hang on it."""
+    found = dict.fromkeys([uuid])
+    waiting = [uuid]
+    while waiting:
+        new = [each for each in children.get(waiting.pop(), ()) if each not in found]
+        found |= dict.fromkeys(new)
+        waiting += new
+    return list(found)
 
 
 def _up(segment: Segment, leaf: str) -> list[Record]:
