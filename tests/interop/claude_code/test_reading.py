@@ -14,8 +14,8 @@ from .client import NotInstalled
 from .playing import Player
 from .scenarios import SCENARIOS
 
-# A boundary as no known client writes it: of two parallel calls it keeps one result. The client sends no call without its
-# result; we show that the call is there.
+# A boundary as no known client writes it: of two parallel calls it keeps one result. The client sends no call without
+# its result; we show that the call is there.
 LONE_CALL = pytest.mark.xfail(strict=True, reason="the client leaves out a call whose result is not kept")
 CASES = [
     pytest.param(name, moment, marks=[LONE_CALL] if moment == "segment-alone" else [])
