@@ -62,8 +62,8 @@ def progress(state: StoreState) -> TextProgress:
 
 def is_any_due(store: str) -> bool:
     """Whether there is anything to index of this store, or to drop."""
-    text = text_of(store)
-    return text.untidy or _due(text).exists()
+    due = SessionText.objects.filter(store=OuterRef("pk"), due=True, wait_until__lte=time.time())
+    return StoreText.objects.filter(Q(untidy=True) | Exists(due), store=store).exists()
 
 
 def are_indexed(text: StoreText, sessions: Sequence[str]) -> bool:
@@ -171,11 +171,11 @@ def _read(reader: Reader, session: SessionText, batch: _Batch, is_over: Callable
     while more and session.version >= 0:
         found = _searchable(reader, session)
         if found is None:
-            batch.note(session, Read(session.cursor, due=True, void=True))
+            batch.note(session, ReadSoFar(session.cursor, due=True, void=True))
             return True
         more = found.more
         batch.take(session, found.messages)
-        batch.note(session, Read(found.cursor, due=more or found.waits, waits=found.waits and not more))
+        batch.note(session, ReadSoFar(found.cursor, due=more or found.waits, waits=found.waits and not more))
         if batch.size >= BATCH:
             batch.write()
         if is_over():
@@ -197,7 +197,7 @@ def _searchable(reader: Reader, session: SessionText) -> SearchableText | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class ReadSoFar:
     """How far a session is read, and what is to be done with it then."""
 
     cursor: str
@@ -212,7 +212,7 @@ class _Batch:
 
     text: StoreText
     messages: list[tuple[SessionText, SearchableMessage, str]] = field(default_factory=list)
-    read: dict[int, tuple[SessionText, Read]] = field(default_factory=dict)
+    read: dict[int, tuple[SessionText, ReadSoFar]] = field(default_factory=dict)
     size: int = 0
 
     def take(self, session: SessionText, messages: Iterable[SearchableMessage]) -> None:
@@ -224,7 +224,7 @@ class _Batch:
             self.messages.append((session, message, words))
             self.size += len(message.text)
 
-    def note(self, session: SessionText, read: Read) -> None:
+    def note(self, session: SessionText, read: ReadSoFar) -> None:
         session.cursor = read.cursor
         self.read[session.pk] = session, read
 
@@ -242,7 +242,7 @@ class _Batch:
         self.messages, self.read, self.size = [], {}, 0
 
 
-def _moved(session: SessionText, read: Read) -> bool:
+def _moved(session: SessionText, read: ReadSoFar) -> bool:
     """Note how far a session is read, if nobody else has written it since."""
     same = SessionText.objects.filter(pk=session.pk, version=session.version)
     written = same.update(
