@@ -19,7 +19,7 @@ from viewer.errors import CompactionConflict, NotFound
 from viewer.stores.base import Store
 from viewer.stores.claude_code import growing, places, texts
 from viewer.stores.claude_code.records import Record, record_of
-from viewer.stores.claude_code.transcript import Conversation, conversation_of
+from viewer.stores.claude_code.transcript import SessionMessages, conversation_of
 from viewer.stores.jsonl import lines as jsonl_lines
 from viewer.stores.jsonl.append import appending
 from viewer.stores.jsonl.lines import Line
@@ -175,7 +175,7 @@ def records_of(values: list[dict[str, Any]]) -> list[Record]:
     return found
 
 
-def told(found: Conversation) -> Any:
+def told(found: SessionMessages) -> Any:
     return (
         [each.uuid for each in found.thread], found.live, found.states, found.end, found.units, found.of_record,
         found.boundaries, found.further_lines,

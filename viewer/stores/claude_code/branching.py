@@ -12,7 +12,7 @@ from viewer.stores.jsonl.append import create
 from . import codec, conversations, lines
 from .facts import facts_of
 from .places import ENDING, SessionFile
-from .transcript import Conversation
+from .transcript import SessionMessages
 
 
 def branch(file: SessionFile, ids: Sequence[int], *, now: float) -> str:
@@ -30,14 +30,14 @@ def branch(file: SessionFile, ids: Sequence[int], *, now: float) -> str:
     return session_id
 
 
-def _with_boundary(values: list[dict[str, Any]], found: Conversation, ids: Iterable[int]) -> list[dict[str, Any]]:
+def _with_boundary(values: list[dict[str, Any]], found: SessionMessages, ids: Iterable[int]) -> list[dict[str, Any]]:
     """A summary stands behind a boundary, which begins the new session then."""
     if not any(found.units[each].is_summary for each in ids if each in found.units):
         return values
     boundary = {
         "type": "system",
         "subtype": "compact_boundary",
-        "content": "Conversation compacted",
+        "content": "SessionMessages compacted",
         "isMeta": False,
         "level": "info",
         "isSidechain": False,

@@ -13,7 +13,7 @@ from viewer.stores.message import State, StoredMessage
 from .injected import KIND, is_injected
 from .places import parent_of
 from .records import Record, queued_of, seconds
-from .transcript import Conversation, Unit
+from .transcript import SessionMessages, Unit
 
 SHOWN_BROKEN = 20_000  # bytes of a line that is no object which are shown
 _BESIDE = ("message", "type", "timestamp")  # what a raw row shows otherwise
@@ -27,7 +27,7 @@ def read_value(file: BinaryIO, record: Record) -> dict[str, Any] | None:
 # -- messages ----------------------------------------------------------------------------------------------------------
 
 
-def message_of(file: BinaryIO, found: Conversation, unit: Unit, session_id: str) -> StoredMessage:
+def message_of(file: BinaryIO, found: SessionMessages, unit: Unit, session_id: str) -> StoredMessage:
     """A message as the model is sent it."""
     values = [value for uuid in unit.uuids if (value := read_value(file, found.tree.nodes[uuid])) is not None]
     state = found.states[unit.id]

@@ -22,7 +22,7 @@ from .context import Changed, Layout, layout_of, planned_records
 from .facts import facts_of
 from .places import SessionFile
 from .records import COPY, MARK, Record
-from .transcript import Conversation
+from .transcript import SessionMessages
 
 
 def mark_of(token: Json, edits: Sequence[Edit]) -> str:
@@ -71,13 +71,13 @@ def _read_back(file: SessionFile, layout: Layout, mark: str, seen: FileState) ->
     return commit_of(found, boundary, seen.size, file.state.size)
 
 
-def newest_of(found: Conversation, mark: str) -> Record | None:
+def newest_of(found: SessionMessages, mark: str) -> Record | None:
     """The boundary with this mark that stands."""
     marked = (found.tree.nodes[uuid] for uuid in reversed(found.tree.boundaries))
     return next((record for record in marked if record.mark == mark), None)
 
 
-def commit_of(found: Conversation, boundary: Record, start: int, end: int, at: float | None = None) -> Commit:
+def commit_of(found: SessionMessages, boundary: Record, start: int, end: int, at: float | None = None) -> Commit:
     """A commit as it stands in the file, from `start` to `end`; -1 where that is not known."""
     compacted = next(each for each in found.boundaries if each.record.uuid == boundary.uuid)
     receipt = {
@@ -93,7 +93,7 @@ def commit_of(found: Conversation, boundary: Record, start: int, end: int, at: f
 # -- messages that change ----------------------------------------------------------------------------------------------
 
 
-def _with_copies(reading: BinaryIO, found: Conversation, layout: Layout) -> tuple[Layout, list[dict[str, Any]]]:
+def _with_copies(reading: BinaryIO, found: SessionMessages, layout: Layout) -> tuple[Layout, list[dict[str, Any]]]:
     """The layout with copies in place of what changes, and the lines of the copies."""
     copies: list[dict[str, Any]] = []
 
@@ -109,7 +109,7 @@ def _with_copies(reading: BinaryIO, found: Conversation, layout: Layout) -> tupl
     return replace(layout, head=head, tail=tail), copies
 
 
-def _copies(reading: BinaryIO, found: Conversation, changed: Changed) -> list[dict[str, Any]]:
+def _copies(reading: BinaryIO, found: SessionMessages, changed: Changed) -> list[dict[str, Any]]:
     """The lines of a message with other words, under ids of their own: the client takes equal ones for one."""
     unit = found.units[changed.id]
     values = [codec.read_value(reading, found.tree.nodes[uuid]) for uuid in unit.uuids]
@@ -156,11 +156,11 @@ def _changed_call(block: Any, calls: dict[str, Any]) -> Any:
 # -- numbers of the boundary -------------------------------------------------------------------------------------------
 
 
-def _kept_ids(found: Conversation, layout: Layout) -> list[int]:
+def _kept_ids(found: SessionMessages, layout: Layout) -> list[int]:
     return [each for uuid in (*layout.head, *layout.tail) for each in found.of_record.get(str(uuid), ())]
 
 
-def _tokens(file: SessionFile, reading: BinaryIO, found: Conversation, layout: Layout) -> tuple[int, int]:
+def _tokens(file: SessionFile, reading: BinaryIO, found: SessionMessages, layout: Layout) -> tuple[int, int]:
     """Tokens in context before and after: what the last response reported, or else as they are counted here."""
     count = counting.counter_for(facts_of(file.path, file.state).model)
     rows = {each: codec.message_of(reading, found, found.units[each], file.id) for each in found.live}

@@ -13,10 +13,10 @@ from viewer.stores.changes import ChangeMessage, Edit, InsertMessage, Json, Keep
 
 from .places import SessionFile
 from .records import Record
-from .transcript import Conversation
+from .transcript import SessionMessages
 
 
-def token_of(file: SessionFile, opened: BinaryIO, found: Conversation) -> Json:
+def token_of(file: SessionFile, opened: BinaryIO, found: SessionMessages) -> Json:
     """The token of a basis: the file, the records of the thread and a digest of their lines."""
     records = found.thread
     return {
@@ -34,7 +34,7 @@ def _digest(opened: BinaryIO, records: Sequence[Record]) -> str:
     return said.hexdigest()
 
 
-def planned_records(file: SessionFile, opened: BinaryIO, found: Conversation, token: Json) -> list[Record]:
+def planned_records(file: SessionFile, opened: BinaryIO, found: SessionMessages, token: Json) -> list[Record]:
     """The records that were planned on, which the thread still begins with. Raises CompactionConflict."""
     if [file.state.device, file.state.inode] != token["file"]:
         raise CompactionConflict("The session's file was replaced since this summary was made. Plan again.")
@@ -65,7 +65,7 @@ class Layout:
     tail: list[str | Changed]
 
 
-def layout_of(found: Conversation, planned: Sequence[Record], edits: Sequence[Edit]) -> Layout:
+def layout_of(found: SessionMessages, planned: Sequence[Record], edits: Sequence[Edit]) -> Layout:
     """What the edits of a plan make of the thread as it is now; what came since stays at the end."""
     before, content, after = _parted(edits)
     tail = _tail(found, planned, after)
@@ -88,14 +88,14 @@ def _parted(edits: Sequence[Edit]) -> tuple[list[Edit], Any, list[Edit]]:
     raise ValueError("These edits hold no handoff.")
 
 
-def _head(found: Conversation, planned: Sequence[Record], edits: Sequence[Edit]) -> list[str | Changed]:
+def _head(found: SessionMessages, planned: Sequence[Record], edits: Sequence[Edit]) -> list[str | Changed]:
     kept: list[str | Changed] = []
     for edit in edits:
         kept += _records_of(found, planned, edit)
     return kept
 
 
-def _tail(found: Conversation, planned: Sequence[Record], edits: Sequence[Edit]) -> list[str | Changed]:
+def _tail(found: SessionMessages, planned: Sequence[Record], edits: Sequence[Edit]) -> list[str | Changed]:
     """The messages that stay, with whatever the client wrote between and behind them."""
     named = {edit.id: edit for edit in edits if not isinstance(edit, InsertMessage)}
     kept: list[str | Changed] = []
@@ -118,7 +118,7 @@ def _tail(found: Conversation, planned: Sequence[Record], edits: Sequence[Edit])
     return kept
 
 
-def _records_of(found: Conversation, planned: Sequence[Record], edit: Edit) -> list[str | Changed]:
+def _records_of(found: SessionMessages, planned: Sequence[Record], edit: Edit) -> list[str | Changed]:
     if isinstance(edit, ChangeMessage):
         return [Changed(edit.id, dict(edit.changes))]
     assert isinstance(edit, KeepMessage)

@@ -9,17 +9,17 @@ from cachetools import LRUCache
 from .growing import grown
 from .places import SessionFile
 from .records import RECORDS, Record, SessionRecords
-from .transcript import Conversation, conversation_of
+from .transcript import SessionMessages, conversation_of
 
 HELD = 300_000  # messages in this process, about 150 MB
 
-_held: LRUCache[str, tuple[SessionRecords, Conversation]] = LRUCache(
+_held: LRUCache[str, tuple[SessionRecords, SessionMessages]] = LRUCache(
     HELD, getsizeof=lambda each: min(len(each[1].units) + 1, HELD)
 )
 _lock = Lock()
 
 
-def of(file: SessionFile) -> Conversation:
+def of(file: SessionFile) -> SessionMessages:
     """The messages of a session's file as it is now. Raises StoreUnavailable."""
     read = RECORDS.read(file.path)
     with _lock:

@@ -11,10 +11,10 @@ from dataclasses import replace
 
 from .records import Record
 from .thread import Tree
-from .transcript import Conversation, Unit, add_unit, unit_of
+from .transcript import SessionMessages, Unit, add_unit, unit_of
 
 
-def grown(found: Conversation, records: Sequence[Record], *, sidechain: bool) -> Conversation | None:
+def grown(found: SessionMessages, records: Sequence[Record], *, sidechain: bool) -> SessionMessages | None:
     """The conversation with these records behind its own; None where it has to be made anew."""
     made = _copied(found)
     end = found.end
@@ -37,16 +37,16 @@ def grown(found: Conversation, records: Sequence[Record], *, sidechain: bool) ->
     return made
 
 
-def _copied(found: Conversation) -> Conversation:
+def _copied(found: SessionMessages) -> SessionMessages:
     tree = found.tree
     copied = Tree(
         dict(tree.nodes), dict(tree.places), dict(tree.offsets), list(tree.order),
         {group: list(lines) for group, lines in tree.groups.items()}, dict(tree.results), list(tree.leaves),
     )  # fmt: skip
-    return Conversation(copied, dict(found.units), dict(found.of_record), found.is_sub_agent)
+    return SessionMessages(copied, dict(found.units), dict(found.of_record), found.is_sub_agent)
 
 
-def _noted(made: Conversation, record: Record) -> list[Unit]:
+def _noted(made: SessionMessages, record: Record) -> list[Unit]:
     """Put a record into the conversation; the messages that are new with it."""
     tree, uuid = made.tree, record.uuid
     tree.nodes[uuid], tree.places[uuid], tree.offsets[uuid] = record, record.place, record.offset

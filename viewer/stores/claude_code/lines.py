@@ -50,7 +50,7 @@ def compaction(
         "logicalParentUuid": last["uuid"],
         "type": "system",
         "subtype": "compact_boundary",
-        "content": "Conversation compacted",
+        "content": "SessionMessages compacted",
         "isMeta": False,
         "uuid": boundary,
         "level": "info",

@@ -25,7 +25,7 @@ from .facts import Facts, facts_of
 from .listing import ClaudeListing
 from .places import SessionFile
 from .records import RECORDS, Record
-from .transcript import Conversation
+from .transcript import SessionMessages
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +218,7 @@ class ClaudeReader(Reader):
     def _records(self, session_id: str) -> ReadFile[Record]:
         return RECORDS.read(self._file(session_id).path)
 
-    def _conversation(self, session_id: str) -> Conversation:
+    def _conversation(self, session_id: str) -> SessionMessages:
         return conversations.of(self._file(session_id))
 
 
@@ -226,14 +226,14 @@ def _row_id(item: Item) -> int:
     return item.full_id if isinstance(item, HistoryEntry) else item.handoff_id
 
 
-def _unit_id(found: Conversation, row_id: int) -> int | None:
+def _unit_id(found: SessionMessages, row_id: int) -> int | None:
     """The message of this id, or of which this is a further line."""
     if row_id in found.units:
         return row_id
     return found.further_lines.get(row_id)
 
 
-def _state(found: Conversation, record: Record, live: set[int]) -> State:
+def _state(found: SessionMessages, record: Record, live: set[int]) -> State:
     if record.offset in live:
         return "live"
     ids = found.of_record.get(record.uuid, ())

@@ -16,18 +16,19 @@ from viewer.stores.searching import SearchableMessage, SearchableText
 
 from . import codec
 from .places import SessionFile
-from .transcript import Conversation, Unit
+from .transcript import SessionMessages, Unit
 
 PORTION = 1_000_000  # characters of text that are given at once
 SETTLED = 60.0  # seconds after which no more lines of a response are waited for
 
 
-def searchable(file: SessionFile, reading: BinaryIO, found: Conversation, after: str) -> SearchableText | None:
+def searchable(file: SessionFile, reading: BinaryIO, found: SessionMessages, after: str) -> SearchableText | None:
     """The next messages behind a cursor; None where what was given before is not there any more."""
     last = _last(file, found, after) if after else -1
     if last is None:
         return None
-    units = [found.units[each] for each in found.ids[bisect_right(found.ids, last) :]]
+    behind = (found.units[each] for each in found.ids[bisect_right(found.ids, last) :])
+    units = [unit for unit in behind if unit.copy_of is None]  # a shortened copy says nothing of its own
     every, units = units, list(_whole(file, found, units))
     messages: list[SearchableMessage] = []
     size, taken = 0, None
@@ -43,13 +44,13 @@ def searchable(file: SessionFile, reading: BinaryIO, found: Conversation, after:
     return SearchableText(tuple(messages), cursor, more, waits=len(units) < len(every))
 
 
-def _last(file: SessionFile, found: Conversation, cursor: str) -> int | None:
+def _last(file: SessionFile, found: SessionMessages, cursor: str) -> int | None:
     inode, last, uuid = json.loads(cursor)
     known = found.tree.nodes.get(uuid)
     return last if inode == file.state.inode and known is not None and last in found.units else None
 
 
-def _whole(file: SessionFile, found: Conversation, units: Sequence[Unit]) -> Sequence[Unit]:
+def _whole(file: SessionFile, found: SessionMessages, units: Sequence[Unit]) -> Sequence[Unit]:
     """Without a response at the end of which more lines may follow."""
     if not units or units[-1].role != "assistant" or time.time() - file.state.changed / 1e9 > SETTLED:
         return units

@@ -49,7 +49,7 @@ class Compacted:
 
 
 @dataclass(frozen=True)
-class Conversation:
+class SessionMessages:
     """All messages of a session by id, those of them that are in context, in order, and the boundaries."""
 
     tree: Tree
@@ -147,10 +147,10 @@ def summary_of(tree: Tree, boundary: str) -> str:
     return ""
 
 
-def conversation_of(records: Sequence[Record], *, sidechain: bool = False) -> Conversation:
+def conversation_of(records: Sequence[Record], *, sidechain: bool = False) -> SessionMessages:
     """The messages of a file's records; with `sidechain` of a sub-agent's file."""
     tree = tree_of(records, sidechain=sidechain)
-    found = Conversation(tree, is_sub_agent=sidechain)
+    found = SessionMessages(tree, is_sub_agent=sidechain)
     for uuid in tree.order:
         record = tree.nodes[uuid]
         if record.is_boundary:
@@ -168,7 +168,7 @@ def conversation_of(records: Sequence[Record], *, sidechain: bool = False) -> Co
     return found
 
 
-def add_unit(found: Conversation, unit: Unit) -> None:
+def add_unit(found: SessionMessages, unit: Unit) -> None:
     """Put a message into a conversation."""
     found.units[unit.id] = unit
     found.of_record.setdefault(unit.uuids[0], []).append(unit.id)
@@ -199,7 +199,7 @@ def _first_line(tree: Tree, record: Record) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class MessageRow:
     """A `packing.IndexRow`: a message, or a further line of one ("out")."""
 
     id: int
@@ -211,7 +211,7 @@ class Row:
     is_plain: bool = False
 
 
-def extended_index(found: Conversation, index: TranscriptIndex) -> TranscriptIndex | None:
+def extended_index(found: SessionMessages, index: TranscriptIndex) -> TranscriptIndex | None:
     """The index with the messages that were appended since; None where any other may have changed."""
     if not index.ids or index.ids[-1] not in found.units:
         return None
@@ -219,7 +219,7 @@ def extended_index(found: Conversation, index: TranscriptIndex) -> TranscriptInd
     if len(found.units) + len(found.further_lines) != len(index.ids) + len(ids):
         return None
     rows = [
-        Row(unit.id, unit.role, found.states[unit.id], unit.time, unit.size, unit.is_prompt, is_plain=True)
+        MessageRow(unit.id, unit.role, found.states[unit.id], unit.time, unit.size, unit.is_prompt, is_plain=True)
         for unit in map(found.units.__getitem__, ids)
     ]
     is_all_live = len(found.live) == len(index.live) + len(rows)  # and what was live still is
@@ -228,7 +228,7 @@ def extended_index(found: Conversation, index: TranscriptIndex) -> TranscriptInd
     return extended(index, rows)
 
 
-def index_of(found: Conversation, recorded: Recorded) -> TranscriptIndex:
+def index_of(found: SessionMessages, recorded: Recorded) -> TranscriptIndex:
     """The once-only History of a session."""
     handoffs = {each.handoff for each in found.boundaries}
     copies = copies_of(found)
@@ -248,17 +248,17 @@ def index_of(found: Conversation, recorded: Recorded) -> TranscriptIndex:
     return index if list(order) == sorted(order) else replace(index, sent_order=order)
 
 
-def _rows(found: Conversation) -> Iterable[Row]:
+def _rows(found: SessionMessages) -> Iterable[MessageRow]:
     for unit in found.units.values():
-        yield Row(unit.id, unit.role, found.states[unit.id], unit.time, unit.size, unit.is_prompt)
+        yield MessageRow(unit.id, unit.role, found.states[unit.id], unit.time, unit.size, unit.is_prompt)
 
 
-def _further_lines(found: Conversation) -> Iterable[Row]:
+def _further_lines(found: SessionMessages) -> Iterable[MessageRow]:
     for offset, unit_id in found.further_lines.items():
-        yield Row(offset, found.units[unit_id].role, "out", found.units[unit_id].time, 0)
+        yield MessageRow(offset, found.units[unit_id].role, "out", found.units[unit_id].time, 0)
 
 
-def copies_of(found: Conversation) -> dict[int, list[Unit]]:
+def copies_of(found: SessionMessages) -> dict[int, list[Unit]]:
     """The shortened copies of messages, oldest first."""
     copies: dict[int, list[Unit]] = {}
     for unit in found.units.values():
@@ -267,7 +267,7 @@ def copies_of(found: Conversation) -> dict[int, list[Unit]]:
     return copies
 
 
-def _entry(found: Conversation, unit: Unit, copies: Sequence[Unit]) -> HistoryEntry | None:
+def _entry(found: SessionMessages, unit: Unit, copies: Sequence[Unit]) -> HistoryEntry | None:
     """A message with the copies of it; None where none of them is or was in context."""
     carriers = [each for each in (unit, *copies) if found.states[each.id] != "out"]
     if not carriers:
@@ -286,7 +286,7 @@ def _entry(found: Conversation, unit: Unit, copies: Sequence[Unit]) -> HistoryEn
     )
 
 
-def _boundary(found: Conversation, compacted: Compacted, run: int | None) -> Boundary:
+def _boundary(found: SessionMessages, compacted: Compacted, run: int | None) -> Boundary:
     handoffs = {each.handoff for each in found.boundaries}
     root = {unit.id: unit.copy_of for unit in found.units.values() if unit.copy_of is not None}
     new = {each: root[each] for each in compacted.after if each in root and each not in compacted.before}

@@ -18,13 +18,13 @@ from . import codec, conversations, lines
 from .places import SessionFile
 from .records import Record
 from .thread import Tree
-from .transcript import Conversation, conversation_of, summary_of
+from .transcript import SessionMessages, conversation_of, summary_of
 
 SKIPPED_ABOVE = 5 * 1024 * 1024  # bytes of a file of which the client does not read what stands before such a boundary
 
 
 @dataclass(frozen=True, slots=True)
-class Undoing:
+class AppendedUndo:
     """What an undo writes: `records` are those of the compaction, its boundary first; `leaf` is where the thread ends.
     `size` is where the file ended before the compaction, None where something came since; `seen` the file that this was
     planned on.
@@ -43,7 +43,7 @@ def refused(reason: str) -> UndoPlan:
 
 
 def plan(
-    file: SessionFile, records: Sequence[Record], found: Conversation, compaction: Json | IndexedBoundary
+    file: SessionFile, records: Sequence[Record], found: SessionMessages, compaction: Json | IndexedBoundary
 ) -> UndoPlan:
     """What taking a compaction back would do now, or why it cannot be done."""
     handoff = compaction.handoff_id if isinstance(compaction, IndexedBoundary) else compaction["handoff"]
@@ -66,7 +66,7 @@ def plan(
     before, now = set(found.live), set(after.live)
     is_last = isinstance(compaction, dict) and compaction["end"] == file.state.size
     size = compaction["start"] if isinstance(compaction, dict) and is_last else None
-    undoing = Undoing(file.id, taken.record.uuid, own, leaf, size, file.state)
+    undoing = AppendedUndo(file.id, taken.record.uuid, own, leaf, size, file.state)
     end = found.tree.offsets[taken.record.uuid]
     return UndoPlan(
         restored=tuple(each for each in after.live if each not in before),
@@ -88,7 +88,7 @@ def _noted(records: Sequence[Record], boundary: Record, own: Sequence[str], leaf
     return [*records, *notes, Record(place + len(own), end, 0, "last-prompt", leaf=leaf)]
 
 
-def undo(file: SessionFile, opened: Appending, undoing: Undoing) -> Json:
+def undo(file: SessionFile, opened: Appending, undoing: AppendedUndo) -> Json:
     """Write it; the receipt. Raises CompactionConflict where the file is another than was planned on."""
     seen = opened.state
     if seen != undoing.seen:
@@ -100,7 +100,7 @@ def undo(file: SessionFile, opened: Appending, undoing: Undoing) -> Json:
     return {"boundary": undoing.boundary}
 
 
-def _lines(file: SessionFile, undoing: Undoing) -> list[dict[str, object]]:
+def _lines(file: SessionFile, undoing: AppendedUndo) -> list[dict[str, object]]:
     found = conversations.of(file)
     with file.path.open("rb") as reading:
         boundary = codec.read_value(reading, found.tree.nodes[undoing.boundary])

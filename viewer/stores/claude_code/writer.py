@@ -62,7 +62,7 @@ class ClaudeWriter(Writer):
             return commits.commit(self.store, file, opened, token, edits, now=now)
 
     def undo(self, plan: UndoPlan, *, holder: str) -> Json:
-        if not isinstance(plan.what, undoing.Undoing):
+        if not isinstance(plan.what, undoing.AppendedUndo):
             raise NotUndoable(plan.refusal)
         file = self._writable(plan.what.session_id)
         self._require_closed(file.id)

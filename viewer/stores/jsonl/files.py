@@ -25,14 +25,14 @@ TAIL = 512  # bytes before the end by which a file is known again
 SMALLEST = 50  # records that a file counts as at least
 
 
-class Place(Protocol):
+class HasOffset(Protocol):
     """What any record of a line says."""
 
     @property
     def offset(self) -> int: ...
 
 
-R = TypeVar("R", bound=Place)
+R = TypeVar("R", bound=HasOffset)
 
 
 @dataclass(frozen=True, slots=True)
