@@ -90,10 +90,12 @@ class Client:
     def environment(self) -> dict[str, str]:
         """All that it is told: nothing of ours, and to report to nobody."""
         quiet = ("DISABLE_TELEMETRY", "DISABLE_ERROR_REPORTING", "DISABLE_AUTOUPDATER")
+        proxies = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")  # a dead one: nothing leaves this machine
         return {
             "PATH": os.defpath, "LANG": "C.UTF-8", "TERM": "xterm-256color", "NO_PROXY": "127.0.0.1",
             "HOME": str(self.place / "home"), "TMPDIR": str(self.place / "tmp"), "CLAUDE_CONFIG_DIR": str(self.config),
             "ANTHROPIC_BASE_URL": self.service.url, "ANTHROPIC_API_KEY": KEY,
+            **dict.fromkeys(proxies, "http://127.0.0.1:9"),
             **dict.fromkeys((*quiet, "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC"), "1"), **self.options,
         }  # fmt: skip
 

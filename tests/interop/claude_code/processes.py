@@ -80,10 +80,6 @@ class Conversation:
         self._reading = threading.Thread(target=self._read, args=(self._process.stdout,), daemon=True)
         self._reading.start()
 
-    @property
-    def pid(self) -> int:
-        return self._process.pid
-
     def _read(self, stdout: IO[str]) -> None:
         with stdout:
             for line in stdout:
@@ -149,10 +145,6 @@ class Terminal:
         self._changed = threading.Condition()
         self._reading = threading.Thread(target=self._read, daemon=True)
         self._reading.start()
-
-    @property
-    def pid(self) -> int:
-        return self._process.pid
 
     def _read(self) -> None:
         with suppress(OSError):  # EIO once it has ended

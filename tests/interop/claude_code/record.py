@@ -38,7 +38,8 @@ MOMENTS = {
     "summarise-from": ["again-open", "end"],
     "rewind": ["again", "to-the-kept"],
     "rewind-without-terminal": ["between-calls", "behind-compaction"],
-    "open-client": ["tool-runs", "after-interruption"],
+    "open-client": ["tool-runs", "two-prompts"],
+    "interrupted": ["while-asked", "end"],
     "killed-client": ["while-asked", "resumed-again"],
     "two-clients": ["both-open", "turn"],
     "api-errors": ["turn"],
@@ -55,8 +56,8 @@ REQUESTS = ("api-request", "api-request-shape", "api-request-blob")
 def main() -> None:
     shutil.rmtree(RECORDED, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix="palimpsest-claude-") as place, Player(Path(place)) as player:
-        for name in MOMENTS:
-            player.start(SCENARIOS[name])
+        for name, moments in MOMENTS.items():
+            player.start(SCENARIOS[name], moments)
         for name, moments in MOMENTS.items():
             for moment in moments:
                 write(player.case(SCENARIOS[name], moment), RECORDED / f"{name}.{moment}")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from . import scenarios_compacted, scenarios_strange
+from . import scenarios_compacted, scenarios_edited, scenarios_strange
 from .client import OLDER, Client
 from .playing import Moment
 from .scenes import SCENARIOS, new_session, picture, png, scenario, shell, text
 from .service import Json, calls, says
 
-__all__ = ["SCENARIOS", "scenarios_compacted", "scenarios_strange"]
+__all__ = ["SCENARIOS", "scenarios_compacted", "scenarios_edited", "scenarios_strange"]
 
 
 @scenario("first", "second", "third", "own-process")

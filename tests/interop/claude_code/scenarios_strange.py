@@ -1,19 +1,19 @@
-"""Scenarios of what goes wrong: clients that are open, killed or two at a time, lines that are torn or changed."""
+"""Scenarios of what goes wrong: clients that are open, killed or two at a time, lines that are torn."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
 
-from .client import Client, records
+from .client import Client
 from .playing import Moment
 from .scenes import new_session, scenario, shell
-from .service import Json, calls, refuses, says
+from .service import calls, refuses, says
 
 UNTIL_TOLD = shell("until [ -e go ]; do python3 -c 'import time; time.sleep(0.05)'; done; echo gone")
 
 
-@scenario("asked", "tool-runs", "two-prompts", "interrupted", "after-interruption")
+@scenario("asked", "tool-runs", "two-prompts")
 def open_client(client: Client) -> Iterator[Moment]:
     session, service = new_session(), client.service
     with client.open(session) as conversation:
@@ -37,15 +37,31 @@ def open_client(client: Client) -> Iterator[Moment]:
         conversation.receive()
         conversation.receive()
         yield Moment("two-prompts", session)
+
+
+@scenario("while-asked", "turn", "while-a-tool-runs", "end")
+def interrupted(client: Client) -> Iterator[Moment]:
+    session, service = new_session(), client.service
+    with client.open(session) as conversation:
+        conversation.turn("What is in the garden?")
         with service.held():
             conversation.send("Stop when I say so.")
-            service.wait_for("turn", len(service.of("turn")) + 1)
+            service.wait_for("turn", 2)
             conversation.interrupt()
             conversation.receive()
             client.wait_for(session, "[Request interrupted by user]")
-            yield Moment("interrupted", session)
+            yield Moment("while-asked", session)
         conversation.turn("Go on.")
-        yield Moment("after-interruption", session)
+        yield Moment("turn", session)
+        service.replies += [calls(shell("echo quick"), UNTIL_TOLD, text="This takes time.")]
+        conversation.send("Do what takes time.")
+        client.wait_for(session, "until [ -e go ]")
+        conversation.interrupt()
+        conversation.receive()
+        client.wait_for(session, "[Request interrupted by user for tool use]")
+        yield Moment("while-a-tool-runs", session)
+        conversation.turn("And on.")
+        yield Moment("end", session)
 
 
 @scenario("while-asked", "while-a-tool-runs", "resumed-again")
@@ -123,77 +139,3 @@ def torn_lines(client: Client) -> Iterator[Moment]:
 
 def _last(lines: list[bytes], kind: str) -> int:
     return max(at for at, line in enumerate(lines) if json.loads(line)["type"] == kind)
-
-
-@scenario("no-kept", "segment-alone", "unknown-kept", "unknown-anchor", "large", "large-without-kept", "restated")
-def changed_boundaries(client: Client) -> Iterator[Moment]:
-    """Not what a client writes, but what it understands: the newest boundary with parts of it taken away."""
-    session = new_session()
-    with client.open(session) as conversation:
-        conversation.turn("What is in the garden?")
-        client.service.replies += [calls(shell("echo a"), shell("echo b")), says("Both are done.")]
-        conversation.turn("Do both.")
-    with client.terminal(session) as terminal:
-        terminal.rewind(1, "summarise up to")
-    client.turn(session, "Go on.")
-    path = client.transcript(session)
-    whole = records(path)
-    at = max(at for at, record in enumerate(whole) if record.get("subtype") == "compact_boundary")
-    kept: Json = whole[at]["compactMetadata"]["preservedMessages"]
-    unknown = new_session()
-    plain = whole[at] | {"compactMetadata": {"trigger": "manual", "preTokens": 100}}
-    without = {name: value for name, value in whole[at]["compactMetadata"].items() if name != "preservedMessages"}
-    some = without | {"preservedMessages": kept | {"uuids": [*kept["uuids"], unknown]}}
-    nowhere = without | {"preservedMessages": kept | {"anchorUuid": unknown}}
-    restated = {"type": "system", "subtype": "informational", "content": "Taken back"}
-    filling = [{"type": "tag", "tag": "x" * 1_000_000, "sessionId": session}] * 6
-    changed: dict[str, list[Json]] = {
-        "no-kept": [*whole[:at], plain, *whole[at + 1 :]],
-        "segment-alone": [*whole[:at], whole[at] | {"compactMetadata": without}, *whole[at + 1 :]],
-        "unknown-kept": [*whole[:at], whole[at] | {"compactMetadata": some}, *whole[at + 1 :]],
-        "unknown-anchor": [*whole[:at], whole[at] | {"compactMetadata": nowhere}, *whole[at + 1 :]],
-        "large": [*filling, *whole],
-        "large-without-kept": [*filling, *whole[:at], plain, *whole[at + 1 :]],
-        "restated": [*whole, whole[at] | restated | {"parentUuid": whole[at]["logicalParentUuid"]}],
-    }
-    for moment, lines in changed.items():
-        path.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), encoding="utf-8")
-        yield Moment(moment, session)
-
-
-NOWHERE = "00000000-0000-0000-0000-000000000000"
-
-
-@scenario("older-leaf", "nowhere", "not-explicit", "unknown", "no-leaf", "before-boundary", "behind-boundary")
-def steered(client: Client) -> Iterator[Moment]:
-    """Files with a line of ours that names the end of the thread, as the client writes after each turn."""
-    session = new_session()
-    with client.open(session) as conversation:
-        for place in ("garden", "house", "cellar"):
-            conversation.turn(f"What is in the {place}?")
-    second = client.answers(session)[1]
-    client.rewind(session, second, "What is on the roof?")
-    path = client.transcript(session)
-    lines = path.read_text(encoding="utf-8")
-
-    def ends(leaf: str | None, **more: bool) -> str:
-        named = {"leafUuid": leaf} if leaf else {}
-        return json.dumps({"type": "last-prompt", **named, **more, "sessionId": session}) + "\n"
-
-    cellar = client.answers(session)[2]
-    for moment, added in {
-        "older-leaf": ends(cellar),
-        "nowhere": ends(cellar) + ends(NOWHERE, explicit=True),
-        "not-explicit": ends(cellar) + ends(NOWHERE),
-        "unknown": ends(cellar) + ends(new_session()),
-        "no-leaf": ends(cellar) + ends(None),
-    }.items():
-        path.write_text(lines + added, encoding="utf-8")
-        yield Moment(moment, session)
-    path.write_text(lines, encoding="utf-8")
-    client.compact(session)
-    compacted = path.read_text(encoding="utf-8")
-    path.write_text(lines + ends(cellar) + compacted.removeprefix(lines), encoding="utf-8")
-    yield Moment("before-boundary", session)
-    path.write_text(compacted + ends(cellar), encoding="utf-8")
-    yield Moment("behind-boundary", session)

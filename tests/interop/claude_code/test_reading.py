@@ -27,15 +27,16 @@ CASES = [
 @pytest.fixture(scope="session")
 def player(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Player]:
     """All scenarios that are asked for, played once and beside each other."""
+    items = [item for item in request.session.items if isinstance(item, pytest.Function)]
+    asked = [item.callspec.params for item in items if item.function is test_what_is_sent_on_resume]
     with Player(tmp_path_factory.mktemp("claude-code")) as playing:
-        asked = [item.callspec.params.get("name") for item in request.session.items if hasattr(item, "callspec")]
-        for name in SCENARIOS:
-            if name in asked:
-                playing.start(SCENARIOS[name])
+        for name, scenario in SCENARIOS.items():
+            if moments := [moment for moment in scenario.moments if {"name": name, "moment": moment} in asked]:
+                playing.start(scenario, moments)
         yield playing
 
 
-@pytest.mark.parametrize(("name", "moment"), CASES, ids="/".join)
+@pytest.mark.parametrize(("name", "moment"), CASES, ids=[f"{name}.{moment}" for name, moment in CASES])
 def test_what_is_sent_on_resume(player: Player, name: str, moment: str) -> None:
     try:
         case = player.case(SCENARIOS[name], moment)
