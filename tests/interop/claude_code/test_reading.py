@@ -18,7 +18,7 @@ from .scenarios import SCENARIOS
 # its result; we show that the call is there.
 LONE_CALL = pytest.mark.xfail(strict=True, reason="the client leaves out a call whose result is not kept")
 CASES = [
-    pytest.param(name, moment, marks=[LONE_CALL] if moment == "segment-alone" else [])
+    pytest.param(name, moment, id=f"{name}.{moment}", marks=[LONE_CALL] if moment == "segment-alone" else [])
     for name, scenario in SCENARIOS.items()
     for moment in scenario.moments
 ]
@@ -36,7 +36,7 @@ def player(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         yield playing
 
 
-@pytest.mark.parametrize(("name", "moment"), CASES, ids=[f"{name}.{moment}" for name, moment in CASES])
+@pytest.mark.parametrize(("name", "moment"), CASES)
 def test_what_is_sent_on_resume(player: Player, name: str, moment: str) -> None:
     try:
         case = player.case(SCENARIOS[name], moment)
