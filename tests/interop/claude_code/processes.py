@@ -8,6 +8,7 @@ import os
 import pty
 import queue
 import re
+import shutil
 import signal
 import struct
 import subprocess
@@ -32,6 +33,10 @@ UP, DELETE_LINE = "\x1b[A", "\x15"
 OnDisk = Callable[[str], None]  # returns once a text is in the session's file
 
 
+# It ends with the thread that started it, also where the tests are killed: it would go on to ask for its model.
+WITH_PARENT = ("setpriv", "--pdeathsig", "KILL", "--") if shutil.which("setpriv") else ()
+
+
 class ClientFailed(Exception):
     """A run that did not end as asked, with what it wrote."""
 
@@ -39,8 +44,8 @@ class ClientFailed(Exception):
 def run(command: Command, work: Path, environment: Mapping[str, str]) -> str:
     """What one run prints. Raises ClientFailed."""
     with subprocess.Popen(
-        command, cwd=work, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        text=True, start_new_session=True,
+        [*WITH_PARENT, *command], cwd=work, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True, start_new_session=True,
     ) as process:  # fmt: skip
         try:
             printed, complained = process.communicate(timeout=WAIT)
@@ -71,7 +76,7 @@ class Conversation:
     def __init__(self, command: Command, work: Path, environment: Mapping[str, str], on_disk: OnDisk) -> None:
         self._on_disk = on_disk
         self._process = subprocess.Popen(
-            command, cwd=work, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            [*WITH_PARENT, *command], cwd=work, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, text=True, start_new_session=True,
         )  # fmt: skip
         self._results: queue.Queue[str] = queue.Queue()
@@ -138,8 +143,9 @@ class Terminal:
         self._keys, screen = pty.openpty()
         fcntl.ioctl(screen, termios.TIOCSWINSZ, struct.pack("HHHH", *SCREEN, 0, 0))
         self._process = subprocess.Popen(
-            command, cwd=work, env=environment, stdin=screen, stdout=screen, stderr=screen, start_new_session=True
-        )
+            [*WITH_PARENT, *command], cwd=work, env=environment, stdin=screen, stdout=screen, stderr=screen,
+            start_new_session=True,
+        )  # fmt: skip
         os.close(screen)
         self._shown = ""
         self._changed = threading.Condition()

@@ -10,7 +10,8 @@ from .playing import Moment
 from .scenes import new_session, scenario, shell
 from .service import calls, refuses, says
 
-UNTIL_TOLD = shell("until [ -e go ]; do python3 -c 'import time; time.sleep(0.05)'; done; echo gone")
+LOOK = "[ -e go ] && break"
+UNTIL_TOLD = shell(f"for at in $(seq 600); do {LOOK}; python3 -c 'import time; time.sleep(0.05)'; done; echo gone")
 
 
 @scenario("asked", "tool-runs", "two-prompts")
@@ -26,7 +27,7 @@ def open_client(client: Client) -> Iterator[Moment]:
         conversation.receive()
         service.replies += [calls(shell("echo quick"), UNTIL_TOLD, text="This takes time."), says("It is done.")]
         conversation.send("Do what takes time.")
-        client.wait_for(session, "until [ -e go ]")
+        client.wait_for(session, LOOK)
         yield Moment("tool-runs", session)
         (client.work / "go").touch()
         conversation.receive()
@@ -55,7 +56,7 @@ def interrupted(client: Client) -> Iterator[Moment]:
         yield Moment("turn", session)
         service.replies += [calls(shell("echo quick"), UNTIL_TOLD, text="This takes time.")]
         conversation.send("Do what takes time.")
-        client.wait_for(session, "until [ -e go ]")
+        client.wait_for(session, LOOK)
         conversation.interrupt()
         conversation.receive()
         client.wait_for(session, "[Request interrupted by user for tool use]")
@@ -79,7 +80,7 @@ def killed_client(client: Client) -> Iterator[Moment]:
     with client.open(session) as conversation:
         service.replies += [calls(shell("echo quick"), UNTIL_TOLD, text="This takes time.")]
         conversation.send("Do what takes time.")
-        client.wait_for(session, "until [ -e go ]")
+        client.wait_for(session, LOOK)
         conversation.kill()
     yield Moment("while-a-tool-runs", session)
     client.turn(session, "Leave that.")
