@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from re import _parser as parser  # type: ignore[attr-defined]  # what takes expressions apart
 from types import FrameType
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 from zlib import crc32
 
 import pytest
@@ -37,6 +37,9 @@ from viewer.places import Place
 from viewer.runs.summarizers.base import ProgressCallback
 from viewer.runs.summarizers.connections import ModelAccess
 from viewer.stores.base import Store
+from viewer.stores.claude_code.kind import ClaudeCode
+from viewer.stores.claude_code.reader import ClaudeReader
+from viewer.stores.claude_code.writer import ClaudeWriter
 from viewer.stores.hermes import dialect
 from viewer.stores.hermes.agent import HermesAgent
 from viewer.stores.hermes.reader import HermesReader
@@ -94,6 +97,7 @@ def _planned(text: str) -> Plan:
 _FOREIGN = (
     Store, Reader, Writer, StoreKind, Agent, TranscriptIndex, IndexedBoundary, ModelAccess, HttpRequest, QueryDict,
     dialect.StoreConnection, dialect.Rows, ProgressCallback, Path, Strategy, HermesAgent, HermesReader, HermesWriter,
+    ClaudeCode, ClaudeReader, ClaudeWriter, BinaryIO,
 )  # fmt: skip
 MADE: filling.Makers = {
     Place: lambda text: Place("own", "s"),
@@ -125,11 +129,14 @@ ELSEWHERE = {
         viewer.enforcement.auditing.on_appended
         viewer.runs.service.listed viewer.runs.planning.check_options
         viewer.enforcement.audit_statistics.asks_for_events viewer.runs.summarizers.get_summarizer
-        viewer.runs.summarizers.connections viewer.history.records viewer.runs.workers viewer.runs.recovery""",
+        viewer.runs.summarizers.connections viewer.history.records viewer.runs.workers viewer.runs.recovery
+        viewer.catalog.text_index.add viewer.catalog.texts
+        viewer.catalog.text_index.unpacked viewer.catalog.text_index.take_out viewer.catalog.text_index.free_places
+        viewer.catalog.text_index.places""",
     "opens a store or a file by its name": """
         viewer.exports.making.export viewer.exports.source.plan viewer.workspaces.context_files.read_context_file
         viewer.workspaces.rules.workspace_of viewer.stores.hermes.postgres viewer.stores.hermes.schema_postgres.create
-        viewer.stores.hermes.sqlite viewer.stores.registry.get_store""",
+        viewer.stores.hermes.sqlite viewer.stores.registry.get_store viewer.stores.jsonl.files""",
     "talks to a model's server": """
         viewer.runs.summarizers.anthropic.pieces viewer.runs.summarizers.openai.pieces
         viewer.runs.summarizers.failures.of viewer.runs.summarizers.exchange.Exchange""",
@@ -147,7 +154,10 @@ ELSEWHERE = {
         viewer.runs.planning.Basis viewer.runs.planning.plan_of viewer.runs.planning.recorded viewer.stores.changes
         viewer.stores.hermes.receipts
         viewer.stores.hermes.chains.Chains viewer.stores.hermes.codec.decode_row viewer.stores.hermes.change_tokens
-        viewer.stores.transcript viewer.stores.packing viewer.stores.hermes.placing""",
+        viewer.stores.transcript viewer.stores.packing viewer.stores.hermes.placing
+        viewer.stores.claude_code.commits viewer.stores.claude_code.context.layout_of
+        viewer.stores.claude_code.growing viewer.stores.claude_code.lines.compaction viewer.stores.claude_code.thread
+        viewer.stores.claude_code.transcript""",
 }
 NAMES = {name for names in ELSEWHERE.values() for name in names.split()}
 

@@ -63,7 +63,7 @@ class ClaudeCodeStores(StoreKind):
 
     def discover(self) -> list[tuple[str, str]]:
         home: Path = settings.CLAUDE_HOME
-        return [("claude-code", f"claude-code://{home}")] if (home / "projects").is_dir() else []
+        return [("claude-code", f"claude-code://{home}")] if os.path.isdir(home / "projects") else []
 
     def is_here(self, store: Store) -> bool:
         return os.path.isdir(places.projects(store))
