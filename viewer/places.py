@@ -42,7 +42,11 @@ class Place:
         """What belongs to a boundary: "summarised", "kept", "details", "update", "reading", "undo", "branch"."""
         return f"{self.href}/boundaries/{handoff_id}/{which}"
 
+    def abandoned(self, number: int) -> str:
+        """A branch that was left, by its number in order."""
+        return f"{self.href}/abandoned#left{number}"
+
     def view(self, name: str = "", **query: object) -> str:
-        """A view of the session: "", "context", "rows", "timeline", "plan", "compact", "practise", "branch"."""
+        """A view of the session: "", "context", "abandoned", "rows", "timeline", "plan", "compact", "practise", "branch"."""
         pairs = {key: value for key, value in query.items() if value not in (None, "")}
         return f"{self.href}{'/' + name if name else ''}{'?' + urlencode(pairs) if pairs else ''}"

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db
 SESSION_FIELDS = {
     "id", "address", "store", "title", "source", "model", "started_at", "last_active", "active", "messages_live",
     "messages_total", "tokens_live", "context_window", "compactions", "parent", "parts", "archived", "can_compact",
-    "compact_reason",
+    "compact_reason", "cwd", "git_branch", "cost",
 }  # fmt: skip
 COMPACTION_FIELDS = {
     "at", "by", "messages_before", "messages_after", "tokens_before", "tokens_after", "summary", "boundary_message_id",

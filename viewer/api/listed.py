@@ -26,8 +26,11 @@ def page(store: Store, wanted: SessionFilter, limit: int, cursor: str) -> Sessio
         raise StoreUnavailable(problem)
     with open_store(store, listed=True) as reader:
         reason = reader.compact_reason()
+    active = listed.active()
     items, broken = lines_of(
-        listed.lines, lambda line: _session(line, store.name, reason), lambda line: (line.session_id, store.name)
+        listed.lines,
+        lambda line: _session(line, store.name, reason, active=line.pk in active),
+        lambda line: (line.session_id, store.name),
     )
     return SessionsOut(items=list(items), next=_next(kind, listed, wanted.order), broken=shapes.broken(broken))
 
@@ -36,7 +39,7 @@ def _next(kind: str, listed: SessionList, order: Order) -> str | None:
     return cursors.written(kind, *lines.sort_key(listed.lines[-1], order)) if listed.more else None
 
 
-def _session(line: SessionIndex, store: str, reason: str) -> SessionOut | Broken:
+def _session(line: SessionIndex, store: str, reason: str, *, active: bool) -> SessionOut | Broken:
     if line.problem:
         return Broken(line.title, store, line.problem)
     reason = reason or (ENDED if line.continued else "")
@@ -49,7 +52,7 @@ def _session(line: SessionIndex, store: str, reason: str) -> SessionOut | Broken
         model=line.model,
         started_at=moment(line.started_at),
         last_active=moment(line.last_active),
-        active=line.active,
+        active=active,
         archived=line.archived,
         messages_live=line.live,
         messages_total=line.messages,
@@ -57,6 +60,9 @@ def _session(line: SessionIndex, store: str, reason: str) -> SessionOut | Broken
         context_window=line.window,
         compactions=line.compactions,
         parent=line.parent or None,
+        cwd=line.cwd,
+        git_branch=line.git_branch,
+        cost=line.cost,
         parts=line.parts,
         can_compact=not reason,
         compact_reason=reason,

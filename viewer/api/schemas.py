@@ -89,7 +89,9 @@ class SessionOut(Schema):
     `tokens_live` is null while a long session's tokens are not all counted: a worker does that. In a list it is also
     null from what is said until a worker has counted it; so are `messages_total` and `compactions` of a session that no
     worker has looked at since something else happened to it than that something was said. `address` is the path of the
-    session's page and, below `/api/v1`, of its calls.
+    session's page and, below `/api/v1`, of its calls. Where the agent notes what its requests had, `tokens_live` is
+    what the newest one had (system prompt and tools included), and `cost` is US dollars for all of them by the public
+    price list, null where that is not known.
     """
 
     id: str
@@ -108,6 +110,9 @@ class SessionOut(Schema):
     context_window: int
     compactions: int | None
     parent: str | None
+    cwd: str
+    git_branch: str
+    cost: float | None
     parts: int
     can_compact: bool
     compact_reason: str

@@ -44,7 +44,7 @@ COUNTING_SECONDS = 2.0  # that a call waits for tokens nobody has counted yet
 def session(reader: Reader, found: Session) -> SessionOut:
     """A session with the numbers of its context; the tokens of a long one are known once the worker counted them."""
     indexes.count_some(reader, found, COUNTING_SECONDS, context_alone=True)
-    outline = indexes.outline(reader, found)
+    outline, reported = indexes.outline(reader, found), reader.usage(found.id)
     refusal = reader.compact_refusal(found.id)
     return SessionOut(
         id=found.id,
@@ -59,10 +59,13 @@ def session(reader: Reader, found: Session) -> SessionOut:
         archived=found.archived,
         messages_live=len(outline.live),
         messages_total=outline.messages,
-        tokens_live=outline.tokens_live,
+        tokens_live=outline.tokens_live if reported.tokens is None else reported.tokens,
         context_window=counting.context_window(found.model),
         compactions=len(outline.compactions),
         parent=found.parent or None,
+        cwd=found.cwd,
+        git_branch=found.git_branch,
+        cost=reported.cost,
         parts=found.parts,
         can_compact=refusal is None,
         compact_reason=refusal.message if refusal else "",

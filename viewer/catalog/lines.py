@@ -14,6 +14,7 @@ from typing import Any, Literal
 from django.db import connection
 
 from viewer.stores.base import Store
+from viewer.stores.registry import agent_of
 
 from . import sync, upsert
 from .models import FacetGroup, SessionIndex
@@ -25,14 +26,14 @@ WINDOW = 2_000  # lines looked through in order before the kinds are
 RARE, GRAM = 1_000, 3  # lines that are looked at one by one; letters that the index of words takes together
 KINDS = 60  # whose ways are merged; of more, all lines are looked through, which takes a tenth of a second a million
 COLUMNS = {"recent": "last_active", "created": "started_at", "messages": "live"}
-UNSHOWN = ("words", "cwd", "mark", "counted", "own_words")
+UNSHOWN = ("words", "mark", "counted", "own_words")
 ROUNDS, AHEAD = 8, 5_000  # of comparing what is about to be shown with the stores; lines in one of them
 
 
 @dataclass(frozen=True, slots=True)
 class SessionFilter:
     """What a list of sessions is narrowed to, where not empty. `q` is sought in titles, ids and first requests; `near`
-    asks for those that need compaction.
+    asks for those that need compaction, and `delegated` for sub-agents' sessions, or for all others.
     """
 
     q: str = ""
@@ -41,6 +42,7 @@ class SessionFilter:
     state: Literal["", "open", "ended", "archived"] = ""
     compacted: bool | None = None
     near: bool = False
+    delegated: bool | None = None
     order: Order = "recent"
 
 
@@ -57,6 +59,12 @@ class SessionList:
     def unlisted(self) -> int:
         """Sessions of these stores that are not listed yet."""
         return sum(shelf.state.unlisted for shelf in self.shelves if shelf.state)
+
+    def active(self) -> set[int]:
+        """Numbers of the lines of sessions that are active now, as `stores.base.Session` has it."""
+        told = {shelf.state.pk: agent_of(shelf.store).open_sessions() for shelf in self.shelves if shelf.state}
+        found = {line.pk for line in self.lines if told[line.state_id] is None and line.is_active_lately}
+        return found | {line.pk for line in self.lines if line.session_id in (told[line.state_id] or ())}
 
 
 def page_of_lines(wanted: SessionFilter, stores: Sequence[Store], limit: int, after: Key | None = None) -> SessionList:
@@ -113,6 +121,7 @@ def _is_wanted(kind: FacetGroup, wanted: SessionFilter) -> bool:
         and wanted.source in ("", kind.source)
         and wanted.model in ("", kind.model)
         and wanted.compacted in (None, kind.compacted)
+        and wanted.delegated in (None, kind.delegated)
         and (kind.near or not wanted.near)
     )
 

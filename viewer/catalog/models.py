@@ -64,7 +64,8 @@ class StoreState(models.Model):
 class FacetGroup(models.Model):
     """The sessions of a store that have the same values of all that lists are filtered by, under one number.
 
-    `near`: the tokens in context are close to where the agent compacts by itself, or beyond.
+    `near`: the tokens in context are close to where the agent compacts by itself, or beyond;
+    `delegated`: a sub-agent's.
     """
 
     state = models.ForeignKey(StoreState, on_delete=models.CASCADE, related_name="kinds")
@@ -74,12 +75,14 @@ class FacetGroup(models.Model):
     ended = models.BooleanField()
     compacted = models.BooleanField()
     near = models.BooleanField()
+    delegated = models.BooleanField(default=False)
 
     class Meta:
         db_table = "catalog_kind"
         constraints = [
             models.UniqueConstraint(
-                fields=["state", "source", "model", "archived", "ended", "compacted", "near"], name="one_kind_a_sort"
+                fields=["state", "source", "model", "archived", "ended", "compacted", "near", "delegated"],
+                name="one_kind_a_sort",
             )
         ]
 
@@ -99,7 +102,7 @@ class SessionIndex(models.Model):
     The numbers: `live` counts the rows that a model is sent, `in_context` the messages in them. `messages`,
     `compactions` and `tokens` are counted by the worker: null before the first count, and after any change other than
     an appended message. `counted` is the `mark` they were counted at; `due` asks the worker to count again, until when
-    `tokens` leaves out what was appended since.
+    `tokens` leaves out what was appended since. `cost` is in US dollars, null where it is not known.
 
     Compared with the store: `mark` is the digest of the session's own rows (`listing.RowsDigest`), `under` says that
     some rows are summarised away, `verified` is the generation of the store at the last comparison. `problem` says why
@@ -129,6 +132,7 @@ class SessionIndex(models.Model):
     continued = models.BooleanField(default=False)
     archived = models.BooleanField(default=False)
     cwd = models.TextField(default="")
+    git_branch = models.TextField(default="")
     tip = models.BooleanField(default=True)
     parts = models.PositiveIntegerField(default=1)
     live = models.BigIntegerField(default=0)
@@ -136,6 +140,7 @@ class SessionIndex(models.Model):
     messages = models.BigIntegerField(null=True)
     compactions = models.BigIntegerField(null=True)
     tokens = models.BigIntegerField(null=True)
+    cost = models.FloatField(null=True)
     window = models.BigIntegerField(default=0)
     under = models.BooleanField(default=False)
     mark = models.TextField(default="")
@@ -167,8 +172,8 @@ class SessionIndex(models.Model):
         return self.title or self.first_words or self.session_id
 
     @property
-    def active(self) -> bool:
-        """As `stores.base.Session` has it."""
+    def is_active_lately(self) -> bool:
+        """Whether it has not ended and something was said in it lately."""
         return is_active(self.ended_at, self.last_active)
 
 

@@ -64,14 +64,15 @@ def _count(reader: Reader, line: SessionIndex, seconds: float) -> bool:
     try:
         session = reader.session(line.session_id)
         done = indexes.count_some(reader, session, seconds)
-        outline = indexes.outline(reader, session)
+        outline, reported = indexes.outline(reader, session), reader.usage(session.id)
         if outline.compactions:
             auditing.look(reader, session, outline, arm=True)
     except NotFound:
         return True  # the next comparison takes the line away
     line.messages, line.in_context = outline.messages, outline.in_context
     line.live, line.compactions = len(outline.live), len(outline.compactions)
-    line.tokens = outline.tokens_live
+    line.tokens = outline.tokens_live if reported.tokens is None else reported.tokens
+    line.cost = reported.cost
     return done
 
 

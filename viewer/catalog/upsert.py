@@ -25,7 +25,7 @@ from .models import FacetGroup, SessionIndex, StoreState
 
 LONGEST = 300  # characters that are kept of a text
 FIELDS = [each.attname for each in SessionIndex._meta.concrete_fields if each.attname != "id"]
-KEY = ("source", "model", "archived", "ended", "compacted", "near")
+KEY = ("source", "model", "archived", "ended", "compacted", "near", "delegated")
 
 
 @dataclass(slots=True)
@@ -99,7 +99,7 @@ def _note(reader: Reader, line: SessionIndex, facts: SessionFacts) -> bool:
     line.branched_from, line.delegated = _kept_id(facts.branched_from), facts.delegated
     line.base_title, line.part_number = _kept(facts.base_title), facts.part_number
     line.started_at, line.ended_at, line.continued = facts.started_at, facts.ended_at, facts.continued
-    line.archived, line.cwd = facts.archived, _kept(facts.cwd)
+    line.archived, line.cwd, line.git_branch = facts.archived, _kept(facts.cwd), _kept(facts.git_branch)
     line.window = counting.context_window(line.model)
     if before is None or line.mark != facts.mark.digest:
         _note_rows(reader, line, facts)
@@ -209,7 +209,8 @@ def _key(kind: FacetGroup) -> tuple[Any, ...]:
 
 def _key_of(store: Store, line: SessionIndex) -> tuple[Any, ...]:
     compacted = line.under or bool(line.continues) or bool(line.compactions)
-    return line.source, line.model, line.archived, line.ended_at is not None, compacted, nearness.is_near(store, line)
+    is_near = nearness.is_near(store, line)
+    return line.source, line.model, line.archived, line.ended_at is not None, compacted, is_near, line.delegated
 
 
 # -- conversations in parts --------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from .compact import runs
 from .compact import views as compact
 from .compactions import views as compactions
 from .search import views as search
-from .session import colours, context, export, find, live, practice, rows, timeline
+from .session import abandoned, colours, context, export, find, live, practice, rows, timeline
 from .session import views as session
 from .sessions import archive, rename
 from .sessions import views as sessions
@@ -39,6 +39,7 @@ urlpatterns = [
     path(_SESSION, session.session, name="session"),
     path(f"{_SESSION}/rename", rename.rename, name="rename"),
     path(f"{_SESSION}/context", context.context, name="context"),
+    path(f"{_SESSION}/abandoned", abandoned.abandoned, name="abandoned"),
     path(f"{_SESSION}/context/prompt", rows.prompt, name="prompt"),
     path(f"{_SESSION}/find", find.find, name="find"),
     path(f"{_SESSION}/rows", rows.rows, name="rows"),

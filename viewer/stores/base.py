@@ -81,7 +81,8 @@ def is_active(ended_at: float | None, last_active: float) -> bool:
 class Session:
     """One session. Times in epoch seconds; `parts` counts the sessions of its conversation up to this one;
     `base_title` is the title without the number that an agent gives to such a part; `branched_from` is the id of the
-    session whose context it began with, `delegated_from` of the one whose sub-agent spoke in it, "" for none.
+    session whose context it began with, `delegated_from` of the one whose sub-agent spoke in it, "" for none; `is_open`
+    says whether a client of the agent has it open, None where the agent does not tell.
     """
 
     store: str
@@ -102,6 +103,7 @@ class Session:
     delegated_from: str = ""
     base_title: str = ""
     git_branch: str = ""
+    is_open: bool | None = None
 
     @property
     def name(self) -> str:
@@ -111,8 +113,18 @@ class Session:
 
     @property
     def active(self) -> bool:
-        """Whether it has not ended and something was said in it lately."""
-        return is_active(self.ended_at, self.last_active)
+        """Whether a client has it open; or else, whether it has not ended and something was said in it lately."""
+        return is_active(self.ended_at, self.last_active) if self.is_open is None else self.is_open
+
+
+@dataclass(frozen=True, slots=True)
+class ReportedUsage:
+    """What an agent itself noted of a session: the tokens of the newest request, None where none was made since the
+    newest compaction; and US dollars for all of them by the price list, None where a price is not known.
+    """
+
+    tokens: int | None = None
+    cost: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

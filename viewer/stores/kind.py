@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from zoneinfo import ZoneInfo
@@ -49,6 +49,10 @@ class Agent:
     def resume_command(self, session_id: str) -> str:
         """What to type into a terminal to go on with this session."""
         return ""
+
+    def open_sessions(self) -> Collection[str] | None:
+        """Ids of the sessions that a client has open now; None where the agent does not tell."""
+        return None
 
     def holds_in_memory(self, session: Session) -> bool:
         """Whether an open process goes on with the context that it has, until the session is resumed."""

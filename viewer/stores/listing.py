@@ -53,6 +53,7 @@ class SessionFacts:
     delegated: bool
     forked_from: tuple[str, ...]
     mark: RowsDigest
+    git_branch: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,6 +53,29 @@ class StoredMessage:
         return len(str(self.content or "")) + len(str(self.tool_calls or ""))
 
 
+@dataclass(frozen=True, slots=True)
+class Addition:
+    """What an agent adds by itself to what a model is sent: directly before the message `before`, or behind the last
+    one. `is_sent` says that `text` is what is sent, and not a sentence on why that is not known.
+    """
+
+    before: int | None
+    name: str
+    text: str
+    is_sent: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AbandonedBranch:
+    """Messages that are in no context any more since somebody went on from an earlier one, in order: behind the message
+    `after`, None where they begin the session. `time` is that of the newest, in epoch seconds.
+    """
+
+    after: int | None
+    ids: tuple[int, ...]
+    time: float
+
+
 def message_of(row: StoredMessage) -> compaction.Message:
     """The message a model would be sent for this row, in OpenAI chat shape, with the agent's summary flag."""
     message: compaction.Message = {"role": row.role, "content": row.content}

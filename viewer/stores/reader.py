@@ -12,11 +12,11 @@ from typing import ClassVar
 from viewer.errors import SessionEnded, StoreReadOnly
 from viewer.holders import Holder
 
-from .base import Capabilities, ChangeToken, ChildSession, Session, Store
+from .base import Capabilities, ChangeToken, ChildSession, ReportedUsage, Session, Store
 from .changes import Commit, Edit, Json, LiveContext, UndoPlan
 from .history_types import HistoryEntry
 from .listing import Listing
-from .message import Handoff, HistoryMessage, Preview, StoredMessage, live_content
+from .message import AbandonedBranch, Addition, Handoff, HistoryMessage, Preview, StoredMessage, live_content
 from .query import Query
 from .recorded import Recorded
 from .searching import HitPage, PageRequest, SearchableText, SearchFilter
@@ -82,6 +82,10 @@ class Reader(ABC):
         """The system prompt kept beside the messages of a session, "" for none."""
         return ""
 
+    def usage(self, session_id: str) -> ReportedUsage:
+        """What the agent noted of the tokens and the cost of a session. Raises NotFound."""
+        return ReportedUsage()
+
     def practise(self, session_id: str, *, now: float) -> str:
         """Copy a session into the demo store, where compacting it harms nobody; the id of the copy. Raises NotFound."""
         raise StoreReadOnly("Sessions of this kind of store cannot be copied into the demo store.")
@@ -111,6 +115,16 @@ class Reader(ABC):
         """The beginnings of these messages; those that do not exist are absent."""
         rows = self.messages(session_id, ids).values()
         return {row.id: Preview(row.id, row.role, preview(row), False, bool(row.tool_calls)) for row in rows}
+
+    def additions(self, session_id: str, ids: Sequence[int], *, end: bool) -> list[Addition]:
+        """What the agent adds by itself directly before these messages of the context, with `end` also behind the last
+        one, in order.
+        """
+        return []
+
+    def abandoned(self, session_id: str) -> list[AbandonedBranch]:
+        """The branches that somebody left by going on from an earlier message, oldest first. Raises NotFound."""
+        return []
 
     def next_message(self, session_id: str, after: int) -> StoredMessage | None:
         """The first message of a session behind this id, None when there is none."""

@@ -11,15 +11,17 @@ from django.utils.safestring import SafeString
 from django.views.decorators.http import require_safe
 
 import compaction
+from compaction import messages as engine
 from viewer.pages.boundary.views import ShownSummary, summary_text
 from viewer.pages.http import is_fragment, page, shows_refusals
 from viewer.pages.redaction import redacted, redacts, text_for
 from viewer.places import Place
 from viewer.rendering import blocks, formats
+from viewer.rendering.texts import line
 from viewer.rendering.words import role_label
 from viewer.stores import counting
-from viewer.stores.message import Parted, StoredMessage, parted
-from viewer.stores.registry import get_store, open_store
+from viewer.stores.message import Addition, Parted, StoredMessage, parted
+from viewer.stores.registry import agent_of, get_store, open_store
 from viewer.stores.transcript import TranscriptIndex
 
 from .header import Header, header
@@ -27,6 +29,7 @@ from .loading import opened
 from .messages import MessageContext, MessageToShow, ShownMessage, shown
 
 WINDOW = 80
+SHOWN = 100_000  # characters of what the agent adds
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,17 @@ class ShownHandoff:
     merged: bool
     tokens: SafeString
     summary: ShownSummary
+
+
+@dataclass(frozen=True, slots=True)
+class ShownAddition:
+    """What the agent adds by itself; `tokens` is "" where what is sent is not known."""
+
+    template: ClassVar[str] = "session/_addition.html"
+    agent: str
+    name: str
+    block: blocks.Block
+    tokens: SafeString
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +69,7 @@ class ContextPage:
 
     header: Header
     prompt: ShownPrompt | None
-    items: tuple[ShownMessage | ShownHandoff, ...]
+    items: tuple[ShownMessage | ShownHandoff | ShownAddition, ...]
     next: str
     left: int
     previous: str
@@ -72,6 +86,7 @@ def context(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
         start = _start(request, found.outline)
         stop = _stop(found.outline, start)
         read = reader.messages(session_id, ids[start:stop])
+        added = reader.additions(session_id, ids[start:stop], end=stop == len(ids))
         prompt = "" if start else text_for(request, reader.system_prompt(session_id))
         top = header(found, "context")
     rows = [redacted(read[row_id]) if found.redacting else read[row_id] for row_id in ids[start:stop] if row_id in read]
@@ -80,7 +95,7 @@ def context(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
     data = ContextPage(
         header=top,
         prompt=_prompt(prompt, count, place) if prompt.strip() else None,
-        items=tuple(_parts(rows, told)),
+        items=tuple(_with_additions(rows, told, added)),
         next=place.view("context", start=stop) if stop < len(ids) else "",
         left=len(ids) - stop,
         previous=place.view("context", start=max(0, start - WINDOW) or "") if start else "",
@@ -109,6 +124,30 @@ def _stop(outline: TranscriptIndex, start: int) -> int:
 
 def _prompt(text: str, count: compaction.Counter, place: Place) -> ShownPrompt:
     return ShownPrompt(blocks.plain(text, place.view("context/prompt")), formats.number(count(text), "tokens"))
+
+
+def _with_additions(
+    rows: Sequence[StoredMessage], told: MessageContext, added: Sequence[Addition]
+) -> Iterator[ShownMessage | ShownHandoff | ShownAddition]:
+    """The messages, and what the agent adds where it stands: calls and results go together up to the next of it."""
+    agent = agent_of(get_store(told.place.store)).name
+    before: dict[int | None, list[Addition]] = {}
+    for each in added:
+        before.setdefault(each.before, []).append(each)
+    run: list[StoredMessage] = []
+    for row in rows:
+        if row.id in before and row.role not in engine.RESULT_ROLES:
+            yield from _parts(run, told)
+            yield from (_addition(each, told, agent) for each in before.pop(row.id))
+            run = []
+        run.append(row)
+    yield from _parts(run, told)
+    yield from (_addition(each, told, agent) for group in before.values() for each in group)
+
+
+def _addition(added: Addition, told: MessageContext, agent: str) -> ShownAddition:
+    tokens = formats.number(told.count(added.text), "tokens") if added.is_sent else SafeString()
+    return ShownAddition(agent, line(added.name, 60), blocks.plain(added.text[:SHOWN], ""), tokens)
 
 
 def _parts(rows: Sequence[StoredMessage], told: MessageContext) -> Iterator[ShownMessage | ShownHandoff]:

@@ -101,20 +101,28 @@ def times(count: int) -> str:
 
 
 def _facts(found: Opened) -> list[str | SafeString]:
-    session, outline = found.session, found.outline
+    session, outline, reported = found.session, found.outline, found.reader.usage(found.session.id)
     compactions = len(outline.compactions)
     return [
         line(session.source, 40),
         line(name(session.model, found.redacting), 60),
         line(session.git_branch, 60),
         in_context(outline),
-        formats.of_window(outline.context.tokens, found.window, about=outline.context.about),
+        _tokens(found, reported.tokens),
+        formats.dollars(reported.cost) if reported.cost else "",
         f"compacted {times(compactions)}" if compactions else "never compacted",
         f"{session.parts} parts" if session.parts > 1 else "",
         format_html("last active {}", formats.ago(session.last_active)),
         f"ended ({line(session.end_reason, 40) or 'closed'})" if session.ended_at is not None else "",
         "archived" if session.archived else "",
     ]
+
+
+def _tokens(found: Opened, reported: int | None) -> SafeString:
+    """Of the window, how much is in context: as the agent noted it, or else as its messages are counted here."""
+    if reported is not None:
+        return formats.of_window(reported, found.window)
+    return formats.of_window(found.outline.context.tokens, found.window, about=found.outline.context.about)
 
 
 def in_context(outline: TranscriptIndex) -> str:
@@ -144,6 +152,9 @@ def _kin(found: Opened) -> Iterator[RelatedSessions]:
     if len(parts) > 1:
         numbered = [(f"part {at}", Place(store, part).view("rows")) for at, part in enumerate(parts, 1)]
         yield RelatedSessions("Raw rows of its parts", tuple(numbered[:KIN]), max(0, len(numbered) - KIN))
+    if left := found.reader.abandoned(session.id):
+        pairs = [(formats.counted(len(each.ids), "message"), found.place.abandoned(at)) for at, each in enumerate(left)]
+        yield RelatedSessions("Left by going back", tuple(pairs[:KIN]), max(0, len(pairs) - KIN))
     born = [child for child in found.reader.children(parts) if child.id not in parts]
     for kind, label in (("branch", "Branches"), ("delegate", "Sub-agent sessions"), ("", "Followed by")):
         yield from _listed(label, [child for child in born if child.kind == kind], store, found.redacting)

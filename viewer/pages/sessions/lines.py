@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -24,7 +25,8 @@ UNCOUNTED = "not counted yet"
 @dataclass(frozen=True, slots=True)
 class SessionLine:
     """One session in the list. `key` names it in a form; `mark` is the id of its line on the page, `share` the part of
-    its window that is filled, 0 to 100; `goes_on` the session that it seems to continue, though nothing says so.
+    its window that is filled, 0 to 100; `directory` the name of its working directory `cwd`; `goes_on` the session that
+    it seems to continue, though nothing says so.
     """
 
     key: str
@@ -35,7 +37,11 @@ class SessionLine:
     source: str
     model: str
     parts: int
+    cwd: str
+    directory: str
+    branch: str
     tokens: SafeString | str
+    cost: str
     share: str
     context: str
     compacted: str
@@ -53,18 +59,18 @@ def shown_lines(listed: SessionList, *, redacting: bool) -> tuple[tuple[SessionL
     """
     stores = {shelf.state.pk: shelf.store.name for shelf in listed.shelves if shelf.state}
     near = {kind.pk for kind in listed.kinds if kind.near}
-    seem = lines.guessed(listed.lines)
+    seem, active = lines.guessed(listed.lines), listed.active()
 
     def make(each: SessionIndex) -> SessionLine | Broken:
         if each.problem:
             return Broken(one_line(redacted(each.title, redacting), 80), stores[each.state_id], each.problem)
-        return _shown(each, stores[each.state_id], each.kind_id in near, seem, redacting)
+        return _shown(each, stores[each.state_id], each.kind_id in near, seem, redacting, active=each.pk in active)
 
     return lines_of(listed.lines, make, lambda each: (each.session_id, stores[each.state_id]))
 
 
 def _shown(
-    each: SessionIndex, store: str, near: bool, seem: Mapping[int, SessionIndex], redacting: bool
+    each: SessionIndex, store: str, near: bool, seem: Mapping[int, SessionIndex], redacting: bool, *, active: bool
 ) -> SessionLine:
     before = seem.get(each.pk)
     return SessionLine(
@@ -78,10 +84,14 @@ def _shown(
         parts=each.parts,
         tokens=UNCOUNTED if each.tokens is None else formats.of_window(each.tokens, each.window, about=each.due),
         share=f"{100 * min(1.0, (each.tokens or 0) / each.window):.1f}" if each.window else "0.0",
+        directory=one_line(redacted(os.path.basename(each.cwd.rstrip("/")), redacting), 40),
+        cwd=one_line(redacted(each.cwd, redacting), 300),
+        branch=one_line(redacted(each.git_branch, redacting), 40),
+        cost=formats.dollars(each.cost) if each.cost else "",
         context=in_context(each.in_context, each.messages),
         compacted=f"compacted {times(each.compactions)}" if each.compactions else "",
         last_active=formats.ago(each.last_active),
-        active_now=each.active,
+        active_now=active,
         ended=each.ended_at is not None,
         archived=each.archived,
         near=near,

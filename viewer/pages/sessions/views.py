@@ -133,6 +133,7 @@ def asked_for(query: QueryDict) -> ListForm:
         state=cast(Literal["", "open", "ended", "archived"], state if state in STATES else ""),
         compacted={"yes": True, "no": False}.get(query.get("compacted", "")),
         near=query.get("near", "") == "yes",
+        delegated=None if query.get("sub-agents", "") == "shown" else False,
         order=cast(Order, order if order in get_args(Order) else "recent"),
     )
     return ListForm(wanted, query.get("store", ""), _cursor(query.get("after", "")))
@@ -158,6 +159,7 @@ def query_of(asked: ListForm, **changes: str) -> list[tuple[str, str]]:
         "state": wanted.state,
         "compacted": "" if wanted.compacted is None else "yes" if wanted.compacted else "no",
         "near": "yes" if wanted.near else "",
+        "sub-agents": "shown" if wanted.delegated is None else "",
         "order": "" if wanted.order == "recent" else wanted.order,
     }
     return [(name, value) for name, value in {**pairs, **changes}.items() if value]
@@ -167,6 +169,7 @@ def _groups(asked: ListForm, stores: Sequence[Store], listed: SessionList) -> It
     sources = sorted({kind.source for kind in listed.kinds if kind.source})
     models = sorted({kind.model for kind in listed.kinds if kind.model})
     query = query_of(asked)
+    delegating = {"": "hidden", "shown": "shown"} if any(kind.delegated for kind in listed.kinds) else {}
     for name, title, options in (
         ("store", "Store", {"": "all", **{store.name: store.name for store in stores}}),
         ("source", "Source", {"": "all", **{source: source for source in sources}}),
@@ -174,9 +177,10 @@ def _groups(asked: ListForm, stores: Sequence[Store], listed: SessionList) -> It
         ("state", "State", STATES),
         ("compacted", "Compacted", {"": "either", "yes": "yes", "no": "no"}),
         ("near", "Needs compaction", {"": "either", "yes": "yes"}),
+        ("sub-agents", "Sub-agents", delegating),
         ("order", "Order by", {"" if value == "recent" else value: label for value, label in ORDERS.items()}),
     ):
-        if len(options) > 2 or dict(query).get(name) or name == "near":
+        if len(options) > 2 or dict(query).get(name) or name in ("near", "sub-agents") and options:
             yield Group(title, tuple(_link(query, name, value, label) for value, label in options.items()))
 
 

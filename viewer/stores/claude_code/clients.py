@@ -7,7 +7,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,6 +41,15 @@ class Client:
 def clients_of(store: Store, session_id: str) -> list[Client]:
     """The open clients of a session."""
     return [client for each in _told(store.path / "sessions") if (client := _client(each, session_id)) is not None]
+
+
+def open_sessions(store: Store) -> Collection[str] | None:
+    """The sessions that a client has open; None where no client ever said so: an older one does not."""
+    directory = store.path / "sessions"
+    if not directory.is_dir():
+        return None
+    named = ((told, str(told.get("sessionId"))) for told in _told(directory))
+    return {session_id for told, session_id in named if _client(told, session_id)}
 
 
 def _told(directory: Path) -> Iterator[dict[str, Any]]:

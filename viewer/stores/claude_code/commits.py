@@ -17,7 +17,7 @@ from viewer.stores.changes import Commit, Edit, Json, edits_to_json
 from viewer.stores.jsonl.append import Appending
 from viewer.stores.jsonl.files import FileState
 
-from . import codec, conversations, lines, places
+from . import codec, conversations, lines, places, usage
 from .context import Changed, Layout, layout_of, planned_records
 from .facts import facts_of
 from .places import SessionFile
@@ -165,6 +165,6 @@ def _tokens(file: SessionFile, reading: BinaryIO, found: SessionMessages, layout
     count = counting.counter_for(facts_of(file.path, file.state).model)
     rows = {each: codec.message_of(reading, found, found.units[each], file.id) for each in found.live}
     counted = {each: counting.row_tokens(row, count) for each, row in rows.items()}
-    reported = next((record.context for record in reversed(found.thread) if record.context), 0)
+    reported = usage.tokens_in_context(found.thread)
     kept = sum(counted[each] for each in set(_kept_ids(found, layout)) if each in counted)
     return reported or sum(counted.values()), kept + count(str(layout.handoff))

@@ -58,7 +58,7 @@ def _facts(path: str, state: FileState) -> Facts:
         cwd=_text(newest, "cwd"),
         model=next(_models(newest), ""),
         source=_text(newest, "entrypoint"),
-        branch=_text(newest, "gitBranch"),
+        branch=_branch(newest),
         version=_text(newest, "version"),
         began=next((time for each in first if (time := seconds(each.get("timestamp")))), 0.0),
     )
@@ -124,6 +124,12 @@ def _models(values: list[dict[str, Any]]) -> Iterator[str]:
         model = message.get("model") if isinstance(message, dict) and value.get("type") in SAID else None
         if isinstance(model, str) and model not in ("", SYNTHETIC_MODEL):
             yield model
+
+
+def _branch(values: list[dict[str, Any]]) -> str:
+    """The git branch; outside of a repository the client writes "HEAD"."""
+    found = _text(values, "gitBranch")
+    return "" if found == "HEAD" else found
 
 
 def _text(values: list[dict[str, Any]], name: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -18,7 +18,7 @@ from viewer.stores.kind import Agent, StoreKind
 from viewer.stores.reader import Reader
 from viewer.stores.writer import Writer
 
-from . import places
+from . import clients, places
 from .facts import facts_of
 from .reader import ClaudeReader
 from .writer import ClaudeWriter
@@ -50,6 +50,9 @@ class ClaudeCode(Agent):
         except (NotFound, OSError):
             return command
         return f"cd {shlex.quote(cwd)} && {command}" if cwd else command
+
+    def open_sessions(self) -> Collection[str] | None:
+        return clients.open_sessions(self.store)
 
     def holds_in_memory(self, session: Session) -> bool:
         return True

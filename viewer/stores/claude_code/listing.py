@@ -123,4 +123,5 @@ def _facts(file: SessionFile) -> SessionFacts | None:
         delegated=bool(file.parent),
         forked_from=(file.parent,) if file.parent else (),
         mark=RowsDigest(1 if file.state.size else 0, 0, file.state.changed, file.state.text),
+        git_branch=found.branch,
     )

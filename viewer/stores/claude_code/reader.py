@@ -9,18 +9,18 @@ from typing import BinaryIO, ClassVar
 
 from viewer.errors import NotBranchable, SessionEnded, StoreReadOnly, StoreUnavailable
 from viewer.holders import Holder
-from viewer.stores.base import Capabilities, ChangeToken, ChildSession, Session, Store
+from viewer.stores.base import Capabilities, ChangeToken, ChildSession, ReportedUsage, Session, Store
 from viewer.stores.changes import Commit, Edit, Json, LiveContext, UndoPlan
 from viewer.stores.history_types import HistoryEntry
 from viewer.stores.jsonl.files import ReadFile
-from viewer.stores.message import Handoff, HistoryMessage, State, StoredMessage, live_content, parted
+from viewer.stores.message import AbandonedBranch, Addition, Handoff, HistoryMessage, State, StoredMessage, live_content, parted
 from viewer.stores.reader import Reader
 from viewer.stores.recorded import Recorded
 from viewer.stores.searching import SearchableText
 from viewer.stores.transcript import IndexedBoundary, Item, TranscriptIndex
 
-from . import codec, commits, context, conversations, places, refusals, spilled, texts, transcript, undoing
-from .clients import clients_of
+from . import abandoned, additions, codec, commits, context, conversations, places, refusals, spilled, texts, transcript, undoing, usage
+from .clients import clients_of, open_sessions
 from .facts import Facts, facts_of
 from .listing import ClaudeListing
 from .places import SessionFile
@@ -67,7 +67,7 @@ class ClaudeReader(Reader):
     def session(self, session_id: str) -> Session:
         file = places.find(self.store, session_id)
         found = _facts(file)
-        changed = file.state.changed / 1e9
+        changed, opened = file.state.changed / 1e9, open_sessions(self.store)
         return Session(
             store=self.store.name,
             id=session_id,
@@ -85,8 +85,13 @@ class ClaudeReader(Reader):
             parts=1,
             branched_from="",
             delegated_from=file.parent,
-            git_branch="" if found.branch == "HEAD" else found.branch,
+            git_branch=found.branch,
+            is_open=None if opened is None or file.parent else session_id in opened,
         )
+
+    def usage(self, session_id: str) -> ReportedUsage:
+        found, records = self._conversation(session_id), self._records(session_id).records
+        return ReportedUsage(usage.tokens_in_context(found.thread), usage.cost(records))
 
     def children(self, parts: Sequence[str]) -> list[ChildSession]:
         files = [agent for part in parts if "/" not in part for agent in places.sub_agents(self._file(part))]
@@ -137,6 +142,13 @@ class ClaudeReader(Reader):
                 found = parted(row)
                 shown.append(Handoff(item, row, found.summary, found.directive))
         return shown
+
+    def additions(self, session_id: str, ids: Sequence[int], *, end: bool) -> list[Addition]:
+        with _opened(self._file(session_id)) as file:
+            return list(additions.of_thread(file, self._conversation(session_id), frozenset(ids), end=end))
+
+    def abandoned(self, session_id: str) -> list[AbandonedBranch]:
+        return abandoned.branches(self._conversation(session_id))
 
     def next_message(self, session_id: str, after: int) -> StoredMessage | None:
         found = self._conversation(session_id)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 from viewer.stores.jsonl.files import ReadFile, RecordCache
 from viewer.stores.jsonl.lines import Line
@@ -18,6 +19,7 @@ SAID = ("user", "assistant")
 # Keys of ours, which the client leaves alone: in a boundary's metadata, and in the copy of a record.
 MARK, COPY = "palimpsest", "palimpsestCopyOf"
 SYNTHETIC_MODEL = "<synthetic>"  # of replies that the client wrote itself
+MOST_TOKENS = 10**12  # in one field of a usage; a larger number is none
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,23 @@ class Piece:
     size: int
     answers: str = ""
     is_prompt: bool = False
+
+
+class TokenUsage(NamedTuple):
+    """What a response reports of its request, in tokens: neither read from the cache nor written to it, written to it
+    for five minutes, for an hour, read from it; and of itself.
+    """
+
+    fresh: int
+    written: int
+    written_long: int
+    cached: int
+    output: int
+
+    @property
+    def context(self) -> int:
+        """All of the request."""
+        return self.fresh + self.written + self.written_long + self.cached
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +62,8 @@ class Kept:
 class Record:
     """One line. `place` is its number in the file; `time` in epoch seconds, 0.0 for none.
 
-    `group` is the id of the model's response that an assistant's line is one block of, `context` the tokens of the
-    request that it answered, `is_end` says that no line of it follows. Of a boundary, `kept` is what it keeps by
+    `group` is the id of the model's response that an assistant's line is one block of, `usage` what that reports (None
+    where it says nothing), `is_end` says that no line of it follows. Of a boundary, `kept` is what it keeps by
     reference (`segment`: head, anchor and tail, where the kept ones are not listed), `logical_parent` what was the end
     of the thread before it, `mark` what a compaction of ours is known by. `leaf` is the record that a line names as the
     end of the thread, `copy_of` the one of which a compaction of ours wrote a shortened copy.
@@ -67,7 +86,7 @@ class Record:
     segment: tuple[str, str, str] | None = None
     leaf: str = ""
     model: str = ""
-    context: int = 0
+    usage: TokenUsage | None = None
     is_end: bool = False
     mark: str = ""
     logical_parent: str = ""
@@ -121,7 +140,7 @@ def record_of(line: Line, place: int) -> Record:
         segment=_segment(metadata),
         leaf=_text(value.get("leafUuid")) if kind == "last-prompt" else "",
         model=_text(message.get("model")) if kind == "assistant" else "",
-        context=_context(message) if kind == "assistant" else 0,
+        usage=_usage(message) if kind == "assistant" else None,
         is_end=isinstance(message.get("stop_reason"), str),
         mark=_mark(metadata),
         logical_parent=_text(value.get("logicalParentUuid")),
@@ -182,12 +201,26 @@ def _mark(metadata: dict[str, Any]) -> str:
     return _text(found.get("id")) if isinstance(found, dict) else ""
 
 
-def _context(message: dict[str, Any]) -> int:
+def _usage(message: dict[str, Any]) -> TokenUsage | None:
     usage = message.get("usage")
     if not isinstance(usage, dict):
-        return 0
-    names = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
-    return sum(value for name in names if isinstance(value := usage.get(name), int) and value > 0)
+        return None
+    written, by_time = _count(usage, "cache_creation_input_tokens"), usage.get("cache_creation")
+    long = _count(by_time, "ephemeral_1h_input_tokens") if isinstance(by_time, dict) else 0
+    long = min(long, written)
+    numbers = (_count(usage, "input_tokens"), written - long, long, _count(usage, "cache_read_input_tokens"))
+    return _one(*numbers, _count(usage, "output_tokens"))
+
+
+def _count(usage: dict[str, Any], name: str) -> int:
+    value = usage.get(name)
+    return value if isinstance(value, int) and 0 < value < MOST_TOKENS else 0
+
+
+@lru_cache(maxsize=8)
+def _one(*numbers: int) -> TokenUsage:
+    """One object for the lines of a response."""
+    return TokenUsage(*numbers)
 
 
 def _size(value: Any) -> int:

@@ -1,0 +1,253 @@
+"""What we write into a session of the real Claude Code: it resumes from exactly that, goes on, and it is undone."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pytest_django import Settings
+
+from tests.api.conftest import tool
+from tests.api.tool import Tool
+from tests.contract.claude_code import ClaudeByHand
+from tests.contract.site import Site
+from tests.runs.desk import at_once
+from viewer.stores.base import Store
+from viewer.stores.registry import get_store, open_store
+
+from . import views
+from .client import Client, NotInstalled, program
+from .playing import NEXT
+from .scenes import new_session, shell
+from .service import Service, calls, says
+
+__all__ = ["at_once", "tool"]
+
+TURNS = 9
+KEPT = 4  # messages at the end that a compaction keeps at least
+MUCH = "All that is known of bed {}. " * 40  # so that a summary is worth while
+
+
+@dataclass(frozen=True)
+class Work:
+    """A session of the real client, which the site knows as well."""
+
+    client: Client
+    session: str
+    site: Site
+    place: Path
+
+    @property
+    def file(self) -> Path:
+        return self.client.transcript(self.session)
+
+    def compact(self, **wanted: Any) -> dict[str, Any]:
+        run = self.site.run(self.session, apply=True, keep_last=KEPT, **wanted)
+        assert run["status"] == "applied", run
+        return run
+
+    def undo(self, run: int) -> None:
+        status, undone = self.site.tool.call("POST", f"/runs/{run}/undo")
+        assert (status, undone["status"]) == (200, "undone"), undone
+
+    def read(self, session: str = "") -> list[views.Block]:
+        """What we say that the model sees."""
+        store = Store("work", f"claude-code:///{self.client.config}", "configured")
+        with open_store(store) as reader:
+            return views.conversation(views.told(reader.live(session or self.session)))
+
+    @cached_property
+    def _resumed(self) -> Iterator[Path]:
+        return (self.place / f"resumed{number}" for number in range(100))
+
+    def sent(self, session: str = "") -> list[views.Block]:
+        """What the client sends when it resumes: a copy of it does, so that nothing is added here."""
+        with Service() as service:
+            self.client.copy(next(self._resumed), service).turn(session or self.session, NEXT)
+            found = views.conversation(views.sent(service.of("turn")[0]))
+        assert (found[-1].role, found[-1].said) == ("user", NEXT)
+        assert found[:-1] == self.read(session)
+        return found[:-1]
+
+    def turns(self, count: int) -> list[views.Block]:
+        """Go on for so many turns; what is said in them."""
+        before = len(self.read())
+        with self.client.open(self.session) as conversation:
+            for number in range(count):
+                conversation.turn(f"Later request {number}.")
+        return self.read()[before:]
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Client, str]]:
+    """A client with a session that has parallel calls with long results, and its id."""
+    with Service() as service:
+        try:
+            client = Client(program(), tmp_path_factory.mktemp("claude-code"), service)
+        except NotInstalled as missing:
+            pytest.skip(f"Claude Code is not here: {missing}")
+        session = new_session()
+        with client.open(session) as conversation:
+            for number in range(TURNS):
+                if number in (1, 2):
+                    long = shell("python3 -c \"print('A line of the log, number 17.\\n' * 400)\"")
+                    service.replies += [calls(long, shell("echo b")), says(f"Both are done, {number}.")]
+                else:
+                    service.replies += [says(MUCH.format(number))]
+                conversation.turn(f"What grows in bed {number}?")
+        client._answer_dialogs()
+        yield client, session
+
+
+@pytest.fixture
+def work(
+    original: tuple[Client, str], tool: Tool, transactional_db: None, at_once: None, settings: Settings, tmp_path: Path
+) -> Iterator[Work]:
+    """A copy of it."""
+    client, session = original
+    with Service() as service:
+        copied = client.copy(tmp_path / "copy", service)
+        settings.STORES = {"work": f"claude-code:///{copied.config}"}
+        settings.HERMES_HOME = settings.CLAUDE_HOME = tmp_path / "no-home"
+        settings.DEMO_STORE = tmp_path / "no-demo.db"
+        yield Work(copied, session, Site(tool, "work", ClaudeByHand(copied.config)), tmp_path)
+
+
+def is_summary(block: views.Block) -> bool:
+    return block.said.startswith("[CONTEXT SUMMARY]")
+
+
+def test_it_resumes_from_what_was_kept_and_the_summary(work: Work) -> None:
+    before = work.sent()
+    work.compact()
+    after = work.sent()
+    (at,) = [number for number, block in enumerate(after) if is_summary(block)]
+    start, recent = after[:at], after[at + 1 :]
+    assert start == before[:at] and len(recent) >= KEPT and recent == before[-len(recent) :]
+    assert len(start) + len(recent) < len(before)
+
+
+def test_it_goes_on_and_both_compact_on_top(work: Work) -> None:
+    work.compact()
+    work.client.service.replies += [calls(shell("echo c"), shell("echo d")), says("More is done.")]
+    later = work.turns(2)
+    assert [block.kind for block in later].count("result") == 2
+    assert work.sent()[-len(later) :] == later
+    work.client.compact(work.session)
+    native = work.sent()
+    assert not any(map(is_summary, native)) and any("The summary so far." in block.said for block in native)
+    work.turns(TURNS)
+    work.compact()
+    assert [is_summary(block) for block in work.sent()].count(True) == 1
+    work.turns(TURNS)
+    work.compact()
+    assert [is_summary(block) for block in work.sent()].count(True) == 1
+    assert len(work.site.compactions(work.session)) == 4
+
+
+@pytest.mark.parametrize("strategy", ["summary", "prune"])
+@pytest.mark.parametrize("later", [0, 2, 6])
+def test_undo(work: Work, strategy: str, later: int) -> None:
+    before, stored = work.read(), work.file.read_bytes()
+    run = work.compact(strategy=strategy)
+    assert work.read() != before
+    if later == 0:
+        work.undo(run["id"])
+        assert work.file.read_bytes() == stored
+        assert work.sent() == before
+        return
+    said = work.turns(later)
+    assert work.sent()[-len(said) :] == said
+    work.undo(run["id"])
+    assert work.sent() == [*before, *said]
+    more = work.turns(1)
+    assert work.sent() == [*before, *said, *more]
+    again = work.compact(strategy=strategy)
+    work.sent()
+    work.undo(again["id"])
+    assert work.sent() == [*before, *said, *more]
+
+
+def test_what_prune_shortens_is_sent_shortened(work: Work) -> None:
+    before = work.read()
+    work.compact(strategy="prune")
+    after = work.sent()
+    assert len(after) == len(before)
+    changed = [(old, new) for old, new in zip(before, after, strict=True) if old != new]
+    assert changed and all(old.kind == new.kind == "result" and old.id == new.id for old, new in changed)
+    assert all(len(new.said) < len(old.said) / 2 for old, new in changed)
+
+
+@pytest.mark.parametrize("later", [0, 2])
+def test_its_own_compaction_is_undone(work: Work, later: int) -> None:
+    from viewer.runs.undoing import undo  # models can be imported only once Django is set up
+
+    before = work.read()
+    work.client.compact(work.session)
+    assert work.sent() != before
+    said = work.turns(later) if later else []
+    (boundary,) = work.site.compactions(work.session)
+    undo(get_store("work"), work.session, boundary["handoff_id"])
+    sent = work.sent()
+    assert sent[: len(before)] == before and sent[len(sent) - len(said) :] == said
+
+
+def test_a_branch_is_a_session_of_the_client(work: Work) -> None:
+    work.compact()
+    status, branch = work.site.tool.call("POST", f"{work.site.at(work.session)}/branches", {})
+    assert status == 201, branch
+    assert work.sent(branch["id"]) == work.read()
+    stored = work.file.read_bytes()
+    work.client.turn(branch["id"], "Go on in the branch.")
+    assert work.file.read_bytes() == stored
+    assert work.read(branch["id"])[:-2] == work.read()
+
+
+def test_while_it_is_open_nothing_is_written(work: Work) -> None:
+    with work.client.open(work.session) as conversation:
+        conversation.turn("Is it open?")
+        stored = work.file.read_bytes()
+        refused = work.site.refusal("POST", f"{work.site.at(work.session)}/runs", {"apply": True})
+        assert refused == "session_busy" and work.file.read_bytes() == stored
+        (listed,) = [each for each in work.site.tool.get("/stores/work/sessions")["items"] if not each["parent"]]
+        assert listed["active"] and work.site.tool.get(work.site.at(work.session))["active"]
+    assert not work.site.tool.get(work.site.at(work.session))["active"]
+    work.compact()
+
+
+@pytest.mark.parametrize("moment", ["inside", "behind"])
+def test_a_writer_that_is_killed(work: Work, moment: str) -> None:
+    before = work.read()
+    work.site.written(f"claude-code:///{work.client.config}", work.session, moment)
+    sent = work.sent()
+    assert (sent == before) == (moment == "inside") and any(map(is_summary, sent)) == (moment == "behind")
+    said = work.turns(1)
+    work.compact()
+    assert work.sent()[-len(said) :] == said
+
+
+def test_two_writers_at_once(work: Work) -> None:
+    """Both planned on what they read; one writes, the other is refused, and nothing of it is in the file."""
+    command = [sys.executable, "-m", "tests.contract.writer", "work", f"claude-code:///{work.client.config}"]
+
+    def start() -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [*command, work.session, "never"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    with start() as first, start() as second:
+        for each in (first, second):
+            assert each.stdout and each.stdout.readline() == "planned\n"
+        for each in (first, second):
+            assert each.stdin
+            each.stdin.write("go\n")
+            each.stdin.flush()
+        refused = [each.communicate()[0].strip() for each in (first, second)]
+    assert sorted(refused) == ["", "compaction_conflict"]
+    assert [is_summary(block) for block in work.sent()].count(True) == 1
