@@ -55,7 +55,8 @@ SECONDS = 1.0  # of processor time for each LONG characters that a function is g
 WORK_SECONDS = 0.009  # what `_work` takes on such a machine (3 GHz)
 # What takes no longer for SHORT needs no second look: 0.2 s for LONG if its time grows with the square.
 QUICK = 0.0005
-COSTLY, STRIDE = 0.001, 20
+COSTLY = 0.001
+STRIDE, COSTLY_STRIDE = 3, 20  # of the pieces a function is given every third, or every twentieth
 WORDS = "Please look at /srv/app/a.py: it must not fail. It says 12 errors, see https://a.example/b.\n" * 20
 
 PIECES = [
@@ -155,6 +156,7 @@ ELSEWHERE = {
         viewer.stores.hermes.receipts
         viewer.stores.hermes.chains.Chains viewer.stores.hermes.codec.decode_row viewer.stores.hermes.change_tokens
         viewer.stores.transcript viewer.stores.packing viewer.stores.hermes.placing
+        viewer.stores.claude_code.abandoned
         viewer.stores.claude_code.commits viewer.stores.claude_code.context.layout_of
         viewer.stores.claude_code.growing viewer.stores.claude_code.lines.compaction viewer.stores.claude_code.thread
         viewer.stores.claude_code.transcript""",
@@ -217,11 +219,11 @@ def _is_elsewhere(name: str) -> bool:
 
 
 def pieces(module: str) -> list[str]:
-    """The pieces, and what the module's own regular expressions look for, whole and without its end."""
+    """What the module's own regular expressions look for, whole and without its end."""
     held = vars(importlib.import_module(module)).values()
     patterns = [each for each in held if isinstance(each, re.Pattern) and isinstance(each.pattern, str)]
     own = [_example(parser.parse(each.pattern, each.flags)) for each in patterns]
-    return [each for each in dict.fromkeys([*PIECES, *own, *(each[:-1] for each in own)]) if each]
+    return [each for each in dict.fromkeys([*own, *(each[:-1] for each in own)]) if each]
 
 
 def _example(parsed: Any) -> str:
@@ -302,13 +304,13 @@ def repeated(piece: str, length: int) -> str:
 
 
 def sampled(walked: Walked, module: str) -> list[str]:
-    """The pieces to try: a few, each function others, for one that takes its time with any text, or whose arguments
-    do. It calls many others, which are tried with all.
+    """The pieces to try, each function others, with all that its own module looks for: a few for one that takes its
+    time with any text, or whose arguments do. It calls many others, which are tried with more.
     """
-    found = pieces(module)
-    if seconds(lambda: walked.call(repeated(WORDS, SHORT))()) < COSTLY:
-        return found
-    return found[crc32(walked.name.encode()) % STRIDE :: STRIDE]
+    is_costly = seconds(lambda: walked.call(repeated(WORDS, SHORT))()) >= COSTLY
+    stride, own = COSTLY_STRIDE if is_costly else STRIDE, [] if is_costly else pieces(module)
+    chosen = PIECES[crc32(walked.name.encode()) % stride :: stride]
+    return list(dict.fromkeys([*chosen, *own]))
 
 
 def taken(walked: Walked, piece: str) -> float:

@@ -47,6 +47,6 @@ class Place:
         return f"{self.href}/abandoned#left{number}"
 
     def view(self, name: str = "", **query: object) -> str:
-        """A view of the session: "", "context", "abandoned", "rows", "timeline", "plan", "compact", "practise", "branch"."""
+        """A view of the session: "", "context", "rows", "timeline", "plan", "compact", "practise", "branch"."""
         pairs = {key: value for key, value in query.items() if value not in (None, "")}
         return f"{self.href}{'/' + name if name else ''}{'?' + urlencode(pairs) if pairs else ''}"

@@ -18,7 +18,7 @@ from .scenarios import SCENARIOS
 # A boundary as no known client writes it: of two parallel calls it keeps one result. The client sends no call without
 # its result; we show that the call is there.
 LONE_CALL = pytest.mark.xfail(strict=True, reason="the client leaves out a call whose result is not kept")
-# Of each scenario every other moment, the last one among them; all of them where this is set, which takes a minute more.
+# Of each scenario every other moment, the last one among them; all of them where this is set: a minute more.
 STEP = 1 if os.environ.get("PALIMPSEST_ALL_RESUMES") else 2
 CASES = [
     pytest.param(name, moment, id=f"{name}.{moment}", marks=[LONE_CALL] if moment == "segment-alone" else [])

@@ -13,13 +13,36 @@ from viewer.stores.base import Capabilities, ChangeToken, ChildSession, Reported
 from viewer.stores.changes import Commit, Edit, Json, LiveContext, UndoPlan
 from viewer.stores.history_types import HistoryEntry
 from viewer.stores.jsonl.files import ReadFile
-from viewer.stores.message import AbandonedBranch, Addition, Handoff, HistoryMessage, State, StoredMessage, live_content, parted
+from viewer.stores.message import (
+    AbandonedBranch,
+    Addition,
+    Handoff,
+    HistoryMessage,
+    State,
+    StoredMessage,
+    live_content,
+    parted,
+)
 from viewer.stores.reader import Reader
 from viewer.stores.recorded import Recorded
 from viewer.stores.searching import SearchableText
 from viewer.stores.transcript import IndexedBoundary, Item, TranscriptIndex
 
-from . import abandoned, additions, codec, commits, context, conversations, places, refusals, spilled, texts, transcript, undoing, usage
+from . import (
+    abandoned,
+    additions,
+    codec,
+    commits,
+    context,
+    conversations,
+    places,
+    refusals,
+    spilled,
+    texts,
+    transcript,
+    undoing,
+    usage,
+)
 from .clients import clients_of, open_sessions
 from .facts import Facts, facts_of
 from .listing import ClaudeListing
