@@ -79,7 +79,14 @@ class Process:
         return self.popen.poll() is None
 
     def stop(self) -> None:
+        """Stop it; a signal alone lets its threads go on for a moment."""
         os.kill(self.pid, signal.SIGSTOP)
+        until(lambda: set(self._states()) <= {"T"}, "every thread to stop", every=0.001)
+
+    def _states(self) -> list[str]:
+        """What each of its threads does, as Linux says it."""
+        paths = Path(f"/proc/{self.pid}/task").glob("*/stat")
+        return [path.read_text().rpartition(")")[2].split()[0] for path in paths]
 
     def go_on(self) -> None:
         os.kill(self.pid, signal.SIGCONT)
@@ -96,7 +103,7 @@ class Process:
 def _is_writable(path: Path) -> bool:
     with closing(sqlite3.connect(path, timeout=2, isolation_level=None)) as con:
         try:
-            con.execute("BEGIN IMMEDIATE")
+            con.execute("BEGIN EXCLUSIVE")  # a reader keeps others from committing, but in a database with a WAL
         except sqlite3.OperationalError:
             return False
         con.execute("ROLLBACK")
@@ -174,9 +181,20 @@ class Site:
         paths = [store] if self.on_postgres else [store, self.place / "own.sqlite3"]
         while True:
             process.stop()
-            if all(map(_is_writable, paths)):
+            if all(map(_is_writable, paths)) and self._may_write_runs():
                 return
             process.go_on()
+
+    def _may_write_runs(self) -> bool:
+        """Whether nobody has a row of the runs, on PostgreSQL."""
+        if not self.on_postgres:
+            return True
+        assert isinstance(self._own, psycopg.Connection)
+        try:
+            self._own.execute("SELECT 1 FROM runs_run FOR UPDATE NOWAIT")
+        except psycopg.errors.LockNotAvailable:
+            return False
+        return True
 
     def workers(self) -> list[Process]:
         return [process for process in self.processes if process.alive and process is not self.web]

@@ -12,10 +12,10 @@ from tests.support.kills import begin_turn, end_turn, holder_of, reach, until_it
 
 @pytest.fixture
 def impatient(ground: Ground) -> Ground:
-    """The same site with two workers that take a run up after five seconds."""
+    """The same site with two workers that take a run up after three seconds."""
     ground.workers(0)
     for _ in range(2):
-        ground.site.worker(PALIMPSEST_LOST_AFTER="5")
+        ground.site.worker(PALIMPSEST_LOST_AFTER="3")
     return ground
 
 
@@ -33,7 +33,8 @@ def test_stopped_and_continued(impatient: Ground, wants_to_write: bool) -> None:
         first = holder_of(ground, run_id)
         ground.site.stop(first, ground.path())
         end_turn(ground, session_id)
-    assert ground.site.closed(run_id)["status"] == "applied", ground.site.row(run_id)
+    closed = ground.site.closed(run_id)
+    assert closed["status"] == "applied", f"{closed['error']} {ground.site.logs()}"
     noted, written = ground.site.rows(f"SELECT * FROM runs_run WHERE id = {run_id}"), live(ground.path(), session_id)
     assert ground.site.row(run_id)["attempts"] == 2
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -235,7 +236,8 @@ def _size(value: Any) -> int:
 
 
 def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
+    """A short text that many lines have, as one object."""
+    return sys.intern(value) if isinstance(value, str) else ""
 
 
 def seconds(stamp: Any) -> float:

@@ -1,0 +1,93 @@
+"""Claude Code's sessions on pages: the list, what was left by going back, what the client adds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from django.test import Client
+from pytest_django import Settings
+
+from tests.contract.claude_code import ClaudeByHand
+from tests.contract.talk import heard, talk, turn
+from tests.interop.claude_code.record import RECORDED
+from tests.pages.html import read
+from viewer.catalog import sync_worker
+from viewer.stores.hermes import schema
+from viewer.stores.message import message_of
+from viewer.stores.registry import get_store, open_store
+
+
+def store(settings: Settings, path: Path, tmp_path: Path) -> None:
+    settings.STORES = {"work": f"claude-code:///{path}"}
+    settings.HERMES_HOME = settings.CLAUDE_HOME = tmp_path / "no-home"
+    settings.DEMO_STORE = tmp_path / "no-demo.db"
+
+
+@pytest.fixture
+def agent(settings: Settings, tmp_path: Path) -> ClaudeByHand:
+    store(settings, tmp_path / "claude", tmp_path)
+    return ClaudeByHand(tmp_path / "claude")
+
+
+def test_the_list_says_where_it_works_and_who_has_it_open(signed_in: Client, agent: ClaudeByHand) -> None:
+    agent.write("s", talk(2))
+    with agent.compacting("s"):
+        sync_worker.sync_all()
+        (line,) = read(signed_in.get("/")).all("li", "session")
+        assert "work on main" in line.text and "cli" in line.text
+        assert line.one("span", "dot").attributes["title"] == "active now"
+    (line,) = read(signed_in.get("/")).all("li", "session")
+    assert not line.all("span", "dot")
+
+
+def test_sub_agents_are_listed_when_they_are_asked_for(signed_in: Client, settings: Settings, tmp_path: Path) -> None:
+    store(settings, RECORDED / "sub-agent.started", tmp_path)
+    sync_worker.sync_all()
+    page = read(signed_in.get("/"))
+    assert len(page.all("li", "session")) == 1
+    (link,) = [each for each in page.all("a") if each.text == "shown"]
+    page = read(signed_in.get("/" + link.attributes["href"]))
+    assert len(page.all("li", "session")) == 2
+    assert any("Count files" in line.text for line in page.all("li", "session"))
+
+
+def test_what_was_left_by_going_back(signed_in: Client, agent: ClaudeByHand) -> None:
+    agent.write("s", [*talk(2), *turn("left")])
+    place = f"/stores/work/sessions/{agent.id_of('s')}"
+    assert "Left by going back" not in read(signed_in.get(place)).text
+    assert "Nothing was left behind." in read(signed_in.get(f"{place}/abandoned")).text
+    agent.take_back("s")
+    page = read(signed_in.get(place))
+    (link,) = [each for each in page.all("a") if "/abandoned" in each.attributes["href"]]
+    assert link.text == f"{len(turn('left'))} messages"
+    left = read(signed_in.get(f"{place}/abandoned"))
+    assert "left" in left.one("section").text and left.one("section").attributes["id"] == "left0"
+    behind = left.one("section").one("p", "note").one("a").attributes["href"]
+    assert signed_in.get(behind.partition("#")[0]).status_code == 200
+
+
+def test_what_the_client_adds_is_named_as_such(signed_in: Client, settings: Settings, tmp_path: Path) -> None:
+    recorded = RECORDED / "plain-turns.own-process"
+    store(settings, recorded, tmp_path)
+    (path,) = recorded.glob("projects/*/*.jsonl")
+    page = read(signed_in.get(f"/stores/work/sessions/{path.stem}/context"))
+    added = [each.one("summary").text for each in page.all("details", "prompt")]
+    assert any(text.startswith("Added by Claude Code: date") for text in added)
+    assert any(text.startswith("Added by Claude Code: skill listing") for text in added)
+
+
+def test_a_copy_to_practise_on_has_what_is_in_context(
+    signed_in: Client, agent: ClaudeByHand, settings: Settings
+) -> None:
+    schema.create(settings.DEMO_STORE)
+    agent.write("s", talk(12))
+    before = agent.rows()
+    for name in ("s (practice copy)", "s (practice copy 2)"):
+        answer = signed_in.post(f"/stores/work/sessions/{agent.id_of('s')}/practise")
+        assert answer.status_code == 302
+        assert read(signed_in.get(answer["Location"])).one("h1").text == name
+    with open_store(get_store("demo")) as reader:
+        live = reader.live(answer["Location"].rpartition("/")[2])
+    assert heard([message_of(row) for row in live]) == agent.load("s")
+    assert agent.rows() == before

@@ -1,0 +1,161 @@
+"""What lists and headers say of Claude Code's sessions: tokens, cost, who has one open, what was left, what is added."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import genai_prices
+import pytest
+
+from tests.contract.claude_code import ClaudeByHand, Line, record
+from tests.contract.talk import talk, turn
+from tests.interop.claude_code.record import RECORDED
+from viewer.stores.base import Store
+from viewer.stores.claude_code import usage
+from viewer.stores.claude_code.records import TokenUsage
+from viewer.stores.reader import Reader
+from viewer.stores.registry import agent_of, open_store
+
+OPUS = "claude-opus-4-5-20251101"
+
+
+@pytest.fixture
+def agent(tmp_path: Path) -> ClaudeByHand:
+    return ClaudeByHand(tmp_path / "claude")
+
+
+@pytest.fixture
+def reader(agent: ClaudeByHand) -> Iterator[Reader]:
+    with open_store(Store("claude", agent.url, "configured")) as found:
+        yield found
+
+
+def reply(name: str, *, model: str = OPUS, **reported: int) -> Line:
+    """The line of a response."""
+    content = [{"type": "text", "text": name}]
+    message = {"id": f"msg_{name}", "role": "assistant", "model": model, "content": content, "usage": reported}
+    return {"type": "assistant", "message": message}
+
+
+def hang(agent: ClaudeByHand, line: Line) -> None:
+    agent.hang("s", agent.lines("s")[-1].get("uuid"), line)
+
+
+def listed(**counts: int) -> float:
+    """What the price list says."""
+    return float(genai_prices.calc_price(genai_prices.Usage(**counts), OPUS, provider_id="anthropic").total_price)
+
+
+def test_a_response_counts_once_with_its_last_usage(agent: ClaudeByHand, reader: Reader) -> None:
+    agent.write("s", talk(1)[:1])
+    assert reader.usage(agent.id_of("s")).cost is None
+    cached = {"cache_creation_input_tokens": 1_000, "cache_read_input_tokens": 20_000}
+    for output in (1, 500):  # two lines of one response
+        hang(agent, reply("a", input_tokens=10, output_tokens=output, **cached))
+    hang(agent, reply("b", input_tokens=30_000, output_tokens=10))
+    hang(agent, reply("told", model="<synthetic>", input_tokens=0, output_tokens=0))
+    told = reader.usage(agent.id_of("s"))
+    first = listed(input_tokens=21_010, cache_write_tokens=1_000, cache_read_tokens=20_000, output_tokens=500)
+    assert told.tokens == 30_000
+    assert told.cost == pytest.approx(first + listed(input_tokens=30_000, output_tokens=10))
+
+
+def test_a_price_nobody_knows_is_not_guessed(agent: ClaudeByHand, reader: Reader) -> None:
+    agent.write("s", talk(1)[:1])
+    hang(agent, reply("a", input_tokens=10, output_tokens=10))
+    hang(agent, reply("b", model="a-model-of-my-own", input_tokens=10, output_tokens=10))
+    assert reader.usage(agent.id_of("s")).cost is None
+
+
+@pytest.mark.parametrize("context", [1_000, 150_000, 250_000])
+@pytest.mark.parametrize("model", [OPUS, "claude-sonnet-4-5-20250929"])
+def test_prices_are_those_of_the_list_also_of_long_requests(model: str, context: int) -> None:
+    used = TokenUsage(fresh=context, written=200, written_long=100, cached=3_000, output=700)
+    asked = genai_prices.Usage(
+        input_tokens=context + 3_300, cache_write_tokens=300, cache_write_1h_tokens=100, cache_read_tokens=3_000,
+        output_tokens=700,
+    )  # fmt: skip
+    price = genai_prices.calc_price(asked, model, provider_id="anthropic").total_price
+    assert usage.price(model, used) == pytest.approx(float(price))
+
+
+@pytest.mark.parametrize("wrong", [None, [], "x", {"input_tokens": "1"}, {"input_tokens": -5}, {"input_tokens": 1e400}])
+def test_a_usage_that_is_none_counts_nothing(agent: ClaudeByHand, reader: Reader, wrong: Any) -> None:
+    agent.write("s", talk(1)[:1])
+    line = reply("a")
+    line["message"]["usage"] = wrong
+    hang(agent, line)
+    told = reader.usage(agent.id_of("s"))
+    assert told.tokens is None and not told.cost
+
+
+def test_tokens_of_before_a_compaction_are_not_those_of_now(reader: Reader, agent: ClaudeByHand) -> None:
+    agent.write("s", talk(1)[:1])
+    hang(agent, reply("a", input_tokens=90_000, output_tokens=10))
+    kept = agent.lines("s")[-1]["uuid"]
+    boundary = {"type": "system", "subtype": "compact_boundary", "content": ""}
+    agent.hang(
+        "s", None, boundary | {"compactMetadata": {"preservedMessages": {"anchorUuid": "none", "uuids": [kept]}}}
+    )
+    lines = agent.lines("s")
+    lines[-1]["compactMetadata"]["preservedMessages"]["anchorUuid"] = "summary"
+    lines.append({**record(turn("x")[0]), "uuid": "summary", "parentUuid": lines[-1]["uuid"], "isCompactSummary": True})
+    path = agent.project / f"{agent.id_of('s')}.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert len(reader.live(agent.id_of("s"))) == 2
+    assert reader.usage(agent.id_of("s")).tokens is None
+    hang(agent, reply("b", input_tokens=7_000, output_tokens=10))
+    assert reader.usage(agent.id_of("s")).tokens == 7_000
+
+
+def test_a_session_is_active_while_a_client_has_it_open(agent: ClaudeByHand, reader: Reader) -> None:
+    agent.write("s", talk(1))
+    session_id, owner = agent.id_of("s"), agent_of(reader.store)
+    assert owner.open_sessions() is None and reader.session(session_id).active, "by its time: no client ever told"
+    with agent.compacting("s"):
+        assert owner.open_sessions() == {session_id} and reader.session(session_id).active
+    assert owner.open_sessions() == set() and not reader.session(session_id).active
+    stale = {"pid": 2**22 + 1, "sessionId": session_id, "procStart": "1", "status": "idle"}
+    (agent.root / "sessions" / "1.json").write_text(json.dumps(stale))
+    assert owner.open_sessions() == set()
+
+
+def test_what_a_rewind_left_is_one_branch(agent: ClaudeByHand, reader: Reader) -> None:
+    agent.write("s", [*talk(2), *turn("left")])
+    session_id = agent.id_of("s")
+    before = [row.id for row in reader.live(session_id)]
+    assert reader.abandoned(session_id) == []
+    agent.take_back("s")
+    (branch,) = reader.abandoned(session_id)
+    live = [row.id for row in reader.live(session_id)]
+    assert [*live, *branch.ids] == before and branch.after == live[-1]
+    for message in turn("other"):
+        agent.say("s", message)
+    agent.take_back("s")
+    assert [len(each.ids) for each in reader.abandoned(session_id)] == [len(branch.ids), len(turn("other"))]
+    assert {each.after for each in reader.abandoned(session_id)} == {live[-1]}
+
+
+def test_what_the_client_adds_stands_where_it_is_sent() -> None:
+    recorded = RECORDED / "plain-turns.own-process"
+    (path,) = recorded.glob("projects/*/*.jsonl")
+    lines = [json.loads(line) for line in path.read_bytes().splitlines()]
+    kinds = [line["attachment"]["type"] for line in lines if line.get("attachment")]
+    with open_store(Store("work", f"claude-code:///{recorded}", "configured")) as reader:
+        live = [row.id for row in reader.live(path.stem)]
+        added = reader.additions(path.stem, live, end=True)
+        assert reader.additions(path.stem, live[:1], end=False) == [each for each in added if each.before == live[0]]
+    assert len(added) == len(kinds) > 5
+    assert {each.before for each in added} <= {*live, None}
+    (date,) = [each for each in added if each.name == "date"]
+    assert date.is_sent and "Today's date is" in date.text
+    assert [each.is_sent for each in added if each.name == "system prompt and tools"][0] is False
+
+
+def test_git_branch_and_directory_are_listed(agent: ClaudeByHand, reader: Reader) -> None:
+    agent.write("s", talk(1))
+    facts = reader.listing.facts([agent.id_of("s")])[agent.id_of("s")]
+    assert (facts.cwd, facts.git_branch) == ("/home/user/work", "main")
