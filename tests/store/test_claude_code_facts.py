@@ -1,4 +1,4 @@
-"""What lists and headers say of Claude Code's sessions: tokens, cost, who has one open, what was left, what is added."""
+"""What lists and headers say of Claude Code sessions: tokens, cost, clients, what was left, what is added."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_a_response_counts_once_with_its_last_usage(agent: ClaudeByHand, reader:
     assert reader.usage(agent.id_of("s")).cost is None
     cached = {"cache_creation_input_tokens": 1_000, "cache_read_input_tokens": 20_000}
     for output in (1, 500):  # two lines of one response
-        hang(agent, reply("a", input_tokens=10, output_tokens=output, **cached))
+        hang(agent, reply("a", input_tokens=10, output_tokens=output, **cached))  # type: ignore[arg-type]
     hang(agent, reply("b", input_tokens=30_000, output_tokens=10))
     hang(agent, reply("told", model="<synthetic>", input_tokens=0, output_tokens=0))
     told = reader.usage(agent.id_of("s"))

@@ -120,12 +120,25 @@ def place_of(time: float) -> int:
 def free_places(wanted: Sequence[int]) -> list[int]:
     """As many places, each one of these (upwards) or a later one; the transaction has to be one that writes."""
     found, free = _upwards(wanted), set[int]()
-    step = 1
     while taken := _taken([place for place in found if place not in free]):
         free.update(place for place in found if place not in taken)
-        found = _upwards([place + step if place in taken else place for place in found])
-        step *= 2
+        behind, moved = 0, []
+        for place in found:
+            if place in taken:
+                behind = behind if place < behind else _behind(place)
+            moved.append(behind if place in taken else place)
+        found = _upwards(moved)
     return found
+
+
+def _behind(taken: int) -> int:
+    """The first free place behind one that is taken."""
+    sql = (
+        "SELECT id + 1 FROM catalog_textmessage AS here WHERE id >= %s AND NOT EXISTS "
+        "(SELECT 1 FROM catalog_textmessage WHERE id = here.id + 1) ORDER BY id LIMIT 1"
+    )
+    ((place,),) = _rows(sql, [taken])
+    return int(place)
 
 
 def _upwards(places: Iterable[int]) -> list[int]:
