@@ -617,3 +617,16 @@ def found_on(database: str, data: Path, twins: Shelf) -> dict[str, Any]:
     assert done.returncode == 0, done.stderr[-3_000:]
     found: dict[str, Any] = json.loads(done.stdout)
     return found
+
+
+@pytest.mark.django_db
+def test_messages_of_one_time_stand_side_by_side() -> None:
+    """However many sessions have one: their places do not run away."""
+    start = text_index.place_of(1_800_000_000.0)
+    for number in range(200):
+        places = text_index.free_places([start])
+        assert places == [start + number]
+        TextMessage.objects.create(pk=places[0], session_id=1, message=number)
+    TextMessage.objects.create(pk=start + 202, session_id=1, message=1)
+    wanted = [start - 1, start, start + 150, start + 200]
+    assert text_index.free_places(wanted) == [start - 1, start + 200, start + 201, start + 203]

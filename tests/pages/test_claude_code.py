@@ -91,3 +91,26 @@ def test_a_copy_to_practise_on_has_what_is_in_context(
         live = reader.live(answer["Location"].rpartition("/")[2])
     assert heard([message_of(row) for row in live]) == agent.load("s")
     assert agent.rows() == before
+
+
+def test_what_the_client_adds_is_escaped_and_redacted_as_messages_are(signed_in: Client, agent: ClaudeByHand) -> None:
+    agent.write("s", talk(1))
+    secret = "ghp_" + "a1B2c3D4e5" * 4
+    sent = f"<script>alert(1)</script> {secret}"
+    kind = {"type": "<img src=x onerror=alert(2)>"}
+    line = {"type": "attachment", "attachment": kind, "rendered": [{"content": sent}], "gitBranch": "<b>main</b>"}
+    agent.hang("s", agent.lines("s")[-1]["uuid"], line)
+    place = f"/stores/work/sessions/{agent.id_of('s')}/context"
+    answer = signed_in.get(place).content.decode()
+    assert "&lt;script&gt;alert(1)" in answer and secret in answer
+    assert "<script>alert" not in answer and "<img src=x" not in answer
+    signed_in.cookies["palimpsest_mask"] = "1"
+    assert secret not in signed_in.get(place).content.decode()
+
+
+def test_links_to_what_was_left_lead_somewhere(signed_in: Client, agent: ClaudeByHand) -> None:
+    agent.write("s", [*talk(2), *turn("left")])
+    agent.take_back("s")
+    left = read(signed_in.get(f"/stores/work/sessions/{agent.id_of('s')}/abandoned"))
+    hrefs = {each.attributes["href"].partition("#")[0] for each in left.one("section").all("a")}
+    assert hrefs and {signed_in.get(href, follow=True).status_code for href in hrefs} == {200}

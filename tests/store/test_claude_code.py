@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -15,6 +14,7 @@ from hypothesis import strategies as st
 
 from tests.contract.claude_code import ClaudeByHand, record
 from tests.contract.talk import talk
+from tests.support.claude_code import agent, reader
 from viewer.errors import CompactionConflict, NotFound
 from viewer.stores.base import Store
 from viewer.stores.claude_code import growing, places, texts
@@ -27,18 +27,9 @@ from viewer.stores.reader import Reader
 from viewer.stores.recorded import Recorded
 from viewer.stores.registry import open_store
 
+__all__ = ["agent", "reader"]
+
 SHARED = Path(__file__).parents[3] / "shared" / "data" / "claude-code"
-
-
-@pytest.fixture
-def agent(tmp_path: Path) -> ClaudeByHand:
-    return ClaudeByHand(tmp_path / "claude")
-
-
-@pytest.fixture
-def reader(agent: ClaudeByHand) -> Iterator[Reader]:
-    with open_store(Store("claude", agent.url, "configured")) as found:
-        yield found
 
 
 @pytest.fixture

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import genai_prices
@@ -13,27 +11,19 @@ import pytest
 from tests.contract.claude_code import ClaudeByHand, Line, record
 from tests.contract.talk import talk, turn
 from tests.interop.claude_code.record import RECORDED
+from tests.support.claude_code import agent, reader
 from viewer.stores.base import Store
 from viewer.stores.claude_code import usage
 from viewer.stores.claude_code.records import TokenUsage
 from viewer.stores.reader import Reader
 from viewer.stores.registry import agent_of, open_store
 
+__all__ = ["agent", "reader"]
+
 OPUS = "claude-opus-4-5-20251101"
 
 
-@pytest.fixture
-def agent(tmp_path: Path) -> ClaudeByHand:
-    return ClaudeByHand(tmp_path / "claude")
-
-
-@pytest.fixture
-def reader(agent: ClaudeByHand) -> Iterator[Reader]:
-    with open_store(Store("claude", agent.url, "configured")) as found:
-        yield found
-
-
-def reply(name: str, *, model: str = OPUS, **reported: int) -> Line:
+def reply(name: str, reported: dict[str, int], model: str = OPUS) -> Line:
     """The line of a response."""
     content = [{"type": "text", "text": name}]
     message = {"id": f"msg_{name}", "role": "assistant", "model": model, "content": content, "usage": reported}
@@ -54,9 +44,9 @@ def test_a_response_counts_once_with_its_last_usage(agent: ClaudeByHand, reader:
     assert reader.usage(agent.id_of("s")).cost is None
     cached = {"cache_creation_input_tokens": 1_000, "cache_read_input_tokens": 20_000}
     for output in (1, 500):  # two lines of one response
-        hang(agent, reply("a", input_tokens=10, output_tokens=output, **cached))  # type: ignore[arg-type]
-    hang(agent, reply("b", input_tokens=30_000, output_tokens=10))
-    hang(agent, reply("told", model="<synthetic>", input_tokens=0, output_tokens=0))
+        hang(agent, reply("a", {"input_tokens": 10, "output_tokens": output, **cached}))
+    hang(agent, reply("b", {"input_tokens": 30_000, "output_tokens": 10}))
+    hang(agent, reply("told", {"input_tokens": 0, "output_tokens": 0}, "<synthetic>"))
     told = reader.usage(agent.id_of("s"))
     first = listed(input_tokens=21_010, cache_write_tokens=1_000, cache_read_tokens=20_000, output_tokens=500)
     assert told.tokens == 30_000
@@ -65,8 +55,8 @@ def test_a_response_counts_once_with_its_last_usage(agent: ClaudeByHand, reader:
 
 def test_a_price_nobody_knows_is_not_guessed(agent: ClaudeByHand, reader: Reader) -> None:
     agent.write("s", talk(1)[:1])
-    hang(agent, reply("a", input_tokens=10, output_tokens=10))
-    hang(agent, reply("b", model="a-model-of-my-own", input_tokens=10, output_tokens=10))
+    hang(agent, reply("a", {"input_tokens": 10, "output_tokens": 10}))
+    hang(agent, reply("b", {"input_tokens": 10, "output_tokens": 10}, "a-model-of-my-own"))
     assert reader.usage(agent.id_of("s")).cost is None
 
 
@@ -85,7 +75,7 @@ def test_prices_are_those_of_the_list_also_of_long_requests(model: str, context:
 @pytest.mark.parametrize("wrong", [None, [], "x", {"input_tokens": "1"}, {"input_tokens": -5}, {"input_tokens": 1e400}])
 def test_a_usage_that_is_none_counts_nothing(agent: ClaudeByHand, reader: Reader, wrong: Any) -> None:
     agent.write("s", talk(1)[:1])
-    line = reply("a")
+    line = reply("a", {})
     line["message"]["usage"] = wrong
     hang(agent, line)
     told = reader.usage(agent.id_of("s"))
@@ -94,7 +84,7 @@ def test_a_usage_that_is_none_counts_nothing(agent: ClaudeByHand, reader: Reader
 
 def test_tokens_of_before_a_compaction_are_not_those_of_now(reader: Reader, agent: ClaudeByHand) -> None:
     agent.write("s", talk(1)[:1])
-    hang(agent, reply("a", input_tokens=90_000, output_tokens=10))
+    hang(agent, reply("a", {"input_tokens": 90_000, "output_tokens": 10}))
     kept = agent.lines("s")[-1]["uuid"]
     boundary = {"type": "system", "subtype": "compact_boundary", "content": ""}
     agent.hang(
@@ -107,7 +97,7 @@ def test_tokens_of_before_a_compaction_are_not_those_of_now(reader: Reader, agen
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     assert len(reader.live(agent.id_of("s"))) == 2
     assert reader.usage(agent.id_of("s")).tokens is None
-    hang(agent, reply("b", input_tokens=7_000, output_tokens=10))
+    hang(agent, reply("b", {"input_tokens": 7_000, "output_tokens": 10}))
     assert reader.usage(agent.id_of("s")).tokens == 7_000
 
 

@@ -13,7 +13,8 @@ from viewer.stores.registry import get_store
 
 from . import cursors, shapes
 from .answers import answers
-from .schemas import ApplyIn, Limit, ReportOut, RunIn, RunOut, RunsOut
+from .run_schemas import ApplyIn, ReportOut, RunOut, RunsOut
+from .schemas import Limit, RunIn
 from .scopes import COMPACT, READ
 
 router = Router(tags=["runs"])

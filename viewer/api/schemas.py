@@ -16,7 +16,7 @@ from compaction.strategy import OLD_NAMES, STRATEGIES
 from viewer.runs.summarizers import KINDS
 from viewer.stores.changes import MODES
 
-from .losses import DetailsOut, LossesOut, StakesOut
+from .losses import DetailsOut, StakesOut
 
 
 def _whole(value: object) -> object:
@@ -332,74 +332,3 @@ class PlanOut(Schema):
     busy: BusyOut | None
     rules: RulesOut
     at_stake: StakesOut
-
-
-class UsageOut(Schema):
-    """What a model was asked and answered, in tokens as its provider counts; `cost` in US dollars, null if unknown."""
-
-    calls: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cost: float | None = 0.0
-
-
-class RunOut(Schema):
-    """`progress.sentence` says what is being done; `error` what stopped it last; `model` what wrote the summary.
-
-    `tokens_after` and `messages_after` are null until there is a summary, and of a run that came to nothing. `summary`
-    is without the rules, which stand behind it where they are carried. `address` is that of the session.
-    """
-
-    id: int
-    store: str
-    session_id: str
-    address: str
-    status: str
-    strategy: str
-    summarizer: str
-    focus: str
-    keep_last: int | None
-    apply: bool
-    mode: str
-    new_session_id: str | None
-    model: str
-    usage: UsageOut
-    progress: dict[str, Any]
-    tokens_before: int | None
-    tokens_after: int | None
-    messages_before: int | None
-    messages_after: int | None
-    summary: str
-    rules: RulesOut
-    error: ErrorOut | None
-    undoable: bool
-    created_at: datetime
-    finished_at: datetime | None
-
-
-class RunsOut(Schema):
-    items: list[RunOut]
-    next: str | None
-    broken: list[BrokenOut] = []
-
-
-class ApplyIn(Body):
-    """`summary` replaces the candidate's text; it is written exactly as given."""
-
-    summary: str | None = None
-
-
-class ReportOut(LossesOut):
-    """What a run makes of the messages, by row id, and what was done besides, in sentences. Lists name at most 500.
-
-    A run of an older version has no `statements`: it recognised less.
-    """
-
-    run: int
-    kept: list[int]
-    shortened: list[int]
-    summarised: list[int]
-    repairs: list[str]
-    notes: list[str]
-    reasons: list[str]
-    recompaction: bool

@@ -23,6 +23,7 @@ from viewer.stores.registry import Reader
 from viewer.workspaces.rules import reason_in
 
 from .losses import DetailsOut, StakesOut
+from .run_schemas import RunOut, UsageOut
 from .schemas import (
     BrokenOut,
     BusyOut,
@@ -32,9 +33,7 @@ from .schemas import (
     PartOut,
     PlanOut,
     RulesOut,
-    RunOut,
     SessionOut,
-    UsageOut,
     moment,
 )
 

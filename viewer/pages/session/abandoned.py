@@ -11,6 +11,7 @@ from django.views.decorators.http import require_safe
 
 from viewer.pages.http import page, shows_refusals
 from viewer.pages.redaction import redacted, redacts
+from viewer.places import Place
 from viewer.rendering import formats
 from viewer.stores import counting
 from viewer.stores.message import AbandonedBranch
@@ -21,6 +22,13 @@ from .loading import Opened, opened
 from .messages import MessageContext, MessageToShow, ShownMessage, shown
 
 MOST = 200  # messages that are shown, of all branches together
+
+
+class AbandonedPlace(Place):
+    """A session whose messages are looked at here: History has no place for them."""
+
+    def message(self, row_id: int) -> str:
+        return f"{self.view('abandoned')}#m{row_id}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,5 +79,7 @@ def _branches(found: Opened, left: Sequence[AbandonedBranch]) -> Iterator[ShownB
 def _messages(found: Opened, ids: Sequence[int]) -> list[ShownMessage]:
     rows = found.reader.messages(found.session.id, ids)
     read = [redacted(rows[each]) if found.redacting else rows[each] for each in ids if each in rows]
-    told = MessageContext(found.place, counting.counter_for(found.session.model))
+    told = MessageContext(
+        AbandonedPlace(found.place.store, found.place.session), counting.counter_for(found.session.model)
+    )
     return shown([MessageToShow(row.id, row, "live") for row in read], told)

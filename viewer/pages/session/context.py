@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from django.http import HttpRequest, HttpResponse
@@ -86,16 +86,19 @@ def context(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
         start = _start(request, found.outline)
         stop = _stop(found.outline, start)
         read = reader.messages(session_id, ids[start:stop])
-        added = reader.additions(session_id, ids[start:stop], end=stop == len(ids))
+        added = [
+            replace(each, text=text_for(request, each.text))
+            for each in reader.additions(session_id, ids[start:stop], end=stop == len(ids))
+        ]
         prompt = "" if start else text_for(request, reader.system_prompt(session_id))
-        top = header(found, "context")
+        top, agent = header(found, "context"), agent_of(reader.store).name
     rows = [redacted(read[row_id]) if found.redacting else read[row_id] for row_id in ids[start:stop] if row_id in read]
     count = counting.counter_for(found.session.model)
     told = MessageContext(place, count, newest=ids[-1] if ids else None)
     data = ContextPage(
         header=top,
         prompt=_prompt(prompt, count, place) if prompt.strip() else None,
-        items=tuple(_with_additions(rows, told, added)),
+        items=tuple(_with_additions(rows, told, added, agent)),
         next=place.view("context", start=stop) if stop < len(ids) else "",
         left=len(ids) - stop,
         previous=place.view("context", start=max(0, start - WINDOW) or "") if start else "",
@@ -127,10 +130,9 @@ def _prompt(text: str, count: compaction.Counter, place: Place) -> ShownPrompt:
 
 
 def _with_additions(
-    rows: Sequence[StoredMessage], told: MessageContext, added: Sequence[Addition]
+    rows: Sequence[StoredMessage], told: MessageContext, added: Sequence[Addition], agent: str
 ) -> Iterator[ShownMessage | ShownHandoff | ShownAddition]:
     """The messages, and what the agent adds where it stands: calls and results go together up to the next of it."""
-    agent = agent_of(get_store(told.place.store)).name
     before: dict[int | None, list[Addition]] = {}
     for each in added:
         before.setdefault(each.before, []).append(each)

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from threading import Lock
 from typing import BinaryIO, ClassVar
+
+from cachetools import LRUCache, cached
 
 from viewer.errors import NotBranchable, SessionEnded, StoreReadOnly, StoreUnavailable
 from viewer.holders import Holder
 from viewer.stores.base import Capabilities, ChangeToken, ChildSession, ReportedUsage, Session, Store
 from viewer.stores.changes import Commit, Edit, Json, LiveContext, UndoPlan
 from viewer.stores.history_types import HistoryEntry
-from viewer.stores.jsonl.files import ReadFile
+from viewer.stores.jsonl.files import FileState, ReadFile
 from viewer.stores.message import (
     AbandonedBranch,
     Addition,
@@ -49,6 +52,8 @@ from .listing import ClaudeListing
 from .places import SessionFile
 from .records import RECORDS, Record
 from .transcript import SessionMessages
+
+REMEMBERED = 500  # sessions of which what headers say is kept in this process
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +118,7 @@ class ClaudeReader(Reader):
         )
 
     def usage(self, session_id: str) -> ReportedUsage:
-        found, records = self._conversation(session_id), self._records(session_id).records
-        return ReportedUsage(usage.tokens_in_context(found.thread), usage.cost(records))
+        return _usage(self._file(session_id))
 
     def children(self, parts: Sequence[str]) -> list[ChildSession]:
         files = [agent for part in parts if "/" not in part for agent in places.sub_agents(self._file(part))]
@@ -171,7 +175,7 @@ class ClaudeReader(Reader):
             return list(additions.of_thread(file, self._conversation(session_id), frozenset(ids), end=end))
 
     def abandoned(self, session_id: str) -> list[AbandonedBranch]:
-        return abandoned.branches(self._conversation(session_id))
+        return _abandoned(self._file(session_id))
 
     def next_message(self, session_id: str, after: int) -> StoredMessage | None:
         found = self._conversation(session_id)
@@ -255,6 +259,22 @@ class ClaudeReader(Reader):
 
     def _conversation(self, session_id: str) -> SessionMessages:
         return conversations.of(self._file(session_id))
+
+
+def _state_key(file: SessionFile) -> tuple[str, FileState]:
+    return str(file.path), file.state
+
+
+@cached(LRUCache(REMEMBERED), key=_state_key, lock=Lock())
+def _usage(file: SessionFile) -> ReportedUsage:
+    """Every page of a session asks for it, and a long one has tens of thousands of responses."""
+    thread = conversations.of(file).thread
+    return ReportedUsage(usage.tokens_in_context(thread), usage.cost(RECORDS.read(file.path).records))
+
+
+@cached(LRUCache(REMEMBERED), key=_state_key, lock=Lock())
+def _abandoned(file: SessionFile) -> list[AbandonedBranch]:
+    return abandoned.branches(conversations.of(file))
 
 
 def _row_id(item: Item) -> int:

@@ -51,6 +51,7 @@ def price(model: str, usage: TokenUsage) -> float | None:
 
     Asking the list takes a fifth of a millisecond, so that it is only asked where a long request costs more per token.
     """
+    model = model[:LONGEST_NAME]
     known = _rates(model)
     if known is None:
         return None
@@ -87,7 +88,7 @@ def _listed(model: str, usage: TokenUsage) -> PriceCalculation | None:
     )
     for provider in ("anthropic", None):
         try:
-            return genai_prices.calc_price(asked, model[:LONGEST_NAME], provider_id=provider)
+            return genai_prices.calc_price(asked, model, provider_id=provider)
         except (LookupError, ValueError):
             continue
     return None
