@@ -73,8 +73,9 @@ def test_what_the_client_adds_is_named_as_such(signed_in: Client, settings: Sett
     (path,) = recorded.glob("projects/*/*.jsonl")
     page = read(signed_in.get(f"/stores/work/sessions/{path.stem}/context"))
     added = [each.one("summary").text for each in page.all("details", "prompt")]
-    assert any(text.startswith("Added by Claude Code: date") for text in added)
-    assert any(text.startswith("Added by Claude Code: skill listing") for text in added)
+    assert added and all(text.startswith("Added by Claude Code: ") for text in added)
+    assert "date" in added[0] and "skill listing" in added[0]
+    assert "Today's date is" in page.all("details", "prompt")[0].text
 
 
 def test_a_copy_to_practise_on_has_what_is_in_context(

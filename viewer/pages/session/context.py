@@ -46,13 +46,21 @@ class ShownHandoff:
 
 @dataclass(frozen=True, slots=True)
 class ShownAddition:
-    """What the agent adds by itself; `tokens` is "" where what is sent is not known."""
+    """One thing that the agent adds by itself."""
 
-    template: ClassVar[str] = "session/_addition.html"
-    agent: str
     name: str
     block: blocks.Block
+
+
+@dataclass(frozen=True, slots=True)
+class ShownAdditions:
+    """What the agent adds by itself in one place; `tokens` is "" where nothing of what is sent is known."""
+
+    template: ClassVar[str] = "session/_additions.html"
+    agent: str
+    names: str
     tokens: SafeString
+    additions: tuple[ShownAddition, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +77,7 @@ class ContextPage:
 
     header: Header
     prompt: ShownPrompt | None
-    items: tuple[ShownMessage | ShownHandoff | ShownAddition, ...]
+    items: tuple[ShownMessage | ShownHandoff | ShownAdditions, ...]
     next: str
     left: int
     previous: str
@@ -131,7 +139,7 @@ def _prompt(text: str, count: compaction.Counter, place: Place) -> ShownPrompt:
 
 def _with_additions(
     rows: Sequence[StoredMessage], told: MessageContext, added: Sequence[Addition], agent: str
-) -> Iterator[ShownMessage | ShownHandoff | ShownAddition]:
+) -> Iterator[ShownMessage | ShownHandoff | ShownAdditions]:
     """The messages, and what the agent adds where it stands: calls and results go together up to the next of it."""
     before: dict[int | None, list[Addition]] = {}
     for each in added:
@@ -140,16 +148,21 @@ def _with_additions(
     for row in rows:
         if row.id in before and row.role not in engine.RESULT_ROLES:
             yield from _parts(run, told)
-            yield from (_addition(each, told, agent) for each in before.pop(row.id))
+            yield _additions(before.pop(row.id), told, agent)
             run = []
         run.append(row)
     yield from _parts(run, told)
-    yield from (_addition(each, told, agent) for group in before.values() for each in group)
+    yield from (_additions(each, told, agent) for each in before.values())
 
 
-def _addition(added: Addition, told: MessageContext, agent: str) -> ShownAddition:
-    tokens = formats.number(told.count(added.text), "tokens") if added.is_sent else SafeString()
-    return ShownAddition(agent, line(added.name, 60), blocks.plain(added.text[:SHOWN], ""), tokens)
+def _additions(added: Sequence[Addition], told: MessageContext, agent: str) -> ShownAdditions:
+    tokens = sum(told.count(each.text) for each in added if each.is_sent)
+    return ShownAdditions(
+        agent=agent,
+        names=line(", ".join(dict.fromkeys(each.name for each in added)), 200),
+        tokens=formats.number(tokens, "tokens") if tokens else SafeString(),
+        additions=tuple(ShownAddition(line(each.name, 60), blocks.plain(each.text[:SHOWN], "")) for each in added),
+    )
 
 
 def _parts(rows: Sequence[StoredMessage], told: MessageContext) -> Iterator[ShownMessage | ShownHandoff]:

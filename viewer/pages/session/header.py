@@ -121,7 +121,7 @@ def _facts(found: Opened) -> list[str | SafeString]:
 def _tokens(found: Opened, reported: int | None) -> SafeString:
     """Of the window, how much is in context: as the agent noted it, or else as its messages are counted here."""
     if reported is not None:
-        return formats.of_window(reported, found.window)
+        return format_html("{} reported", formats.of_window(reported, found.window))
     return formats.of_window(found.outline.context.tokens, found.window, about=found.outline.context.about)
 
 
