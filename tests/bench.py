@@ -57,6 +57,7 @@ def main() -> None:
             bench_export.main("filled", found["filled"])
             bench_lines.main({"2,000 sessions": found["filled"], "100,000 sessions": _filled(100_000, 10, 0)})
         bench_texts.main()
+        subprocess.run([sys.executable, "-m", "tests.bench_claude_code"], check=True)  # it has a site of its own
         bench_memory.main()
         bench_load.main()
         bench_runs.main()

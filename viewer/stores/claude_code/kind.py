@@ -85,9 +85,9 @@ class ClaudeCodeStores(StoreKind):
         return found.st_dev, found.st_ino
 
     def store_version(self, store: Store) -> str:
-        """Of the sizes and times of all files."""
+        """Of the places, sizes and times of all files."""
         self.identity(store)
-        files = sorted((each.id, each.state.text) for each in places.all_files(store))
+        files = sorted((session_id, path, state.text) for session_id, path, state in places.states(store))
         return blake2b(repr(files).encode(), digest_size=16).hexdigest()
 
     def writer(self, store: Store) -> Writer:

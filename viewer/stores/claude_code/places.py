@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -57,16 +58,24 @@ def projects(store: Store) -> Path:
 
 def all_files(store: Store) -> list[SessionFile]:
     """Every session of a store, in no order. Raises OSError where the directory cannot be listed."""
-    return [found for project in _directories(projects(store)) for found in _of_project(project)]
+    return [SessionFile(session_id, Path(path), state) for session_id, path, state in states(store)]
 
 
-def _of_project(project: Path) -> Iterator[SessionFile]:
-    for entry in _entries(project):
-        name = entry.name
-        if name.endswith(ENDING) and _SESSION.fullmatch(name.removesuffix(ENDING)):
-            yield from _file(name.removesuffix(ENDING), Path(entry.path))
-        elif _SESSION.fullmatch(name):
-            yield from _below(name, Path(entry.path) / "subagents")
+def states(store: Store) -> Iterator[tuple[str, str, FileState]]:
+    """Id, path and state of every session's file: a look at a store asks for thousands, so without a `Path` for each.
+    Raises OSError where the directory cannot be listed.
+    """
+    for project in _directories(projects(store)):
+        for entry in _entries(project):
+            session_id = entry.name.removesuffix(ENDING)
+            if not _SESSION.fullmatch(session_id):
+                continue
+            if session_id != entry.name:
+                with suppress(OSError):
+                    yield session_id, entry.path, state_of(entry.path)
+            else:
+                below = _below(session_id, Path(entry.path) / "subagents")
+                yield from ((each.id, str(each.path), each.state) for each in below)
 
 
 def _below(session_id: str, directory: Path) -> Iterator[SessionFile]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from threading import Lock
 from typing import BinaryIO, ClassVar
 
@@ -56,7 +57,7 @@ from .transcript import SessionMessages
 REMEMBERED = 500  # sessions of which what headers say is kept in this process
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ClaudeReader(Reader):
     """An open store, which is a directory: each question opens the file that it is about."""
 
@@ -86,8 +87,8 @@ class ClaudeReader(Reader):
             turn_leases=True,
         )
 
-    @property
-    def listing(self) -> ClaudeListing:
+    @cached_property
+    def listing(self) -> ClaudeListing:  # read once: it looks at every file
         return ClaudeListing(self.store)
 
     # -- sessions
