@@ -32,7 +32,7 @@ from viewer.stores.hermes.reader import HermesReader as Reader
 from viewer.stores.hermes.reader import open_store
 from viewer.stores.hermes.sessions import get_session
 from viewer.stores.registry import get_store
-from viewer.stores.transcript import TranscriptIndex
+from viewer.stores.transcript import NONE, TranscriptIndex
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
 
@@ -245,7 +245,7 @@ def test_a_part_that_an_agent_split_off_changes_the_whole(desk: Desk) -> None:
 def test_another_file_of_the_name_is_another_history(desk: Desk, tmp_path: Path) -> None:
     with open_store(desk.store) as reader:
         session = get_session(reader, desk.session_id)
-        assert indexes.count_some(reader, session, 60)
+        assert NONE not in indexes.count_some(reader, session, 60).tokens
     other = tmp_path / "other.db"
     shutil.copyfile(desk.path, other)
     with closing(sqlite3.connect(other)) as con, con:
@@ -294,9 +294,8 @@ def test_counting_goes_on_where_it_stopped_and_begins_with_what_is_in_context(de
     with open_store(desk.store) as reader:
         session = get_session(reader, desk.session_id)
         rounds = 0
-        while not indexes.count_some(reader, session, 0.0):
+        while NONE in (outline := indexes.count_some(reader, session, 0.0)).tokens:
             rounds += 1
-            outline = indexes.outline(reader, session)
             assert outline.tokens_live is not None or not rounds > 1
             indexes.forget()  # another process
         assert rounds > 3
@@ -326,7 +325,7 @@ def test_a_page_counts_a_few_rows_and_no_long_ones(book: Book) -> None:
 
 def test_counts_stay_with_their_rows_over_a_compaction(desk: Desk) -> None:
     with open_store(desk.store) as reader:
-        assert indexes.count_some(reader, get_session(reader, desk.session_id), 60)
+        assert NONE not in indexes.count_some(reader, get_session(reader, desk.session_id), 60).tokens
     before = kept(desk.store, desk.session_id)
     agent(desk).compact()
     after = kept(desk.store, desk.session_id)

@@ -169,6 +169,7 @@ def resumed(lines: Sequence[Line]) -> list[Line]:
     kept = boundary["compactMetadata"]["preservedMessages"] if boundary else {"uuids": [], "anchorUuid": None}
     parents = {uuid: each["parentUuid"] for uuid, each in nodes.items()}
     if boundary:
+        assert boundary["content"] == "Conversation compacted"  # the client shows it
         dropped = {uuid for uuid, each in nodes.items() if each["place"] < edge} - set(kept["uuids"])
         for uuid, each in nodes.items():
             if each["place"] > edge and parents[uuid] in {kept["anchorUuid"], *dropped}:

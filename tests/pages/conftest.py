@@ -106,10 +106,11 @@ def counted(db: None) -> Callable[[str, str], None]:
     from viewer.stores.hermes.reader import open_store
     from viewer.stores.hermes.sessions import get_session
     from viewer.stores.registry import get_store
+    from viewer.stores.transcript import NONE
 
     def count(store: str, session_id: str) -> None:
         with open_store(get_store(store)) as reader:
-            assert indexes.count_some(reader, get_session(reader, session_id), 60)
+            assert NONE not in indexes.count_some(reader, get_session(reader, session_id), 60).tokens
 
     return count
 

@@ -22,10 +22,11 @@ from viewer.stores.claude_code.records import Record, record_of
 from viewer.stores.claude_code.transcript import SessionMessages, conversation_of
 from viewer.stores.jsonl import lines as jsonl_lines
 from viewer.stores.jsonl.append import appending
+from viewer.stores.jsonl.files import FileState, state_of
 from viewer.stores.jsonl.lines import Line
 from viewer.stores.reader import Reader
 from viewer.stores.recorded import Recorded
-from viewer.stores.registry import open_store
+from viewer.stores.registry import open_store, session_version
 
 __all__ = ["agent", "reader"]
 
@@ -232,6 +233,28 @@ def test_an_appended_message_extends_the_index(agent: ClaudeByHand, reader: Read
     assert longer is not None and list(longer.ids) == list(index_of(reader, session_id).ids)
     agent.take_back("s")
     assert reader.extended(session_id, longer, token, reader.change_token(session_id)) is None
+
+
+def test_whether_a_session_was_written_takes_a_look_at_its_own_file_alone(
+    agent: ClaudeByHand, reader: Reader, session_id: str, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("s", "another", "third"):
+        agent.write(name, talk(1))
+    looks: list[str] = []
+
+    def seen(path: str | Path) -> FileState:
+        looks.append(str(path))
+        return state_of(path)
+
+    monkeypatch.setattr(places, "state_of", seen)
+    before = session_version(reader.store, session_id)
+    assert looks == [str(path)]
+    agent.say("another", {"role": "user", "content": "one more"})
+    assert session_version(reader.store, session_id) == before
+    agent.say("s", {"role": "user", "content": "one more"})
+    assert session_version(reader.store, session_id) != before
+    path.unlink()
+    assert session_version(reader.store, session_id) == ""
 
 
 def test_lines_of_one_response_are_one_message(agent: ClaudeByHand, reader: Reader, session_id: str) -> None:

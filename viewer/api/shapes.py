@@ -42,8 +42,8 @@ COUNTING_SECONDS = 2.0  # that a call waits for tokens nobody has counted yet
 
 def session(reader: Reader, found: Session) -> SessionOut:
     """A session with the numbers of its context; the tokens of a long one are known once the worker counted them."""
-    indexes.count_some(reader, found, COUNTING_SECONDS, context_alone=True)
-    outline, reported = indexes.outline(reader, found), reader.usage(found.id)
+    outline = indexes.count_some(reader, found, COUNTING_SECONDS, context_alone=True)
+    reported = reader.usage(found.id)
     refusal = reader.compact_refusal(found.id)
     return SessionOut(
         id=found.id,

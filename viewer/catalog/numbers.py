@@ -12,6 +12,7 @@ from viewer.history import indexes
 from viewer.stores import counting
 from viewer.stores.message import for_model, message_of
 from viewer.stores.registry import Reader
+from viewer.stores.transcript import NONE
 
 from . import upsert
 from .models import SessionIndex, StoreState
@@ -63,8 +64,7 @@ def _count(reader: Reader, line: SessionIndex, seconds: float) -> bool:
         return True
     try:
         session = reader.session(line.session_id)
-        done = indexes.count_some(reader, session, seconds)
-        outline, reported = indexes.outline(reader, session), reader.usage(session.id)
+        outline, reported = indexes.count_some(reader, session, seconds), reader.usage(session.id)
         if outline.compactions:
             auditing.look(reader, session, outline, arm=True)
     except NotFound:
@@ -73,7 +73,7 @@ def _count(reader: Reader, line: SessionIndex, seconds: float) -> bool:
     line.live, line.compactions = len(outline.live), len(outline.compactions)
     line.tokens = outline.tokens_live if reported.tokens is None else reported.tokens
     line.cost = reported.cost
-    return done
+    return NONE not in outline.tokens
 
 
 def _count_short(reader: Reader, line: SessionIndex) -> bool:

@@ -1,7 +1,7 @@
 """The indexes of sessions' Histories, kept in our own database and, the newest ones, in this process.
 
 An outline is shown only while its *mark* holds: the rows of all parts of the conversation and their states, the file,
-and what our own runs know of them. While nothing is written (`registry.store_version`) the rows' part of the mark is
+and what our own runs know of them. While nothing is written (`registry.session_version`) the rows' part of the mark is
 not even read. Rows that were appended extend the outline; anything else makes it anew. What is kept may be lost or
 damaged at any time: then it is made again.
 
@@ -18,6 +18,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from math import inf
 
 from cachetools import LRUCache
 from django.db import DatabaseError
@@ -27,7 +28,7 @@ from viewer import own_database
 from viewer.own_database import OwnDatabaseUnavailable
 from viewer.stores import counting, packing
 from viewer.stores.base import ChangeToken, Session, Store
-from viewer.stores.registry import Reader, identity, store_version
+from viewer.stores.registry import Reader, identity, session_version
 from viewer.stores.transcript import TranscriptIndex
 
 from .models import Compaction, PackedHistory
@@ -61,7 +62,7 @@ class IndexBasis:
 
 @dataclass(frozen=True, slots=True)
 class CachedIndex:
-    """An index with what it was made of, the store's version when that last held, and the encoding its tokens are
+    """An index with what it was made of, the session's version when that last held, and the encoding its tokens are
     counted in. The index's first `kept` rows are in our own database.
     """
 
@@ -96,7 +97,7 @@ def unwritten(store: Store, session_id: str) -> TranscriptIndex | None:
     cached = _remembered(_key(store, session_id))
     if (
         cached is None
-        or cached.signature != store_version(store)
+        or cached.signature != session_version(store, session_id)
         or cached.mark.runs != _runs(store, cached.mark.sessions)
     ):
         return None
@@ -118,21 +119,13 @@ def marked(reader: Reader, session: Session) -> tuple[IndexBasis, TranscriptInde
 # -- counting ----------------------------------------------------------------------------------------------------------
 
 
-def count_some(reader: Reader, session: Session, seconds: float, *, context_alone: bool = False) -> bool:
-    """Go on counting tokens for about so long: rows in context first, the newest first, then those that are not (but
-    for `context_alone`). Whether all are counted.
+def count_some(reader: Reader, session: Session, seconds: float, *, context_alone: bool = False) -> TranscriptIndex:
+    """The index after counting tokens for about so long: rows in context first, the newest first, then those that are
+    not (but for `context_alone`).
     """
-    cached, until = _current(reader, session), time.monotonic() + seconds
+    cached = _current(reader, session)
     missing = cached.outline.uncounted(context_alone=context_alone)
-    done = 0
-    found: dict[int, int] = {}
-    while done < len(missing) and (not done or time.monotonic() < until):
-        ids = _portion(cached.outline, missing[done : done + AT_ONCE], AT_ONCE_BYTES)
-        found |= _counts(reader, session, ids)
-        done += len(ids)
-    if found or cached.kept < len(cached.outline.ids):
-        _keep(reader.store, session.id, replace(cached, outline=cached.outline.counted(found)))
-    return done == len(missing)
+    return _count(reader, session, cached, missing, time.monotonic() + seconds)
 
 
 def count_few(reader: Reader, session: Session, ids: Sequence[int]) -> TranscriptIndex:
@@ -149,14 +142,21 @@ def count_few(reader: Reader, session: Session, ids: Sequence[int]) -> Transcrip
 def count_all(reader: Reader, session: Session, ids: Sequence[int]) -> TranscriptIndex:
     """The outline with these rows counted, however long that takes."""
     cached = _current(reader, session)
-    missing = [row_id for row_id in ids if cached.outline.tokens_of(row_id) is None]
+    return _count(reader, session, cached, [each for each in ids if cached.outline.tokens_of(each) is None], inf)
+
+
+def _count(
+    reader: Reader, session: Session, cached: CachedIndex, missing: Sequence[int], until: float
+) -> TranscriptIndex:
+    """The index with at least one portion of the missing rows counted, and those that there is time for; a row that is
+    not there any more counts nothing.
+    """
     found: dict[int, int] = {}
-    while len(found) < len(missing):
+    while len(found) < len(missing) and (not found or time.monotonic() < until):
         part = _portion(cached.outline, missing[len(found) : len(found) + AT_ONCE], AT_ONCE_BYTES)
         found |= dict.fromkeys(part, 0) | _counts(reader, session, part)
-    if found:
-        cached = replace(cached, outline=cached.outline.counted(found))
-        _keep(reader.store, session.id, cached)
+    if found or cached.kept < len(cached.outline.ids):
+        cached = _keep(reader.store, session.id, replace(cached, outline=cached.outline.counted(found)))
     return cached.outline
 
 
@@ -185,7 +185,7 @@ def _counts(reader: Reader, session: Session, ids: Sequence[int]) -> dict[int, i
 
 def _current(reader: Reader, session: Session, runs: AllRuns | None = None) -> CachedIndex:
     """What is held of the session, brought up to date and remembered."""
-    seen = store_version(reader.store)  # before anything is read: what is written from now on changes it
+    seen = session_version(reader.store, session.id)  # before anything is read: what is written from now on changes it
     key = _key(reader.store, session.id)
     cached = _remembered(key) or _loaded(reader.store, session.id)
     encoding = f"{tokens.encoding_for(session.model)[0]}/{tokens.COUNTING}"

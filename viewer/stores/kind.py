@@ -88,6 +88,12 @@ class StoreKind(ABC):
     def store_version(self, store: Store) -> str:
         """A text that changes whenever the store is written; it is not opened for it. Raises StoreUnavailable."""
 
+    def session_version(self, store: Store, session_id: str) -> str:
+        """A text that changes whenever something is written that the session's messages depend on; the store is not
+        opened for it. Raises StoreUnavailable.
+        """
+        return self.store_version(store)
+
     def writer(self, store: Store) -> Writer:
         """What may be written to the store."""
         return Writer(store)

@@ -19,7 +19,8 @@ from .writer import Writer
 
 __all__ = [
     "KINDS", "Agent", "Reader", "Writer", "agent_of", "all_stores", "for_list", "get_store", "identity", "is_here",
-    "is_of_a_kind", "make_demo", "make_empty", "open_store", "store_version", "unread_homes", "writer_of",
+    "is_of_a_kind", "make_demo", "make_empty", "open_store", "session_version", "store_version", "unread_homes",
+    "writer_of",
 ]  # fmt: skip
 
 KINDS: list[StoreKind] = [Hermes(), ClaudeCodeStores()]
@@ -95,6 +96,11 @@ def identity(store: Store) -> tuple[int, int]:
 def store_version(store: Store) -> str:
     """A text that changes whenever the store is written; it is not opened for it. Raises StoreUnavailable."""
     return kind_of(store).store_version(store)
+
+
+def session_version(store: Store, session_id: str) -> str:
+    """As `store_version`, of what one session's messages depend on. Raises StoreUnavailable."""
+    return kind_of(store).session_version(store, session_id)
 
 
 def writer_of(store: Store) -> Writer:

@@ -37,7 +37,7 @@ def _with_boundary(values: list[dict[str, Any]], found: SessionMessages, ids: It
     boundary = {
         "type": "system",
         "subtype": "compact_boundary",
-        "content": "SessionMessages compacted",
+        "content": "Conversation compacted",
         "isMeta": False,
         "level": "info",
         "isSidechain": False,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -89,6 +89,12 @@ class ClaudeCodeStores(StoreKind):
         self.identity(store)
         files = sorted((session_id, path, state.text) for session_id, path, state in places.states(store))
         return blake2b(repr(files).encode(), digest_size=16).hexdigest()
+
+    def session_version(self, store: Store, session_id: str) -> str:
+        """Of its own file: a look at thousands for each session would take longer than reading it."""
+        with suppress(NotFound):
+            return places.find(store, session_id).state.text
+        return ""
 
     def writer(self, store: Store) -> Writer:
         return ClaudeWriter(store)

@@ -50,7 +50,7 @@ def compaction(
         "logicalParentUuid": last["uuid"],
         "type": "system",
         "subtype": "compact_boundary",
-        "content": "SessionMessages compacted",
+        "content": "Conversation compacted",
         "isMeta": False,
         "uuid": boundary,
         "level": "info",

@@ -29,7 +29,7 @@ def decoded(data: bytes) -> dict[str, Any] | None:
     """A JSON object, lone surrogates replaced, which no database and no encoder takes; None for what is none."""
     try:
         value = json.loads(data.decode("utf-8", "replace"))
-        if b"\\ud" in data or b"\\uD" in data:
+        if b"\\u" in data and (b"\\ud" in data or b"\\uD" in data):
             value = json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
     except (ValueError, RecursionError):
         return None
