@@ -13,9 +13,12 @@ from tests.contract.talk import heard, talk, turn
 from tests.interop.claude_code.record import RECORDED
 from tests.pages.html import read
 from viewer.catalog import sync_worker
+from viewer.catalog.models import SessionIndex
+from viewer.history import indexes
 from viewer.stores.hermes import schema
 from viewer.stores.message import message_of
 from viewer.stores.registry import get_store, open_store
+from viewer.stores.transcript import NONE
 
 
 def store(settings: Settings, path: Path, tmp_path: Path) -> None:
@@ -39,6 +42,25 @@ def test_the_list_says_where_it_works_and_who_has_it_open(signed_in: Client, age
         assert line.one("span", "dot").attributes["title"] == "active now"
     (line,) = read(signed_in.get("/")).all("li", "session")
     assert not line.all("span", "dot")
+
+
+def test_messages_are_counted_ahead_where_something_was_compacted_alone(signed_in: Client, agent: ClaudeByHand) -> None:
+    """The list shows what the client reports."""
+
+    def counted() -> list[bool]:
+        sync_worker.sync_all()
+        with open_store(get_store("work")) as reader:
+            return [tokens != NONE for tokens in indexes.of(reader, agent.id_of("s")).tokens]
+
+    agent.write("s", talk(2))
+    assert counted() == [False] * len(talk(2))
+    (line,) = SessionIndex.objects.all()
+    assert (line.due, line.tokens) == (False, 10)
+    boundary = {"type": "system", "subtype": "compact_boundary", "content": "", "compactMetadata": {}}
+    agent.hang("s", None, boundary)
+    summary = {"type": "user", "message": {"role": "user", "content": "What was said."}, "isCompactSummary": True}
+    agent.hang("s", agent.lines("s")[-1]["uuid"], summary)
+    assert counted() == [True] * (len(talk(2)) + 1)
 
 
 def test_sub_agents_are_listed_when_they_are_asked_for(signed_in: Client, settings: Settings, tmp_path: Path) -> None:

@@ -169,12 +169,12 @@ def records_of(values: list[dict[str, Any]]) -> list[Record]:
 
 def told(found: SessionMessages) -> Any:
     return (
-        [each.uuid for each in found.thread], found.live, found.states, found.end, found.units, found.of_record,
-        found.boundaries, found.further_lines,
+        [each.uuid for each in found.thread], found.live, found.states, found.end, found.units, found.boundaries,
+        found.further_lines,
     )  # fmt: skip
 
 
-KINDS = ("user", "assistant", "assistant", "system", "tool", "last-prompt", "boundary", "again")
+KINDS = ("user", "assistant", "assistant", "system", "tool", "last-prompt", "boundary", "summary", "again")
 
 
 @st.composite
@@ -206,7 +206,7 @@ def line_of(kind: str, uuid: str, group: str, kept: list[str]) -> dict[str, Any]
     if kind == "system":
         return {"type": "system", "subtype": "turn_duration"}
     content: Any = [{"type": "tool_result", "tool_use_id": "t", "content": "r"}] if kind == "tool" else f"said {uuid}"
-    return {"type": "user", "message": {"role": "user", "content": content}}
+    return {"type": "user", "message": {"role": "user", "content": content}, "isCompactSummary": kind == "summary"}
 
 
 @given(sessions(), st.data())
@@ -216,6 +216,21 @@ def test_what_grew_is_what_would_be_made_anew(values: list[dict[str, Any]], data
     grown = growing.grown(conversation_of(records[:cut]), records[cut:], sidechain=False)
     if grown is not None:
         assert told(grown) == told(conversation_of(records))
+
+
+def test_a_summary_that_comes_after_its_boundary_takes_the_place_of_what_stood_for_it() -> None:
+    around: list[dict[str, Any]] = [
+        {"uuid": "a", "parentUuid": None},
+        {"uuid": "b", "parentUuid": None},
+        {"uuid": "c", "parentUuid": "b"},
+    ]
+    said = [line_of(kind, kind, "", []) for kind in ("user", "boundary", "summary")]
+    records = records_of([one | other for one, other in zip(said, around, strict=True)])
+    early = conversation_of(records[:2])
+    assert [unit.role for unit in early.units.values()] == ["user", "system"]
+    found = growing.grown(early, records[2:], sidechain=False) or conversation_of(records)
+    assert [unit.role for unit in found.units.values()] == ["user", "user"]
+    assert [each.handoff for each in found.boundaries] == found.live == [records[2].offset]
 
 
 @given(sessions())

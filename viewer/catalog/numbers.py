@@ -10,9 +10,10 @@ from viewer.enforcement import auditing
 from viewer.errors import NotFound
 from viewer.history import indexes
 from viewer.stores import counting
+from viewer.stores.base import ReportedUsage, Session
 from viewer.stores.message import for_model, message_of
 from viewer.stores.registry import Reader
-from viewer.stores.transcript import NONE
+from viewer.stores.transcript import NONE, TranscriptIndex
 
 from . import upsert
 from .models import SessionIndex, StoreState
@@ -64,7 +65,8 @@ def _count(reader: Reader, line: SessionIndex, seconds: float) -> bool:
         return True
     try:
         session = reader.session(line.session_id)
-        outline, reported = indexes.count_some(reader, session, seconds), reader.usage(session.id)
+        reported = reader.usage(session.id)
+        outline, done = _index(reader, session, reported, seconds)
         if outline.compactions:
             auditing.look(reader, session, outline, arm=True)
     except NotFound:
@@ -73,7 +75,19 @@ def _count(reader: Reader, line: SessionIndex, seconds: float) -> bool:
     line.live, line.compactions = len(outline.live), len(outline.compactions)
     line.tokens = outline.tokens_live if reported.tokens is None else reported.tokens
     line.cost = reported.cost
-    return NONE not in outline.tokens
+    return done
+
+
+def _index(reader: Reader, session: Session, reported: ReportedUsage, seconds: float) -> tuple[TranscriptIndex, bool]:
+    """The session's index, and whether all that is wanted of it is counted. Where the agent reports the tokens in
+    context, those of single messages are wanted for what compactions saved; else pages count them when they are seen.
+    """
+    if reported.tokens is not None:
+        found = indexes.outline(reader, session)
+        if not found.compactions:
+            return found, True
+    found = indexes.count_some(reader, session, seconds)
+    return found, NONE not in found.tokens
 
 
 def _count_short(reader: Reader, line: SessionIndex) -> bool:

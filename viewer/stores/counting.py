@@ -13,23 +13,23 @@ import compaction
 from compaction import tokens
 from viewer.stores.message import StoredMessage, message_of
 
-REMEMBERED = 200_000  # texts; about 30 MB of hashes and numbers
+REMEMBERED = 100_000  # texts; about 20 MB of hashes and numbers
 SHORT = 64  # characters; counting a shorter text costs less than hashing it
 LONGEST_NAME = 200  # characters of a model's name that are looked at: it is compared with those of all models
 USUAL_WINDOW = 200_000  # tokens, for models nobody has heard of
 
-_counted: LRUCache[tuple[str, bytes], int] = LRUCache(REMEMBERED)
+_counted: LRUCache[bytes, int] = LRUCache(REMEMBERED)
 _lock = Lock()
 
 
 def counter_for(model: str) -> compaction.Counter:
     """The engine's token counter for this model, with the counts of longer texts remembered by their hash."""
-    count, encoding = tokens.counter_for(model), tokens.encoding_for(model)[0]
+    count, encoding = tokens.counter_for(model), tokens.encoding_for(model)[0].encode()
 
     def remembered(text: str) -> int:
         if len(text) < SHORT:
             return count(text)
-        key = (encoding, blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest())
+        key = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16, key=encoding).digest()
         with _lock:
             found = _counted.get(key)
         if found is None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from viewer.stores.message import AbandonedBranch
 
 from .transcript import SessionMessages
@@ -9,22 +11,22 @@ from .transcript import SessionMessages
 
 def branches(found: SessionMessages) -> list[AbandonedBranch]:
     """The branches, oldest first: each with the messages that are in no context and hang on one another."""
-    left = {uuid for uuid, ids in found.of_record.items() if ids and all(_is_left(found, each) for each in ids)}
+    left = {uuid for uuid in found.tree.order if _is_left(found, found.of_record(uuid))}
     tops: dict[str, str] = {}
     members: dict[str, dict[int, None]] = {}
     for uuid in found.tree.order:  # a parent stands before its children, but for records that were written again
         if uuid in left:
             tops[uuid] = top = _top(found, uuid, left, tops)
-            members.setdefault(top, {}).update(dict.fromkeys(found.of_record[uuid]))
+            members.setdefault(top, {}).update(dict.fromkeys(found.of_record(uuid)))
     return [
         AbandonedBranch(_before(found, top), tuple(sorted(ids)), found.units[max(ids)].time)
         for top, ids in members.items()
     ]
 
 
-def _is_left(found: SessionMessages, unit_id: int) -> bool:
-    unit = found.units[unit_id]
-    return found.states[unit_id] == "out" and not unit.is_summary and unit.copy_of is None
+def _is_left(found: SessionMessages, ids: Sequence[int]) -> bool:
+    units = [found.units[each] for each in ids if found.states[each] == "out"]
+    return 0 < len(units) == len(ids) and not any(unit.is_summary or unit.copy_of is not None for unit in units)
 
 
 def _top(found: SessionMessages, uuid: str, left: set[str], tops: dict[str, str]) -> str:
@@ -36,7 +38,7 @@ def _top(found: SessionMessages, uuid: str, left: set[str], tops: dict[str, str]
             return tops[parent]
         if parent in left:
             top = parent
-        elif found.of_record.get(parent):
+        elif found.of_record(parent):
             break
         passed.add(parent)
         parent = found.tree.nodes[parent].parent
@@ -48,7 +50,7 @@ def _before(found: SessionMessages, top: str) -> int | None:
     passed = {top}
     parent = found.tree.nodes[top].parent
     while parent in found.tree.nodes and parent not in passed:
-        if ids := found.of_record.get(parent):
+        if ids := found.of_record(parent):
             return ids[-1]
         passed.add(parent)
         parent = found.tree.nodes[parent].parent

@@ -19,7 +19,7 @@ def of_thread(file: BinaryIO, found: SessionMessages, ids: frozenset[int], *, en
     """The additions directly before these messages, with `end` also those behind the last message, in order."""
     waiting: list[Record] = []
     for record in found.thread:
-        messages = found.of_record.get(record.uuid, ())
+        messages = found.of_record(record.uuid)
         if record.type == "attachment" and not messages:
             waiting.append(record)
         elif messages:

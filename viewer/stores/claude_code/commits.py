@@ -157,7 +157,7 @@ def _changed_call(block: Any, calls: dict[str, Any]) -> Any:
 
 
 def _kept_ids(found: SessionMessages, layout: Layout) -> list[int]:
-    return [each for uuid in (*layout.head, *layout.tail) for each in found.of_record.get(str(uuid), ())]
+    return [each for uuid in (*layout.head, *layout.tail) for each in found.of_record(str(uuid))]
 
 
 def _tokens(file: SessionFile, reading: BinaryIO, found: SessionMessages, layout: Layout) -> tuple[int, int]:

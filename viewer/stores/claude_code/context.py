@@ -101,7 +101,7 @@ def _tail(found: SessionMessages, planned: Sequence[Record], edits: Sequence[Edi
     kept: list[str | Changed] = []
     begun, done = False, set[int]()
     for record in planned:
-        ids = found.of_record.get(record.uuid, ())
+        ids = found.of_record(record.uuid)
         staying = [each for each in ids if each in named]
         begun = begun or bool(staying)
         if not ids and begun:
@@ -122,4 +122,4 @@ def _records_of(found: SessionMessages, planned: Sequence[Record], edit: Edit) -
     if isinstance(edit, ChangeMessage):
         return [Changed(edit.id, dict(edit.changes))]
     assert isinstance(edit, KeepMessage)
-    return [record.uuid for record in planned if edit.id in found.of_record.get(record.uuid, ())]
+    return [record.uuid for record in planned if edit.id in found.of_record(record.uuid)]

@@ -11,10 +11,10 @@ from .places import SessionFile
 from .records import RECORDS, Record, SessionRecords
 from .transcript import SessionMessages, conversation_of
 
-HELD = 300_000  # messages in this process, about 150 MB
+HELD = 60_000  # messages in this process, about 30 MB; of two sessions in any case
 
 _held: LRUCache[str, tuple[SessionRecords, SessionMessages]] = LRUCache(
-    HELD, getsizeof=lambda each: min(len(each[1].units) + 1, HELD)
+    HELD, getsizeof=lambda each: min(len(each[1].units) + 1, HELD // 2)
 )
 _lock = Lock()
 

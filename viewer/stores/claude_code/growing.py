@@ -1,7 +1,7 @@
 """A conversation to which lines were appended, made of the one before: of a long session little has to be made anew.
 
-Only where each new record hangs on the one before it. Everything else (a boundary, a rewind, results of parallel calls,
-a record written again) is left to `transcript.conversation_of`.
+Only where each new record hangs on the one before it. Everything else (a compaction, a rewind, results of parallel
+calls, a record written again) is left to `transcript.conversation_of`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from .records import Record
 from .thread import Tree
-from .transcript import SessionMessages, Unit, add_unit, unit_of
+from .transcript import SessionMessages, Unit, unit_of
 
 
 def grown(found: SessionMessages, records: Sequence[Record], *, sidechain: bool) -> SessionMessages | None:
@@ -26,7 +26,8 @@ def grown(found: SessionMessages, records: Sequence[Record], *, sidechain: bool)
             made.tree.leaves.append(record)
         if not record.is_in_tree or (record.is_sidechain and not sidechain):
             continue
-        if record.uuid in made.tree.places or record.parent != end or record.is_boundary or record.copy_of:
+        is_of_compaction = record.is_boundary or record.is_summary or record.copy_of
+        if record.uuid in made.tree.nodes or record.parent != end or is_of_compaction:
             return None
         for unit in _noted(made, record):
             live.append(unit.id)
@@ -40,16 +41,16 @@ def grown(found: SessionMessages, records: Sequence[Record], *, sidechain: bool)
 def _copied(found: SessionMessages) -> SessionMessages:
     tree = found.tree
     copied = Tree(
-        dict(tree.nodes), dict(tree.places), dict(tree.offsets), list(tree.order),
+        dict(tree.nodes), dict(tree.rewritten), list(tree.order),
         {group: list(lines) for group, lines in tree.groups.items()}, dict(tree.results), list(tree.leaves),
     )  # fmt: skip
-    return SessionMessages(copied, dict(found.units), dict(found.of_record), found.is_sub_agent)
+    return SessionMessages(copied, dict(found.units), found.is_sub_agent)
 
 
 def _noted(made: SessionMessages, record: Record) -> list[Unit]:
     """Put a record into the conversation; the messages that are new with it."""
     tree, uuid = made.tree, record.uuid
-    tree.nodes[uuid], tree.places[uuid], tree.offsets[uuid] = record, record.place, record.offset
+    tree.nodes[uuid] = record
     tree.order.append(uuid)
     for call in record.answers:
         tree.results[call] = [*tree.results.get(call, ()), uuid]
@@ -57,12 +58,11 @@ def _noted(made: SessionMessages, record: Record) -> list[Unit]:
         lines = tree.groups.setdefault(record.group, [])
         lines.append(uuid)
         if len(lines) > 1:
-            first = made.units[made.of_record[lines[0]][0]]
+            first = made.units[tree.offset(lines[0])]
             size = first.size + sum(piece.size for piece in record.pieces)
             made.units[first.id] = replace(first, uuids=tuple(lines), size=size)
-            made.of_record[uuid] = [first.id]
             return []
     units = [unit_of(tree, [uuid], piece) for piece in record.pieces]
     for unit in units:
-        add_unit(made, unit)
+        made.units[unit.id] = unit
     return units

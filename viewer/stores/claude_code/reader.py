@@ -228,7 +228,7 @@ class ClaudeReader(Reader):
         boundary = commits.newest_of(found, commits.mark_of(token, edits))
         if boundary is None:
             return None
-        return commits.commit_of(found, boundary, found.tree.offsets[boundary.uuid], -1, boundary.time or None)
+        return commits.commit_of(found, boundary, found.tree.offset(boundary.uuid), -1, boundary.time or None)
 
     def wrote(self, session_id: str, receipt: Json) -> bool:
         boundary = self._conversation(session_id).tree.nodes.get(receipt["boundary"])
@@ -292,7 +292,7 @@ def _unit_id(found: SessionMessages, row_id: int) -> int | None:
 def _state(found: SessionMessages, record: Record, live: set[int]) -> State:
     if record.offset in live:
         return "live"
-    ids = found.of_record.get(record.uuid, ())
+    ids = found.of_record(record.uuid)
     return found.states[ids[0]] if ids else "out"
 
 

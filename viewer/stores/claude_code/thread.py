@@ -17,17 +17,24 @@ from .records import Kept, Record
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """The records of a conversation. Of several lines with one uuid the last one counts, in the place of the first:
-    `places` and `offsets` are those of the first.
+    """The records of a conversation. Of several lines with one uuid the last one counts (`nodes`), in the place of the
+    first (`rewritten`).
     """
 
     nodes: dict[str, Record] = field(default_factory=dict)
-    places: dict[str, int] = field(default_factory=dict)
-    offsets: dict[str, int] = field(default_factory=dict)
+    rewritten: dict[str, Record] = field(default_factory=dict)
     order: list[str] = field(default_factory=list)
     groups: dict[str, list[str]] = field(default_factory=dict)  # response -> its lines
     results: dict[str, list[str]] = field(default_factory=dict)  # call -> the records that have its result
     leaves: list[Record] = field(default_factory=list)
+
+    def place(self, uuid: str, missing: int = -1) -> int:
+        """The place of a record, `missing` for one that is not there."""
+        first = self.rewritten.get(uuid) or self.nodes.get(uuid)
+        return missing if first is None else first.place
+
+    def offset(self, uuid: str) -> int:
+        return (self.rewritten.get(uuid) or self.nodes[uuid]).offset
 
     @property
     def boundaries(self) -> list[str]:
@@ -36,8 +43,8 @@ class Tree:
 
     def between(self, after: int, until: int) -> list[str]:
         """The records whose place is behind `after` and before `until`, in order."""
-        start = bisect_right(self.order, after, key=self.places.__getitem__)
-        return self.order[start : bisect_left(self.order, until, key=self.places.__getitem__)]
+        start = bisect_right(self.order, after, key=self.place)
+        return self.order[start : bisect_left(self.order, until, key=self.place)]
 
 
 def tree_of(records: Iterable[Record], *, sidechain: bool = False) -> Tree:
@@ -48,8 +55,9 @@ def tree_of(records: Iterable[Record], *, sidechain: bool = False) -> Tree:
             tree.leaves.append(record)
         if not record.is_in_tree or (record.is_sidechain and not sidechain):
             continue
-        if record.uuid not in tree.places:
-            tree.places[record.uuid], tree.offsets[record.uuid] = record.place, record.offset
+        if record.uuid in tree.nodes:
+            tree.rewritten.setdefault(record.uuid, tree.nodes[record.uuid])
+        else:
             tree.order.append(record.uuid)
         tree.nodes[record.uuid] = record
     for uuid in tree.order:
@@ -74,9 +82,9 @@ class Segment:
 
     def is_alive(self, uuid: str) -> bool:
         """Whether a resume may send this record."""
-        if uuid not in self.tree.nodes or self.tree.places[uuid] >= self.until:
+        if uuid not in self.tree.nodes or self.tree.place(uuid) >= self.until:
             return False
-        dropped = self.kept is not None and self.tree.places[uuid] < self.tree.places[self.boundary]
+        dropped = self.kept is not None and self.tree.place(uuid) < self.tree.place(self.boundary)
         return not dropped or (self.kept is not None and uuid in self.kept.uuids)
 
     def parent(self, uuid: str) -> str:
@@ -96,7 +104,7 @@ def end_of(tree: Tree) -> str:
 
 
 def _segment(tree: Tree, boundary: str, until: int) -> Segment:
-    edge = tree.places.get(boundary, -1)
+    edge = tree.place(boundary)
     region, kept = tree.between(edge, until), kept_by(tree, boundary, until) if boundary else None
     parents: dict[str, str] = {}
     if kept and kept.uuids:
@@ -105,7 +113,7 @@ def _segment(tree: Tree, boundary: str, until: int) -> Segment:
             parents[uuid], before = before, uuid
         for uuid in region:
             parent = tree.nodes[uuid].parent
-            hangs = parent == kept.anchor or (tree.places.get(parent, edge) < edge and parent not in listed)
+            hangs = parent == kept.anchor or (tree.place(parent, edge) < edge and parent not in listed)
             if hangs and uuid not in listed:
                 parents[uuid] = kept.uuids[-1]
     return Segment(tree, boundary, until, kept, region, parents)
@@ -120,7 +128,7 @@ def kept_by(tree: Tree, boundary: str, until: int = 2**62) -> Kept | None:
     if kept is None:
         return None
     named = (kept.anchor, *kept.uuids)
-    return kept if all(tree.places.get(uuid, until) < until for uuid in named) else None
+    return kept if all(tree.place(uuid, until) < until for uuid in named) else None
 
 
 def _walked(tree: Tree, segment: tuple[str, str, str]) -> Kept:
@@ -139,7 +147,7 @@ def _leaf(segment: Segment) -> str:
     """Where the thread ends, "" where there is none: at the newest record behind the one that the last line of its kind
     names, or where that names none, at the newest without a child.
     """
-    tree, edge = segment.tree, segment.tree.places.get(segment.boundary, -1)
+    tree, edge = segment.tree, segment.tree.place(segment.boundary)
     kept = segment.kept.uuids if segment.kept else ()
     near = [*([segment.boundary] if segment.boundary else []), *kept, *segment.region]
     lines = [each.leaf for each in tree.leaves if edge < each.place < segment.until]
@@ -150,7 +158,7 @@ def _leaf(segment: Segment) -> str:
     for uuid in dict.fromkeys(near):
         children.setdefault(segment.parent(uuid), []).append(uuid)
     ends = _below(children, named) if named else [uuid for uuid in near if uuid not in children]
-    return max(ends, key=tree.places.__getitem__, default="")
+    return max(ends, key=tree.place, default="")
 
 
 def _below(children: Mapping[str, Sequence[str]], uuid: str) -> list[str]:
@@ -194,4 +202,4 @@ def _response(segment: Segment, group: str) -> list[str]:
 
 
 def _alive(segment: Segment, uuids: Collection[str]) -> list[str]:
-    return sorted(filter(segment.is_alive, uuids), key=segment.tree.places.__getitem__)
+    return sorted(filter(segment.is_alive, uuids), key=segment.tree.place)

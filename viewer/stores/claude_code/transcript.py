@@ -54,7 +54,6 @@ class SessionMessages:
 
     tree: Tree
     units: dict[int, Unit] = field(default_factory=dict)
-    of_record: dict[str, list[int]] = field(default_factory=dict)
     is_sub_agent: bool = False
 
     @cached_property
@@ -90,22 +89,24 @@ class SessionMessages:
         """The place where a compaction begins: copies stand before its boundary."""
         kept = self.tree.nodes[boundary].kept
         copies = (uuid for uuid in (kept.uuids if kept else ()) if uuid in self.tree.nodes)
-        places = [self.tree.places[uuid] for uuid in copies if self.tree.nodes[uuid].copy_of]
+        places = [self.tree.place(uuid) for uuid in copies if self.tree.nodes[uuid].copy_of]
         newer = [place for place in places if place > self._before(boundary)]
-        return min(newer, default=self.tree.places[boundary])
+        return min(newer, default=self.tree.place(boundary))
 
     def _before(self, boundary: str) -> int:
         """The place of the boundary before this one, -1 for none."""
         known = self.tree.boundaries
         at = known.index(boundary)
-        return self.tree.places[known[at - 1]] if at else -1
+        return self.tree.place(known[at - 1]) if at else -1
 
     @cached_property
     def states(self) -> dict[int, State]:
         """Of every message: in context, summarised away, or in no context any more."""
-        under = {each: "under" for boundary in self.boundaries for each in boundary.before}
-        live = dict.fromkeys(self.live, "live")
-        return dict.fromkeys(self.units, "out") | under | live  # type: ignore[return-value]
+        found: dict[int, State] = dict.fromkeys(self.units, "out")
+        for boundary in self.boundaries:
+            found.update(dict.fromkeys(boundary.before, "under"))
+        found.update(dict.fromkeys(self.live, "live"))
+        return found
 
     @cached_property
     def ids(self) -> list[int]:
@@ -115,15 +116,27 @@ class SessionMessages:
     @cached_property
     def further_lines(self) -> dict[int, int]:
         """Where the further lines of messages begin, with the message of each."""
-        return {self.tree.offsets[uuid]: unit.id for unit in self.units.values() for uuid in unit.uuids[1:]}
+        return {self.tree.offset(uuid): unit.id for unit in self.units.values() for uuid in unit.uuids[1:]}
+
+    def of_record(self, uuid: str) -> list[int]:
+        """The messages that a record says, or says more of; none for one that says nothing or is not there."""
+        record = self.tree.nodes.get(uuid)
+        if record is None:
+            return []
+        if record.group:
+            return [self.tree.offset(self.tree.groups[record.group][0])]
+        at = self.tree.offset(uuid)
+        if record.is_boundary:
+            return [at] if at in self.units else []
+        return [at + piece.at for piece in record.pieces]
 
     def ids_of(self, records: Iterable[Record]) -> list[int]:
         """The messages of these records, each once, in order."""
-        return list(dict.fromkeys(each for record in records for each in self.of_record.get(record.uuid, ())))
+        return list(dict.fromkeys(each for record in records for each in self.of_record(record.uuid)))
 
     def _compacted(self, record: Record, before: Sequence[int]) -> Compacted:
         summary = summary_of(self.tree, record.uuid)
-        handoff = self.of_record[summary or record.uuid][0]
+        handoff = self.of_record(summary or record.uuid)[0]
         kept = kept_by(self.tree, record.uuid)
         kept_ids = [] if kept is None else self.ids_of(self.tree.nodes[uuid] for uuid in kept.uuids)
         if handoff not in kept_ids:
@@ -137,7 +150,7 @@ NEAR = 20  # lines behind a boundary in which its summary is looked for: attachm
 
 def summary_of(tree: Tree, boundary: str) -> str:
     """The summary behind a boundary, "" where there is none."""
-    start = tree.places[boundary]
+    start = tree.place(boundary)
     for uuid in tree.between(start, start + NEAR):
         record = tree.nodes[uuid]
         if record.is_boundary:
@@ -150,28 +163,17 @@ def summary_of(tree: Tree, boundary: str) -> str:
 def conversation_of(records: Sequence[Record], *, sidechain: bool = False) -> SessionMessages:
     """The messages of a file's records; with `sidechain` of a sub-agent's file."""
     tree = tree_of(records, sidechain=sidechain)
-    found = SessionMessages(tree, is_sub_agent=sidechain)
+    units: dict[int, Unit] = {}
     for uuid in tree.order:
         record = tree.nodes[uuid]
         if record.is_boundary:
             if not summary_of(tree, uuid):  # it stands for the summary that is missing
-                add_unit(
-                    found, Unit(tree.offsets[uuid], "system", record.time, (uuid,), Piece(0, "system", 0), 0, True)
-                )
-        elif record.group and tree.groups[record.group][0] != uuid:
-            first = found.of_record[tree.groups[record.group][0]][0]
-            found.of_record[uuid] = [first]
-        else:
+                at = tree.offset(uuid)
+                units[at] = Unit(at, "system", record.time, (uuid,), Piece(0, "system", 0), 0, True)
+        elif not record.group or tree.groups[record.group][0] == uuid:
             lines = tree.groups[record.group] if record.group else [uuid]
-            for piece in record.pieces:
-                add_unit(found, unit_of(tree, lines, piece))
-    return found
-
-
-def add_unit(found: SessionMessages, unit: Unit) -> None:
-    """Put a message into a conversation."""
-    found.units[unit.id] = unit
-    found.of_record.setdefault(unit.uuids[0], []).append(unit.id)
+            units.update((unit.id, unit) for unit in (unit_of(tree, lines, piece) for piece in record.pieces))
+    return SessionMessages(tree, units, sidechain)
 
 
 def unit_of(tree: Tree, lines: Sequence[str], piece: Piece) -> Unit:
@@ -180,8 +182,8 @@ def unit_of(tree: Tree, lines: Sequence[str], piece: Piece) -> Unit:
     size = sum(each.size for uuid in lines for each in tree.nodes[uuid].pieces) if len(lines) > 1 else piece.size
     copied = tree.nodes.get(first.copy_of)
     return Unit(
-        copy_of=tree.offsets[_first_line(tree, copied)] + piece.at if copied else None,
-        id=tree.offsets[lines[0]] + piece.at,
+        copy_of=tree.offset(_first_line(tree, copied)) + piece.at if copied else None,
+        id=tree.offset(lines[0]) + piece.at,
         role=piece.role,
         time=first.time,
         uuids=tuple(lines),
@@ -273,7 +275,7 @@ def _entry(found: SessionMessages, unit: Unit, copies: Sequence[Unit]) -> Histor
     if not carriers:
         return None
     newest = next((each for each in carriers if found.states[each.id] == "live"), carriers[-1])
-    rows = [found.tree.offsets[uuid] for each in (unit, *copies) for uuid in each.uuids[1:]]
+    rows = [found.tree.offset(uuid) for each in (unit, *copies) for uuid in each.uuids[1:]]
     state = found.states[newest.id]
     assert state != "out"
     return HistoryEntry(

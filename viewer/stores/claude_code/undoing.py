@@ -67,7 +67,7 @@ def plan(
     is_last = isinstance(compaction, dict) and compaction["end"] == file.state.size
     size = compaction["start"] if isinstance(compaction, dict) and is_last else None
     undoing = AppendedUndo(file.id, taken.record.uuid, own, leaf, size, file.state)
-    end = found.tree.offsets[taken.record.uuid]
+    end = found.tree.offset(taken.record.uuid)
     return UndoPlan(
         restored=tuple(each for each in after.live if each not in before),
         hidden=tuple(each for each in found.live if each not in now),

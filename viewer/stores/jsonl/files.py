@@ -20,7 +20,7 @@ from viewer.errors import StoreUnavailable
 
 from .lines import BUFFER, Line, lines_from
 
-HELD = 400_000  # records of all files in this process, about 200 MB
+HELD = 60_000  # records in this process, about 40 MB; of two files in any case
 TAIL = 512  # bytes before the end by which a file is known again
 SMALLEST = 50  # records that a file counts as at least
 
@@ -76,7 +76,7 @@ class RecordCache(Generic[R]):
         """`record_of` makes a record of a line and its number in the file."""
         self._record_of = record_of
         self._files: LRUCache[str, ReadFile[R]] = LRUCache(
-            held, getsizeof=lambda each: max(len(each.records), SMALLEST)
+            held, getsizeof=lambda each: min(max(len(each.records), SMALLEST), held // 2)
         )
         self._lock = Lock()
 
@@ -93,9 +93,8 @@ class RecordCache(Generic[R]):
                 found = found or self._read_on(file, None, now)
         except OSError as problem:
             raise StoreUnavailable(f"{path} cannot be read: {problem.strerror or problem}.") from problem
-        if len(found.records) <= self._files.maxsize:
-            with self._lock:
-                self._files[str(path)] = found
+        with self._lock:
+            self._files[str(path)] = found
         return found
 
     def forget(self) -> None:
