@@ -26,7 +26,7 @@ SESSION_FIELDS = {
 COMPACTION_FIELDS = {
     "at", "by", "messages_before", "messages_after", "tokens_before", "tokens_after", "summary", "boundary_message_id",
     "handoff_id", "summarised_ids", "kept_ids", "shortened_ids", "run", "undoable", "rules", "audit",
-    "details", "statements", "unsure",
+    "details", "statements", "unsure", "reported",
 }  # fmt: skip
 
 

@@ -217,12 +217,24 @@ class MessagesOut(Schema):
     next: str | None
 
 
+class ReportedOut(Schema):
+    """What an agent itself noted of its compaction: `trigger` is its own word ("auto", "manual"), tokens are those of
+    whole requests, `scope` is "up_to" or "from" where a person chose the message up to or from which it summarised.
+    """
+
+    trigger: str
+    tokens_before: int | None
+    tokens_after: int | None
+    scope: str
+
+
 class CompactionOut(Schema):
     """`boundary_message_id` is the first message that was kept: the boundary stands before it.
 
     `rules` are those that stand at the end of `summary`, "" for none; `audit` is the status of the audit of the turn
     after it, null where there is none; `details` and `statements` count those still there, null of the agent's own
-    compactions: there it is looked for when `compactions/{handoff_id}/details` is asked for. `unsure` says that an
+    compactions: there it is looked for when `compactions/{handoff_id}/details` is asked for. `reported` is what the
+    agent noted of one of its own, null where it notes nothing. `unsure` says that an
     earlier compaction is out of context and the agent's rows do not tell whether it was undone or its messages were
     taken back: they are listed as summarised, and this one is not undoable.
     """
@@ -244,6 +256,7 @@ class CompactionOut(Schema):
     run: int | None
     undoable: bool
     unsure: bool
+    reported: ReportedOut | None = None
     details: DetailsOut | None = None
     statements: DetailsOut | None = None
 

@@ -32,6 +32,7 @@ from .schemas import (
     HeldOut,
     PartOut,
     PlanOut,
+    ReportedOut,
     RulesOut,
     SessionOut,
     moment,
@@ -96,6 +97,7 @@ def compaction(view: CompactionView, audit: str | None) -> CompactionOut:
         run=view.run,
         undoable=view.undoable,
         unsure=view.unsure,
+        reported=ReportedOut(**asdict(view.reported)) if view.reported else None,
         details=_lost(known.details) if known else None,
         statements=_lost(known.statements) if known else None,
     )

@@ -12,7 +12,7 @@ from cachetools import LRUCache
 from viewer.history import indexes, undo
 from viewer.history.indexes import AllRuns
 from viewer.stores.base import Session, Store
-from viewer.stores.message import Handoff
+from viewer.stores.message import Handoff, ReportedCompaction
 from viewer.stores.registry import Reader, agent_of
 from viewer.stores.transcript import IndexedBoundary, TranscriptIndex, Weight
 
@@ -51,10 +51,11 @@ class Numbers:
 
 @dataclass(frozen=True, slots=True)
 class CompactionView(Numbers):
-    """One boundary, with its text and whether it can be undone."""
+    """One boundary, with its text, whether it can be undone, and what the agent itself noted of it."""
 
     summary: str
     undoable: bool
+    reported: ReportedCompaction | None
 
 
 def weights(history: TranscriptIndex, cuts: Iterable[IndexedBoundary]) -> dict[int, tuple[Weight, Weight]]:
@@ -128,8 +129,8 @@ def compactions(reader: Reader, session_id: str) -> list[CompactionView]:
     history = indexes.count_all(reader, session, sorted(ids))
     if not history.compactions:
         return []
-    summaries = {
-        item.boundary.handoff_id: item.summary
+    shown = {
+        item.boundary.handoff_id: item
         for item in reader.shown(session_id, history.compactions)
         if isinstance(item, Handoff)
     }
@@ -138,8 +139,10 @@ def compactions(reader: Reader, session_id: str) -> list[CompactionView]:
     return [
         CompactionView(
             **{field.name: getattr(each, field.name) for field in fields(each)},
-            summary=summaries.get(each.handoff_id, ""),
+            summary=item.summary if item else "",
             undoable=undoable and each.handoff_id == newest,
+            reported=item.reported if item and each.run is None else None,
         )
         for each in numbers_of(reader.store, history)
+        for item in [shown.get(each.handoff_id)]
     ]

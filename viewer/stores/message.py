@@ -117,13 +117,29 @@ class HistoryMessage:
 
 
 @dataclass(frozen=True, slots=True)
+class ReportedCompaction:
+    """What an agent itself noted of a compaction. `trigger` is its own word for what started it ("auto", "manual"), ""
+    where it says none; tokens are those of a whole request before and after, None where it does not say; `scope` says
+    which side of a message that a person chose was summarised, "" where none was chosen.
+    """
+
+    trigger: str
+    tokens_before: int | None
+    tokens_after: int | None
+    scope: Literal["", "up_to", "from"]
+
+
+@dataclass(frozen=True, slots=True)
 class Handoff:
-    """A boundary with its handoff row: `summary` the body, `directive` the instructions to the model around it."""
+    """A boundary with its handoff row: `summary` the body, `directive` the instructions to the model around it, and
+    what the agent `reported`, None where it notes nothing.
+    """
 
     boundary: Boundary | IndexedBoundary
     row: StoredMessage
     summary: str
     directive: str
+    reported: ReportedCompaction | None = None
 
 
 @dataclass(frozen=True, slots=True)

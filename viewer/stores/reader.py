@@ -98,9 +98,15 @@ class Reader(ABC):
     def messages(self, session_id: str, ids: Sequence[int]) -> dict[int, StoredMessage]:
         """The stored messages of these ids, of a session or the parts before it; those that do not exist are absent."""
 
+    def sent(self, session_id: str, ids: Sequence[int]) -> dict[int, StoredMessage]:
+        """As `messages`, of messages in context: without what the agent leaves out of a request."""
+        return self.messages(session_id, ids)
+
     @abstractmethod
     def live(self, session_id: str) -> list[StoredMessage]:
-        """The messages in context, in order, those that an agent keeps for itself included."""
+        """The messages in context, in order, those that an agent keeps for itself included, without what it leaves out
+        of a request.
+        """
 
     @abstractmethod
     def raw(self, session_id: str, *, before: int | None, limit: int, live_only: bool = False) -> list[StoredMessage]:

@@ -13,7 +13,17 @@ from .service import Json, calls, says
 NOWHERE = "00000000-0000-0000-0000-000000000000"  # what the client names as the end of a thread that was rewound
 
 
-@scenario("no-kept", "segment-alone", "unknown-kept", "unknown-anchor", "large", "large-without-kept", "restated")
+@scenario(
+    "no-kept",
+    "segment-alone",
+    "unknown-kept",
+    "unknown-anchor",
+    "large",
+    "large-without-kept",
+    "large-older-leaf",
+    "older-leaf-without-kept",
+    "restated",
+)
 def changed_boundaries(client: Client) -> Iterator[Moment]:
     """The newest boundary with parts of it taken away."""
     session = new_session()
@@ -45,10 +55,13 @@ def _changed(whole: Sequence[Json]) -> dict[str, list[Json]]:
     }
     changed = {name: [*before, boundary | {"compactMetadata": told}, *behind] for name, told in metadata.items()}
     filling = [{"type": "tag", "tag": "x" * 1_000_000, "sessionId": boundary["sessionId"]}] * 6
+    older = json.loads(_end(boundary["sessionId"], boundary["logicalParentUuid"]))
     note = {"subtype": "informational", "content": "Taken back", "parentUuid": boundary["logicalParentUuid"]}
     return changed | {
         "large": [*filling, *whole],
         "large-without-kept": [*filling, *changed["no-kept"]],
+        "large-older-leaf": [*filling, *changed["no-kept"], older],
+        "older-leaf-without-kept": [*changed["no-kept"], older],
         "restated": [*whole, boundary | note],
     }
 

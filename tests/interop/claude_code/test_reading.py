@@ -15,13 +15,10 @@ from .client import NotInstalled
 from .playing import Player
 from .scenarios import SCENARIOS
 
-# A boundary as no known client writes it: of two parallel calls it keeps one result. The client sends no call without
-# its result; we show that the call is there.
-LONE_CALL = pytest.mark.xfail(strict=True, reason="the client leaves out a call whose result is not kept")
 # Of three moments of a scenario two, its last one among them; all of them where this is set: half a minute more.
 EVERY = bool(os.environ.get("PALIMPSEST_ALL_RESUMES"))
 CASES = [
-    pytest.param(name, moment, id=f"{name}.{moment}", marks=[LONE_CALL] if moment == "segment-alone" else [])
+    pytest.param(name, moment, id=f"{name}.{moment}")
     for name, scenario in SCENARIOS.items()
     for at, moment in enumerate(reversed(scenario.moments))
     if EVERY or at % 3 != 2

@@ -24,7 +24,7 @@ from viewer.rendering.texts import clean, line
 from viewer.rendering.words import role_label
 from viewer.runs import compaction_list, service
 from viewer.runs.detail_loss import counted
-from viewer.stores.message import Handoff
+from viewer.stores.message import Handoff, ReportedCompaction
 from viewer.stores.registry import get_store, open_store
 from viewer.stores.transcript import IndexedBoundary, TranscriptIndex, Weight
 
@@ -91,6 +91,7 @@ class ShownBoundary:
     branch: str
     marked: bool
     unsure: bool
+    reported: str
 
     @property
     def shortens(self) -> bool:
@@ -133,7 +134,20 @@ def shown_boundary(handoff: Handoff, found: Opened, marked: int | None) -> Shown
         branch=place.listed(cut.handoff_id, "branch"),
         marked=cut.handoff_id == marked,
         unsure=cut.unsure,
+        reported=_reported(handoff.reported) if handoff.reported and not cut.run else "",
     )
+
+
+_TRIGGERS = {"auto": "started by itself", "manual": "asked for"}
+_SCOPES = {"up_to": "up to a message that was chosen", "from": "from a message on that was chosen"}
+
+
+def _reported(noted: ReportedCompaction) -> str:
+    """What an agent noted of its compaction, as a clause."""
+    counts = (noted.tokens_before, "in the request before it"), (noted.tokens_after, "in the one after it")
+    tokens = [f"{formats.exact(count)} tokens {where}" for count, where in counts if count]
+    trigger = _TRIGGERS.get(noted.trigger) or (f"started by “{line(noted.trigger, 40)}”" if noted.trigger else "")
+    return "; ".join(filter(None, [trigger, _SCOPES.get(noted.scope, ""), ", ".join(tokens)]))
 
 
 def _loss(cut: IndexedBoundary) -> tuple[str, str]:

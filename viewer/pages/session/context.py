@@ -93,7 +93,7 @@ def context(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
         ids, place = found.outline.live_ids, found.place
         start = _start(request, found.outline)
         stop = _stop(found.outline, start)
-        read = reader.messages(session_id, ids[start:stop])
+        read = reader.sent(session_id, ids[start:stop])
         added = [
             replace(each, text=text_for(request, each.text))
             for each in reader.additions(session_id, ids[start:stop], end=stop == len(ids))

@@ -12,6 +12,7 @@ from .records import Record
 from .transcript import SessionMessages
 
 NAMES = {"prompt_snapshot": "system prompt and tools"}
+INTERRUPTED = "When the session is resumed, the client answers them by itself: “[Tool call interrupted: …]”."
 NOT_KEPT = "The session does not keep what is sent of it."
 
 
@@ -28,6 +29,8 @@ def of_thread(file: BinaryIO, found: SessionMessages, ids: frozenset[int], *, en
             waiting = []
     if end:
         yield from (_addition(file, each, None) for each in waiting)
+        if found.unfinished:
+            yield Addition(None, "results of calls that were not finished", INTERRUPTED, is_sent=False)
 
 
 def _addition(file: BinaryIO, record: Record, before: int | None) -> Addition:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import Any, BinaryIO
 
 from viewer.stores.jsonl.files import line_at
@@ -12,7 +13,7 @@ from viewer.stores.message import State, StoredMessage
 
 from .injected import KIND, is_injected
 from .places import parent_of
-from .records import Record, queued_of, seconds
+from .records import OWN_RECORD, Record, queued_of, seconds
 from .transcript import SessionMessages, Unit
 
 SHOWN_BROKEN = 20_000  # bytes of a line that is no object which are shown
@@ -31,6 +32,8 @@ def message_of(file: BinaryIO, found: SessionMessages, unit: Unit, session_id: s
     """A message as the model is sent it."""
     values = [value for uuid in unit.uuids if (value := read_value(file, found.tree.nodes[uuid])) is not None]
     state = found.states[unit.id]
+    if values and unit.role == OWN_RECORD:
+        return StoredMessage(unit.id, session_id, unit.role, _cleared(values[0]), state, unit.time)
     if not values or unit.role == "system":
         return StoredMessage(unit.id, session_id, unit.role, None, state, unit.time, flagged=unit.is_summary)
     if unit.role == "assistant":
@@ -38,6 +41,30 @@ def message_of(file: BinaryIO, found: SessionMessages, unit: Unit, session_id: s
     queued = queued_of(values[0])
     value = values[0] if queued is None else {**values[0], "message": {"role": "user", "content": queued}}
     return _from_user(value, unit, session_id, state)
+
+
+def without(row: StoredMessage, calls: Collection[str]) -> StoredMessage | None:
+    """A message without these calls, and without their results; None where nothing is left of it."""
+    if row.role == "tool":
+        return None if row.tool_call_id in calls else row
+    left = [call for call in row.tool_calls if not isinstance(call.get("id"), str) or call["id"] not in calls]
+    if len(left) == len(row.tool_calls):
+        return row
+    return replace(row, tool_calls=left) if left or row.content or row.reasoning else None
+
+
+def _cleared(value: dict[str, Any]) -> str:
+    """What a record says of a microcompaction. No real one was seen: the names of its fields are those of the client's
+    source.
+    """
+    found = value.get("microcompactMetadata") or value.get("microcompact_metadata")
+    facts = found if isinstance(found, dict) else {}
+    numbers = [
+        f"{number:,} tokens {what}"
+        for names, what in ((("preTokens", "pre_tokens"), "before"), (("tokensSaved", "tokens_saved"), "saved"))
+        if isinstance(number := next((facts[name] for name in names if name in facts), None), int)
+    ]
+    return ": ".join(filter(None, ("The client cleared old tool output from what it sends", ", ".join(numbers)))) + "."
 
 
 def _reply(values: Sequence[dict[str, Any]], unit: Unit, session_id: str, state: State) -> StoredMessage:

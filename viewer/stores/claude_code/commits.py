@@ -74,7 +74,7 @@ def _read_back(file: SessionFile, layout: Layout, mark: str, seen: FileState) ->
 def newest_of(found: SessionMessages, mark: str) -> Record | None:
     """The boundary with this mark that stands."""
     marked = (found.tree.nodes[uuid] for uuid in reversed(found.tree.boundaries))
-    return next((record for record in marked if record.mark == mark), None)
+    return next((record for record in marked if record.boundary and record.boundary.mark == mark), None)
 
 
 def commit_of(found: SessionMessages, boundary: Record, start: int, end: int, at: float | None = None) -> Commit:

@@ -9,6 +9,7 @@ from cachetools import LRUCache
 from .growing import grown
 from .places import SessionFile
 from .records import RECORDS, Record, SessionRecords
+from .thread import first_read
 from .transcript import SessionMessages, conversation_of
 
 HELD = 60_000  # messages in this process, about 30 MB; of two sessions in any case
@@ -38,4 +39,4 @@ def _appended(known: SessionRecords, now: SessionRecords) -> list[Record] | None
     """The records that were read behind those known; None where those are others by now."""
     count = len(known.records)
     same = 0 < count <= len(now.records) and now.records[count - 1] is known.records[-1]
-    return now.records[count:] if same else None
+    return now.records[count:] if same and first_read(known.records) == first_read(now.records) else None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from .records import Record
+from .records import OWN_RECORD, Record
 from .thread import Tree
 from .transcript import SessionMessages, Unit, unit_of
 
@@ -23,15 +23,16 @@ def grown(found: SessionMessages, records: Sequence[Record], *, sidechain: bool)
         if record.leaf:
             if record.leaf != end:
                 return None
-            made.tree.leaves.append(record)
+            for tree in _trees(made):
+                tree.leaves.append(record)
         if not record.is_in_tree or (record.is_sidechain and not sidechain):
             continue
         is_of_compaction = record.is_boundary or record.is_summary or record.copy_of
         if record.uuid in made.tree.nodes or record.parent != end or is_of_compaction:
             return None
-        for unit in _noted(made, record):
-            live.append(unit.id)
-            states[unit.id] = "live"
+        units = _noted(made, record)
+        live += [unit.id for unit in units if unit.role != OWN_RECORD]
+        states.update((unit.id, "live") for unit in units)
         thread.append(record)
         end = record.uuid
     vars(made).update(thread=thread, live=live, states=states, end=end, boundaries=found.boundaries)
@@ -39,30 +40,32 @@ def grown(found: SessionMessages, records: Sequence[Record], *, sidechain: bool)
 
 
 def _copied(found: SessionMessages) -> SessionMessages:
-    tree = found.tree
-    copied = Tree(
-        dict(tree.nodes), dict(tree.rewritten), list(tree.order),
-        {group: list(lines) for group, lines in tree.groups.items()}, dict(tree.results), list(tree.leaves),
+    tree = _copy(found.tree)
+    read = tree if found.read is found.tree else _copy(found.read)
+    return SessionMessages(tree, read, dict(found.units), found.is_sub_agent)
+
+
+def _copy(tree: Tree) -> Tree:
+    return Tree(
+        dict(tree.nodes), dict(tree.rewritten), list(tree.order), dict(tree.groups), dict(tree.results),
+        list(tree.leaves),
     )  # fmt: skip
-    return SessionMessages(copied, dict(found.units), found.is_sub_agent)
 
 
 def _noted(made: SessionMessages, record: Record) -> list[Unit]:
     """Put a record into the conversation; the messages that are new with it."""
-    tree, uuid = made.tree, record.uuid
-    tree.nodes[uuid] = record
-    tree.order.append(uuid)
-    for call in record.answers:
-        tree.results[call] = [*tree.results.get(call, ()), uuid]
-    if record.group:
-        lines = tree.groups.setdefault(record.group, [])
-        lines.append(uuid)
-        if len(lines) > 1:
-            first = made.units[tree.offset(lines[0])]
-            size = first.size + sum(piece.size for piece in record.pieces)
-            made.units[first.id] = replace(first, uuids=tuple(lines), size=size)
-            return []
-    units = [unit_of(tree, [uuid], piece) for piece in record.pieces]
-    for unit in units:
-        made.units[unit.id] = unit
+    for tree in _trees(made):
+        tree.append(record)
+    lines = made.tree.groups[record.group] if record.group else [record.uuid]
+    if len(lines) > 1:
+        first = made.units[made.tree.offset(lines[0])]
+        size = first.size + sum(piece.size for piece in record.pieces)
+        made.units[first.id] = replace(first, uuids=tuple(lines), size=size)
+        return []
+    units = [unit_of(made.tree, lines, piece) for piece in record.pieces]
+    made.units.update((unit.id, unit) for unit in units)
     return units
+
+
+def _trees(made: SessionMessages) -> list[Tree]:
+    return [made.tree] if made.read is made.tree else [made.tree, made.read]

@@ -22,6 +22,7 @@ from viewer.stores.message import (
     Addition,
     Handoff,
     HistoryMessage,
+    ReportedCompaction,
     State,
     StoredMessage,
     live_content,
@@ -52,6 +53,7 @@ from .facts import Facts, facts_of
 from .listing import ClaudeListing
 from .places import SessionFile
 from .records import RECORDS, Record
+from .reported import reported
 from .transcript import SessionMessages
 
 REMEMBERED = 500  # sessions of which what headers say is kept in this process
@@ -136,9 +138,14 @@ class ClaudeReader(Reader):
         with _opened(self._file(session_id)) as file:
             return {each: codec.message_of(file, found, unit, session_id) for each, unit in wanted.items()}
 
+    def sent(self, session_id: str, ids: Sequence[int]) -> dict[int, StoredMessage]:
+        lone = self._conversation(session_id).lone
+        rows = self.messages(session_id, ids)
+        return {each: row for each, found in rows.items() if (row := codec.without(found, lone)) is not None}
+
     def live(self, session_id: str) -> list[StoredMessage]:
         found = self._conversation(session_id)
-        rows = self.messages(session_id, found.live)
+        rows = self.sent(session_id, found.live)
         return [rows[each] for each in found.live if each in rows]
 
     def raw(self, session_id: str, *, before: int | None, limit: int, live_only: bool = False) -> list[StoredMessage]:
@@ -157,6 +164,7 @@ class ClaudeReader(Reader):
         listed = list(items)
         rows = self.messages(session_id, [_row_id(item) for item in listed])
         directory = self._file(session_id).path.with_suffix("")
+        noted = self._reported(session_id, [item.handoff_id for item in listed if not isinstance(item, HistoryEntry)])
         shown: list[HistoryMessage | Handoff] = []
         for item in listed:
             row = rows.get(_row_id(item))
@@ -168,8 +176,12 @@ class ClaudeReader(Reader):
                 shown.append(HistoryMessage(entry, replace(row, content=content), content))
             else:
                 found = parted(row)
-                shown.append(Handoff(item, row, found.summary, found.directive))
+                shown.append(Handoff(item, row, found.summary, found.directive, noted[item.handoff_id]))
         return shown
+
+    def _reported(self, session_id: str, handoffs: Sequence[int]) -> dict[int, ReportedCompaction | None]:
+        with _opened(self._file(session_id)) as file:
+            return {each: reported(file, self._conversation(session_id), each) for each in handoffs}
 
     def additions(self, session_id: str, ids: Sequence[int], *, end: bool) -> list[Addition]:
         with _opened(self._file(session_id)) as file:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from viewer.stores.jsonl.files import ReadFile, RecordCache
 from viewer.stores.jsonl.lines import Line
-from viewer.stores.message import State
+from viewer.stores.message import BOOKKEEPING_ROLES, State
 
 from .injected import is_injected
 
@@ -19,6 +19,8 @@ IN_TREE = ("user", "assistant", "system", "attachment", "progress")
 SAID = ("user", "assistant")
 # Keys of ours, which the client leaves alone: in a boundary's metadata, and in the copy of a record.
 MARK, COPY = "palimpsest", "palimpsestCopyOf"
+MICROCOMPACTED = "microcompact_boundary"  # the subtype of a record that old tool results were cleared
+(OWN_RECORD,) = BOOKKEEPING_ROLES
 SYNTHETIC_MODEL = "<synthetic>"  # of replies that the client wrote itself
 MOST_TOKENS = 10**12  # in one field of a usage; a larger number is none
 
@@ -60,14 +62,26 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
+class BoundaryFacts:
+    """What a compaction boundary says. `kept` is what it keeps by reference (`segment`: head, anchor and tail, where
+    the kept ones are not listed), and `keeps_nothing` says that it names neither, not even an empty list.
+    `logical_parent` was the end of the thread before it; a compaction of ours is known by its `mark`.
+    """
+
+    kept: Kept | None
+    segment: tuple[str, str, str] | None
+    keeps_nothing: bool
+    logical_parent: str
+    mark: str
+
+
+@dataclass(frozen=True, slots=True)
 class Record:
     """One line. `place` is its number in the file; `time` in epoch seconds, 0.0 for none.
 
     `group` is the id of the model's response that an assistant's line is one block of, `usage` what that reports (None
-    where it says nothing), `is_end` says that no line of it follows. Of a boundary, `kept` is what it keeps by
-    reference (`segment`: head, anchor and tail, where the kept ones are not listed), `logical_parent` what was the end
-    of the thread before it, `mark` what a compaction of ours is known by. `leaf` is the record that a line names as the
-    end of the thread, `copy_of` the one of which a compaction of ours wrote a shortened copy.
+    where it says nothing), `is_end` says that no line of it follows. `leaf` is the record that a line names as the end
+    of the thread, `copy_of` the one of which a compaction of ours wrote a shortened copy.
     """
 
     place: int
@@ -83,14 +97,11 @@ class Record:
     calls: tuple[str, ...] = ()
     is_sidechain: bool = False
     is_summary: bool = False
-    kept: Kept | None = None
-    segment: tuple[str, str, str] | None = None
+    boundary: BoundaryFacts | None = None
     leaf: str = ""
     model: str = ""
     usage: TokenUsage | None = None
     is_end: bool = False
-    mark: str = ""
-    logical_parent: str = ""
     copy_of: str = ""
 
     @property
@@ -99,7 +110,7 @@ class Record:
 
     @property
     def is_boundary(self) -> bool:
-        return self.type == "system" and self.subtype == "compact_boundary"
+        return self.boundary is not None
 
     @property
     def answers(self) -> tuple[str, ...]:
@@ -121,14 +132,15 @@ def record_of(line: Line, place: int) -> Record:
     queued = queued_of(value) if kind == "attachment" else None
     pieces = tuple(pieces_of(kind, value, message)) if kind in SAID else ()
     pieces = (Piece(0, "user", _size(queued), is_prompt=True),) if queued else pieces
-    metadata = value.get("compactMetadata") if isinstance(value.get("compactMetadata"), dict) else {}
-    assert isinstance(metadata, dict)
+    subtype = _text(value.get("subtype"))
+    if kind == "system" and subtype == MICROCOMPACTED:
+        pieces = (Piece(0, OWN_RECORD, 0),)
     return Record(
         place=place,
         offset=line.offset,
         length=line.length,
         type=kind,
-        subtype=_text(value.get("subtype")),
+        subtype=subtype,
         uuid=_text(value.get("uuid")),
         parent=_text(value.get("parentUuid")),
         time=seconds(value.get("timestamp")),
@@ -137,14 +149,11 @@ def record_of(line: Line, place: int) -> Record:
         calls=tuple(_calls(message)) if kind == "assistant" else (),
         is_sidechain=bool(value.get("isSidechain")),
         is_summary=bool(value.get("isCompactSummary")),
-        kept=_kept(metadata),
-        segment=_segment(metadata),
+        boundary=_boundary(value) if kind == "system" and subtype == "compact_boundary" else None,
         leaf=_text(value.get("leafUuid")) if kind == "last-prompt" else "",
         model=_text(message.get("model")) if kind == "assistant" else "",
         usage=_usage(message) if kind == "assistant" else None,
         is_end=isinstance(message.get("stop_reason"), str),
-        mark=_mark(metadata),
-        logical_parent=_text(value.get("logicalParentUuid")),
         copy_of=_text(value.get(COPY)),
     )
 
@@ -180,6 +189,18 @@ def _calls(message: dict[str, Any]) -> Iterator[str]:
     for block in content if isinstance(content, list) else []:
         if isinstance(block, dict) and block.get("type") == "tool_use" and isinstance(block.get("id"), str):
             yield block["id"]
+
+
+def _boundary(value: dict[str, Any]) -> BoundaryFacts:
+    found = value.get("compactMetadata")
+    metadata: dict[str, Any] = found if isinstance(found, dict) else {}
+    return BoundaryFacts(
+        kept=_kept(metadata),
+        segment=_segment(metadata),
+        keeps_nothing="preservedMessages" not in metadata and "preservedSegment" not in metadata,
+        logical_parent=_text(value.get("logicalParentUuid")),
+        mark=_mark(metadata),
+    )
 
 
 def _kept(metadata: dict[str, Any]) -> Kept | None:

@@ -36,6 +36,15 @@ class Tree:
     def offset(self, uuid: str) -> int:
         return (self.rewritten.get(uuid) or self.nodes[uuid]).offset
 
+    def append(self, record: Record) -> None:
+        """Put a record behind all others, whose `uuid` is new."""
+        self.nodes[record.uuid] = record
+        self.order.append(record.uuid)
+        for call in record.answers:
+            self.results[call] = [*self.results.get(call, ()), record.uuid]
+        if record.group:
+            self.groups[record.group] = [*self.groups.get(record.group, ()), record.uuid]
+
     @property
     def boundaries(self) -> list[str]:
         """The compaction boundaries, oldest first."""
@@ -67,6 +76,19 @@ def tree_of(records: Iterable[Record], *, sidechain: bool = False) -> Tree:
         for call in record.answers:
             tree.results.setdefault(call, []).append(uuid)
     return tree
+
+
+SKIPPED_ABOVE = 5 * 1024 * 1024  # bytes of a file
+
+
+def first_read(records: Sequence[Record]) -> int:
+    """The number of the first record that a resume reads: of a long file none before a boundary that keeps nothing,
+    whatever that is by now.
+    """
+    if not records or records[-1].offset + records[-1].length <= SKIPPED_ABOVE:
+        return 0
+    facts = ((at, records[at].boundary) for at in range(len(records) - 1, -1, -1))
+    return next((at for at, boundary in facts if boundary and boundary.keeps_nothing), 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +146,10 @@ def kept_by(tree: Tree, boundary: str, until: int = 2**62) -> Kept | None:
     record = tree.nodes[boundary]
     if record.parent:
         return None
-    kept = record.kept or (_walked(tree, record.segment) if record.segment else None)
+    facts = record.boundary
+    if facts is None:
+        return None
+    kept = facts.kept or (_walked(tree, facts.segment) if facts.segment else None)
     if kept is None:
         return None
     named = (kept.anchor, *kept.uuids)
@@ -152,8 +177,6 @@ def _leaf(segment: Segment) -> str:
     near = [*([segment.boundary] if segment.boundary else []), *kept, *segment.region]
     lines = [each.leaf for each in tree.leaves if edge < each.place < segment.until]
     named = lines[-1] if lines and segment.is_alive(lines[-1]) else ""
-    if named and named not in set(near):  # a record from before the boundary, where nothing is dropped
-        near = tree.between(-1, segment.until)
     children: dict[str, list[str]] = {}
     for uuid in dict.fromkeys(near):
         children.setdefault(segment.parent(uuid), []).append(uuid)

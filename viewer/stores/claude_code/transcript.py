@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 
 from viewer.stores.history_types import Boundary, History, HistoryEntry
 from viewer.stores.message import State
@@ -14,8 +15,8 @@ from viewer.stores.packing import extended, pack
 from viewer.stores.recorded import Recorded
 from viewer.stores.transcript import TranscriptIndex
 
-from .records import Piece, Record
-from .thread import Tree, end_of, kept_by, thread, tree_of
+from .records import MICROCOMPACTED, OWN_RECORD, Piece, Record
+from .thread import Tree, end_of, first_read, kept_by, thread, tree_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +51,12 @@ class Compacted:
 
 @dataclass(frozen=True)
 class SessionMessages:
-    """All messages of a session by id, those of them that are in context, in order, and the boundaries."""
+    """All messages of a session by id, those of them that are in context, in order, and the boundaries. `read` has the
+    records that a resume reads, which are all of them in most files.
+    """
 
     tree: Tree
+    read: Tree
     units: dict[int, Unit] = field(default_factory=dict)
     is_sub_agent: bool = False
 
@@ -63,17 +67,37 @@ class SessionMessages:
         """
         if self.is_sub_agent and not self.tree.boundaries:
             return [self.tree.nodes[uuid] for uuid in self.tree.order]
-        return thread(self.tree, next(reversed(self.tree.boundaries), ""))
+        return thread(self.read, next(reversed(self.read.boundaries), ""))
 
     @cached_property
     def end(self) -> str:
         """The record that the thread ends with, "" for none."""
-        return end_of(self.tree)
+        return end_of(self.read)
 
     @cached_property
     def live(self) -> list[int]:
         """The messages that a resume sends."""
         return self.ids_of(self.thread)
+
+    @cached_property
+    def lone(self) -> frozenset[str]:
+        """Calls in context without a result, and results without a call, which a resume leaves out. Those that the
+        thread ends with (`unfinished`) it answers by itself.
+        """
+        calls = {call for record in self.thread for call in record.calls}
+        return (self._answered ^ calls) - self.unfinished
+
+    @cached_property
+    def unfinished(self) -> frozenset[str]:
+        """The calls without a result that the thread ends with."""
+        said = (record.group for record in reversed(self.thread) if record.pieces and not record.answers)
+        end = next(said, "")
+        calls = (call for record in self.thread if end and record.group == end for call in record.calls)
+        return frozenset(calls) - self._answered
+
+    @cached_property
+    def _answered(self) -> frozenset[str]:
+        return frozenset(call for record in self.thread for call in record.answers)
 
     @cached_property
     def boundaries(self) -> list[Compacted]:
@@ -87,7 +111,8 @@ class SessionMessages:
 
     def _start(self, boundary: str) -> int:
         """The place where a compaction begins: copies stand before its boundary."""
-        kept = self.tree.nodes[boundary].kept
+        facts = self.tree.nodes[boundary].boundary
+        kept = facts.kept if facts else None
         copies = (uuid for uuid in (kept.uuids if kept else ()) if uuid in self.tree.nodes)
         places = [self.tree.place(uuid) for uuid in copies if self.tree.nodes[uuid].copy_of]
         newer = [place for place in places if place > self._before(boundary)]
@@ -105,6 +130,7 @@ class SessionMessages:
         found: dict[int, State] = dict.fromkeys(self.units, "out")
         for boundary in self.boundaries:
             found.update(dict.fromkeys(boundary.before, "under"))
+        found.update((unit.id, "live") for unit in self.units.values() if unit.role == OWN_RECORD)
         found.update(dict.fromkeys(self.live, "live"))
         return found
 
@@ -132,7 +158,8 @@ class SessionMessages:
 
     def ids_of(self, records: Iterable[Record]) -> list[int]:
         """The messages of these records, each once, in order."""
-        return list(dict.fromkeys(each for record in records for each in self.of_record(record.uuid)))
+        said = (self.of_record(record.uuid) for record in records if record.subtype != MICROCOMPACTED)
+        return list(dict.fromkeys(chain.from_iterable(said)))
 
     def _compacted(self, record: Record, before: Sequence[int]) -> Compacted:
         summary = summary_of(self.tree, record.uuid)
@@ -173,7 +200,8 @@ def conversation_of(records: Sequence[Record], *, sidechain: bool = False) -> Se
         elif not record.group or tree.groups[record.group][0] == uuid:
             lines = tree.groups[record.group] if record.group else [uuid]
             units.update((unit.id, unit) for unit in (unit_of(tree, lines, piece) for piece in record.pieces))
-    return SessionMessages(tree, units, sidechain)
+    start = first_read(records)
+    return SessionMessages(tree, tree_of(records[start:]) if start else tree, units, sidechain)
 
 
 def unit_of(tree: Tree, lines: Sequence[str], piece: Piece) -> Unit:

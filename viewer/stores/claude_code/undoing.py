@@ -16,11 +16,9 @@ from viewer.stores.transcript import IndexedBoundary
 
 from . import codec, conversations, lines
 from .places import SessionFile
-from .records import Record
-from .thread import Tree
+from .records import BoundaryFacts, Record
+from .thread import SKIPPED_ABOVE, Tree
 from .transcript import SessionMessages, conversation_of, summary_of
-
-SKIPPED_ABOVE = 5 * 1024 * 1024  # bytes of a file of which the client does not read what stands before such a boundary
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +50,8 @@ def plan(
         return refused("This compaction is no longer in the session's file.")
     if taken is not found.boundaries[-1]:
         return refused("A later compaction stands on top of this one: undo that one first.")
-    if taken.record.kept is None and taken.record.segment is None and file.state.size > SKIPPED_ABOVE:
+    boundary = taken.record.boundary
+    if boundary is None or (boundary.keeps_nothing and file.state.size > SKIPPED_ABOVE):
         return refused(
             "The session's file is larger than 5 MB, of which the client no longer reads what stands before this "
             "compaction."
@@ -61,8 +60,8 @@ def plan(
         copies = lines.copies_of(codec.read_value(reading, taken.record) or {})
     own = tuple(filter(None, (taken.record.uuid, summary_of(found.tree, taken.record.uuid), *copies)))
     said = (record.uuid for record in reversed(found.thread) if record.uuid not in own)
-    leaf = next(said, taken.record.logical_parent)
-    after = conversation_of(_noted(records, taken.record, own, leaf))
+    leaf = next(said, boundary.logical_parent)
+    after = conversation_of(_noted(records, boundary, own, leaf))
     before, now = set(found.live), set(after.live)
     is_last = isinstance(compaction, dict) and compaction["end"] == file.state.size
     size = compaction["start"] if isinstance(compaction, dict) and is_last else None
@@ -77,7 +76,7 @@ def plan(
     )
 
 
-def _noted(records: Sequence[Record], boundary: Record, own: Sequence[str], leaf: str) -> list[Record]:
+def _noted(records: Sequence[Record], boundary: BoundaryFacts, own: Sequence[str], leaf: str) -> list[Record]:
     """The records as they would be."""
     end, place = records[-1].offset + records[-1].length, len(records)
     parents = (boundary.logical_parent, *own)
