@@ -8,10 +8,13 @@ import pytest
 from django.test import Client
 from pytest_django import Settings
 
+from tests.api.conftest import tool
+from tests.api.tool import Tool
 from tests.contract.claude_code import ClaudeByHand
 from tests.contract.talk import heard, talk, turn
 from tests.interop.claude_code.record import RECORDED
 from tests.pages.html import read
+from tests.runs.desk import at_once
 from viewer.catalog import sync_worker
 from viewer.catalog.models import SessionIndex
 from viewer.history import indexes
@@ -19,6 +22,8 @@ from viewer.stores.hermes import schema
 from viewer.stores.message import message_of
 from viewer.stores.registry import get_store, open_store
 from viewer.stores.transcript import NONE
+
+__all__ = ["at_once", "tool"]
 
 
 def store(settings: Settings, path: Path, tmp_path: Path) -> None:
@@ -61,6 +66,37 @@ def test_messages_are_counted_ahead_where_something_was_compacted_alone(signed_i
     summary = {"type": "user", "message": {"role": "user", "content": "What was said."}, "isCompactSummary": True}
     agent.hang("s", agent.lines("s")[-1]["uuid"], summary)
     assert counted() == [True] * (len(talk(2)) + 1)
+
+
+def test_a_boundary_says_what_the_client_noted(
+    signed_in: Client, tool: Tool, settings: Settings, tmp_path: Path
+) -> None:
+    recorded = RECORDED / "auto-compaction.again"
+    store(settings, recorded, tmp_path)
+    (path,) = recorded.glob("projects/*/*.jsonl")
+    place = f"/stores/work/sessions/{path.stem}"
+    notes = [each.text for each in read(signed_in.get(place)).all("p", "note") if "notes it" in each.text]
+    found = [each["reported"] for each in tool.get(f"{place}/compactions")["items"]]
+    assert found and {each["trigger"] for each in found} <= {"auto", "manual"}
+    assert len(notes) == len(found)
+    assert all(
+        f"{each['tokens_before']:,} tokens in the request before it" in note
+        for each, note in zip(found, notes, strict=True)
+    )
+
+
+@pytest.mark.usefixtures("at_once")
+def test_an_undo_says_whether_the_summary_stays(signed_in: Client, tool: Tool, agent: ClaudeByHand) -> None:
+    agent.write("s", talk(12))
+    place = f"/stores/work/sessions/{agent.id_of('s')}"
+    status, _ = tool.call("POST", f"{place}/runs", {"keep_last": 6, "apply": True})
+    assert status == 202
+    (made,) = tool.get(f"{place}/compactions")["items"]
+    assert made["reported"] is None, "it is ours"
+    asked = f"{place}/boundaries/{made['handoff_id']}/undo"
+    assert "the file is as it was before it" in read(signed_in.get(asked)).text
+    agent.say("s", {"role": "user", "content": "go on"})
+    assert "stays in the store" in read(signed_in.get(asked)).text
 
 
 def test_sub_agents_are_listed_when_they_are_asked_for(signed_in: Client, settings: Settings, tmp_path: Path) -> None:

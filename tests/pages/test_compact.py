@@ -104,7 +104,7 @@ def test_the_other_way_shortens_tool_output_without_a_summary(
     assert (run.status, run.strategy) == ("ready", "prune")
     assert not card.all("textarea") and "shortened, none summarised" in card.text and run.summary in card.text
     applied = read(signed_in.post(f"/runs/{run.pk}/apply", headers=FRAGMENT))
-    assert "The full tool output stays in the database and in History" in applied.text
+    assert "The full tool output stays in the store and in History" in applied.text
     alone = read(signed_in.get(f"/runs/{run.pk}")).text
     assert "Shorten old tool output (no summary)" in alone and "Summary by" not in alone and "The note" in alone
 
@@ -114,7 +114,7 @@ def test_compact_now_asks_once_in_numbers(signed_in: Client, open_desk: Callable
     button = read(signed_in.get(f"{address(desk)}/plan")).one("button", name="confirm")
     asked = read(signed_in.post(button.attributes["formaction"], {"confirm": "1", "keep": "20"}))
     assert asked.one("select", id="keep").one("option", selected="").attributes["value"] == "20"
-    assert "They stay in the database and in History. You can undo this." in asked.one(cls="confirm").text
+    assert "They stay in the store and in History. You can undo this." in asked.one(cls="confirm").text
     assert asked.one(cls="confirm").one("button").attributes["value"] == "1"
 
 

@@ -39,6 +39,7 @@ class UndoPage:
     tokens_after: SafeString
     later: str
     warning: str
+    erases: bool
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -77,4 +78,5 @@ def _page(request: HttpRequest, place: Place, handoff_id: int, outlook: UndoOutl
         if outlook.later_messages
         else "",
         warning=outlook.warning,
+        erases=outlook.erases,
     )

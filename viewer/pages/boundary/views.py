@@ -36,7 +36,7 @@ FIRST_WORDS = 160
 KEPT = "These stayed in context when this compaction was made."
 LATER_FIRST = "Undo the later one first."
 COVERED = "A later compaction stands on top of this one."
-SUMMARISED = "The summary stands for these. They stay in the database, in History and in search."
+SUMMARISED = "The summary stands for these. They stay in the store, in History and in search."
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ def shown_boundary(handoff: Handoff, found: Opened, marked: int | None) -> Shown
     )
 
 
-_TRIGGERS = {"auto": "started by itself", "manual": "asked for"}
+_TRIGGERS = {"auto": "started automatically", "manual": "started by hand"}
 _SCOPES = {"up_to": "up to a message that was chosen", "from": "from a message on that was chosen"}
 
 

@@ -286,9 +286,9 @@ def _question(plan: compaction.Plan, turn: bool) -> str:
         asked = (
             f"Shorten the tool output in {what} to about {formats.thin(plan.middle_tokens - plan.won)}? The full text"
         )
-        return f"{asked} stays in the database and in History. You can undo this.{when}"
+        return f"{asked} stays in the store and in History. You can undo this.{when}"
     asked = f"Replace {what} by a summary of at most {formats.thin(plan.summary_budget)}? They stay"
-    return f"{asked} in the database and in History. You can undo this.{when}"
+    return f"{asked} in the store and in History. You can undo this.{when}"
 
 
 def _little(plan: compaction.Plan) -> str:

@@ -72,6 +72,7 @@ def plan(
         hidden=tuple(each for each in found.live if each not in now),
         later=tuple(each for each in after.live if each > end and each in before),
         refusal="",
+        erases=size is not None,
         what=undoing,
     )
 

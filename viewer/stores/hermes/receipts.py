@@ -203,7 +203,7 @@ def undo_plan(reader: OpenStore, session_id: str, compaction: Json | IndexedBoun
         return UndoPlan((), (), (), IS_SPLIT)
     undoing = undoing_of(session_id, compaction)
     outlook = check_undo(reader, undoing)
-    return UndoPlan(outlook.restored, outlook.hidden, outlook.later, outlook.refusal, undoing)
+    return UndoPlan(outlook.restored, outlook.hidden, outlook.later, outlook.refusal, what=undoing)
 
 
 def context_before(session_id: str, compaction: Json | IndexedBoundary) -> list[int]:
