@@ -86,16 +86,24 @@ def test_a_boundary_says_what_the_client_noted(
 
 
 @pytest.mark.usefixtures("at_once")
-def test_an_undo_says_whether_the_summary_stays(signed_in: Client, tool: Tool, agent: ClaudeByHand) -> None:
+def test_the_panel_says_when_the_client_notices_and_whether_the_summary_stays(
+    signed_in: Client, tool: Tool, agent: ClaudeByHand
+) -> None:
     agent.write("s", talk(12))
     place = f"/stores/work/sessions/{agent.id_of('s')}"
     status, _ = tool.call("POST", f"{place}/runs", {"keep_last": 6, "apply": True})
     assert status == 202
+    panel = read(signed_in.get(place)).text
+    assert (
+        f"goes on from it when the session is resumed: cd /home/user/work && claude --resume {agent.id_of('s')}"
+        in panel
+    )
     (made,) = tool.get(f"{place}/compactions")["items"]
     assert made["reported"] is None, "it is ours"
     asked = f"{place}/boundaries/{made['handoff_id']}/undo"
     assert "the file is as it was before it" in read(signed_in.get(asked)).text
     agent.say("s", {"role": "user", "content": "go on"})
+    assert "has gone on since the compaction" in read(signed_in.get(place)).text
     assert "stays in the store" in read(signed_in.get(asked)).text
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from viewer.history.models import Compaction
-from viewer.stores.base import Session
 from viewer.stores.message import StoredMessage
-from viewer.stores.registry import Agent, Reader, agent_of
+from viewer.stores.registry import Reader, agent_of
 
 from .models import Run
 
@@ -20,24 +19,14 @@ class PickUp:
     sentence: str
 
 
-def before_run(agent: Agent, session: Session) -> str:
-    """When the agent would notice a compaction of this session, as a sentence."""
-    if agent.holds_in_memory(session):
-        return (
-            "If the session is open in a terminal, the agent goes on with what it has in memory until it is resumed: "
-            f"{agent.resume_command(session.id)}"
-        )
-    return "The agent reads the new context with its next message."
-
-
 def pick_up(run: Run, reader: Reader) -> PickUp:
     """Whether anything was written to the session since this applied run's commit, and what that means."""
     agent, session = agent_of(reader.store), reader.session(run.new_session_id or run.session_id)
     first = _first_of_others(reader, run, session.id)
     if first is None:
-        return PickUp(None, f"Waiting for the agent. {before_run(agent, session)}")
+        return PickUp(None, f"Waiting for the agent. {agent.notices(session)}")
     if agent.holds_in_memory(session):
-        return PickUp(first.timestamp, f"The session went on. {before_run(agent, session)}")
+        return PickUp(first.timestamp, f"The session went on. {agent.notices(session)}")
     return PickUp(first.timestamp, "The session has gone on since the compaction.")
 
 

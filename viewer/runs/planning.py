@@ -21,7 +21,6 @@ from viewer.stores.registry import Reader, agent_of, open_store
 from viewer.workspaces.rules import Rules, rules_of
 
 from .errors import UnknownChoice
-from .pickup import before_run
 from .summarizers import get_summarizer
 
 SLOW_SECONDS, TOO_SLOW_SECONDS = 1.0, 10.0  # of a held write lock: worth a word; longer than the agent may wait
@@ -124,7 +123,7 @@ def draft_of(reader: Reader, session_id: str, options: Options) -> DryRun:
         lease=lease,
         sees_turns=reader.sees_turns(),
         lock_seconds=reader.commit_seconds(basis.sizes, basis.ids(plan.written)),
-        pick_up=before_run(agent_of(reader.store), basis.session),
+        pick_up=agent_of(reader.store).notices(basis.session),
         tokens_before=plan.tokens_before,
         tokens_after_estimate=plan.tokens_after_estimate,
         token=basis.token,

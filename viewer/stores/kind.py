@@ -58,6 +58,15 @@ class Agent:
         """Whether an open process goes on with the context that it has, until the session is resumed."""
         return False
 
+    def notices(self, session: Session) -> str:
+        """When it goes on from a compaction of the session, as a sentence."""
+        if self.holds_in_memory(session):
+            return (
+                "If the session is open in a terminal, the agent goes on with what it has in memory until it is "
+                f"resumed: {self.resume_command(session.id)}"
+            )
+        return "The agent reads the new context with its next message."
+
 
 class StoreKind(ABC):
     """One kind. `schemes` are the beginnings of its addresses in PALIMPSEST_STORES."""

@@ -54,8 +54,9 @@ class ClaudeCode(Agent):
     def open_sessions(self) -> Collection[str] | None:
         return clients.open_sessions(self.store)
 
-    def holds_in_memory(self, session: Session) -> bool:
-        return True
+    def notices(self, session: Session) -> str:
+        """No client has the session open then: a compaction would have been refused."""
+        return f"Claude Code goes on from it when the session is resumed: {self.resume_command(session.id)}"
 
 
 class ClaudeCodeStores(StoreKind):
