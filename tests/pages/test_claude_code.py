@@ -10,7 +10,7 @@ from pytest_django import Settings
 
 from tests.api.conftest import tool
 from tests.api.tool import Tool
-from tests.contract.claude_code import ClaudeByHand
+from tests.contract.claude_code import ClaudeByHand, record
 from tests.contract.talk import heard, talk, turn
 from tests.interop.claude_code.record import RECORDED
 from tests.pages.html import read
@@ -49,7 +49,8 @@ def test_the_list_says_where_it_works_and_who_has_it_open(signed_in: Client, age
     assert not line.all("span", "dot")
 
 
-def test_messages_are_counted_ahead_where_something_was_compacted_alone(signed_in: Client, agent: ClaudeByHand) -> None:
+@pytest.mark.django_db
+def test_messages_are_counted_ahead_where_something_was_compacted_alone(agent: ClaudeByHand) -> None:
     """The list shows what the client reports."""
 
     def counted() -> list[bool]:
@@ -64,8 +65,9 @@ def test_messages_are_counted_ahead_where_something_was_compacted_alone(signed_i
     boundary = {"type": "system", "subtype": "compact_boundary", "content": "", "compactMetadata": {}}
     agent.hang("s", None, boundary)
     summary = {"type": "user", "message": {"role": "user", "content": "What was said."}, "isCompactSummary": True}
-    agent.hang("s", agent.lines("s")[-1]["uuid"], summary)
-    assert counted() == [True] * (len(talk(2)) + 1)
+    for line in (summary, record({"role": "assistant", "content": "And on."})):
+        agent.hang("s", agent.lines("s")[-1]["uuid"], line)
+    assert counted() == [True] * (len(talk(2)) + 2)
 
 
 def test_a_boundary_says_what_the_client_noted(
