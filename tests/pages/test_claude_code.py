@@ -65,8 +65,8 @@ def test_messages_are_counted_ahead_where_something_was_compacted_alone(agent: C
     boundary = {"type": "system", "subtype": "compact_boundary", "content": "", "compactMetadata": {}}
     agent.hang("s", None, boundary)
     summary = {"type": "user", "message": {"role": "user", "content": "What was said."}, "isCompactSummary": True}
-    for line in (summary, record({"role": "assistant", "content": "And on."})):
-        agent.hang("s", agent.lines("s")[-1]["uuid"], line)
+    for said in (summary, record({"role": "assistant", "content": "And on."})):
+        agent.hang("s", agent.lines("s")[-1]["uuid"], said)
     assert counted() == [True] * (len(talk(2)) + 2)
 
 

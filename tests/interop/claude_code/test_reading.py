@@ -16,7 +16,7 @@ from .playing import Player
 from .scenarios import SCENARIOS
 
 # Of three moments of a scenario two, its last one among them; all of them where this is set: half a minute more.
-EVERY = bool(os.environ.get("PALIMPSEST_ALL_RESUMES"))
+EVERY = bool(os.environ.get("PALIMPSEST_TEST_ALL_RESUMES"))
 CASES = [
     pytest.param(name, moment, id=f"{name}.{moment}")
     for name, scenario in SCENARIOS.items()
