@@ -194,8 +194,8 @@
     if (arriving) arrived();
   });
 
-  // A session that goes on: asked again after 4 s, ever later while nothing comes, never while nobody looks.
-  const SOON = 4, LATE = 60; // seconds
+  // A session that goes on: asked again after 1.5 s, ever later while that fails, never while nobody looks.
+  const SOON = 1.5, LATE = 60; // seconds
   let wait = SOON, timer = 0, arriving = null, news = 0, first = null;
   const live = () => document.querySelector("[data-live]");
   const end = () => live()?.getBoundingClientRect().bottom ?? Infinity;
@@ -217,7 +217,7 @@
   on("htmx:afterRequest", ({ detail }) => {
     if (detail.successful) document.querySelector(".complaint")?.parentElement.remove();
     if (!detail.elt.matches("[data-live]")) return;
-    wait = detail.xhr.status === 200 ? SOON : Math.min(wait * 2, LATE);
+    wait = [200, 204].includes(detail.xhr.status) ? SOON : Math.min(wait * 2, LATE);
     look(wait);
   });
   function arrived() {

@@ -133,16 +133,23 @@ def test_no_look_comes_between_an_undo_and_what_it_shows(visit: Visit, open_desk
         screen.evaluate("window.dispatchEvent(new Event('focus'))")
 
 
-def test_looks_become_rare_and_stop_when_nobody_looks(visit: Visit, book: Book) -> None:
+def test_looks_come_soon_become_rare_while_they_fail_and_stop_when_nobody_looks(visit: Visit, book: Book) -> None:
     screen = visit()
     href = book.session("s", title="Goes on")
     book.chat("s", 4)
     asked = looks(screen)
     open_at_end(screen, href)
-    for _ in range(20):  # 100 s in all; a look in between needs its answer
+    for _ in range(20):  # 30 s in all; a look in between needs its answer
+        screen.clock.run_for(1_500)
+        at_rest(screen)
+    assert 15 <= len(asked) <= 21, "each 1.5 s"
+    away = book.path.rename(book.path.with_suffix(".away"))
+    asked.clear()
+    for _ in range(20):  # 100 s in all
         screen.clock.run_for(5_000)
         at_rest(screen)
-    assert 4 <= len(asked) <= 6, "after 4, 8, 16, 32 and 60 s"
+    assert 4 <= len(asked) <= 7, "after 3, 6, 12, 24, 48 and 60 s"
+    away.rename(book.path)
     screen.evaluate(HIDE, True)
     asked.clear()
     screen.clock.run_for(300_000)
@@ -153,9 +160,9 @@ def test_looks_become_rare_and_stop_when_nobody_looks(visit: Visit, book: Book) 
     screen.clock.run_for(500)
     screen.locator(f"#m{new}").wait_for()
     assert len(asked) == 1
-    screen.clock.run_for(4_500)
+    screen.clock.run_for(1_600)
     at_rest(screen)
-    assert len(asked) == 2, "news make the looks frequent again"
+    assert len(asked) == 2, "who looks makes the looks frequent again"
 
 
 def test_a_rewritten_session_is_shown_as_it_is_now(visit: Visit, open_desk: Callable[..., Desk]) -> None:
