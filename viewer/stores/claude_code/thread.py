@@ -93,12 +93,15 @@ def first_read(records: Sequence[Record]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """What is in question up to some place in a file: the boundary that rules there, and what stands behind it."""
+    """What is in question up to some place in a file: the boundary that rules there, what it keeps (`listed`: which
+    records), and what stands behind it.
+    """
 
     tree: Tree
     boundary: str
     until: int
     kept: Kept | None
+    listed: frozenset[str]
     region: Sequence[str]
     parents: Mapping[str, str]
 
@@ -107,7 +110,7 @@ class Segment:
         if uuid not in self.tree.nodes or self.tree.place(uuid) >= self.until:
             return False
         dropped = self.kept is not None and self.tree.place(uuid) < self.tree.place(self.boundary)
-        return not dropped or (self.kept is not None and uuid in self.kept.uuids)
+        return not dropped or uuid in self.listed
 
     def parent(self, uuid: str) -> str:
         return self.parents.get(uuid, self.tree.nodes[uuid].parent)
@@ -128,9 +131,10 @@ def end_of(tree: Tree) -> str:
 def _segment(tree: Tree, boundary: str, until: int) -> Segment:
     edge = tree.place(boundary)
     region, kept = tree.between(edge, until), kept_by(tree, boundary, until) if boundary else None
+    listed = frozenset(kept.uuids if kept else ())
     parents: dict[str, str] = {}
     if kept and kept.uuids:
-        listed, before = set(kept.uuids), kept.anchor
+        before = kept.anchor
         for uuid in kept.uuids:
             parents[uuid], before = before, uuid
         for uuid in region:
@@ -138,7 +142,7 @@ def _segment(tree: Tree, boundary: str, until: int) -> Segment:
             hangs = parent == kept.anchor or (tree.place(parent, edge) < edge and parent not in listed)
             if hangs and uuid not in listed:
                 parents[uuid] = kept.uuids[-1]
-    return Segment(tree, boundary, until, kept, region, parents)
+    return Segment(tree, boundary, until, kept, listed, region, parents)
 
 
 def kept_by(tree: Tree, boundary: str, until: int = 2**62) -> Kept | None:
