@@ -118,6 +118,11 @@ def load(name: str) -> tiktoken.Encoding:
     return encoding
 
 
+def forget() -> None:
+    """Drop the encodings that are loaded."""
+    _loaded.clear()
+
+
 def _read(name: str) -> tiktoken.Encoding:
     spec = SPECS[name]
     packed = resources.files(__package__).joinpath("data", f"{name}.tiktoken.gz").read_bytes()

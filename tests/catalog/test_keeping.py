@@ -388,7 +388,7 @@ def test_a_session_at_which_counting_fails_does_not_keep_others_from_it(
     for name in "ab":
         book.session(name)
         book.chat(name, 3)
-    plain = numbers._count
+    plain = numbers.count_line
 
     def failing(reader: Reader, line: SessionIndex, seconds: float) -> bool:
         assert plain(reader, line, seconds)
@@ -396,7 +396,7 @@ def test_a_session_at_which_counting_fails_does_not_keep_others_from_it(
             raise ValueError("odd")
         return True
 
-    monkeypatch.setattr(numbers, "_count", failing)
+    monkeypatch.setattr(numbers, "count_line", failing)
     sync_worker.sync_all()
     assert line_of("a").messages == 3
     assert "Session 'b' of store own cannot be counted" in caplog.text

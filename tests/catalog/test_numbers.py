@@ -94,13 +94,13 @@ def test_only_what_changed_is_counted_again(book: Book, monkeypatch: pytest.Monk
     settle()
     sync_worker.sync_all()
     counted: list[str] = []
-    plain = numbers._count
+    plain = numbers.count_line
 
     def seen(reader: object, line: SessionIndex, seconds: float) -> bool:
         counted.append(line.session_id)
         return plain(reader, line, seconds)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(numbers, "_count", seen)
+    monkeypatch.setattr(numbers, "count_line", seen)
     book.say("b", "assistant", "and an answer")
     sync_worker.sync_all()
     assert counted == ["b"]

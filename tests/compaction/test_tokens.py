@@ -181,7 +181,7 @@ def test_a_damaged_rank_file_is_refused(how: str, tmp_path: Path, monkeypatch: p
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "cl100k_base.tiktoken.gz").write_bytes(damaged(raw, how))
     monkeypatch.setattr(resources, "files", lambda package: tmp_path)
-    monkeypatch.setattr(tokens, "_loaded", {})
+    tokens.forget()
     with pytest.raises(ValueError, match="damaged"):
         counter_for("gpt-4")("text")
 
@@ -192,12 +192,12 @@ def test_nothing_is_asked_of_the_network(monkeypatch: pytest.MonkeyPatch) -> Non
 
     for name in ("socket", "create_connection", "getaddrinfo"):
         monkeypatch.setattr(socket, name, refuse)
-    monkeypatch.setattr(tokens, "_loaded", {})
+    tokens.forget()
     assert [counter_for(model)("hello world") for model in ("gpt-5", "gpt-4", "unknown")] == [2, 2, 2]
 
 
-def test_it_is_loaded_once_by_many_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tokens, "_loaded", {})
+def test_it_is_loaded_once_by_many_threads() -> None:
+    tokens.forget()
     found: list[Any] = []
     threads = [threading.Thread(target=lambda: found.append(tokens.load("cl100k_base"))) for _ in range(4)]
     for thread in threads:

@@ -187,9 +187,9 @@ def test_a_line_that_cannot_be_made_leaves_the_others(
 
         return made
 
-    for module, name in ((listed, "_session"), (search, "_hit"), (hits, "shown"), (lines, "_shown")):
+    for module, name in ((listed, "session_out"), (search, "hit_out"), (hits, "shown"), (lines, "shown")):
         monkeypatch.setattr(module, name, failing(getattr(module, name), "two"))
-    monkeypatch.setattr(stores, "_store", failing(stores._store, "name='own'"))
+    monkeypatch.setattr(stores, "store_out", failing(stores.store_out, "name='own'"))
     answer = tool.get("/stores/own/sessions")
     assert {each["id"] for each in answer["items"]} == {"one", "three"}
     assert [(each["id"], each["store"]) for each in answer["broken"]] == [("two", "own")]

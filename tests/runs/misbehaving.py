@@ -272,7 +272,7 @@ def service(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ser
 
     monkeypatch.setattr(calling, "FIRST_WAIT", 0.01)
     monkeypatch.setattr(calling, "TICK", 0.05)
-    monkeypatch.setattr(model_quirks, "_of", {})
+    monkeypatch.setattr(model_quirks, "LEARNED", {})
     with Service() as running:
         yield running
         running.shutdown()

@@ -65,13 +65,13 @@ def parts(service: Service, use: Use) -> Service:
 
 def test_each_part_carries_the_notes_so_far(desk: Desk, parts: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[str] = []
-    tell = Progress._tell
+    tell = Progress.tell
 
     def telling(progress: Progress) -> None:
         tell(progress)
         told.append(progress._hold.run.progress["sentence"])
 
-    monkeypatch.setattr(Progress, "_tell", telling)
+    monkeypatch.setattr(Progress, "tell", telling)
     run = start(desk)
     assert (run.status, run.error_message, run.summary, run.chunks) == ("applied", "", notes(PARTS), [])
     assert parts_of(parts) == [(part, PARTS) for part in range(1, PARTS + 1)]

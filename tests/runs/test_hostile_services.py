@@ -50,7 +50,7 @@ def test_a_refusal_that_cannot_be_read_is_not_logged(
         raise RecursionError("too deep")
 
     caplog.set_level(logging.DEBUG)
-    monkeypatch.setattr("viewer.runs.summarizers.failures._refused", stumbles)
+    monkeypatch.setattr("viewer.runs.summarizers.failures.refused", stumbles)
     use(kind)
     service.behaviours = [refuses(400, f"no {KEY}")]
     run = started(desk, kind)

@@ -134,7 +134,7 @@ def test_a_service_is_given_the_time_it_asks_for(
     }
     service.behaviours = [refuses(429, **said[how]), answers()]
     rests: list[float] = []
-    monkeypatch.setattr(calling, "_rest", lambda seconds, listener: rests.append(seconds))
+    monkeypatch.setattr(calling, "rest", lambda seconds, listener: rests.append(seconds))
     assert started(desk, "openai").status == "applied"
     [rest] = rests
     assert 25 < rest <= 30

@@ -106,7 +106,7 @@ def test_an_undo_that_would_hold_up_the_agent_says_so(
 ) -> None:
     desk = open_desk(21)
     assert outlook(desk).warning == ""
-    monkeypatch.setattr(lock_time, "_REINDEXED", 1e-3)  # as if the session were five thousand times as large
+    monkeypatch.setattr(lock_time, "REINDEXED", 1e-3)  # as if the session were five thousand times as large
     assert "Writing will hold up the agent for about" in outlook(desk).warning
     assert "long enough for it to report an error" in outlook(desk).warning
 

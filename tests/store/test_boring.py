@@ -165,7 +165,7 @@ class Counted:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.statements: list[str] = []
         self.steps = 0
-        opened = transaction._open
+        opened = transaction.open_for_writing
 
         def counting(store: Any) -> sqlite3.Connection:
             con = opened(store)
@@ -173,7 +173,7 @@ class Counted:
             con.set_progress_handler(self._step, 100)
             return con
 
-        monkeypatch.setattr(transaction, "_open", counting)
+        monkeypatch.setattr(transaction, "open_for_writing", counting)
 
     def _step(self) -> int:
         self.steps += 1

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.contract.claude_code import ClaudeByHand
+from tests.contract.claude_code import ClaudeByHand, record
 from tests.contract.talk import talk, turn
 from tests.interop.claude_code.record import RECORDED
 from tests.support.claude_code import agent, reader
@@ -138,6 +138,36 @@ def test_a_call_without_a_result_is_shown_and_not_sent(agent: ClaudeByHand, read
     assert sent() == called[:1] and added() == []
     shown = reader.messages(session_id, [row.id for row in reader.live(session_id)])
     assert [call["id"] for row in shown.values() for call in row.tool_calls] == called
+
+
+def test_of_a_response_the_lines_that_are_kept_are_sent(agent: ClaudeByHand, reader: Reader) -> None:
+    """The client's own segments keep one of two parallel calls, where the other one hangs on it."""
+    request, calling, *results, reply = turn("a")
+    agent.write("s", [request])
+    asked = agent.lines("s")[-1]["uuid"]
+    uuids = [asked]
+    for call in calling["tool_calls"]:  # a line each, of one response
+        line = record(calling | {"tool_calls": [call]})
+        line["message"] |= {"id": "msg_1", "content": line["message"]["content"][1:]}
+        agent.hang("s", uuids[-1], line)
+        uuids.append(agent.lines("s")[-1]["uuid"])
+    for parent, result in zip(uuids[:0:-1], reversed(results), strict=True):
+        agent.hang("s", parent, record(result))
+    agent.hang("s", agent.lines("s")[-1]["uuid"], record(reply))
+    end = agent.lines("s")[-1]["uuid"]
+    assert sum(len(row.tool_calls) for row in reader.live(agent.id_of("s"))) == 2
+    agent.hang("s", None, boundary())
+    agent.hang("s", agent.lines("s")[-1]["uuid"], SUMMARY)
+    lines = agent.lines("s")
+    kept = {"headUuid": asked, "anchorUuid": lines[-1]["uuid"], "tailUuid": end}
+    lines[-2]["compactMetadata"] = {"preservedSegment": kept}
+    path = agent.project / f"{agent.id_of('s')}.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    sent = reader.live(agent.id_of("s"))
+    assert [row.role for row in sent] == ["user", "user", "assistant", "tool", "assistant"]
+    assert [call["id"] for row in sent for call in row.tool_calls] == [calling["tool_calls"][0]["id"]]
+    whole = reader.messages(agent.id_of("s"), [row.id for row in sent])
+    assert sum(len(row.tool_calls) for row in whole.values()) == 2, "History has both"
 
 
 def test_a_result_without_its_call_is_not_sent(agent: ClaudeByHand, reader: Reader) -> None:

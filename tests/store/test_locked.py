@@ -177,7 +177,7 @@ def test_who_may_clean_up_but_is_kept_from_it_is_told_to_try_again(tmp_path: Pat
 def test_a_write_is_noticed_while_a_file_is_read_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As on a full disk (tests/faults/test_own_unwritable.py), where SQLite has no room for what it keeps beside it."""
     store = made(tmp_path / "state.db", "wal")
-    monkeypatch.setattr(sqlite, "connected", sqlite._immutable)
+    monkeypatch.setattr(sqlite, "connected", sqlite.immutable)
     with open_store(store) as reader:
         assert reader.con.execute("SELECT content FROM messages").fetchall() == [("needle",)]
     with (

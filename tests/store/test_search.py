@@ -629,13 +629,13 @@ def test_a_page_costs_the_same_however_many_match(empty: Path, q: str) -> None:
 def test_only_rows_that_are_shown_are_read_whole(empty: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     say(empty, *["needle"] * 3_000)
     read: list[int] = []
-    plain_read = search._read
+    plain_read = search.read_rows
 
     def counted(reader: Reader, wanted: Sequence[int]) -> Any:
         read.extend(wanted)
         return plain_read(reader, wanted)
 
-    monkeypatch.setattr(search, "_read", counted)
+    monkeypatch.setattr(search, "read_rows", counted)
     assert len(find(empty, "needle").hits) == 25
     assert len(read) <= candidates.FIRST
 

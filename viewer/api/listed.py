@@ -29,7 +29,7 @@ def page(store: Store, wanted: SessionFilter, limit: int, cursor: str) -> Sessio
     active = listed.active()
     items, broken = lines_of(
         listed.lines,
-        lambda line: _session(line, store.name, reason, active=line.pk in active),
+        lambda line: session_out(line, store.name, reason, active=line.pk in active),
         lambda line: (line.session_id, store.name),
     )
     return SessionsOut(items=list(items), next=_next(kind, listed, wanted.order), broken=shapes.broken(broken))
@@ -39,7 +39,7 @@ def _next(kind: str, listed: SessionList, order: Order) -> str | None:
     return cursors.written(kind, *lines.sort_key(listed.lines[-1], order)) if listed.more else None
 
 
-def _session(line: SessionIndex, store: str, reason: str, *, active: bool) -> SessionOut | Broken:
+def session_out(line: SessionIndex, store: str, reason: str, *, active: bool) -> SessionOut | Broken:
     if line.problem:
         return Broken(line.title, store, line.problem)
     reason = reason or (ENDED if line.continued else "")

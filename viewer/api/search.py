@@ -106,7 +106,7 @@ def find(
             indexed=indexed,
         )
         hit_page = search.search(reader, parse(q), wanted, PageRequest(limit, after, stage))
-    items, broken = lines_of(hit_page.hits, partial(_hit, store), lambda hit: (hit.id, store))
+    items, broken = lines_of(hit_page.hits, partial(hit_out, store), lambda hit: (hit.id, store))
     return HitsOut(
         items=list(items),
         broken=shapes.broken(broken),
@@ -130,7 +130,7 @@ def _seconds(at: datetime | None) -> float | None:
     return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
 
 
-def _hit(store: str, hit: Hit) -> HitOut:
+def hit_out(store: str, hit: Hit) -> HitOut:
     return HitOut(
         id=hit.id,
         session=hit.session.id,

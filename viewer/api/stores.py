@@ -31,11 +31,11 @@ def health(request: HttpRequest) -> HealthOut:
 @router.get("/stores", auth=READ, response=answers(StoresOut), summary="The stores")
 def stores(request: HttpRequest) -> StoresOut:
     """Every store with what it can do, and why not."""
-    items, broken = lines_of(all_stores(), _store, lambda store: (store.name, store.name))
+    items, broken = lines_of(all_stores(), store_out, lambda store: (store.name, store.name))
     return StoresOut(items=list(items), broken=shapes.broken(broken))
 
 
-def _store(store: Store) -> StoreOut:
+def store_out(store: Store) -> StoreOut:
     try:
         with open_store(store, listed=True) as reader:
             able, is_indexed_here = reader.capabilities(), reader.offers_text

@@ -45,15 +45,15 @@ def count_some(reader: Reader, state: StoreState, seconds: float) -> bool:
 
 
 def _counted(reader: Reader, line: SessionIndex, seconds: float) -> bool:
-    """`_count`; a session at which it fails stays uncounted until it changes, or no other would ever have its turn."""
+    """`count_line`; a session at which it fails stays uncounted until it changes, or no other would have its turn."""
     try:
-        return _count(reader, line, seconds)
+        return count_line(reader, line, seconds)
     except (ValueError, TypeError, LookupError, ArithmeticError, RuntimeError):
         logger.exception("Session %r of store %s cannot be counted", line.session_id, reader.store.name)
         return True
 
 
-def _count(reader: Reader, line: SessionIndex, seconds: float) -> bool:
+def count_line(reader: Reader, line: SessionIndex, seconds: float) -> bool:
     """Set the line's numbers from its rows as they are now, going on from where an earlier time ended; whether all are
     counted.
     """

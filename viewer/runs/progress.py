@@ -30,7 +30,7 @@ class Progress:
 
         def asked(request: compaction.SummaryRequest) -> str:
             self._request, self._tokens = request, 0
-            self._tell()
+            self.tell()
             return ask(request, self)
 
         return asked
@@ -38,7 +38,7 @@ class Progress:
     def heard(self, piece: str) -> None:
         self._tokens += self._count(piece)
         if not piece or time.monotonic() - self._told >= TELL_SECONDS:
-            self._tell()
+            self.tell()
 
     def spent(self, usage: Usage) -> None:
         self._usage += usage
@@ -48,7 +48,7 @@ class Progress:
         """Keep a finished part, so that a run that is taken up again goes on behind it."""
         self._hold.update(chunks=[*self._hold.run.chunks, {"key": part.key, "summary": part.summary}])
 
-    def _tell(self) -> None:
+    def tell(self) -> None:
         self._told = time.monotonic()
         seconds = round(self._told - self._began)
         part = self._request

@@ -64,12 +64,12 @@ def shown_lines(listed: SessionList, *, redacting: bool) -> tuple[tuple[SessionL
     def make(each: SessionIndex) -> SessionLine | Broken:
         if each.problem:
             return Broken(one_line(redacted(each.title, redacting), 80), stores[each.state_id], each.problem)
-        return _shown(each, stores[each.state_id], each.kind_id in near, seem, redacting, active=each.pk in active)
+        return shown(each, stores[each.state_id], each.kind_id in near, seem, redacting, active=each.pk in active)
 
     return lines_of(listed.lines, make, lambda each: (each.session_id, stores[each.state_id]))
 
 
-def _shown(
+def shown(
     each: SessionIndex, store: str, near: bool, seem: Mapping[int, SessionIndex], redacting: bool, *, active: bool
 ) -> SessionLine:
     before = seem.get(each.pk)

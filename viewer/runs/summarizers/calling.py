@@ -132,7 +132,7 @@ def complete(
         finally:
             if answer.begun:
                 listener.spent(answer.usage(connection))
-        _rest(wait, listener)
+        rest(wait, listener)
     raise AssertionError("the last attempt returns or raises")
 
 
@@ -189,7 +189,7 @@ def _wait_before_next(failure: ModelFailed, attempt: int) -> float | None:
     return failure.after if failure.after <= LONGEST_WAIT else None
 
 
-def _rest(seconds: float, listener: ProgressCallback) -> None:
+def rest(seconds: float, listener: ProgressCallback) -> None:
     until = time.monotonic() + seconds
     while (left := until - time.monotonic()) > 0:
         listener.heard("")

@@ -112,12 +112,12 @@ def of(problem: Exception, connection: ModelAccess, begun: bool) -> ModelFailed:
 def _of(problem: Exception, connection: ModelAccess, begun: bool) -> ModelFailed:
     if isinstance(problem, NotStreamed):
         error = _error_in(problem.said)
-        return _refused(200, error, {}, connection) if error else _no_stream(problem.kind, connection)
+        return refused(200, error, {}, connection) if error else _no_stream(problem.kind, connection)
     response = getattr(problem, "response", None)
     if response is not None or hasattr(problem, "body") and problem.body is not None:
         status = int(getattr(response, "status_code", 200))
         headers = getattr(response, "headers", {})
-        return _refused(status, _error_in(getattr(problem, "body", None), whole=True), headers, connection)
+        return refused(status, _error_in(getattr(problem, "body", None), whole=True), headers, connection)
     return _broken(list(_chain(problem)), connection, begun)
 
 
@@ -136,7 +136,7 @@ def _error_in(body: Any, whole: bool = False) -> dict[str, Any]:
     return body if whole else {}
 
 
-def _refused(status: int, error: dict[str, Any], headers: Any, connection: ModelAccess) -> ModelFailed:
+def refused(status: int, error: dict[str, Any], headers: Any, connection: ModelAccess) -> ModelFailed:
     codes = [error.get("code"), error.get("type")]
     if status < 300:
         status = next((found for code in codes if (found := _status_in(code)) is not None), 500 if error else 200)

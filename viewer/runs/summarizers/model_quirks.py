@@ -54,12 +54,12 @@ class ModelQuirks:
         return False
 
 
-_of: dict[tuple[str, str, str], ModelQuirks] = {}
+LEARNED: dict[tuple[str, str, str], ModelQuirks] = {}
 
 
 def learned(connection: ModelAccess) -> ModelQuirks:
     """What is known about this model at this address."""
-    return _of.setdefault((connection.kind, connection.base_url, connection.model), ModelQuirks())
+    return LEARNED.setdefault((connection.kind, connection.base_url, connection.model), ModelQuirks())
 
 
 def asked(

@@ -54,7 +54,7 @@ from .listing import ClaudeListing
 from .places import SessionFile
 from .records import RECORDS, Record
 from .reported import reported
-from .transcript import SessionMessages
+from .transcript import SessionMessages, Unit
 
 REMEMBERED = 500  # sessions of which what headers say is kept in this process
 
@@ -134,14 +134,19 @@ class ClaudeReader(Reader):
 
     def messages(self, session_id: str, ids: Sequence[int]) -> dict[int, StoredMessage]:
         found = self._conversation(session_id)
-        wanted = {unit_id: found.units[unit_id] for each in ids if (unit_id := _unit_id(found, each)) is not None}
+        return self._read(
+            session_id, [found.units[unit] for each in ids if (unit := _unit_id(found, each)) is not None]
+        )
+
+    def _read(self, session_id: str, units: Iterable[Unit]) -> dict[int, StoredMessage]:
+        found = self._conversation(session_id)
         with _opened(self._file(session_id)) as file:
-            return {each: codec.message_of(file, found, unit, session_id) for each, unit in wanted.items()}
+            return {unit.id: codec.message_of(file, found, unit, session_id) for unit in units}
 
     def sent(self, session_id: str, ids: Sequence[int]) -> dict[int, StoredMessage]:
-        lone = self._conversation(session_id).lone
-        rows = self.messages(session_id, ids)
-        return {each: row for each, found in rows.items() if (row := codec.without(found, lone)) is not None}
+        found = self._conversation(session_id)
+        rows = self._read(session_id, [found.sent(each) for each in ids if each in found.units])
+        return {each: row for each, whole in rows.items() if (row := codec.without(whole, found.lone)) is not None}
 
     def live(self, session_id: str) -> list[StoredMessage]:
         found = self._conversation(session_id)

@@ -79,6 +79,16 @@ class SessionMessages:
         """The messages that a resume sends."""
         return self.ids_of(self.thread)
 
+    def sent(self, unit_id: int) -> Unit:
+        """A message with those of its lines alone that a resume sends."""
+        unit = self.units[unit_id]
+        lines = tuple(filter(self._sent.__contains__, unit.uuids)) if len(unit.uuids) > 1 else unit.uuids
+        return unit if lines == unit.uuids else replace(unit, uuids=lines)
+
+    @cached_property
+    def _sent(self) -> frozenset[str]:
+        return frozenset(record.uuid for record in self.thread)
+
     @cached_property
     def lone(self) -> frozenset[str]:
         """Calls in context without a result, and results without a call, which a resume leaves out. Those that the

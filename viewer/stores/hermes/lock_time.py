@@ -17,14 +17,14 @@ def estimate_commit_seconds(columns: Columns, sizes: Mapping[int, int], kept: Co
     kept is written and indexed once more.
     """
     reindexed = any("UPDATE ON" in " ".join(sql.upper().split()) for _, sql in columns.triggers)
-    flagged = _REINDEXED * sum(sizes.values()) if reindexed else 0.0
+    flagged = REINDEXED * sum(sizes.values()) if reindexed else 0.0
     return estimate_copy_seconds(sum(sizes.get(row_id, 0) for row_id in kept)) + _FLAGGED * len(sizes) + flagged
 
 
 def estimate_copy_seconds(size: int) -> float:
     """How long writing clones of rows with so much text will hold the write lock, in seconds."""
-    return _AT_LEAST + _INDEXED * size
+    return _AT_LEAST + INDEXED * size
 
 
 _AT_LEAST, _FLAGGED = 0.01, 14e-6  # seconds: a commit, a row
-_REINDEXED, _INDEXED = 0.35e-6, 0.2e-6  # seconds a byte
+REINDEXED, INDEXED = 0.35e-6, 0.2e-6  # seconds a byte

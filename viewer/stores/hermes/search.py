@@ -145,7 +145,7 @@ class _Gathering:
         return self.texts >= TEXTS or time.monotonic() > self.deadline
 
     def _take(self, keys: Sequence[Key]) -> None:
-        rows = _read(self.reader, [row_id for _, row_id in keys])
+        rows = read_rows(self.reader, [row_id for _, row_id in keys])
         self.texts += len(rows)
         holding = [(key, rows[key[1]]) for key in keys if key[1] in rows and self._holds(rows[key[1]])]
         again = self._said_again([row for _, row in holding])
@@ -168,7 +168,7 @@ class _Gathering:
             for chunk in chunks(sorted({other for _, other in pairs}))
             for row_id in narrowed(self.reader, narrowing, chunk)
         ]
-        read = _read(self.reader, passed)
+        read = read_rows(self.reader, passed)
         others = {row_id: row for row_id, row in read.items() if _holds(row, self.query, scanned=True)}
         by_id = {row.id: row for row in rows}
         return {row_id for row_id, other in pairs if other in others and _alike(by_id[row_id], others[other])}
@@ -179,7 +179,7 @@ class _Gathering:
         sessions = _sessions(self.reader, [row.light["session_id"] for _, row in shown], redacting=redacting)
         hits = shown
         if redacting:  # found by what they say, shown by what may be seen of it
-            redacted = _read(self.reader, [row.id for _, row in shown], redacting=True)
+            redacted = read_rows(self.reader, [row.id for _, row in shown], redacting=True)
             hits = [(key, redacted[row.id]) for key, row in shown if row.id in redacted]
         return HitPage(
             hits=tuple(_hit(key, row, sessions, self.query) for key, row in hits),
@@ -194,7 +194,7 @@ class _Gathering:
 # -- words -------------------------------------------------------------------------------------------------------------
 
 
-def _read(reader: OpenStore, ids: Sequence[int], *, redacting: bool = False) -> dict[int, _Row]:
+def read_rows(reader: OpenStore, ids: Sequence[int], *, redacting: bool = False) -> dict[int, _Row]:
     names = selection(reader.columns.messages, _LIGHT, "m.")
     found: dict[int, _Row] = {}
     for chunk in chunks(ids):

@@ -51,7 +51,7 @@ def connected(name: str, path: Path, patience: float) -> ReadOnlyConnection:
             return _opened(name, path, "mode=ro", patience)
         except sqlite3.DatabaseError as problem:
             if _has_no_place_for_sidecars(path, problem):
-                return _immutable(name, path, patience)
+                return immutable(name, path, patience)
             if attempt == OPEN_ATTEMPTS - 1 or "disk I/O" not in str(problem):
                 raise unavailable(name, path, problem) from problem
             time.sleep(0.05)
@@ -103,7 +103,7 @@ def _opened(name: str, path: Path, mode: str, patience: float) -> ReadOnlyConnec
     return con
 
 
-def _immutable(name: str, path: Path, patience: float) -> ReadOnlyConnection:
+def immutable(name: str, path: Path, patience: float) -> ReadOnlyConnection:
     before = _stamps(path)
     try:
         con = _opened(name, path, "immutable=1", patience)

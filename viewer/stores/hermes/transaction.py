@@ -45,7 +45,7 @@ def write(store: Store, seen: tuple[int, int] | None = None) -> Iterator[StoreCo
             check_is_store(store, columns_of(store, session))
             yield session
         return
-    con, patience = _open(store), PATIENCE
+    con, patience = open_for_writing(store), PATIENCE
     try:
         _patiently(con, "BEGIN IMMEDIATE", patience)
         try:
@@ -66,7 +66,7 @@ def write(store: Store, seen: tuple[int, int] | None = None) -> Iterator[StoreCo
         con.close()
 
 
-def _open(store: Store) -> sqlite3.Connection:
+def open_for_writing(store: Store) -> sqlite3.Connection:
     try:
         con = sqlite3.connect(f"file:{quote(str(store.path))}?mode=rw", uri=True, timeout=1.0, isolation_level=None)
         con.execute("PRAGMA foreign_keys = ON")
