@@ -15,7 +15,7 @@ from .client import NotInstalled
 from .playing import Player
 from .scenarios import SCENARIOS
 
-# Of four moments of a scenario two, its last one among them, 61 in all; all of them where this is set: half a minute more.
+# Of four moments of a scenario two, its last one among them, which makes 61; all where this is set: a minute more.
 EVERY = bool(os.environ.get("PALIMPSEST_TEST_ALL_RESUMES"))
 CASES = [
     pytest.param(name, moment, id=f"{name}.{moment}")
