@@ -147,7 +147,7 @@ def test_of_a_response_the_lines_that_are_kept_are_sent(agent: ClaudeByHand, rea
     asked = agent.lines("s")[-1]["uuid"]
     uuids = [asked]
     for call in calling["tool_calls"]:  # a line each, of one response
-        line = record(calling | {"tool_calls": [call]})
+        line = record({**calling, "tool_calls": [call]})
         line["message"] |= {"id": "msg_1", "content": line["message"]["content"][1:]}
         agent.hang("s", uuids[-1], line)
         uuids.append(agent.lines("s")[-1]["uuid"])
