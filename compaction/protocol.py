@@ -313,7 +313,7 @@ def _delimiter(blocks: list[Any], flagged: bool, prior: int) -> _Position | None
     handoff inside a code fence is none. Of several, the one that belongs to the first of the `prior` headers that the
     row begins with.
     """
-    if not any(MERGE_DELIMITER in block_text(block) for block in blocks):  # which is told much sooner
+    if not any(MERGE_DELIMITER in block_text(block) for block in blocks):  # cheaper than looking for lines
         return None
     own = list(islice(_all(blocks, _DELIMITER_LINE), MOST_DELIMITERS))
     anywhere = islice(_all(blocks, _DELIMITER), MOST_DELIMITERS if prior else 0)

@@ -22,7 +22,7 @@ from viewer.stores.claude_code.records import Record, record_of
 from viewer.stores.claude_code.transcript import SessionMessages, conversation_of
 from viewer.stores.jsonl import lines as jsonl_lines
 from viewer.stores.jsonl.append import appending
-from viewer.stores.jsonl.files import FileState, state_of
+from viewer.stores.jsonl.files import FileState, RecordCache, state_of
 from viewer.stores.jsonl.lines import Line
 from viewer.stores.reader import Reader
 from viewer.stores.recorded import Recorded
@@ -100,6 +100,19 @@ def test_a_file_that_is_another_is_read_anew(agent: ClaudeByHand, reader: Reader
     path.unlink()
     with pytest.raises(NotFound):
         reader.live(session_id)
+
+
+def test_two_files_are_held_however_long_they_are(tmp_path: Path) -> None:
+    """Or a worker that takes turns with stores would read a long one anew at each turn."""
+    paths = [tmp_path / name for name in "abc"]
+    for path in paths:
+        path.write_text('{"type": "tag"}\n' * 20)
+    cache = RecordCache(record_of, held=10)
+    read = [cache.read(path) for path in paths[:2]]
+    assert [cache.read(path) for path in paths[:2]] == read
+    assert all(cache.read(path) is known for path, known in zip(paths[:2], read, strict=True))
+    cache.read(paths[2])
+    assert cache.read(paths[1]) is read[1] and cache.read(paths[0]) is not read[0]
 
 
 def test_nothing_is_appended_to_a_file_that_somebody_wrote_meanwhile(agent: ClaudeByHand, path: Path) -> None:

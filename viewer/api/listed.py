@@ -40,6 +40,7 @@ def _next(kind: str, listed: SessionList, order: Order) -> str | None:
 
 
 def session_out(line: SessionIndex, store: str, reason: str, *, active: bool) -> SessionOut | Broken:
+    """A listed session, or why it cannot be shown; `reason` is why its store cannot be compacted."""
     if line.problem:
         return Broken(line.title, store, line.problem)
     reason = reason or (ENDED if line.continued else "")

@@ -234,9 +234,9 @@ class CompactionOut(Schema):
     `rules` are those that stand at the end of `summary`, "" for none; `audit` is the status of the audit of the turn
     after it, null where there is none; `details` and `statements` count those still there, null of the agent's own
     compactions: there it is looked for when `compactions/{handoff_id}/details` is asked for. `reported` is what the
-    agent noted of one of its own, null where it notes nothing. `unsure` says that an
-    earlier compaction is out of context and the agent's rows do not tell whether it was undone or its messages were
-    taken back: they are listed as summarised, and this one is not undoable.
+    agent noted of one of its own, null where it notes nothing. `unsure` says that an earlier compaction is out of
+    context and the agent's rows do not tell whether it was undone or its messages were taken back: they are listed as
+    summarised, and this one is not undoable.
     """
 
     at: datetime | None

@@ -131,6 +131,7 @@ def _seconds(at: datetime | None) -> float | None:
 
 
 def hit_out(store: str, hit: Hit) -> HitOut:
+    """A hit of a store."""
     return HitOut(
         id=hit.id,
         session=hit.session.id,

@@ -36,6 +36,7 @@ def stores(request: HttpRequest) -> StoresOut:
 
 
 def store_out(store: Store) -> StoreOut:
+    """A store with what it can do; with the error where it cannot be opened."""
     try:
         with open_store(store, listed=True) as reader:
             able, is_indexed_here = reader.capabilities(), reader.offers_text

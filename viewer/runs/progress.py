@@ -49,6 +49,7 @@ class Progress:
         self._hold.update(chunks=[*self._hold.run.chunks, {"key": part.key, "summary": part.summary}])
 
     def tell(self) -> None:
+        """Write down what is being done."""
         self._told = time.monotonic()
         seconds = round(self._told - self._began)
         part = self._request

@@ -30,7 +30,7 @@ from .transcript import (
     TranscriptIndex,
 )
 
-VERSION = 14  # of the bytes and of how History is read from rows; others are not read
+VERSION = 15  # of the bytes and of how History is read from rows; others are not read
 _HEAD = b"palimpsest outline"
 _STATES = {"live": LIVE, "under": UNDER, "out": OUT}
 

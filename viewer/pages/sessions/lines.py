@@ -72,6 +72,7 @@ def shown_lines(listed: SessionList, *, redacting: bool) -> tuple[tuple[SessionL
 def shown(
     each: SessionIndex, store: str, near: bool, seem: Mapping[int, SessionIndex], redacting: bool, *, active: bool
 ) -> SessionLine:
+    """A line of the list; `near` says that the session is near the limit of its model."""
     before = seem.get(each.pk)
     return SessionLine(
         key=f"{segment(store)}/{segment(each.session_id)}",

@@ -190,6 +190,7 @@ def _wait_before_next(failure: ModelFailed, attempt: int) -> float | None:
 
 
 def rest(seconds: float, listener: ProgressCallback) -> None:
+    """Wait for so long, with a sign to the listener each `TICK`, who may cancel."""
     until = time.monotonic() + seconds
     while (left := until - time.monotonic()) > 0:
         listener.heard("")

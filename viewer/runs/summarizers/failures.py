@@ -137,6 +137,7 @@ def _error_in(body: Any, whole: bool = False) -> dict[str, Any]:
 
 
 def refused(status: int, error: dict[str, Any], headers: Any, connection: ModelAccess) -> ModelFailed:
+    """What a refusal of the service means, by its status and the error in its answer."""
     codes = [error.get("code"), error.get("type")]
     if status < 300:
         status = next((found for code in codes if (found := _status_in(code)) is not None), 500 if error else 200)

@@ -209,7 +209,9 @@ def conversation_of(records: Sequence[Record], *, sidechain: bool = False) -> Se
                 units[at] = Unit(at, "system", record.time, (uuid,), Piece(0, "system", 0), 0, True)
         elif not record.group or tree.groups[record.group][0] == uuid:
             lines = tree.groups[record.group] if record.group else [uuid]
-            units.update((unit.id, unit) for unit in (unit_of(tree, lines, piece) for piece in record.pieces))
+            for piece in record.pieces:
+                unit = unit_of(tree, lines, piece)
+                units[unit.id] = unit
     start = first_read(records)
     return SessionMessages(tree, tree_of(records[start:]) if start else tree, units, sidechain)
 

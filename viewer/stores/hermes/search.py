@@ -195,6 +195,7 @@ class _Gathering:
 
 
 def read_rows(reader: OpenStore, ids: Sequence[int], *, redacting: bool = False) -> dict[int, _Row]:
+    """The rows of these ids, their content up to `START_BYTES`; those that do not exist are absent."""
     names = selection(reader.columns.messages, _LIGHT, "m.")
     found: dict[int, _Row] = {}
     for chunk in chunks(ids):

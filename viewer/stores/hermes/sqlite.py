@@ -104,6 +104,7 @@ def _opened(name: str, path: Path, mode: str, patience: float) -> ReadOnlyConnec
 
 
 def immutable(name: str, path: Path, patience: float) -> ReadOnlyConnection:
+    """A connection that takes no locks and writes nothing beside the file. Raises StoreUnavailable."""
     before = _stamps(path)
     try:
         con = _opened(name, path, "immutable=1", patience)

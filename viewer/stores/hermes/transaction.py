@@ -67,6 +67,7 @@ def write(store: Store, seen: tuple[int, int] | None = None) -> Iterator[StoreCo
 
 
 def open_for_writing(store: Store) -> sqlite3.Connection:
+    """A connection to the file of a store. Raises StoreError."""
     try:
         con = sqlite3.connect(f"file:{quote(str(store.path))}?mode=rw", uri=True, timeout=1.0, isolation_level=None)
         con.execute("PRAGMA foreign_keys = ON")
