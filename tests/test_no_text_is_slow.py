@@ -149,7 +149,7 @@ ELSEWHERE = {
         viewer.api.Api viewer.api.cursors.read viewer.api.errors.problem viewer.apps viewer.bad_requests
         viewer.enforcement.apps
         viewer.exports.making.download viewer.rendering.blocks.by_template viewer.rendering.cache.by_template
-        viewer.rendering.parts.part viewer.rendering.lru.SizedCache
+        viewer.rendering.parts.part viewer.rendering.terms.term viewer.rendering.lru.SizedCache
         viewer.pages.compact.report.named_lost viewer.pages.session.timeline.apart viewer.runs.candidate
         viewer.runs.detail_loss
         viewer.runs.planning.Basis viewer.runs.planning.plan_of viewer.runs.planning.recorded viewer.stores.changes

@@ -324,7 +324,7 @@ TEMPLATES = [
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": ["django.template.context_processors.request", "viewer.csp.nonce"],
-            "builtins": ["viewer.rendering.parts"],
+            "builtins": ["viewer.rendering.parts", "viewer.rendering.terms"],
         },
     }
 ]

@@ -76,16 +76,16 @@ def book(tmp_path: Path, settings: Settings) -> Book:
 
 @pytest.fixture(scope="session")
 def demo_original(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from viewer.stores.hermes.demo import ensure_demo
+    from tests.support.odd_demo import make_odd_demo
 
     path = tmp_path_factory.mktemp("demo") / "demo.db"
-    ensure_demo(path)
+    make_odd_demo(path)
     return path
 
 
 @pytest.fixture
 def demo(demo_original: Path, tmp_path: Path, settings: Settings) -> Callable[[str], str]:
-    """The demo store alone; a function from a session's title to the address of its page."""
+    """The demo store alone, with the odd sessions; a function from a session's title to the address of its page."""
     path = tmp_path / "demo.db"
     shutil.copyfile(demo_original, path)
     settings.STORES = {}

@@ -18,6 +18,7 @@ from tests.catalog.shelves import fill, settle
 from tests.pages.conftest import PRESENT, Book
 from tests.pages.html import Element, read
 from viewer.catalog import sync, sync_worker
+from viewer.pages.demo import FIRST
 from viewer.pages.sessions import views as sessions
 from viewer.stores.hermes import schema
 
@@ -115,23 +116,26 @@ def test_no_match_says_what_to_do(signed_in: Client, book: Book) -> None:
 def test_a_first_visitor_reads_what_this_is_and_where_to_start(signed_in: Client, demo: Callable[[str], str]) -> None:
     page = read(signed_in.get("/"))
     assert page.one("p", "lead").text.startswith("See what your long-lived agents remember")
-    start = page.one("ul", "stores").one("a")
-    assert start.attributes["href"] == demo(start.text) == demo(sessions.FIRST)
+    assert "Nothing is deleted" in page.one("figure", "story").text
+    first = page.one(cls="first")
+    assert FIRST in first.text
+    assert first.one("a").attributes["href"] == demo(FIRST)
     assert not read(signed_in.get("/?q=lisbon")).all("p", "lead")
 
 
 def test_a_renamed_session_is_not_the_one_to_start_with(
     signed_in: Client, demo: Callable[[str], str], settings: Settings
 ) -> None:
-    demo(sessions.FIRST)
+    demo(FIRST)
     with closing(sqlite3.connect(settings.DEMO_STORE)) as con, con:
-        con.execute("UPDATE sessions SET title = 'Elsewhere' WHERE title = ?", [sessions.FIRST])
-    assert not read(signed_in.get("/")).one("ul", "stores").all("a")
+        con.execute("UPDATE sessions SET title = 'Elsewhere' WHERE title = ?", [FIRST])
+    assert not read(signed_in.get("/")).one(cls="first").all("a")
 
 
 def test_a_first_visit_to_empty_stores(signed_in: Client, book: Book) -> None:
     page = read(signed_in.get("/?order=created"))
     assert "There are no sessions yet." in page.one("main").text
+    assert page.one("main").one("figure", "story")
 
 
 def test_a_store_that_cannot_be_read_does_not_hide_the_others(

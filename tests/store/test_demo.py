@@ -15,6 +15,7 @@ import pytest
 
 import compaction
 from compaction import protocol
+from tests.support.odd_demo import make_odd_demo
 from tests.work import calls
 from viewer.errors import NotFound, StoreUnavailable
 from viewer.stores.base import Store
@@ -34,10 +35,9 @@ CHILD = "import sys, pathlib, viewer.stores.hermes.demo as demo; print(demo.ensu
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The demo store with the odd sessions in it."""
     path = tmp_path_factory.mktemp("demo") / "demo.db"
-    made: list[bool] = []
-    assert calls(lambda: made.append(ensure_demo(path, now=NOW))) < 3_000_000, "the first start waits for it"
-    assert made == [True]
+    make_odd_demo(path, now=NOW)
     return path
 
 
@@ -73,8 +73,24 @@ def test_a_second_call_changes_nothing(path: Path) -> None:
     assert [file.name for file in path.parent.iterdir() if not file.name.endswith(("-shm", "-wal"))] == ["demo.db"]
 
 
+def test_the_first_start_is_not_held_up(tmp_path: Path) -> None:
+    made: list[bool] = []
+    assert calls(lambda: made.append(ensure_demo(tmp_path / "demo.db", now=NOW))) < 3_000_000
+    assert made == [True]
+
+
+def test_a_visitor_meets_nothing_that_is_there_for_tests(tmp_path: Path) -> None:
+    ensure_demo(tmp_path / "demo.db", now=NOW)
+    with closing(sqlite3.connect(tmp_path / "demo.db")) as plain:
+        for kind in ("empty", "hostile title"):
+            assert plain.execute(f"SELECT title FROM sessions WHERE {SESSION_KINDS[kind][0]}").fetchall() == []
+        assert plain.execute("SELECT id FROM sessions WHERE title = ?", (ODD,)).fetchall() == []
+        columns = [row[1] for table in ("sessions", "messages") for row in plain.execute(f"PRAGMA table_info({table})")]
+    assert not [name for name in columns if name.startswith("x_")]
+
+
 def test_it_is_the_same_every_time(path: Path, demo: sqlite3.Connection, tmp_path: Path) -> None:
-    ensure_demo(tmp_path / "again.db", now=NOW)
+    make_odd_demo(tmp_path / "again.db", now=NOW)
     with closing(sqlite3.connect(tmp_path / "again.db")) as again:
         for table in ("sessions", "messages", "system_prompts"):
             query = f"SELECT * FROM {table} ORDER BY 1"

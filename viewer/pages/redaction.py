@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect
-from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST
 
 from compaction.secrets import redact_shown
+from viewer.pages.switches import remembered
 from viewer.rendering.redaction import redacted, redacted_item, redacted_session, redacted_text
 from viewer.stores.base import Session, redacted_name
 
@@ -17,7 +16,6 @@ __all__ = [
 ]  # fmt: skip
 
 COOKIE = "palimpsest_mask"  # its first name: another one would silently show what was hidden
-YEAR = 365 * 24 * 3600
 
 
 def redacts(request: HttpRequest) -> bool:
@@ -43,11 +41,4 @@ def name(text: str, redacting: bool) -> str:
 @require_POST
 def switch(request: HttpRequest) -> HttpResponse:
     """Redact, or show what is redacted, and go back to the page the switch was on."""
-    back = request.POST.get("next", "")
-    safe = back.startswith("/") and url_has_allowed_host_and_scheme(back, allowed_hosts=None)
-    response = redirect(back if safe else "/")
-    if request.POST.get("redact") == "1":
-        response.set_cookie(COOKIE, "1", max_age=YEAR, httponly=True, samesite="Lax")
-    else:
-        response.delete_cookie(COOKIE, samesite="Lax")
-    return response
+    return remembered(request, COOKIE, "1" if request.POST.get("redact") == "1" else "")

@@ -4,7 +4,8 @@ from django.urls import path
 
 import viewer.addresses  # noqa: F401  # registers <name:…>
 
-from . import redaction
+from . import demo, redaction
+from .about import views as about
 from .boundary import branch, startup_audit, tabs, undo
 from .boundary import views as boundary
 from .compact import runs
@@ -31,6 +32,8 @@ urlpatterns = [
     path("settings", settings.settings, name="settings"),
     path("settings/<str:kind>", settings.change, name="change"),
     path("settings/rules/<name:store>", settings.change_rules, name="change_rules"),
+    path("about", about.about, name="about"),
+    path("demo", demo.switch, name="demo"),
     path("redact", redaction.switch, name="redact"),
     path("runs/<int:run_id>", runs.run, name="run"),
     path("runs/<int:run_id>/apply", runs.apply, name="apply"),

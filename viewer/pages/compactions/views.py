@@ -16,6 +16,7 @@ from viewer.catalog.models import SessionIndex
 from viewer.enforcement.audit_statistics import Habit, habits
 from viewer.errors import NotFound, StoreError
 from viewer.history import indexes
+from viewer.pages import demo
 from viewer.pages.compact.card import STATUS, after_tokens
 from viewer.pages.http import page
 from viewer.pages.redaction import redacts, session_for
@@ -28,7 +29,7 @@ from viewer.runs.compaction_list import Numbers
 from viewer.runs.detail_loss import lost_of
 from viewer.runs.models import Run
 from viewer.stores.base import Store
-from viewer.stores.registry import Reader, all_stores, open_store
+from viewer.stores.registry import Reader, open_store
 
 from .reclaimed import Chart, drawn
 
@@ -60,11 +61,12 @@ class RunLine:
 @dataclass(frozen=True, slots=True)
 class BoundaryLine:
     """One compaction that stands in a store, ours or the agent's. `reclaimed`, `tokens` as a number, is below zero when
-    the context grew.
+    the context grew. `adds` says that it counts in sums: not that of a branch, which its origin has too, nor the demo.
     """
 
     at: float | None
     tokens: int
+    adds: bool
     href: str
     session: str
     store: str
@@ -113,7 +115,7 @@ def compactions(request: HttpRequest) -> HttpResponse:
     names: dict[tuple[str, str], str] = {}
     runs = service.listed(RUNS, large="report")
     cut = False
-    stores = all_stores()
+    stores = demo.listed_stores(request)
     for store in stores:
         try:
             with open_store(store, listed=True) as reader:
@@ -132,7 +134,7 @@ def compactions(request: HttpRequest) -> HttpResponse:
     data = CompactionsPage(
         runs=run_lines,
         boundaries=tuple(boundaries),
-        chart=drawn((each.at, each.tokens) for each in boundaries),
+        chart=drawn((each.at, each.tokens) for each in boundaries if each.adds),
         habits=tuple(map(_habit, habits())),
         near=near_lines,
         more_near=near.more,
@@ -150,29 +152,31 @@ def _found(
     runs_here = indexes.all_runs(reader.store)
     shown, broken = lines_of(
         sessions,
-        lambda each: _boundaries(request, reader, each.session_id, runs_here),
+        lambda each: _boundaries(request, reader, each, runs_here),
         lambda each: (each.session_id, reader.store.name),
     )
     return [line for lines in shown for line in lines], broken
 
 
 def _boundaries(
-    request: HttpRequest, reader: Reader, session_id: str, runs_here: indexes.AllRuns
+    request: HttpRequest, reader: Reader, listed: SessionIndex, runs_here: indexes.AllRuns
 ) -> list[BoundaryLine]:
     try:
-        session = reader.session(session_id)
+        session = reader.session(listed.session_id)
     except NotFound:  # deleted since it was listed
         return []
     place = Place(reader.store.name, session.id)
     counted = compaction_list.numbers(reader, session, runs_here)
     name = line(session_for(request, session).name, 80)
-    return [_boundary(each, place, name) for each in counted]
+    adds = not listed.branched_from and not reader.store.is_managed
+    return [_boundary(each, place, name, adds) for each in counted]
 
 
-def _boundary(each: Numbers, place: Place, name: str) -> BoundaryLine:
+def _boundary(each: Numbers, place: Place, name: str, adds: bool) -> BoundaryLine:
     return BoundaryLine(
         at=each.at,
         tokens=each.tokens_before - each.tokens_after,
+        adds=adds,
         href=place.boundary(each.handoff_id),
         session=name,
         store=place.store,

@@ -19,7 +19,7 @@ from viewer.catalog import lines, search
 from viewer.catalog.lines import SessionFilter, SessionList
 from viewer.catalog.models import SessionIndex
 from viewer.errors import NotFound, StoreError
-from viewer.pages import redaction
+from viewer.pages import demo, redaction
 from viewer.pages.filters import Group, Link
 from viewer.pages.http import is_fragment, page, shows_refusals
 from viewer.places import Place
@@ -27,7 +27,7 @@ from viewer.rendering import formats
 from viewer.rendering.texts import line
 from viewer.stores.base import Store
 from viewer.stores.query import LONGEST, Query, parse
-from viewer.stores.registry import all_stores, open_store
+from viewer.stores.registry import open_store
 from viewer.stores.searching import HitPage, PageRequest, SearchFilter
 
 from . import hits
@@ -119,7 +119,7 @@ class SearchPage:
 @shows_refusals
 def messages(request: HttpRequest) -> HttpResponse:
     asked = asked_for(request.GET)
-    stores = all_stores()
+    stores = demo.listed_stores(request, asked.store)
     if asked.store and asked.store not in {store.name for store in stores}:
         raise NotFound(f"There is no store named {asked.store!r}.")
     query, places = parse(asked.q), hits.positions(asked.after)

@@ -12,24 +12,22 @@ from django.views.decorators.http import require_safe
 
 from viewer import own_database
 from viewer.broken import Broken
-from viewer.catalog.lines import Key, Order, SessionFilter, SessionList, named_tip, page_of_lines, sort_key
+from viewer.catalog.lines import Key, Order, SessionFilter, SessionList, page_of_lines, sort_key
 from viewer.catalog.sync import StoreListing
 from viewer.errors import NotFound
+from viewer.pages import demo
 from viewer.pages.filters import Group, Link
 from viewer.pages.http import is_fragment, page, shows_refusals
 from viewer.pages.redaction import redacts
-from viewer.places import Place
 from viewer.rendering import formats
 from viewer.rendering.texts import line
 from viewer.stores.base import Store
-from viewer.stores.registry import all_stores
 
 from .lines import SessionLine, shown_lines
 
 PAGE = 40
 ORDERS = {"recent": "last active", "created": "started", "messages": "messages in context"}
 STATES = {"": "not archived", "open": "open", "ended": "ended", "archived": "archived"}
-FIRST = "Lisbon in October, five people and a dog"  # a session of the demo store that shows most there is to see
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +41,12 @@ class ListForm:
 
 @dataclass(frozen=True, slots=True)
 class StoreLine:
-    """A store as the list introduces it: why it is open, or why it cannot be read. `start` leads to a good first
-    session, where there is one.
-    """
+    """A store as the list introduces it: why it is open, or why it cannot be read."""
 
     name: str
     why: str
     problem: str
-    start: Link | None = None
+    is_demo: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +54,8 @@ class SessionsPage:
     """`here` is the address of the list, `more` that of the next lines, "" at the end. `narrowed` says that a filter or
     words are set, `filtered` that a filter is; `readable` that any store can be read. `unlisted` says how many sessions
     are still to be listed, "" for none; `behind` why what happened lately may be missing; `broken` are lines that
-    cannot be shown.
+    cannot be shown. `newcomer` says that there is nothing but the demo yet, and `start` leads to its session to begin
+    with; `demo_hidden` that the demo store is left out.
     """
 
     q: str
@@ -75,13 +72,16 @@ class SessionsPage:
     readable: bool
     unlisted: str
     behind: str
+    newcomer: bool
+    start: Link | None
+    demo_hidden: bool
 
 
 @require_safe
 @shows_refusals
 def sessions(request: HttpRequest) -> HttpResponse:
     asked = asked_for(request.GET)
-    stores = all_stores()
+    stores = demo.listed_stores(request, asked.store)
     if asked.store and asked.store not in {store.name for store in stores}:
         raise NotFound(f"There is no store named {asked.store!r}.")
     shown = [store for store in stores if asked.store in ("", store.name)]
@@ -95,6 +95,7 @@ def _page(asked: ListForm, stores: Sequence[Store], listed: SessionList, *, reda
     """The page's data; without stores, that of further lines alone."""
     query = query_of(asked)
     shown, broken = shown_lines(listed, redacting=redacting)
+    newcomer = bool(stores) and all(store.is_managed for store in stores) and not asked.store
     return SessionsPage(
         q=asked.filter.q,
         here=f"?{urlencode(query)}",
@@ -110,6 +111,9 @@ def _page(asked: ListForm, stores: Sequence[Store], listed: SessionList, *, reda
         readable=any(shelf.state for shelf in listed.shelves),
         unlisted=formats.counted(listed.unlisted, "older session") if listed.unlisted else "",
         behind=own_database.trouble(),
+        newcomer=newcomer,
+        start=demo.first_session() if newcomer else None,
+        demo_hidden=not any(store.is_managed for store in stores),
     )
 
 
@@ -195,13 +199,7 @@ def _link(query: Sequence[tuple[str, str]], name: str, value: str, label: str) -
 
 def _store_line(shelf: StoreListing) -> StoreLine:
     known = " Its sessions are listed as they were before." if shelf.problem and shelf.state else ""
-    return StoreLine(shelf.store.name, why_open(shelf.store), shelf.problem + known, _start(shelf))
-
-
-def _start(shelf: StoreListing) -> Link | None:
-    """The demo session that a visitor had best look at first; it may have been renamed."""
-    found = named_tip(shelf, FIRST) if shelf.store.is_managed else None
-    return Link(FIRST, Place(shelf.store.name, found.session_id).href) if found else None
+    return StoreLine(shelf.store.name, why_open(shelf.store), shelf.problem + known, shelf.store.is_managed)
 
 
 def why_open(store: Store) -> str:

@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from viewer.stores.hermes import schema
-from viewer.stores.hermes.demo import disk, odd, stocktaking, support, transcripts
+from viewer.stores.hermes.demo import disk, stocktaking, support, transcripts
 
 __all__ = ["ensure_demo"]
 
@@ -45,12 +45,5 @@ def _alone_in(folder: Path) -> Iterator[None]:
 
 def _fill(path: Path, now: float) -> None:
     with closing(sqlite3.connect(path)) as connection, connection:
-        odd.add_extra_columns(connection)
-        for script in [
-            *transcripts.read_all(),
-            odd.session(),
-            disk.session(),
-            stocktaking.session(),
-            support.session(),
-        ]:
+        for script in [*transcripts.read_all(), disk.session(), stocktaking.session(), support.session()]:
             script.write(connection, now)

@@ -13,7 +13,7 @@ PLACES = (
     "Ghent North", "Ghent Harbour", "Aalst", "Kortrijk", "Mechelen", "Leuven", "Hasselt", "Genk", "Ostend", "Bruges",
 )  # fmt: skip
 AISLES = 7
-BINS = 30
+BINS = 28
 GOODS = (
     "oak shelf 80 cm", "oak shelf 120 cm", "steel bracket", "reading lamp, brass", "reading lamp, black",
     "desk mat, felt", "paper A4 cream", "paper A5 white", "envelope C6", "ink, blue-black", "ink, sepia", "pencil 2B",

@@ -1,26 +1,40 @@
-"""A session of rows that no transcript can say: unknown roles, blocks and columns, broken values, lone calls.
+"""The demo store with what no visitor should meet first: hostile text, an empty session, and rows that no transcript
+can say (unknown roles, blocks and columns, broken values, lone calls).
 
 A reader shows each of them raw or leaves a gap it can explain; none of them may break a page.
 """
 
 import json
 import sqlite3
+import time
+from contextlib import closing
+from pathlib import Path
 
 from viewer.stores.hermes.codec import JSON_MARK
-from viewer.stores.hermes.demo import pictures
+from viewer.stores.hermes.demo import ensure_demo, pictures, transcripts
 from viewer.stores.hermes.demo.prompts import PROMPTS
 from viewer.stores.hermes.demo.script import Clock, Script, ScriptedCall
 
+SESSIONS = Path(__file__).parent / "odd_sessions"
 EXTRA_COLUMNS = ("ALTER TABLE messages ADD COLUMN x_confidence REAL", "ALTER TABLE sessions ADD COLUMN x_mood TEXT")
 
 
-def add_extra_columns(connection: sqlite3.Connection) -> None:
-    """Give the store two columns that no known version has, as a future one might."""
-    for statement in EXTRA_COLUMNS:
-        connection.execute(statement)
+def make_odd_demo(path: Path, *, now: float | None = None) -> None:
+    """Make the demo store at `path`, with two columns that no known version has and the odd sessions."""
+    now = time.time() if now is None else now
+    ensure_demo(path, now=now)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        for statement in EXTRA_COLUMNS:
+            connection.execute(statement)
+        for script in (*_read("hostile"), *_read("empty"), _odd_rows()):
+            script.write(connection, now)
 
 
-def session() -> Script:
+def _read(name: str) -> list[Script]:
+    return transcripts.read((SESSIONS / f"{name}.txt").read_text("utf-8"))
+
+
+def _odd_rows() -> Script:
     """The session "Odd rows", from a source nobody knows."""
     columns = {"source": "fax", "model": "abacus-1", "x_mood": "curious"}
     script = Script("Odd rows: what no reader expects", Clock(ago=40 * 3600), PROMPTS["write"], columns)

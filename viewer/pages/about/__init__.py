@@ -1,0 +1,1 @@
+"""What this site is for, for somebody who sees it for the first time."""

@@ -1,0 +1,38 @@
+"""Whether lists show the demo store: always while it is the only one, else by a switch that the browser remembers."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.http import require_POST
+
+from viewer.catalog import sync
+from viewer.catalog.lines import named_tip
+from viewer.pages.filters import Link
+from viewer.pages.switches import remembered
+from viewer.places import Place
+from viewer.stores.base import Store
+from viewer.stores.registry import all_stores
+
+COOKIE = "palimpsest_demo"
+FIRST = "Stocktaking, ten warehouses"  # almost fills its model's window
+
+
+def listed_stores(request: HttpRequest, named: str = "") -> list[Store]:
+    """The stores that lists are about: all, or all but the demo store. A store that is `named` is one of them."""
+    stores = all_stores()
+    real = [store for store in stores if not store.is_managed or store.name == named]
+    return stores if request.COOKIES.get(COOKIE) == "1" else real or stores
+
+
+def first_session() -> Link | None:
+    """The demo session to try a compaction on; it may have been renamed or deleted."""
+    for shelf in sync.shelves([store for store in all_stores() if store.is_managed]):
+        if found := named_tip(shelf, FIRST):
+            return Link(FIRST, Place(shelf.store.name, found.session_id).href)
+    return None
+
+
+@require_POST
+def switch(request: HttpRequest) -> HttpResponse:
+    """Show the demo store in lists, or hide it, and go back to the page the switch was on."""
+    return remembered(request, COOKIE, "1" if request.POST.get("demo") == "1" else "")

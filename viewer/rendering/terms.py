@@ -1,0 +1,38 @@
+"""The special words of the pages, each with its explanation; the template tag `term` shows it where the word stands."""
+
+from __future__ import annotations
+
+from django import template
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+TERMS = {
+    "in context": "What the model is sent with the next request. It costs tokens each time, and has to fit into the "
+    "model's window.",
+    "summarised away": "No longer sent to the model, which has a summary in its place. The message is still in the "
+    "session: here, in search, and for an undo.",
+    "compaction": "Replaces the long middle of a session by a summary, so that the agent has room to go on. Its start "
+    "and its last messages stay as they are.",
+    "boundary": "The place in a session where a compaction cut it: what stands above may be summarised away, what "
+    "stands below is in context.",
+    "handoff": "The message that carries a summary to the model. The agent's program writes it; nobody said it.",
+    "detail": "A name, number, path, date or quoted string. One is lost when it stands neither in the summary nor in a "
+    "message that is kept.",
+    "startup reading": "The files that a workspace asks its agent to read when it starts. A compaction takes them out "
+    "of context, so the agent should read them again.",
+}
+
+register = template.Library()
+
+
+@register.simple_tag
+def term(word: str, label: str = "") -> SafeString:
+    """The word as a button that shows its explanation, once on a page; `label` is what the button says instead."""
+    return format_html(
+        '<button type="button" class="term" popovertarget="what-{0}">{1}</button>'
+        '<span popover id="what-{0}" class="explained"><b>{2}</b> {3}</span>',
+        word.replace(" ", "-"),
+        label or word,
+        word.capitalize(),
+        TERMS[word],
+    )
