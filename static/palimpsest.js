@@ -35,7 +35,7 @@
     current?.classList.remove("focus");
     next.classList.add("focus");
     focusOn(next);
-    next.scrollIntoView({ block: "start", behavior: "instant" });
+    next.scrollIntoView({ block: next.matches("li") ? "nearest" : "start", behavior: "instant" });
   }
   // A boundary outside the window: its line in the table of contents leads there.
   function beyond(direction) {

@@ -297,6 +297,7 @@ INSTALLED_APPS = [
     "viewer.runs",
     "viewer.enforcement",
     "viewer.catalog",
+    "viewer.labels",
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",

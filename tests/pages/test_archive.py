@@ -12,7 +12,7 @@ from pytest_django import Settings
 
 from tests.pages.conftest import Book
 from tests.pages.html import read
-from viewer.pages.sessions import archive
+from viewer.pages.sessions import chosen
 
 FRAGMENT = {"HX-Request": "true"}
 
@@ -36,7 +36,7 @@ def test_ticked_sessions_are_archived_and_taken_out_without_javascript(signed_in
     keys = {box.attributes["value"] for box in boxes if box.attributes.get("form") == "bulk"}
     assert keys == {"own/a", "own/b", "own/c"}
     back = next(field.attributes["value"] for field in form.all("input") if field.attributes["name"] == "back")
-    body = {"session": ["own/a", "own/c"], "archived": form.one("button").attributes["value"], "back": back}
+    body = {"session": ["own/a", "own/c"], "archived": form.all("button")[0].attributes["value"], "back": back}
     done = read(signed_in.post(form.attributes["action"], body))
     assert "2 sessions archived." in done.one("main").text
     assert archived(three) == {"a", "c"}
@@ -86,9 +86,9 @@ def test_a_store_that_cannot_be_written_refuses_with_its_reason(signed_in: Clien
 
 def test_nothing_ticked_and_too_many_are_said(signed_in: Client, three: Book, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "No session was ticked." in read(signed_in.post("/archive", {"archived": "yes"})).one("main").text
-    monkeypatch.setattr(archive, "MOST", 2)
+    monkeypatch.setattr(chosen, "MOST", 2)
     page = read(signed_in.post("/archive", {"session": ["own/a", "own/b", "own/c"]}), 409)
-    assert "At most 2 sessions can be archived at once" in page.one("main").text
+    assert "At most 2 sessions can be chosen at once" in page.one("main").text
     assert archived(three) == set()
 
 

@@ -190,7 +190,7 @@ def test_keys(visit: Visit, book: Book) -> None:
     screen.keyboard.press("?")
     expect(screen.locator("dialog#keys")).to_be_visible()
     listed = screen.locator("dialog#keys dt").all_inner_texts()
-    assert {key for line in listed for key in line.split()} == {*"/fjk[]egsgc?", "Esc"}
+    assert {key for line in listed for key in line.split()} == {*"/fjk[]egsgcx?", "Esc", "Enter"}
     screen.get_by_label("Single-key shortcuts").uncheck()
     screen.get_by_role("button", name="Close").click()
     screen.reload()
@@ -290,7 +290,7 @@ def test_escape_leaves_a_name_as_it_was(visit: Visit, book: Book) -> None:
     book.session("s", title="The cellar")
     book.chat("s", 2)
     screen.goto("/")
-    screen.get_by_role("link", name="Rename The cellar").focus()
+    screen.get_by_role("link", name="Edit title, tags and note of The cellar").focus()
     screen.keyboard.press("Enter")
     screen.get_by_label("New title of The cellar").fill("The attic")
     screen.keyboard.press("Escape")

@@ -41,7 +41,7 @@ def test_on_the_list(signed_in: Client, two: Book) -> None:
     assert title_of(two, "a") == "Gamma <b> ray"
     renamed = answer.one("a")
     assert renamed.text == "Gamma <b> ray" and "autofocus" in renamed.attributes  # focus returns to the line
-    assert answer.one("span", id="said").text == "Renamed to Gamma <b> ray"
+    assert answer.one("span", id="said").text == "Saved: Gamma <b> ray"
     assert "Gamma <b> ray" in read(signed_in.get("/")).one("ol", "lines").text
 
 

@@ -84,7 +84,7 @@ def test_filters_are_links_and_narrow(signed_in: Client, book: Book) -> None:
     book.session("b", source="telegram", model="m2", title="Beta", ended_at=PRESENT, end_reason="x")
     book.session("c", source="cli", model="m2", title="Gamma", archived=1)
     page = read(signed_in.get("/?store=own"))
-    hrefs = {link.text: link.attributes["href"] for link in page.one("details", "filters").all("a")}
+    hrefs = {link.text.split()[0]: link.attributes["href"] for link in page.one("details", "filters").all("a")}
     for label, names in (
         ("telegram", "b"),
         ("m1", "a"),
@@ -96,7 +96,7 @@ def test_filters_are_links_and_narrow(signed_in: Client, book: Book) -> None:
         found = links(read(signed_in.get("/" + hrefs[label])))
         assert {href[-1] for href in found} == set(names), label
     chosen = read(signed_in.get("/" + hrefs["telegram"])).one("details", "filters")
-    current = [link.text for link in chosen.all("a") if "aria-current" in link.attributes]
+    current = [link.text.split()[0] for link in chosen.all("a") if "aria-current" in link.attributes]
     assert current[:2] == ["own", "telegram"]
     assert links(read(signed_in.get("/?q=beta"))) == ["/stores/own/sessions/b"]
 
@@ -179,7 +179,7 @@ def test_what_is_active_now_says_so_in_words(
     settings.DEMO_STORE = tmp_path / "fresh.db"
     ensure_demo(settings.DEMO_STORE)
     line = read(signed_in.get("/")).all("li", "session")[0]
-    assert "active now" in line.text
+    assert "running" in line.text
     assert line.one("span", "dot")
 
 
@@ -283,4 +283,4 @@ def test_more_sessions_mean_no_more_queries_and_an_unchanged_store_is_not_opened
                 read(signed_in.get(address))
             assert not statements
             counts.append(len(queries))
-    assert counts[:4] == counts[4:] and max(counts) <= 10
+    assert all(more <= less for less, more in zip(counts[:4], counts[4:], strict=True)) and max(counts) <= 12

@@ -20,7 +20,7 @@ ENDED = "An older compaction ended this session; the agent does not go on with i
 def page(store: Store, wanted: SessionFilter, limit: int, cursor: str) -> SessionsOut:
     """One page of the sessions of a store. Raises StoreUnavailable, BadCursor."""
     kind = f"sessions by {wanted.order}"
-    after = cursors.read(cursor, kind, float, str, int) if cursor else None
+    after = cursors.read(cursor, kind, str if wanted.order == "title" else float, str, int) if cursor else None
     listed = lines.page_of_lines(wanted, [store], limit, (after[0], after[1], after[2]) if after else None)
     if problem := listed.shelves[0].problem:
         raise StoreUnavailable(problem)

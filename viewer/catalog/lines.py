@@ -6,26 +6,38 @@ way down the order (WINDOW); where it is rare, the ways down of the few kinds th
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any, Literal
 
+from cachetools import LRUCache, cached
 from django.db import connection
+from django.db.models import Count, Q
 
 from viewer.stores.base import Store
 from viewer.stores.registry import agent_of
 
 from . import sync, upsert
-from .models import FacetGroup, SessionIndex
+from .models import FacetGroup, SessionIndex, StoreState
 from .sync import StoreListing
 
-Order = Literal["recent", "created", "messages"]
-Key = tuple[float, str, int]  # what it is ordered by, session id, number of the line
+Order = Literal["recent", "created", "messages", "tokens", "cost", "title"]
+Key = tuple[float | str, str, int]  # what it is ordered by, session id, number of the line
 WINDOW = 2_000  # lines looked through in order before the kinds are
 RARE, GRAM = 1_000, 3  # lines that are looked at one by one; letters that the index of words takes together
 KINDS = 60  # whose ways are merged; of more, all lines are looked through, which takes a tenth of a second a million
-COLUMNS = {"recent": "last_active", "created": "started_at", "messages": "live"}
+COLUMNS = {
+    "recent": "last_active",
+    "created": "started_at",
+    "messages": "live",
+    "tokens": "coalesce(tokens, -1)",
+    "cost": "coalesce(cost, -1.0)",
+    "title": "sort_name",
+}
+UNKNOWN = -1.0  # what is not counted, or has no price, comes last
+PINNED = 50  # sessions at most that stand above a list
 UNSHOWN = ("words", "mark", "counted", "own_words")
 ROUNDS, AHEAD = 8, 5_000  # of comparing what is about to be shown with the stores; lines in one of them
 
@@ -33,7 +45,8 @@ ROUNDS, AHEAD = 8, 5_000  # of comparing what is about to be shown with the stor
 @dataclass(frozen=True, slots=True)
 class SessionFilter:
     """What a list of sessions is narrowed to, where not empty. `q` is sought in titles, ids and first requests; `near`
-    asks for those that need compaction, and `delegated` for sub-agents' sessions, or for all others.
+    asks for those that need compaction, and `delegated` for sub-agents' sessions, or for all others; `only` these
+    sessions are looked at, (name of the store, id), where it is given.
     """
 
     q: str = ""
@@ -44,6 +57,7 @@ class SessionFilter:
     near: bool = False
     delegated: bool | None = None
     order: Order = "recent"
+    only: tuple[tuple[str, str], ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +90,7 @@ def page_of_lines(wanted: SessionFilter, stores: Sequence[Store], limit: int, af
     for _ in range(ROUNDS):
         kinds = _kinds(shelves)
         chosen = {kind.pk for kind in kinds if _is_wanted(kind, wanted)}
-        ids = _found(wanted, sorted(chosen), compared + 1, after)
+        ids = _found(wanted, shelves, sorted(chosen), compared + 1, after)
         lines = _lines(ids, wanted.order)
         if _are_verified(shelves, lines[:compared]):
             break
@@ -98,13 +112,15 @@ def of_sessions(store: Store, ids: Sequence[str]) -> list[SessionIndex]:
 
 def sort_key(line: SessionIndex, order: Order) -> Key:
     """The key of a line: what `page_of_lines` takes as `after`."""
-    return float(getattr(line, COLUMNS[order])), line.session_id, line.pk
-
-
-def name_of(line: SessionIndex) -> str:
-    """What people call a session; of a conversation in parts, its name without the number of the newest part."""
-    title = line.base_title if line.parts > 1 else ""
-    return title or line.title or line.first_words or line.session_id
+    values: dict[Order, float | str] = {
+        "recent": line.last_active,
+        "created": line.started_at,
+        "messages": float(line.live),
+        "tokens": UNKNOWN if line.tokens is None else float(line.tokens),
+        "cost": UNKNOWN if line.cost is None else line.cost,
+        "title": line.sort_name,
+    }
+    return values[order], line.session_id, line.pk
 
 
 # -- what is wanted ----------------------------------------------------------------------------------------------------
@@ -128,7 +144,7 @@ def _is_wanted(kind: FacetGroup, wanted: SessionFilter) -> bool:
 
 def _lines(ids: Sequence[int], order: Order) -> list[SessionIndex]:
     lines = SessionIndex.objects.filter(pk__in=ids).defer(*UNSHOWN)
-    return sorted(lines, key=lambda line: sort_key(line, order), reverse=True)
+    return sorted(lines, key=lambda line: sort_key(line, order), reverse=order != "title")
 
 
 def _are_verified(shelves: Sequence[StoreListing], lines: Sequence[SessionIndex]) -> bool:
@@ -137,15 +153,70 @@ def _are_verified(shelves: Sequence[StoreListing], lines: Sequence[SessionIndex]
     return all(found)
 
 
+# -- how many there are -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How many sessions a list has, and how many it would have with one part of its filter changed; None each where
+    that cannot be told soon, because many of them hold the words.
+    """
+
+    kinds: tuple[FacetGroup, ...]
+    numbers: dict[int, int] | None
+
+    def of(self, wanted: SessionFilter, states: Collection[int] | None = None) -> int | None:
+        """The sessions that this filter leaves; of these stores' states alone, where they are given."""
+        if self.numbers is None:
+            return None
+        kinds = (kind for kind in self.kinds if states is None or kind.state_id in states)
+        return sum(self.numbers.get(kind.pk, 0) for kind in kinds if _is_wanted(kind, wanted))
+
+
+def counts(shelves: Sequence[StoreListing], wanted: SessionFilter) -> Counts:
+    """The numbers of lines of each kind in these stores; of those alone that hold the words of the filter, and that it
+    names.
+    """
+    kinds, words = tuple(_kinds(shelves)), _words(wanted)
+    if wanted.only is None and not words:
+        return Counts(kinds, {pk: n for shelf in shelves if shelf.state for pk, n in _numbers_of(shelf.state).items()})
+    some = _with_words(words) if wanted.only is None else _numbers_of_sessions(shelves, wanted.only)
+    if some is None:
+        return Counts(kinds, None)
+    rows = SessionIndex.objects.filter(pk__in=some).values_list("kind_id", "words")
+    return Counts(kinds, dict(Counter(kind for kind, text in rows if all(word in text for word in words))))
+
+
+@cached(LRUCache(64), key=lambda state: (state.pk, state.edition, state.signature), lock=Lock())
+def _numbers_of(state: StoreState) -> dict[int, int]:
+    """Lines of each kind of a store; counted once for each edition of its lines."""
+    kinds = FacetGroup.objects.filter(state=state).values("pk")
+    return dict(SessionIndex.objects.filter(kind__in=kinds).values_list("kind_id").annotate(Count("pk")).order_by())
+
+
+def pinned(listed: SessionList, wanted: SessionFilter, ours: Sequence[tuple[str, str]]) -> list[SessionIndex]:
+    """The sessions of a list that are pinned, by their agent or in `ours` (name of the store, id); the most recent
+    first, at most PINNED.
+    """
+    chosen = [kind.pk for kind in listed.kinds if _is_wanted(kind, wanted)]
+    marked = Q(pinned=True) | Q(pk__in=_numbers_of_sessions(listed.shelves, ours))
+    lines = SessionIndex.objects.filter(marked, kind__in=chosen).defer(*UNSHOWN)
+    return list(lines.order_by("-last_active", "-pk")[:PINNED])
+
+
 # -- finding them ------------------------------------------------------------------------------------------------------
 
 
-def _found(wanted: SessionFilter, kinds: Sequence[int], limit: int, after: Key | None) -> list[int]:
+def _found(
+    wanted: SessionFilter, shelves: Sequence[StoreListing], kinds: Sequence[int], limit: int, after: Key | None
+) -> list[int]:
     """The numbers of the lines of a page."""
     if not kinds:
         return []
-    words = wanted.q.casefold().replace("\0", "").split()
-    query = _Query(COLUMNS[wanted.order], kinds, words, after, limit)
+    words = _words(wanted)
+    query = _Query(_column(wanted.order), wanted.order == "title", kinds, words, after, limit)
+    if wanted.only is not None:
+        return query.among(_numbers_of_sessions(shelves, wanted.only))
     if words:
         rare = _with_words(words)
         return query.in_order(None) if rare is None else query.among(rare)
@@ -153,6 +224,25 @@ def _found(wanted: SessionFilter, kinds: Sequence[int], limit: int, after: Key |
     if len(ids) < limit:
         ids = query.by_kind() if len(kinds) <= KINDS else query.in_order(None)
     return ids
+
+
+def _words(wanted: SessionFilter) -> list[str]:
+    return wanted.q.casefold().replace("\0", "").split()
+
+
+def _numbers_of_sessions(shelves: Sequence[StoreListing], keys: Sequence[tuple[str, str]]) -> list[int]:
+    """The lines of these sessions, at most RARE."""
+    if not keys:
+        return []
+    states = {shelf.store.name: shelf.state.pk for shelf in shelves if shelf.state}
+    known = {(states[store], session_id) for store, session_id in keys[:RARE] if store in states}
+    lines = SessionIndex.objects.filter(session_id__in=[session_id for _, session_id in known], tip=True)
+    return [pk for pk, *key in lines.values_list("pk", "state_id", "session_id") if tuple(key) in known]
+
+
+def _column(order: Order) -> str:
+    """What is ordered by; names in the order that this program compares them in, whatever the database's own is."""
+    return COLUMNS[order] + (' COLLATE "C"' if order == "title" and connection.vendor == "postgresql" else "")
 
 
 def _with_words(words: Sequence[str]) -> list[int] | None:
@@ -170,6 +260,7 @@ class _Query:
     """The ways to one page: SQL that both SQLite and PostgreSQL answer from the indexes of `SessionIndex`."""
 
     column: str
+    ascending: bool
     kinds: Sequence[int]
     words: Sequence[str]
     after: Key | None
@@ -180,16 +271,16 @@ class _Query:
         if window is None:
             return self._ordered(self._behind, self._after)
         inner = (
-            f"SELECT id, session_id, kind_id, {self.column} FROM catalog_line WHERE {self._behind} "
+            f"SELECT id, session_id, kind_id, {self.column} AS place FROM catalog_line WHERE {self._behind} "
             f"ORDER BY {self._key} LIMIT %s"
         )
-        sql = f"SELECT id FROM ({inner}) AS near WHERE {self._wanted} ORDER BY {self._key} LIMIT %s"
+        sql = f"SELECT id FROM ({inner}) AS near WHERE {self._wanted} ORDER BY {self._placed} LIMIT %s"
         return _ids(sql, [*self._after, window, *self.kinds, self.limit])
 
     def among(self, numbers: Sequence[int]) -> list[int]:
         """Those of these few lines that are wanted."""
-        few = "id IN (SELECT value FROM json_each(%s))"
-        return self._ordered(f"{few} AND {self._behind}", [json.dumps(numbers), *self._after])
+        few = f"id IN ({_marks(numbers)})" if numbers else "1 = 0"
+        return self._ordered(f"{few} AND {self._behind}", [*numbers, *self._after])
 
     def _ordered(self, where: str, values: Sequence[Any]) -> list[int]:
         words = " AND words LIKE %s ESCAPE '!'" * len(self.words)
@@ -200,20 +291,29 @@ class _Query:
     def by_kind(self) -> list[int]:
         """Down the orders of the kinds, merged."""
         one = (
-            f"SELECT * FROM (SELECT id, session_id, {self.column} FROM catalog_line WHERE kind_id = %s AND "
+            f"SELECT * FROM (SELECT id, session_id, {self.column} AS place FROM catalog_line WHERE kind_id = %s AND "
             f"{self._behind} ORDER BY {self._key} LIMIT %s) AS one"
         )
         values = [value for kind in self.kinds for value in (kind, *self._after, self.limit)]
         merged = " UNION ALL ".join([one] * len(self.kinds))
-        return _ids(f"SELECT id FROM ({merged}) AS merged ORDER BY {self._key} LIMIT %s", [*values, self.limit])
+        return _ids(f"SELECT id FROM ({merged}) AS merged ORDER BY {self._placed} LIMIT %s", [*values, self.limit])
 
     @property
     def _key(self) -> str:
-        return f"{self.column} DESC, session_id DESC, id DESC"
+        return self._order_by(self.column)
+
+    @property
+    def _placed(self) -> str:
+        return self._order_by("place")
+
+    def _order_by(self, column: str) -> str:
+        way = "ASC" if self.ascending else "DESC"
+        return f"{column} {way}, session_id {way}, id {way}"
 
     @property
     def _behind(self) -> str:
-        return f"({self.column}, session_id, id) < (%s, %s, %s)" if self.after else "1 = 1"
+        than = ">" if self.ascending else "<"
+        return f"({self.column}, session_id, id) {than} (%s, %s, %s)" if self.after else "1 = 1"
 
     @property
     def _after(self) -> Sequence[Any]:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 from django.db import models
 from django.db.models import Q
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from viewer.stores.base import is_active
@@ -97,7 +98,8 @@ class SessionIndex(models.Model):
     the agent ended this one to go on in another, and `forked` that the session's own configuration denies that it
     continues another; `base_title` and `part_number` are what its title says of that (`listing.SessionFacts`). `tip`:
     no session follows; only such a session has a `kind` and is listed. `first_words` are those of the conversation,
-    `own_words` of this session; `words` is the text that the list's search looks through.
+    `own_words` of this session; `words` is the text that the list's search looks through, and `sort_name` what lists in
+    the order of names go by. `pinned` is the agent's own mark.
 
     The numbers: `live` counts the rows that a model is sent, `in_context` the messages in them. `messages`,
     `compactions` and `tokens` are counted by the worker: null before the first count, and after any change other than
@@ -133,6 +135,8 @@ class SessionIndex(models.Model):
     archived = models.BooleanField(default=False)
     cwd = models.TextField(default="")
     git_branch = models.TextField(default="")
+    pinned = models.BooleanField(default=False)
+    sort_name = models.TextField(default="")
     tip = models.BooleanField(default=True)
     parts = models.PositiveIntegerField(default=1)
     live = models.BigIntegerField(default=0)
@@ -157,6 +161,10 @@ class SessionIndex(models.Model):
             models.Index(fields=["last_active", "session_id", "id", "kind"], name="lines_by_activity"),
             models.Index(fields=["started_at", "session_id", "id", "kind"], name="lines_by_start"),
             models.Index(fields=["live", "session_id", "id", "kind"], name="lines_by_messages"),
+            models.Index(Coalesce("tokens", -1), "session_id", "id", "kind", name="lines_by_tokens"),
+            models.Index(Coalesce("cost", -1.0), "session_id", "id", "kind", name="lines_by_cost"),
+            models.Index(fields=["sort_name", "session_id", "id", "kind"], name="lines_by_name"),
+            models.Index(fields=["kind", "last_active"], condition=Q(pinned=True), name="pinned_lines"),
             # Lists of what is rare.
             models.Index(fields=["kind", "last_active", "session_id", "id"], name="kinds_by_activity"),
             models.Index(fields=["kind", "started_at", "session_id", "id"], name="kinds_by_start"),
@@ -175,6 +183,12 @@ class SessionIndex(models.Model):
     def is_active_lately(self) -> bool:
         """Whether it has not ended and something was said in it lately."""
         return is_active(self.ended_at, self.last_active)
+
+
+def name_of(line: SessionIndex) -> str:
+    """What people call a session; of a conversation in parts, its name without the number of the newest part."""
+    title = line.base_title if line.parts > 1 else ""
+    return title or line.title or line.first_words or line.session_id
 
 
 # -- full text, of stores that have no index of their own --------------------------------------------------------------

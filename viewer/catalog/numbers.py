@@ -97,6 +97,6 @@ def _count_short(reader: Reader, line: SessionIndex) -> bool:
         return False
     sent, count = for_model(rows), counting.counter_for(line.model)
     line.messages = line.in_context = len(rows)
-    line.live, line.compactions = len(sent), 0
+    line.live, line.compactions, line.cost = len(sent), 0, reader.usage(line.session_id).cost
     line.tokens = sum(counting.row_tokens(row, count) for row in sent)
     return True

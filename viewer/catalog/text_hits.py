@@ -15,8 +15,8 @@ from viewer.stores.query import Query, fold
 from viewer.stores.registry import Reader
 from viewer.stores.searching import NOT_RANKED, Hit, HitPage, HitSession, Key, PageRequest, SearchFilter, best_of
 
-from . import lines, upsert
-from .models import SessionIndex, SessionText, StoreState
+from . import upsert
+from .models import SessionIndex, SessionText, StoreState, name_of
 from .text_candidates import Place, PlaceBatch
 
 TEXTS = 2_000  # messages that one page reads to fill itself
@@ -192,7 +192,7 @@ class TextFinding:
     def _session(self, session_id: str, line: SessionIndex | None) -> HitSession:
         if line is None:
             return HitSession(session_id, "", "", split=False)
-        name = lines.name_of(line)
+        name = name_of(line)
         return HitSession(session_id, redacted_name(name) if self.page.redacting else name, line.source, line.continued)
 
     def _lines(self, ids: Iterable[str], source: str = "") -> dict[str, SessionIndex]:

@@ -21,9 +21,10 @@ from viewer.stores.registry import Reader
 from viewer.texts import sanitized
 
 from . import nearness, texts
-from .models import FacetGroup, SessionIndex, StoreState
+from .models import FacetGroup, SessionIndex, StoreState, name_of
 
 LONGEST = 300  # characters that are kept of a text
+SORTED = 100  # characters of a name by which it is sorted
 FIELDS = [each.attname for each in SessionIndex._meta.concrete_fields if each.attname != "id"]
 KEY = ("source", "model", "archived", "ended", "compacted", "near", "delegated")
 
@@ -99,7 +100,8 @@ def _note(reader: Reader, line: SessionIndex, facts: SessionFacts) -> bool:
     line.branched_from, line.delegated = _kept_id(facts.branched_from), facts.delegated
     line.base_title, line.part_number = _kept(facts.base_title), facts.part_number
     line.started_at, line.ended_at, line.continued = facts.started_at, facts.ended_at, facts.continued
-    line.archived, line.cwd, line.git_branch = facts.archived, _kept(facts.cwd), _kept(facts.git_branch)
+    line.archived, line.pinned = facts.archived, facts.pinned
+    line.cwd, line.git_branch = _kept(facts.cwd), _kept(facts.git_branch)
     line.window = counting.context_window(line.model)
     if before is None or line.mark != facts.mark.digest:
         _note_rows(reader, line, facts)
@@ -134,6 +136,7 @@ def _uncount(line: SessionIndex) -> None:
 def _set_words(line: SessionIndex) -> None:
     words = dict.fromkeys((line.title, line.session_id, line.first_words, line.own_words))
     line.words = " ".join(words).casefold()
+    line.sort_name = name_of(line).casefold()[:SORTED]
 
 
 def _kept_id(session_id: str) -> str:

@@ -7,11 +7,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """One choice; `current` where the list is narrowed to it already."""
+    """One choice; `current` where the list is narrowed to it already, `count` how many it would have, "" where that is
+    not known.
+    """
 
     label: str
     href: str
     current: bool = False
+    count: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from .compactions import views as compactions
 from .search import views as search
 from .session import abandoned, colours, context, export, find, live, practice, rows, timeline
 from .session import views as session
-from .sessions import archive, rename
+from .sessions import archive, rename, saved, together
 from .sessions import views as sessions
 from .settings import views as settings
 from .stores import views as stores
@@ -26,6 +26,9 @@ urlpatterns = [
     path("", sessions.sessions, name="sessions"),
     path("search", search.messages, name="search"),
     path("archive", archive.archive, name="archive"),
+    path("views", saved.save, name="save_view"),
+    path("compact", together.compact, name="compact_many"),
+    path("export", together.export, name="export_many"),
     path("stores", stores.stores, name="stores"),
     path("stores/<name:store>/index", stores.index, name="index"),
     path("compactions", compactions.compactions, name="compactions"),

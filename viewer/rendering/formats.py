@@ -40,7 +40,11 @@ def of_window(tokens: int, window: int, *, about: bool = False) -> SafeString:
     """ "31.2k of 128k tokens", exact on hover."""
     exact = f"{'about ' if about else ''}{tokens:,} of {window:,} tokens"
     return format_html(
-        '<span title="{}">{}{} of {} tokens</span>', exact, "about " if about else "", thin(tokens), thin(window)
+        '<span title="{}">{}{} of {}<span class="unit"> tokens</span></span>',
+        exact,
+        "about " if about else "",
+        thin(tokens),
+        thin(window),
     )
 
 

@@ -54,6 +54,7 @@ class SessionFacts:
     forked_from: tuple[str, ...]
     mark: RowsDigest
     git_branch: str = ""
+    pinned: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from viewer.catalog.models import SessionIndex
 from viewer.enforcement.audit_statistics import Habit, habits
 from viewer.errors import NotFound, StoreError
 from viewer.history import indexes
+from viewer.labels.sessions import all_labels
 from viewer.pages import demo
 from viewer.pages.compact.card import STATUS, after_tokens
 from viewer.pages.http import page
@@ -129,7 +130,7 @@ def compactions(request: HttpRequest) -> HttpResponse:
             problems.append(problem.message)
     boundaries.sort(key=lambda each: each.at or 0.0, reverse=True)
     near = page_of_lines(SessionFilter(near=True), stores, NEAR)
-    near_lines, unshown = shown_lines(near, redacting=redacts(request))
+    near_lines, unshown = shown_lines(near, all_labels(), redacting=redacts(request))
     run_lines, unshown_runs = lines_of(runs, partial(_run, names), lambda run: (f"Run {run.pk}", run.store))
     data = CompactionsPage(
         runs=run_lines,

@@ -17,7 +17,7 @@ from viewer.addresses import name_in, segment
 from viewer.broken import Broken, lines_of
 from viewer.catalog import lines, search
 from viewer.catalog.lines import SessionFilter, SessionList
-from viewer.catalog.models import SessionIndex
+from viewer.catalog.models import SessionIndex, name_of
 from viewer.errors import NotFound, StoreError
 from viewer.pages import demo, redaction
 from viewer.pages.filters import Group, Link
@@ -289,7 +289,7 @@ def _named_sessions(listed: SessionList, redacted: bool) -> tuple[tuple[NamedSes
     stores = {shelf.state.pk: shelf.store.name for shelf in listed.shelves if shelf.state}
 
     def make(found: SessionIndex) -> NamedSession | Broken:
-        store, name = stores[found.state_id], line(redaction.name(lines.name_of(found), redacted), 120)
+        store, name = stores[found.state_id], line(redaction.name(name_of(found), redacted), 120)
         if found.problem:
             return Broken(name, store, found.problem)
         return NamedSession(

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_POST
 
-from viewer.addresses import name_in, segment
+from viewer.addresses import segment
 from viewer.catalog import lines, sync
 from viewer.errors import StoreError
 from viewer.pages.http import is_fragment, page, shows_refusals
@@ -18,9 +17,8 @@ from viewer.rendering import formats
 from viewer.rendering.texts import line
 from viewer.stores.registry import get_store, writer_of
 
+from .chosen import chosen
 from .lines import named
-
-MOST = 500  # sessions at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +47,7 @@ class ArchivePage:
 @require_POST
 @shows_refusals
 def archive(request: HttpRequest) -> HttpResponse:
-    keys = list(dict.fromkeys(request.POST.getlist("session")))
-    archived = request.POST.get("archived") != "no"
-    if len(keys) > MOST:
-        raise StoreError(f"At most {MOST} sessions can be archived at once; {len(keys):,} were chosen.")
+    keys, archived = chosen(request), request.POST.get("archived") != "no"
     data = _archived(keys, archived, _address(request.POST.get("back", "")), redacting=redacts(request))
     if "unlisted" in request.POST:  # asked for from the receipt: their lines have left the page already
         data = replace(data, marks=())
@@ -64,17 +59,14 @@ def _address(back: str) -> str:
     return f"/{back}" if back.startswith("?") else "/"
 
 
-def _archived(keys: Sequence[str], archived: bool, back: str, *, redacting: bool) -> ArchivePage:
-    chosen: dict[str, list[str]] = {}
-    for key in keys:
-        store, _, session_id = key.partition("/")
-        with suppress(ValueError):  # else it is no key of ours, and names nothing
-            store, session_id = name_in(store), name_in(session_id)
-        chosen.setdefault(store, []).append(session_id)
+def _archived(keys: Sequence[tuple[str, str]], archived: bool, back: str, *, redacting: bool) -> ArchivePage:
+    by_store: dict[str, list[str]] = {}
+    for store, session_id in keys:
+        by_store.setdefault(store, []).append(session_id)
     done: list[str] = []
     marks: list[str] = []
     refused: list[NotArchived] = []
-    for store, ids in chosen.items():
+    for store, ids in by_store.items():
         changed, reasons, shown = _of_store(store, ids, archived, redacting=redacting)
         done += [f"{segment(store)}/{segment(session_id)}" for session_id in changed]
         marks += shown

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.utils.safestring import SafeString
@@ -11,8 +11,10 @@ from django.utils.safestring import SafeString
 from viewer.addresses import segment
 from viewer.broken import Broken, lines_of
 from viewer.catalog import lines
-from viewer.catalog.lines import SessionList, name_of
-from viewer.catalog.models import SessionIndex
+from viewer.catalog.lines import SessionList
+from viewer.catalog.models import SessionIndex, name_of
+from viewer.labels.models import SessionLabel
+from viewer.labels.sessions import Labels
 from viewer.pages.filters import Link
 from viewer.pages.redaction import name as redacted
 from viewer.places import Place
@@ -25,8 +27,9 @@ UNCOUNTED = "not counted yet"
 @dataclass(frozen=True, slots=True)
 class SessionLine:
     """One session in the list. `key` names it in a form; `mark` is the id of its line on the page, `share` the part of
-    its window that is filled, 0 to 100; `directory` the name of its working directory `cwd`; `goes_on` the session that
-    it seems to continue, though nothing says so.
+    its window that is filled, 0 to 100; `directory` the name of its working directory `cwd`; `state` is what is most
+    urgent about it: "running", "needs compaction", "compacted"; `goes_on` the session that it seems to continue, though
+    nothing says so. `tags`, `note` and `pinned` are what somebody added here, or the agent's own pin.
     """
 
     key: str
@@ -44,16 +47,22 @@ class SessionLine:
     cost: str
     share: str
     context: str
+    messages: str
     compacted: str
     last_active: SafeString
-    active_now: bool
+    state: str
     ended: bool
     archived: bool
     near: bool
     goes_on: Link | None
+    tags: tuple[str, ...]
+    note: str
+    pinned: bool
 
 
-def shown_lines(listed: SessionList, *, redacting: bool) -> tuple[tuple[SessionLine, ...], tuple[Broken, ...]]:
+def shown_lines(
+    listed: SessionList, labels: Labels, *, redacting: bool
+) -> tuple[tuple[SessionLine, ...], tuple[Broken, ...]]:
     """The lines of a page, in order, and those that cannot be shown; with `redacting`, without what looks like a secret
     in their names.
     """
@@ -62,18 +71,29 @@ def shown_lines(listed: SessionList, *, redacting: bool) -> tuple[tuple[SessionL
     seem, active = lines.guessed(listed.lines), listed.active()
 
     def make(each: SessionIndex) -> SessionLine | Broken:
+        store = stores[each.state_id]
         if each.problem:
-            return Broken(one_line(redacted(each.title, redacting), 80), stores[each.state_id], each.problem)
-        return shown(each, stores[each.state_id], each.kind_id in near, seem, redacting, active=each.pk in active)
+            return Broken(one_line(redacted(each.title, redacting), 80), store, each.problem)
+        label = labels.of((store, each.session_id))
+        state = "running" if each.pk in active else "needs compaction" if each.kind_id in near else ""
+        return shown(each, store, state, seem.get(each.pk), label, redacting, near=each.kind_id in near)
 
     return lines_of(listed.lines, make, lambda each: (each.session_id, stores[each.state_id]))
 
 
 def shown(
-    each: SessionIndex, store: str, near: bool, seem: Mapping[int, SessionIndex], redacting: bool, *, active: bool
+    each: SessionIndex,
+    store: str,
+    state: str,
+    before: SessionIndex | None,
+    label: SessionLabel,
+    redacting: bool,
+    *,
+    near: bool,
 ) -> SessionLine:
-    """A line of the list; `near` says that the session is near the limit of its model."""
-    before = seem.get(each.pk)
+    """A line of the list; `near` says that the session is near the limit of its model, `before` is the session that it
+    seems to continue.
+    """
     return SessionLine(
         key=f"{segment(store)}/{segment(each.session_id)}",
         mark=f"l{each.pk}",
@@ -90,13 +110,17 @@ def shown(
         branch=one_line(redacted(each.git_branch, redacting), 40),
         cost=formats.dollars(each.cost) if each.cost else "",
         context=in_context(each.in_context, each.messages),
+        messages=of_messages(each.in_context, each.messages),
         compacted=f"compacted {times(each.compactions)}" if each.compactions else "",
         last_active=formats.ago(each.last_active),
-        active_now=active,
+        state=state or ("compacted" if each.compactions else ""),
         ended=each.ended_at is not None,
         archived=each.archived,
         near=near,
         goes_on=None if before is None else _link(store, before, redacting),
+        tags=tuple(one_line(redacted(tag, redacting), 30) for tag in label.tags),
+        note=one_line(redacted(label.note, redacting), 200),
+        pinned=each.pinned or label.pinned,
     )
 
 
@@ -111,6 +135,11 @@ def in_context(live: int, messages: int | None) -> str:
     if live == messages:
         return f"{formats.counted(messages, 'message')}, all in context" if messages else "no messages"
     return f"{live:,} of {formats.counted(messages, 'message')} in context"
+
+
+def of_messages(live: int, messages: int | None) -> str:
+    """ "239 of 1,246", the messages in context and all; one number where that is all, or all is not counted."""
+    return f"{live:,}" if messages in (None, live) else f"{live:,} of {messages:,}"
 
 
 def times(count: int) -> str:

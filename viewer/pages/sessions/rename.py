@@ -1,4 +1,4 @@
-"""Renaming a session in place, on the list and at the top of its own pages."""
+"""A session's title, and the tags, note and pin that are kept here: edited on the list and at the top of its pages."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from django.views.decorators.http import require_http_methods
 
 from viewer.catalog import sync
 from viewer.errors import StoreError
+from viewer.labels import sessions as labels
 from viewer.pages.http import is_fragment, page, refused, shows_refusals
 from viewer.pages.redaction import session_for
 from viewer.places import Place
@@ -24,7 +25,8 @@ _MARK = re.compile(r"l\d{1,19}")
 @dataclass(frozen=True, slots=True)
 class RenamePage:
     """The form, and after it the name. `mark` is the id of the line of the list where it stands, "" at the top of a
-    session's own pages; `problem` why the title was not taken; `typed` what is in the field.
+    session's own pages; `problem` why the title was not taken; `typed` what is in its field. `tags` have commas between
+    them.
     """
 
     place: Place
@@ -33,8 +35,15 @@ class RenamePage:
     typed: str
     limit: int
     mark: str
+    tags: str
+    note: str
+    pinned: bool
     problem: str = ""
     renamed: bool = False
+
+    @property
+    def tag_list(self) -> list[str]:
+        return labels.tags_in(self.tags)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -50,16 +59,29 @@ def rename(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
         return _answer(request, template, _data(request, place, session, mark, session.title))
     typed = request.POST.get("title", "")
     try:
-        writer_of(get_store(store)).rename(session_id, typed)
+        if typed != session.title:
+            writer_of(get_store(store)).rename(session_id, typed)
+            sync.bring(get_store(store), [session_id])
+        _set_label(request, place)
     except StoreError as problem:
         if not is_fragment(request):
             return refused(request, problem, typed)
         data = _data(request, place, session, mark, typed, problem.message)
         return page(request, "sessions/_renaming.html", data, status=problem.status)
-    sync.bring(get_store(store), [session_id])
     if not is_fragment(request):
         return redirect(place.href)
     return _answer(request, "sessions/_renamed.html", _data(request, place, _session(place), mark, "", renamed=True))
+
+
+def _set_label(request: HttpRequest, place: Place) -> None:
+    """Labels as the form says; one that has no fields for them leaves them."""
+    if "tags" in request.POST:
+        labels.set_label(
+            (place.store, place.session),
+            pinned="pinned" in request.POST,
+            tags=labels.tags_in(request.POST["tags"]),
+            note=labels.note_in(request.POST.get("note", "")),
+        )
 
 
 def _session(place: Place) -> Session:
@@ -80,7 +102,13 @@ def _data(
     """The field holds the title as it is, redacted or not: it is what is edited."""
     name = line(session_for(request, found).name, 200)
     longest = writer_of(get_store(place.store)).longest_title
-    return RenamePage(place, place.view("rename"), name, line(typed, 400), longest, mark, problem, renamed)
+    label = labels.all_labels().of((place.store, place.session))
+    tags, note = ", ".join(label.tags), label.note
+    if request.method == "POST" and not renamed:  # refused: what was typed stays
+        tags, note = line(request.POST.get("tags", tags), 400), line(request.POST.get("note", note), 500)
+    return RenamePage(
+        place, place.view("rename"), name, line(typed, 400), longest, mark, tags, note, label.pinned, problem, renamed
+    )
 
 
 def _answer(request: HttpRequest, template: str, data: RenamePage) -> HttpResponse:

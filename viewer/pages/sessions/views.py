@@ -2,41 +2,37 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Literal, cast, get_args
+from dataclasses import dataclass, replace
 from urllib.parse import urlencode
 
-from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
 from viewer import own_database
 from viewer.broken import Broken
-from viewer.catalog.lines import Key, Order, SessionFilter, SessionList, page_of_lines, sort_key
+from viewer.catalog import sync
+from viewer.catalog.lines import Order, SessionList, page_of_lines, pinned, sort_key
 from viewer.catalog.sync import StoreListing
 from viewer.errors import NotFound
+from viewer.labels.sessions import all_labels
 from viewer.pages import demo
 from viewer.pages.filters import Group, Link
 from viewer.pages.http import is_fragment, page, shows_refusals
 from viewer.pages.redaction import redacts
 from viewer.rendering import formats
-from viewer.rendering.texts import line
 from viewer.stores.base import Store
 
+from .facets import Facets
+from .form import ListForm, asked_for, query_of
 from .lines import SessionLine, shown_lines
+from .saved import saved_views
 
 PAGE = 40
-ORDERS = {"recent": "last active", "created": "started", "messages": "messages in context"}
-STATES = {"": "not archived", "open": "open", "ended": "ended", "archived": "archived"}
-
-
-@dataclass(frozen=True, slots=True)
-class ListForm:
-    """The query of the list: a filter of the catalog, one store or all, and where an earlier page ended."""
-
-    filter: SessionFilter
-    store: str = ""
-    after: Key | None = None
+HEADS: dict[Order, str] = {
+    "title": "Session", "tokens": "Context", "messages": "Messages", "cost": "Cost", "recent": "Last active",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,18 +47,26 @@ class StoreLine:
 
 @dataclass(frozen=True, slots=True)
 class SessionsPage:
-    """`here` is the address of the list, `more` that of the next lines, "" at the end. `narrowed` says that a filter or
-    words are set, `filtered` that a filter is; `readable` that any store can be read. `unlisted` says how many sessions
-    are still to be listed, "" for none; `behind` why what happened lately may be missing; `broken` are lines that
-    cannot be shown. `newcomer` says that there is nothing but the demo yet, and `start` leads to its session to begin
-    with; `demo_hidden` that the demo store is left out.
+    """`here` is the address of the list, `query` its query as it is saved under a name, and `saved_as` that name;
+    `more` is the address of the next lines, "" at the end. `narrowed` says that a filter or words are set, `filtered`
+    that a filter is; `total` how many sessions there are; `columns` are the heads of the lines, and `pinned` lines
+    stand above the others. `readable`: any store can be read. `unlisted` says how many sessions are still to be listed,
+    "" for none; `behind` why what happened lately may be missing; `broken` are lines that cannot be shown. `newcomer`
+    says that there is nothing but the demo yet, and `start` leads to its session to begin with; `demo_hidden` that the
+    demo store is left out. `known` is what a look for news sends.
     """
 
     q: str
     here: str
+    query: str
     hidden: tuple[tuple[str, str], ...]
     groups: tuple[Group, ...]
+    total: str
+    views: tuple[Link, ...]
+    saved_as: str
+    columns: tuple[Link, ...]
     stores: tuple[StoreLine, ...]
+    pinned: tuple[SessionLine, ...]
     lines: tuple[SessionLine, ...]
     broken: tuple[Broken, ...]
     more: str
@@ -75,6 +79,7 @@ class SessionsPage:
     newcomer: bool
     start: Link | None
     demo_hidden: bool
+    known: str
 
 
 @require_safe
@@ -85,24 +90,45 @@ def sessions(request: HttpRequest) -> HttpResponse:
     if asked.store and asked.store not in {store.name for store in stores}:
         raise NotFound(f"There is no store named {asked.store!r}.")
     shown = [store for store in stores if asked.store in ("", store.name)]
+    if is_fragment(request) and request.GET.get("known") == _edition(sync.shelves(shown)):
+        return HttpResponse(status=204)
     listed = page_of_lines(asked.filter, shown, PAGE, asked.after)
     further = is_fragment(request) and asked.after is not None
     data = _page(asked, [] if further else stores, listed, redacting=redacts(request))
     return page(request, "sessions/_lines.html" if further else "sessions/sessions.html", data)
 
 
+def _edition(shelves: Sequence[StoreListing]) -> str:
+    """Differs when a line of one of these stores was written."""
+    return " ".join(f"{shelf.state.pk}.{shelf.state.edition}" for shelf in shelves if shelf.state)
+
+
 def _page(asked: ListForm, stores: Sequence[Store], listed: SessionList, *, redacting: bool) -> SessionsPage:
     """The page's data; without stores, that of further lines alone."""
     query = query_of(asked)
-    shown, broken = shown_lines(listed, redacting=redacting)
+    labels = all_labels()
+    above = pinned(listed, asked.filter, labels.pinned())
+    numbers = {line.pk for line in above}
+    below = [line for line in listed.lines if line.pk not in numbers]
+    on_page = replace(listed, lines=(*(above if stores else ()), *below))
+    shown, broken = shown_lines(on_page, labels, redacting=redacting)
+    marks = {f"l{number}" for number in numbers}
     newcomer = bool(stores) and all(store.is_managed for store in stores) and not asked.store
+    views = saved_views(urlencode(query)) if stores else ()
+    facets = Facets(asked, stores, listed, labels) if stores else None
     return SessionsPage(
         q=asked.filter.q,
         here=f"?{urlencode(query)}",
+        query=urlencode(query),
         hidden=tuple(pair for pair in query if pair[0] != "q"),
-        groups=tuple(_groups(asked, stores, listed)) if stores else (),
+        groups=tuple(facets.groups()) if facets else (),
+        total=facets.total() if facets else "",
+        views=views,
+        saved_as=next((view.label for view in views if view.current), ""),
+        columns=tuple(_columns(asked)),
         stores=tuple(_store_line(shelf) for shelf in listed.shelves) if stores else (),
-        lines=shown,
+        pinned=tuple(line for line in shown if line.mark in marks),
+        lines=tuple(line for line in shown if line.mark not in marks),
         broken=broken,
         more=_more(asked, listed),
         narrowed=bool([name for name, _ in query if name != "order"]),
@@ -114,84 +140,22 @@ def _page(asked: ListForm, stores: Sequence[Store], listed: SessionList, *, reda
         newcomer=newcomer,
         start=demo.first_session() if newcomer else None,
         demo_hidden=not any(store.is_managed for store in stores),
+        known=_edition(listed.shelves),
     )
 
 
 def _more(asked: ListForm, listed: SessionList) -> str:
     if not listed.more:
         return ""
-    value, session_id, number = sort_key(listed.lines[-1], asked.filter.order)
-    return f"?{urlencode([*query_of(asked), ('after', f'{value!r}~{number}~{session_id}')])}"
+    place = json.dumps(sort_key(listed.lines[-1], asked.filter.order))
+    return f"?{urlencode([*query_of(asked), ('after', place)])}"
 
 
-# -- the query ---------------------------------------------------------------------------------------------------------
-
-
-def asked_for(query: QueryDict) -> ListForm:
-    """What the address asks for; values that mean nothing are left out."""
-    state, order = query.get("state", ""), query.get("order", "")
-    wanted = SessionFilter(
-        q=line(query.get("q", ""), 200),
-        source=query.get("source", ""),
-        model=query.get("model", ""),
-        state=cast(Literal["", "open", "ended", "archived"], state if state in STATES else ""),
-        compacted={"yes": True, "no": False}.get(query.get("compacted", "")),
-        near=query.get("near", "") == "yes",
-        delegated=None if query.get("sub-agents", "") == "shown" else False,
-        order=cast(Order, order if order in get_args(Order) else "recent"),
-    )
-    return ListForm(wanted, query.get("store", ""), _cursor(query.get("after", "")))
-
-
-def _cursor(text: str) -> Key | None:
-    value, _, rest = text.partition("~")
-    number, _, session_id = rest.partition("~")
-    try:
-        return (float(value), session_id, int(number)) if abs(int(number)) < 2**63 else None
-    except ValueError:
-        return None
-
-
-def query_of(asked: ListForm, **changes: str) -> list[tuple[str, str]]:
-    """The address's query with some values changed; the place in the list is left out."""
-    wanted = asked.filter
-    pairs = {
-        "q": wanted.q,
-        "store": asked.store,
-        "source": wanted.source,
-        "model": wanted.model,
-        "state": wanted.state,
-        "compacted": "" if wanted.compacted is None else "yes" if wanted.compacted else "no",
-        "near": "yes" if wanted.near else "",
-        "sub-agents": "shown" if wanted.delegated is None else "",
-        "order": "" if wanted.order == "recent" else wanted.order,
-    }
-    return [(name, value) for name, value in {**pairs, **changes}.items() if value]
-
-
-def _groups(asked: ListForm, stores: Sequence[Store], listed: SessionList) -> Iterator[Group]:
-    sources = sorted({kind.source for kind in listed.kinds if kind.source})
-    models = sorted({kind.model for kind in listed.kinds if kind.model})
-    query = query_of(asked)
-    delegating = {"": "hidden", "shown": "shown"} if any(kind.delegated for kind in listed.kinds) else {}
-    for name, title, options in (
-        ("store", "Store", {"": "all", **{store.name: store.name for store in stores}}),
-        ("source", "Source", {"": "all", **{source: source for source in sources}}),
-        ("model", "Model", {"": "all", **{model: model for model in models}}),
-        ("state", "State", STATES),
-        ("compacted", "Compacted", {"": "either", "yes": "yes", "no": "no"}),
-        ("near", "Needs compaction", {"": "either", "yes": "yes"}),
-        ("sub-agents", "Sub-agents", delegating),
-        ("order", "Order by", {"" if value == "recent" else value: label for value, label in ORDERS.items()}),
-    ):
-        if len(options) > 2 or dict(query).get(name) or name in ("near", "sub-agents") and options:
-            yield Group(title, tuple(_link(query, name, value, label) for value, label in options.items()))
-
-
-def _link(query: Sequence[tuple[str, str]], name: str, value: str, label: str) -> Link:
-    kept = [pair for pair in query if pair[0] != name]
-    changed = [*kept, (name, value)] if value else kept
-    return Link(line(label, 40), f"?{urlencode(changed)}" if changed else "?", dict(query).get(name, "") == value)
+def _columns(asked: ListForm) -> Iterator[Link]:
+    """The heads of the columns that a list can be ordered by."""
+    for order, label in HEADS.items():
+        query = query_of(asked, order="" if order == "recent" else order)
+        yield Link(label, f"?{urlencode(query)}", asked.filter.order == order)
 
 
 # -- the stores --------------------------------------------------------------------------------------------------------

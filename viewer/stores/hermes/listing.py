@@ -37,6 +37,7 @@ DELEGATED = "_delegate_from"
 _WANTED = {
     "id": "NULL", "source": "''", "model": "NULL", "title": "NULL", "parent_session_id": "NULL", "started_at": "0",
     "ended_at": "NULL", "end_reason": "NULL", "archived": "0", "cwd": "NULL", "model_config": "NULL",
+    "git_branch": "NULL", "pinned": "0",
 }  # fmt: skip
 
 
@@ -164,6 +165,8 @@ def _facts(row: dict[str, Any], mark: RowsDigest) -> SessionFacts:
         delegated=bool(config.get(DELEGATED)),
         forked_from=tuple(str(config[fork]) for fork in FORKS if config.get(fork)),
         mark=mark,
+        git_branch=str(row["git_branch"] or ""),
+        pinned=bool(row["pinned"]),
     )
 
 

@@ -10,7 +10,7 @@ from django.conf import settings
 
 from viewer.errors import SessionEnded, StoreReadOnly
 from viewer.holders import Holder
-from viewer.stores.base import Capabilities, ChangeToken, ChildSession, Session, Store
+from viewer.stores.base import Capabilities, ChangeToken, ChildSession, ReportedUsage, Session, Store
 from viewer.stores.changes import Commit, Edit, Json, LiveContext, UndoPlan
 from viewer.stores.listing import Listing
 from viewer.stores.message import Handoff, HistoryMessage, Preview, StoredMessage
@@ -102,6 +102,9 @@ class HermesReader(Connected, Reader):
 
     def session(self, session_id: str) -> Session:
         return sessions.get_session(self, session_id)
+
+    def usage(self, session_id: str) -> ReportedUsage:
+        return sessions.usage(self, session_id)
 
     def parts(self, session_id: str) -> list[str]:
         return sessions.chain(self, session_id)

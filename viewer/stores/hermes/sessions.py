@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from viewer.errors import NotFound
-from viewer.stores.base import CHAIN_LIMIT, Session
+from viewer.stores.base import CHAIN_LIMIT, ReportedUsage, Session
 
 from .codec import number
 from .columns import selection
@@ -23,6 +23,7 @@ FORKS = (BRANCHED, DELEGATED, "_reset_from")
 _WANTED = {
     "id": "NULL", "source": "''", "model": "NULL", "title": "NULL", "parent_session_id": "NULL", "started_at": "0",
     "ended_at": "NULL", "end_reason": "NULL", "archived": "0", "cwd": "NULL", "model_config": "NULL",
+    "git_branch": "NULL",
 }  # fmt: skip
 
 
@@ -48,6 +49,15 @@ def get_session(reader: OpenStore, session_id: str) -> Session:
     return _session(reader, row, last_active(reader, row["id"]) or number(row["started_at"]))
 
 
+def usage(reader: OpenStore, session_id: str) -> ReportedUsage:
+    """What the agent noted of a session's cost: what was billed, or else its estimate. Raises NotFound."""
+    columns = selection(reader.columns.sessions, {"actual_cost_usd": "NULL", "estimated_cost_usd": "NULL"})
+    found = reader.con.execute(f"SELECT {columns} FROM sessions WHERE id = ?", [session_id]).fetchone()
+    if found is None:
+        raise NotFound(f"Store {reader.store.name} has no session {session_id!r}.")
+    return ReportedUsage(cost=next((number(cost) for cost in found if cost), None))
+
+
 def _session(reader: OpenStore, row: dict[str, Any], active: float) -> Session:
     parts = chain(reader, row["id"]) if row["parent_session_id"] else [row["id"]]
     config = read_config(row["model_config"])
@@ -65,6 +75,7 @@ def _session(reader: OpenStore, row: dict[str, Any], active: float) -> Session:
         end_reason=str(row["end_reason"] or ""),
         archived=bool(row["archived"]),
         cwd=str(row["cwd"] or ""),
+        git_branch=str(row["git_branch"] or ""),
         parts=len(parts),
         branched_from=str(config.get(BRANCHED) or ""),
         delegated_from=str(config.get(DELEGATED) or ""),

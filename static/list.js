@@ -1,0 +1,62 @@
+// The list of sessions: new and changed lines come by themselves, lines are chosen and opened by keys.
+(() => {
+  const all = (selector, root = document) => [...root.querySelectorAll(selector)];
+  const lines = (root = document) => all(".lines > li.session", root);
+  const boxes = () => lines().map((line) => line.querySelector("input[name=session]"));
+  const says = (line) => line.textContent + line.className;
+
+  // An answer to a look for news is the page as it is now: its lines take the places of those that are here.
+  function merge(text) {
+    const fresh = new DOMParser().parseFromString(text, "text/html");
+    const list = document.querySelector("ol.lines"), held = lines().find((line) => line.getBoundingClientRect().top > 0);
+    const y = held?.getBoundingClientRect().top, still = scrollY > 40;
+    let before = null;
+    for (const line of lines(fresh)) {
+      const old = document.getElementById(line.id);
+      const busy = old && old.contains(document.activeElement);
+      const next = busy || (old && says(old) === says(line)) ? old : document.importNode(line, true);
+      if (old && next !== old) next.querySelector("input[name=session]").checked = old.querySelector("input[name=session]").checked;
+      if (next !== old) {
+        next.classList.add("fresh");
+        old?.remove();
+      }
+      const place = before ? before.nextElementSibling : list.firstElementChild;
+      if (place !== next && !busy) list.insertBefore(next, place);
+      if (next !== old) htmx.process(next);
+      before = next;
+    }
+    for (const id of ["facets", "total"]) document.getElementById(id)?.replaceChildren(...(fresh.getElementById(id)?.childNodes ?? []));
+    const known = document.querySelector("[data-list] [name=known]");
+    known.value = fresh.querySelector("[data-list] [name=known]")?.value ?? known.value;
+    if (still && held?.isConnected) scrollBy({ top: held.getBoundingClientRect().top - y, behavior: "instant" });
+    document.dispatchEvent(new Event("htmx:afterSettle"));
+  }
+  document.addEventListener("htmx:beforeSwap", ({ detail }) => {
+    if (!detail.requestConfig.elt.matches("[data-list]") || detail.xhr.status !== 200) return;
+    detail.shouldSwap = false;
+    merge(detail.xhr.responseText);
+  }, true);
+
+  function tell() {
+    const ticked = boxes().filter((box) => box.checked).length;
+    document.getElementById("ticked").textContent = ticked ? `${ticked} ticked` : "";
+    const every = document.getElementById("all-sessions");
+    every.checked = ticked > 0 && ticked === boxes().length;
+    every.indeterminate = ticked > 0 && !every.checked;
+  }
+  document.addEventListener("change", ({ target }) => {
+    if (target.id === "all-sessions") for (const box of boxes()) box.checked = target.checked;
+    if (target.id === "all-sessions" || target.name === "session") tell();
+  });
+  document.addEventListener("htmx:afterSettle", () => document.getElementById("ticked") && tell());
+
+  document.addEventListener("keydown", (event) => {
+    const line = document.activeElement.closest?.("li.session");
+    if (!line || line !== document.activeElement || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key === "Enter") line.querySelector(".title a").click();
+    if (event.key === "x" && document.getElementById("keys-on").checked) {
+      line.querySelector("input[name=session]").click();
+      line.focus();
+    }
+  });
+})();

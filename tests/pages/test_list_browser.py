@@ -1,0 +1,81 @@
+"""The list of sessions in a real browser: keys, ticking, news that come without a jump, accessible at every width."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.pages.conftest import PRESENT, Book
+from tests.pages.screens import PHONE, TOP, WIDE, Visit, require_accessible
+from viewer.catalog import sync_worker
+from viewer.labels.sessions import set_label
+
+
+@pytest.fixture
+def many(book: Book) -> Book:
+    for number in range(30):
+        name = f"s{number:02}"
+        book.session(name, title=f"Session {number:02}")
+        book.say(name, "user", "hello", timestamp=PRESENT + number)
+    return book
+
+
+@pytest.mark.parametrize("size", [WIDE, PHONE])
+def test_it_is_accessible_with_all_there_is(visit: Visit, many: Book, size: tuple[int, int, str]) -> None:
+    set_label(("own", "s03"), pinned=True, tags=["sea", "family"], note="ask Ana about the tickets")
+    sync_worker.sync_all()
+    screen = visit(*size)
+    screen.goto("/")
+    require_accessible(screen, "list")
+    line = screen.locator("li.session").nth(1)
+    if size == WIDE:
+        assert line.bounding_box()["height"] <= 37  # type: ignore[index]
+    line.hover()
+    line.get_by_role("link", name="Edit").click()
+    screen.get_by_label("Tags of").wait_for()
+    require_accessible(screen, "editing")
+
+
+def test_lines_are_chosen_and_opened_by_keys(screen: Page, many: Book) -> None:
+    screen.goto("/")
+    screen.keyboard.press("j")
+    screen.keyboard.press("j")
+    screen.keyboard.press("x")
+    expect(screen.locator("#ticked")).to_have_text("1 ticked")
+    expect(screen.locator("li.session input:checked")).to_have_attribute("value", "own/s28")
+    screen.locator("#all-sessions").check()
+    expect(screen.locator("#ticked")).to_have_text("30 ticked")
+    screen.locator("#all-sessions").uncheck()
+    screen.keyboard.press("j")
+    screen.keyboard.press("Enter")
+    screen.wait_for_url("**/sessions/s**")
+
+
+def test_news_come_by_themselves_and_move_nothing(screen: Page, many: Book) -> None:
+    screen.goto("/")
+    read = screen.locator("li.session", has_text="Session 18")
+    screen.get_by_label("Choose Session 18").check()
+    read.evaluate("line => line.scrollIntoView({ block: 'center' })")
+    before = read.evaluate(TOP)
+    many.session("new", title="Just begun")
+    many.say("new", "user", "hello", timestamp=PRESENT + 900)
+    many.say("s05", "user", "again", timestamp=PRESENT + 800)
+    expect(screen.locator("li.session").first).to_contain_text("Just begun", timeout=15_000)
+    expect(screen.locator("li.session").nth(1)).to_contain_text("Session 05")
+    expect(screen.locator("#total")).to_have_text("31 sessions")
+    expect(screen.locator("li.session")).to_have_count(31)
+    assert abs(read.evaluate(TOP) - before) < 2
+    expect(screen.get_by_label("Choose Session 18")).to_be_checked()
+
+
+def test_a_pin_is_set_in_place(screen: Page, many: Book, request: pytest.FixtureRequest) -> None:
+    screen.goto("/")
+    line = screen.locator("li.session", has_text="Session 20")
+    line.hover()
+    line.get_by_role("link", name="Edit").click()
+    screen.get_by_label("Tags of Session 20").fill("sea")
+    screen.get_by_label("Pinned").check()
+    screen.get_by_role("button", name="Save", exact=True).click()
+    expect(screen.locator("li.session", has_text="Session 20").locator(".tag")).to_have_text("sea")
+    screen.reload()
+    expect(screen.locator("li.session").first).to_contain_text("Session 20")

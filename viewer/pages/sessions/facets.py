@@ -1,0 +1,93 @@
+"""What the list can be narrowed by, each choice with the number of sessions it would leave."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+from urllib.parse import urlencode
+
+from viewer.catalog import sync
+from viewer.catalog.lines import SessionFilter, SessionList, counts
+from viewer.labels.sessions import Labels
+from viewer.pages.filters import Group, Link
+from viewer.rendering import formats
+from viewer.rendering.texts import line
+from viewer.stores.base import Store
+
+from .form import ListForm, query_of
+
+ORDERS = {
+    "recent": "last active", "created": "started", "title": "title", "tokens": "tokens in context",
+    "messages": "messages in context", "cost": "cost",
+}  # fmt: skip
+STATES = {"": "not archived", "open": "open", "ended": "ended", "archived": "archived"}
+FLAGS = {"": None, "yes": True, "no": False}
+
+
+class Facets:
+    """The groups of choices of one list, and its total."""
+
+    def __init__(self, asked: ListForm, stores: Sequence[Store], listed: SessionList, labels: Labels) -> None:
+        self.asked, self.stores, self.listed, self.labels = asked, stores, listed, labels
+        shelves = sync.shelves(stores) if asked.store else listed.shelves
+        self.states = {shelf.store.name: {shelf.state.pk} for shelf in shelves if shelf.state}
+        self.counts = counts(shelves, asked.filter)
+        self.query = query_of(asked)
+
+    def total(self) -> str:
+        """ "2,104 sessions", with the filter as it is."""
+        found = self._count({})
+        return "" if found is None else formats.counted(found, "session")
+
+    def groups(self) -> Iterator[Group]:
+        """Those in which there is something to choose."""
+        kinds, wanted = self.listed.kinds, self.asked.filter
+        sources = sorted({kind.source for kind in kinds if kind.source} | ({wanted.source} - {""}))
+        models = sorted({kind.model for kind in kinds if kind.model} | ({wanted.model} - {""}))
+        tags = sorted({*self.labels.tags(), self.asked.tag} - {""})
+        delegating = {"": "hidden", "shown": "shown"} if any(kind.delegated for kind in kinds) else {}
+        for name, title, options in (
+            ("store", "Store", {"": "all", **{store.name: store.name for store in self.stores}}),
+            ("source", "Source", {"": "all", **{source: source for source in sources}}),
+            ("model", "Model", {"": "all", **{model: model for model in models}}),
+            ("tag", "Tag", {"": "any", **{tag: tag for tag in tags}}),
+            ("state", "State", STATES),
+            ("compacted", "Compacted", {"": "either", "yes": "yes", "no": "no"}),
+            ("near", "Needs compaction", {"": "either", "yes": "yes"}),
+            ("sub-agents", "Sub-agents", delegating),
+            ("order", "Order by", {"" if value == "recent" else value: label for value, label in ORDERS.items()}),
+        ):
+            chosen = dict(self.query).get(name)
+            enough = 1 if name in ("near", "sub-agents", "tag") else 2
+            if len(options) > enough or chosen:
+                links = (self._link(name, value, label) for value, label in options.items())
+                yield Group(title, tuple(link for link in links if link.count != "0" or link.current))
+
+    def _link(self, name: str, value: str, label: str) -> Link:
+        kept = [pair for pair in self.query if pair[0] != name]
+        changed = [*kept, (name, value)] if value else kept
+        current = dict(self.query).get(name, "") == value
+        number = None if name in ("order", "tag") else self._count(_changes(name, value), name, value)
+        count = "" if number is None else f"{number:,}"
+        return Link(line(label, 40), f"?{urlencode(changed)}" if changed else "?", current, count)
+
+    def _count(self, changes: dict[str, Any], name: str = "", value: str = "") -> int | None:
+        store = value if name == "store" else self.asked.store
+        wanted: SessionFilter = replace(self.asked.filter, **changes)
+        return self.counts.of(wanted, self.states.get(store, set()) if store else None)
+
+
+def _changes(name: str, value: str) -> dict[str, Any]:
+    """What a choice changes in the filter."""
+    match name:
+        case "compacted":
+            return {"compacted": FLAGS[value]}
+        case "near":
+            return {"near": value == "yes"}
+        case "sub-agents":
+            return {"delegated": None if value == "shown" else False}
+        case "store":
+            return {}
+        case _:
+            return {name: value}
