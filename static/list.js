@@ -1,4 +1,4 @@
-// The list of sessions: new and changed lines come by themselves, lines are chosen and opened by keys.
+// Lists of sessions and of search hits: new and changed lines come by themselves, lines are chosen and opened by keys.
 (() => {
   const all = (selector, root = document) => [...root.querySelectorAll(selector)];
   const lines = (root = document) => all(".lines > li.session", root);
@@ -51,10 +51,10 @@
   document.addEventListener("htmx:afterSettle", () => document.getElementById("ticked") && tell());
 
   document.addEventListener("keydown", (event) => {
-    const line = document.activeElement.closest?.("li.session");
-    if (!line || line !== document.activeElement || event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.key === "Enter") line.querySelector(".title a").click();
-    if (event.key === "x" && document.getElementById("keys-on").checked) {
+    const line = document.activeElement;
+    if (!line.matches("li.session, li.hit") || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key === "Enter") line.querySelector(".title a, a.to").click();
+    if (event.key === "x" && line.matches(".session") && document.getElementById("keys-on").checked) {
       line.querySelector("input[name=session]").click();
       line.focus();
     }

@@ -56,8 +56,12 @@ def test_works(signed_in: Client, book: Book) -> None:
     assert "Assistant" in away.text
     assert "summarised away" in away.text
     assert "summarised away" not in live.text
-    assert [mark.text for mark in page.all("mark")] == ["Needle", "needle"]
-    assert live.one("a", "in-session").text == "Sewing box"
+    assert [mark.text for mark in page.one("ol", "hits").all("mark")] == ["Needle", "needle"]
+    group = page.one("li", "of-session")
+    assert group.one("h3").one("a").attributes["href"] == address and group.one("h3").text == "Sewing box"
+    assert (
+        signed_in.get("/" + group.one("span", **{"hx-trigger": "revealed"}).attributes["hx-get"]).text == "2 messages"
+    )
     assert page.one("input", id="search").attributes["value"] == "needle"
 
 
@@ -181,10 +185,58 @@ def test_session_text_is_text(signed_in: Client, book: Book) -> None:
         '<script>alert("needle")</script><mark>x</mark> \ud800 \x00 \u202e'.encode("utf-8", "replace").decode(),
     )
     page = read(signed_in.get("/search?q=needle"))
-    passage = page.one("p", "passage")
+    passage = page.one("ol", "hits").one("p", "passage")
     assert '<script>alert("needle ")</script><mark>x</mark>' in passage.text
     assert len(page.one("ol", "hits").all("mark")) == 1
     assert not page.one("main").all("script")
+
+
+def test_names_and_first_words_are_shown_with_what_was_found(signed_in: Client, book: Book) -> None:
+    book.session("a", title="Sewing box")
+    book.say("a", "user", "Where is the needle?")
+    book.session("b", title="Needle shop")
+    book.say("b", "user", "Hello")
+    (a, b) = sorted(read(signed_in.get("/search?q=needle")).one("ul", "named").all("li"), key=lambda one: one.text)[
+        ::-1
+    ]
+    assert [mark.text for mark in a.one("p", "passage").all("mark")] == ["needle"]
+    assert [mark.text for mark in b.one("a").all("mark")] == ["Needle"] and not b.all("p", "passage")
+
+
+def test_hits_stand_by_session_the_first_three_unfolded(signed_in: Client, book: Book) -> None:
+    for name in ("a", "b"):
+        book.session(name, title=f"Session {name}")
+        for number in range(5):
+            book.say(name, "user", f"needle {number}", timestamp=PRESENT + number + 100 * (name == "b"))
+    groups = read(signed_in.get("/search?q=needle")).all("li", "of-session")
+    assert [group.one("h3").text for group in groups] == ["Session b", "Session a"]
+    assert [len(group.all("ol")[0].all("li", "hit")) for group in groups] == [3, 3]
+    assert [group.one("details").one("summary").text for group in groups] == ["2 more on this page"] * 2
+    within = groups[0].one("a", "ref").attributes["href"]
+    assert len(shown(read(signed_in.get("/search" + within)))) == 5
+
+
+def test_filters_are_counted_behind_the_page(signed_in: Client, book: Book) -> None:
+    book.session("a", source="cli")
+    book.session("b", source="telegram")
+    for number in range(3):
+        book.say("a", "user", f"needle {number}")
+    book.say("b", "assistant", "needle")
+    signed_in.get("/")
+    asked = read(signed_in.get("/search?q=needle"))
+    (place,) = [div for div in asked.all("div", "groups") if "hx-get" in div.attributes]
+    choices = {link.text for link in read(signed_in.get("/" + place.attributes["hx-get"])).all("a")}
+    assert {"anybody 4", "user 3", "assistant 1", "cli 3", "telegram 1"} <= choices
+    assert not [choice for choice in choices if choice.startswith("tool results")]
+
+
+def test_many_hits_are_counted_up_to_a_hundred(signed_in: Client, book: Book) -> None:
+    book.session("a")
+    for number in range(105):
+        book.say("a", "user", f"needle {number}")
+    assert signed_in.get("/search/total?q=needle&session=a&store=own").text == "more than 100 messages"
+    assert signed_in.get("/search/total?q=needle+7&session=a&store=own").text == "1 message"
+    assert signed_in.get("/search/total?q=needle&session=gone&store=own").text == "0 messages"
 
 
 @pytest.mark.parametrize("q", ['"', "\x00", "a" * 10_000, "\ud800", "<b>", "AND NEAR(", "%00", "*", "-", "🙂"])
@@ -253,8 +305,8 @@ def test_pages_of_several_stores_hold_each_hit_once(
     monkeypatch.setattr(search, "PAGE", 7)
     found = walk(signed_in, f"?q=needle&order={order}")
     assert len(found) == len(set(found)) == 60
-    if not order:
-        assert [href.split("/")[2] for href in found[:3]] == ["c~2C:~7E~20d", "a", "b"]
+    if not order:  # by session, in the order of the newest hit of each
+        assert list(dict.fromkeys(href.split("/")[2] for href in found[:7])) == ["c~2C:~7E~20d", "a", "b"]
 
 
 def test_a_store_that_cannot_be_searched_does_not_hide_the_others(
@@ -276,7 +328,7 @@ def test_a_store_that_cannot_be_searched_does_not_hide_the_others(
         page = read(signed_in.get("/search?q=needle"))
     assert len(shown(page)) == 1
     problems = [item.text for item in page.all("span", role="alert")]
-    assert [problem.split()[1].rstrip(":") for problem in problems] == ["gone", "held", "pg", "demo"]
+    assert [problem.split()[1].rstrip(":") for problem in problems] == ["gone", "held", "pg"]
     assert "locked by another program" in problems[1]
     assert "secret" not in page.text
 

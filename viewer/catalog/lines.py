@@ -88,7 +88,7 @@ def page_of_lines(wanted: SessionFilter, stores: Sequence[Store], limit: int, af
     """
     shelves, compared = sync.shelves(stores), limit
     for _ in range(ROUNDS):
-        kinds = _kinds(shelves)
+        kinds = kinds_of(shelves)
         chosen = {kind.pk for kind in kinds if _is_wanted(kind, wanted)}
         ids = _found(wanted, shelves, sorted(chosen), compared + 1, after)
         lines = _lines(ids, wanted.order)
@@ -126,7 +126,8 @@ def sort_key(line: SessionIndex, order: Order) -> Key:
 # -- what is wanted ----------------------------------------------------------------------------------------------------
 
 
-def _kinds(shelves: Iterable[StoreListing]) -> list[FacetGroup]:
+def kinds_of(shelves: Iterable[StoreListing]) -> list[FacetGroup]:
+    """The kinds of sessions that there are in these stores."""
     return list(FacetGroup.objects.filter(state__in=[shelf.state.pk for shelf in shelves if shelf.state]))
 
 
@@ -177,7 +178,7 @@ def counts(shelves: Sequence[StoreListing], wanted: SessionFilter) -> Counts:
     """The numbers of lines of each kind in these stores; of those alone that hold the words of the filter, and that it
     names.
     """
-    kinds, words = tuple(_kinds(shelves)), _words(wanted)
+    kinds, words = tuple(kinds_of(shelves)), _words(wanted)
     if wanted.only is None and not words:
         return Counts(kinds, {pk: n for shelf in shelves if shelf.state for pk, n in _numbers_of(shelf.state).items()})
     some = _with_words(words) if wanted.only is None else _numbers_of_sessions(shelves, wanted.only)

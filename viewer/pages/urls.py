@@ -11,6 +11,7 @@ from .boundary import views as boundary
 from .compact import runs
 from .compact import views as compact
 from .compactions import views as compactions
+from .search import totals
 from .search import views as search
 from .session import abandoned, colours, context, export, find, live, practice, rows, timeline
 from .session import views as session
@@ -25,6 +26,8 @@ _SESSION = "stores/<name:store>/sessions/<name:session_id>"
 urlpatterns = [
     path("", sessions.sessions, name="sessions"),
     path("search", search.messages, name="search"),
+    path("search/total", totals.total, name="search_total"),
+    path("search/facets", totals.facets, name="search_facets"),
     path("archive", archive.archive, name="archive"),
     path("views", saved.save, name="save_view"),
     path("compact", together.compact, name="compact_many"),

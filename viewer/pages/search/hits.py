@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from heapq import merge
 from urllib.parse import quote, unquote
@@ -16,6 +16,8 @@ from viewer.rendering.texts import clean, line
 from viewer.rendering.words import role_label
 from viewer.stores.passages import PassagePart
 from viewer.stores.searching import Hit, HitPage, Key, Stage
+
+FIRST = 3  # hits of a session that are shown unfolded
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,40 @@ class ShownHit:
     session_href: str
     store: str
     source: str
+
+
+@dataclass(frozen=True, slots=True)
+class HitGroup:
+    """The hits of one session on a page: the first few, and those that are folded behind them. `within` is the address
+    of the search in this session alone, `total_href` that of how many there are in all of it.
+    """
+
+    name: str
+    href: str
+    store: str
+    source: str
+    first: tuple[ShownHit, ...]
+    folded: tuple[ShownHit, ...]
+    within: str
+    total_href: str
+
+
+def grouped(found: Sequence[ShownHit], address: Callable[[str, str], str]) -> tuple[HitGroup, ...]:
+    """The hits by session, in the order in which each session is met first. `address` makes the query of the search in
+    one session, from the name of the store and the id as addresses hold it.
+    """
+    sessions: dict[str, list[ShownHit]] = {}
+    for hit in found:
+        sessions.setdefault(hit.session_href, []).append(hit)
+    return tuple(_group(href, each, address(each[0].store, href.rsplit("/", 1)[-1])) for href, each in sessions.items())
+
+
+def _group(href: str, found: Sequence[ShownHit], query: str) -> HitGroup:
+    one = found[0]
+    folded = tuple(found[FIRST:])
+    return HitGroup(
+        one.session, href, one.store, one.source, tuple(found[:FIRST]), folded, query, f"search/total{query}"
+    )
 
 
 def shown(hit: Hit, place: Place) -> ShownHit:

@@ -17,7 +17,7 @@ from viewer.addresses import name_in, segment
 from viewer.broken import Broken, lines_of
 from viewer.catalog import lines, search
 from viewer.catalog.lines import SessionFilter, SessionList
-from viewer.catalog.models import SessionIndex, name_of
+from viewer.catalog.models import FacetGroup, SessionIndex, name_of
 from viewer.errors import NotFound, StoreError
 from viewer.pages import demo, redaction
 from viewer.pages.filters import Group, Link
@@ -26,12 +26,13 @@ from viewer.places import Place
 from viewer.rendering import formats
 from viewer.rendering.texts import line
 from viewer.stores.base import Store
+from viewer.stores.passages import PassagePart, passage
 from viewer.stores.query import LONGEST, Query, parse
-from viewer.stores.registry import open_store
+from viewer.stores.registry import Reader, open_store
 from viewer.stores.searching import HitPage, PageRequest, SearchFilter
 
 from . import hits
-from .hits import Positions, ShownHit
+from .hits import HitGroup, Positions
 
 PAGE = 25
 SESSIONS = 5  # found by their names
@@ -73,10 +74,11 @@ class Searched:
 
 @dataclass(frozen=True, slots=True)
 class NamedSession:
-    """A session found by its name."""
+    """A session found by its name, its id or its first words: `name` and `words` with what was found marked."""
 
     href: str
-    name: str
+    name: tuple[PassagePart, ...]
+    words: tuple[PassagePart, ...]
     store: str
     source: str
     last_active: SafeString
@@ -84,18 +86,19 @@ class NamedSession:
 
 @dataclass(frozen=True, slots=True)
 class SearchPage:
-    """`more` is the address of the next hits, "" at the end; `limits` say where a page ended before it was full,
-    `notes` how it was searched, and `gaps`, behind the last hits, what no index holds. `scan` is the address of the
-    same search without the indexes, `indexed` with them, `cleared` without filters. `stores` are those that were
-    searched, `unsearched` those that could not be; `broken` are lines that cannot be shown; `tips` are what else to try
-    for what was typed.
+    """`found` are the hits by session, `facets` is the address of the filters with numbers, `more` that of the next
+    hits, "" at the end; `limits` say where a page ended before it was full, `notes` how it was searched, and `gaps`,
+    behind the last hits, what no index holds. `scan` is the address of the same search without the indexes, `indexed`
+    with them, `cleared` without filters. `stores` are those that were searched, `unsearched` those that could not be;
+    `broken` are lines that cannot be shown; `tips` are what else to try for what was typed.
     """
 
     asked: SearchForm
     hidden: tuple[tuple[str, str], ...]
     groups: tuple[Group, ...]
+    facets: str
     sessions: tuple[NamedSession, ...]
-    hits: tuple[ShownHit, ...]
+    found: tuple[HitGroup, ...]
     broken: tuple[Broken, ...]
     more: str
     limits: tuple[str, ...]
@@ -196,19 +199,26 @@ def _searched(store: Store, query: Query, asked: SearchForm, places: Positions, 
         return Searched(store, None)
     try:
         with open_store(store, listed=True) as reader:
-            wanted = SearchFilter(
-                role=asked.role,
-                sessions=tuple(reader.parts(asked.session_id)) if asked.session else (),
-                source=asked.source,
-                since=day(asked.since),
-                until=day(asked.until, end=True),
-                order="best" if asked.order == "best" else "newest",
-                indexed=not asked.scan,
-            )
             after, stage = places.after(store.name), places.stage(store.name)
-            return Searched(store, search.search(reader, query, wanted, PageRequest(PAGE, after, stage, redacted)))
+            found = search.search(
+                reader, query, search_filter(reader, asked), PageRequest(PAGE, after, stage, redacted)
+            )
+            return Searched(store, found)
     except StoreError as problem:
         return Searched(store, None, problem.message)
+
+
+def search_filter(reader: Reader, asked: SearchForm) -> SearchFilter:
+    """What the form asks of one store. Raises NotFound where it names a session that is not in it."""
+    return SearchFilter(
+        role=asked.role,
+        sessions=tuple(reader.parts(asked.session_id)) if asked.session else (),
+        source=asked.source,
+        since=day(asked.since),
+        until=day(asked.until, end=True),
+        order="best" if asked.order == "best" else "newest",
+        indexed=not asked.scan,
+    )
 
 
 def _named(query: Query, stores: Sequence[Store], asked: SearchForm) -> SessionList:
@@ -232,16 +242,17 @@ def _page(
     taken, behind = hits.merged(found, PAGE, places)
     further = any(behind.keys.get(name) is not None or name not in behind.keys for name, _ in found)
     narrow = asked.session or asked.role
-    named, unnamed = _named_sessions(listed, redacted)
+    named, unnamed = _named_sessions(listed, query, redacted)
     shown, unshown = lines_of(
         taken, lambda each: hits.shown(each[1], Place(each[0], each[1].session.id)), lambda each: (each[1].id, each[0])
     )
     return SearchPage(
         asked=asked,
         hidden=tuple(pair for pair in _pairs(asked) if pair[0] not in ("q", "since", "until")),
-        groups=tuple(_groups(asked, stores, listed)),
+        groups=tuple(filter_groups(asked, stores, listed.kinds)),
+        facets=f"search/facets{address(asked, scan='')}",
         sessions=() if narrow else named,
-        hits=shown,
+        found=hits.grouped(shown, lambda store, segment: address(asked, store=store, session=segment)),
         broken=(*unshown, *(() if narrow else unnamed)),
         more=address(asked, after=behind.text) if further else "",
         limits=tuple(_limits(found, several=len(searched) > 1)),
@@ -285,16 +296,20 @@ def _tips(query: Query) -> Iterator[str]:
     yield "fewer words" if len(query.wanted) > 1 else "another spelling, or a shorter part of it"
 
 
-def _named_sessions(listed: SessionList, redacted: bool) -> tuple[tuple[NamedSession, ...], tuple[Broken, ...]]:
+def _named_sessions(
+    listed: SessionList, query: Query, redacted: bool
+) -> tuple[tuple[NamedSession, ...], tuple[Broken, ...]]:
     stores = {shelf.state.pk: shelf.store.name for shelf in listed.shelves if shelf.state}
 
     def make(found: SessionIndex) -> NamedSession | Broken:
         store, name = stores[found.state_id], line(redaction.name(name_of(found), redacted), 120)
         if found.problem:
             return Broken(name, store, found.problem)
+        words = passage(line(redaction.name(found.first_words, redacted), 300), query)
         return NamedSession(
             href=Place(store, found.session_id).href,
-            name=name,
+            name=passage(name, query),
+            words=words if found.title and any(part.marked for part in words) else (),
             store=store,
             source=line(found.source, 30),
             last_active=formats.ago(found.last_active),
@@ -306,8 +321,9 @@ def _named_sessions(listed: SessionList, redacted: bool) -> tuple[tuple[NamedSes
 # -- filters -----------------------------------------------------------------------------------------------------------
 
 
-def _groups(asked: SearchForm, stores: Sequence[Store], listed: SessionList) -> Iterator[Group]:
-    sources = sorted({kind.source for kind in listed.kinds if kind.source} | ({asked.source} - {""}))
+def filter_groups(asked: SearchForm, stores: Sequence[Store], kinds: Sequence[FacetGroup]) -> Iterator[Group]:
+    """What a search can be narrowed by, as links; `kinds` are those of the sessions of these stores."""
+    sources = sorted({kind.source for kind in kinds if kind.source} | ({asked.source} - {""}))
     ages = {"": "any time", **{_days_ago(days): label for days, label in AGES.items()}}
     for name, title, options in (
         ("store", "Store", {"": "all", **{store.name: store.name for store in stores}}),

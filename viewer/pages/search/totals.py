@@ -1,0 +1,75 @@
+"""How many messages a search finds: in one session, and with each choice of a filter. Asked for behind the page."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.views.decorators.http import require_safe
+
+from viewer.catalog import lines, search, sync
+from viewer.errors import StoreError
+from viewer.pages import demo
+from viewer.pages.filters import Group
+from viewer.pages.http import page, shows_refusals
+from viewer.rendering import formats
+from viewer.stores.base import Store
+from viewer.stores.query import parse
+from viewer.stores.registry import open_store
+from viewer.stores.searching import PageRequest
+
+from .views import SearchForm, asked_for, filter_groups, search_filter
+
+COUNTED = 100  # hits that are counted; of more it is said that there are more
+SECONDS = 1.0  # for all choices of the filters together; those that are not reached have no number
+
+
+@require_safe
+@shows_refusals
+def total(request: HttpRequest) -> HttpResponse:
+    """How many messages match in the session that the address names, as a sentence."""
+    asked = asked_for(request.GET)
+    stores = [store for store in demo.listed_stores(request, asked.store) if asked.store in ("", store.name)]
+    number, more = _count(asked, stores)
+    words = f"more than {number:,} messages" if more else formats.counted(number, "message")
+    return HttpResponse(words, content_type="text/plain; charset=utf-8")
+
+
+@require_safe
+@shows_refusals
+def facets(request: HttpRequest) -> HttpResponse:
+    """The filters of the search with the number of messages that each choice would find, without those of none."""
+    asked = asked_for(request.GET)
+    stores = demo.listed_stores(request, asked.store)
+    kinds = lines.kinds_of(sync.shelves(stores))
+    groups = tuple(_counted(tuple(filter_groups(asked, stores, kinds)), stores))
+    return page(request, "search/_facets.html", groups)
+
+
+def _counted(groups: Sequence[Group], stores: Sequence[Store]) -> Iterator[Group]:
+    until = time.monotonic() + SECONDS
+    for group in groups:
+        links = []
+        for link in group.links:
+            if group.name != "Order" and time.monotonic() < until:
+                asked = asked_for(QueryDict(link.href.removeprefix("?")))
+                number, more = _count(asked, [store for store in stores if asked.store in ("", store.name)])
+                link = replace(link, count=f"{number:,}{'+' if more else ''}")
+            links.append(link)
+        yield replace(group, links=tuple(link for link in links if link.count != "0" or link.current))
+
+
+def _count(asked: SearchForm, stores: Sequence[Store]) -> tuple[int, bool]:
+    """The messages found, up to COUNTED, and whether there may be more. A store that cannot be read counts nothing."""
+    number, more, query = 0, False, parse(asked.q)
+    for store in stores:
+        try:
+            with open_store(store, listed=True) as reader:
+                wanted = search_filter(reader, asked)
+                found = search.search(reader, query, wanted, PageRequest(COUNTED))
+        except StoreError:
+            continue
+        number, more = number + len(found.hits), more or found.next is not None
+    return number, more
