@@ -272,6 +272,12 @@
   on("htmx:responseError", ({ detail }) => complain(`The site refused that (${detail.xhr.status}).`));
   on("htmx:sendError", () => complain("The site does not answer."));
 
+  // Another theme is shown at once, without loading the page again.
+  on("theme", ({ detail }) => {
+    document.documentElement.dataset.theme = detail.value;
+    for (const meta of all("[name=theme-color]")) meta.content = getComputedStyle(document.querySelector("header.top")).backgroundColor;
+  });
+
   async function textOf(address) {
     const answer = await fetch(address);
     if (!answer.ok) throw new Error(`${answer.status}`);

@@ -13,7 +13,7 @@ from viewer.stores.base import Session, redacted_name
 
 __all__ = [
     "COOKIE", "name", "redacted", "redacted_item", "redacted_session", "redacted_text", "redacts", "session_for",
-    "switch", "text_for",
+    "switch", "text_for", "way_back",
 ]  # fmt: skip
 
 COOKIE = "palimpsest_mask"  # its first name: another one would silently show what was hidden
@@ -40,12 +40,17 @@ def name(text: str, redacting: bool) -> str:
     return redacted_name(text) if redacting else text
 
 
+def way_back(request: HttpRequest) -> str:
+    """The page that a form says it was on (`next`), "/" where that is none of this site's."""
+    back = request.POST.get("next", "")
+    safe = back.startswith("/") and url_has_allowed_host_and_scheme(back, allowed_hosts=None)
+    return back if safe else "/"
+
+
 @require_POST
 def switch(request: HttpRequest) -> HttpResponse:
     """Redact, or show what is redacted, and go back to the page the switch was on."""
-    back = request.POST.get("next", "")
-    safe = back.startswith("/") and url_has_allowed_host_and_scheme(back, allowed_hosts=None)
-    response = redirect(back if safe else "/")
+    response = redirect(way_back(request))
     if request.POST.get("redact") == "1":
         response.set_cookie(COOKIE, "1", max_age=YEAR, httponly=True, samesite="Lax")
     else:

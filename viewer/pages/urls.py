@@ -4,7 +4,7 @@ from django.urls import path
 
 import viewer.addresses  # noqa: F401  # registers <name:…>
 
-from . import redaction
+from . import redaction, theme
 from .boundary import branch, startup_audit, tabs, undo
 from .boundary import views as boundary
 from .compact import runs
@@ -32,6 +32,7 @@ urlpatterns = [
     path("settings/<str:kind>", settings.change, name="change"),
     path("settings/rules/<name:store>", settings.change_rules, name="change_rules"),
     path("redact", redaction.switch, name="redact"),
+    path("theme", theme.switch, name="theme"),
     path("runs/<int:run_id>", runs.run, name="run"),
     path("runs/<int:run_id>/apply", runs.apply, name="apply"),
     path("runs/<int:run_id>/discard", runs.discard, name="discard"),

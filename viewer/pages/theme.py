@@ -1,0 +1,57 @@
+"""Light or dark: as the system has it, or as this browser was told, in a cookie, so that no page flashes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST
+from django_htmx.http import trigger_client_event
+
+from viewer.pages.http import is_fragment, page
+from viewer.pages.redaction import YEAR, way_back
+
+COOKIE = "palimpsest_theme"
+THEMES = {"": "System", "light": "Light", "dark": "Dark"}
+
+
+@dataclass(frozen=True, slots=True)
+class ThemeChoice:
+    """The switch: value, label, and whether it is the one in use, of each theme."""
+
+    options: tuple[tuple[str, str, bool], ...]
+
+
+def theme(request: HttpRequest) -> str:
+    """ "light", "dark", or "" for that of the system."""
+    asked = request.COOKIES.get(COOKIE, "")
+    return asked if asked in THEMES else ""
+
+
+def choice(current: str) -> ThemeChoice:
+    """The switch while this theme is in use."""
+    return ThemeChoice(tuple((value, label, value == current) for value, label in THEMES.items()))
+
+
+def site(request: HttpRequest) -> dict[str, Any]:
+    """Template context of every page: `theme`, and `version`, which stands in pyproject.toml."""
+    return {"theme": theme(request), "themes": choice(theme(request)), "version": settings.VERSION}
+
+
+@require_POST
+def switch(request: HttpRequest) -> HttpResponse:
+    """Take a theme. For htmx the switch anew, with an event that has the page show it; else back to the page."""
+    wanted = request.POST.get("theme", "")
+    wanted = wanted if wanted in THEMES else ""
+    if is_fragment(request):
+        response = trigger_client_event(page(request, "_theme.html", choice(wanted)), "theme", {"value": wanted})
+    else:
+        response = redirect(way_back(request))
+    if wanted:
+        response.set_cookie(COOKIE, wanted, max_age=YEAR, httponly=True, samesite="Lax")
+    else:
+        response.delete_cookie(COOKIE, samesite="Lax")
+    return response
