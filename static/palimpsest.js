@@ -374,6 +374,7 @@
     if (at("[data-keys]")) byId("keys").showModal();
     if (at("#news button")) jump();
     if (at("[data-copy]")) copy(textOf(at("[data-copy]").dataset.copy));
+    if (at("[data-copy-text]")) copy(Promise.resolve(at("[data-copy-text]").dataset.copyText));
     if (at("[data-copy-link]")) copy(Promise.resolve(new URL(at("[data-copy-link]").dataset.copyLink, location).href));
     if (at("[data-sheet]") && byId("side")) {
       event.preventDefault();

@@ -37,8 +37,12 @@ def choice(current: str) -> ThemeChoice:
 
 
 def site(request: HttpRequest) -> dict[str, Any]:
-    """Template context of every page: `theme`, and `version`, which stands in pyproject.toml."""
-    return {"theme": theme(request), "themes": choice(theme(request)), "version": settings.VERSION}
+    """Template context of every page: `theme` and its switch, `version`, which stands in pyproject.toml, and `here`,
+    the address that leads back to the page.
+    """
+    asked = request.get_full_path() if request.method in ("GET", "HEAD") else ""
+    here = request.htmx.current_url_abs_path or asked or "/"  # type: ignore[attr-defined]  # set by django-htmx
+    return {"theme": theme(request), "themes": choice(theme(request)), "version": settings.VERSION, "here": here}
 
 
 @require_POST
