@@ -63,8 +63,16 @@
     gc: () => go("[data-key=gc]"),
     "?": () => byId("keys").showModal(),
   };
+  // The command palette: its script comes with its first use. Where that does not come, the page of links does.
+  const mac = /Mac|iP/.test(navigator.platform);
+  const palette = (link) => import(link.dataset.palette).then((it) => it.open(), () => { location = link.href; });
   let pending = "";
   on("keydown", (event) => {
+    const commands = document.querySelector("[data-palette]");
+    if (commands && event[mac ? "metaKey" : "ctrlKey"] && event.key === "k") {
+      event.preventDefault();
+      palette(commands);
+    }
     if (event.key === "Escape") {
       sheet(false);
       for (const menu of all("details.menu[open]")) closeMenu(menu);
@@ -373,6 +381,10 @@
     if (at("[data-dismiss]")) at("[data-dismiss]").parentElement.remove();
     if (at("[data-keys]")) byId("keys").showModal();
     if (at("#news button")) jump();
+    if (at("[data-palette]") && !(event.ctrlKey || event.metaKey || event.shiftKey)) {
+      event.preventDefault();
+      palette(at("[data-palette]"));
+    }
     if (at("[data-copy]")) copy(textOf(at("[data-copy]").dataset.copy));
     if (at("[data-copy-text]")) copy(Promise.resolve(at("[data-copy-text]").dataset.copyText));
     if (at("[data-copy-link]")) copy(Promise.resolve(new URL(at("[data-copy-link]").dataset.copyLink, location).href));

@@ -40,9 +40,16 @@ def site(request: HttpRequest) -> dict[str, Any]:
     """Template context of every page: `theme` and its switch, `version`, which stands in pyproject.toml, and `here`,
     the address that leads back to the page.
     """
-    asked = request.get_full_path() if request.method in ("GET", "HEAD") else ""
-    here = request.htmx.current_url_abs_path or asked or "/"  # type: ignore[attr-defined]  # set by django-htmx
-    return {"theme": theme(request), "themes": choice(theme(request)), "version": settings.VERSION, "here": here}
+    used = theme(request)
+    return {"theme": used, "themes": choice(used), "version": settings.VERSION, "here": way_here(request)}
+
+
+def way_here(request: HttpRequest) -> str:
+    """The address of the page somebody looks at: that from which htmx asks, or the one that is answered; "/" for the
+    answer to a form.
+    """
+    from_page: str = request.htmx.current_url_abs_path or ""  # type: ignore[attr-defined]  # set by django-htmx
+    return from_page or (request.get_full_path() if request.method in ("GET", "HEAD") else "/")
 
 
 @require_POST

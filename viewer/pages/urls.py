@@ -10,6 +10,7 @@ from .boundary import views as boundary
 from .compact import runs
 from .compact import views as compact
 from .compactions import views as compactions
+from .palette import views as palette
 from .search import views as search
 from .session import abandoned, colours, context, export, find, live, practice, rows, timeline
 from .session import views as session
@@ -24,6 +25,7 @@ _SESSION = "stores/<name:store>/sessions/<name:session_id>"
 urlpatterns = [
     path("", sessions.sessions, name="sessions"),
     path("search", search.messages, name="search"),
+    path("palette", palette.palette, name="palette"),
     path("archive", archive.archive, name="archive"),
     path("stores", stores.stores, name="stores"),
     path("stores/<name:store>/index", stores.index, name="index"),
