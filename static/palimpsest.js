@@ -364,7 +364,7 @@
     if (!side || side.classList.contains("up") === up) return;
     side.classList.toggle("up", up);
     for (const [name, value] of [["role", "dialog"], ["aria-modal", "true"]]) up ? side.setAttribute(name, value) : side.removeAttribute(name);
-    for (const other of all("body > .skips, body > header, .page > :not(#side)")) other.inert = up;
+    for (const other of all("body > :is(.skips, header, footer), .page > :not(#side)")) other.inert = up;
     if (up) opener = document.activeElement;
     (up ? focusOn : (place) => place?.focus())(up ? side : opener);
   }
