@@ -18,6 +18,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from django_htmx.http import HttpResponseClientRedirect
 from ninja.errors import HttpError
@@ -122,6 +123,7 @@ def _problem(link: SignInLink | None) -> str:
 # API tokens
 
 
+@sensitive_variables("token")
 def new_token(name: str, scopes: Iterable[str]) -> str:
     """Make an API token and return it; it cannot be shown again.
 

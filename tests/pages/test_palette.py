@@ -200,6 +200,7 @@ def test_keys_alone_lead_to_a_session(screen: Page, book: Book) -> None:
 
 def test_enter_waits_for_the_list_of_what_was_typed(screen: Page, book: Book) -> None:
     book.session("a", title="Thimbles")
+    book.session("b", title="What is listed before", started_at=1_790_000_001.0)
     screen.goto("/stores")
     opened(screen)
     screen.keyboard.type("thimb")
@@ -222,6 +223,19 @@ def test_escape_closes_it_and_gives_the_focus_back(screen: Page, book: Book) -> 
     screen.keyboard.press("Control+k")
     screen.mouse.click(2, 2)
     expect(screen.locator("#palette")).to_be_hidden()
+
+
+def test_escape_closes_it_alone(visit: Visit, book: Book) -> None:
+    screen = visit(360, 760)
+    href = book.session("s")
+    book.chat("s", 30)
+    screen.goto(href)
+    screen.get_by_role("link", name="Compact…").click()
+    expect(screen.locator("#side.up")).to_be_visible()
+    opened(screen)
+    screen.keyboard.press("Escape")
+    expect(screen.locator("#palette")).to_be_hidden()
+    expect(screen.locator("#side.up")).to_be_visible()
 
 
 def test_what_stands_on_the_page_is_used_there(screen: Page, book: Book) -> None:

@@ -65,6 +65,12 @@ def test_htmx_gets_the_switch_alone_and_is_told(signed_in: Client) -> None:
     assert read(answer).one("input", name="next").attributes["value"] == "/compactions?b=2"
 
 
+def test_an_address_that_is_none_is_no_error(signed_in: Client) -> None:
+    for address in ("http://[", "//[", "nonsense"):
+        asked = {"HX-Request": "true", "HX-Current-URL": address}
+        assert signed_in.get("/palette", headers=asked).status_code == 200, address
+
+
 def test_every_page_says_its_version_and_leads_to_the_api(signed_in: Client, book: Book) -> None:
     project = tomllib.loads((settings.BASE_DIR / "pyproject.toml").read_text())["project"]
     for path in ("/", "/search", "/compactions", "/stores", "/settings", book.session("s"), "/nowhere"):

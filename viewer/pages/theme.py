@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,7 +49,9 @@ def way_here(request: HttpRequest) -> str:
     """The address of the page somebody looks at: that from which htmx asks, or the one that is answered; "/" for the
     answer to a form.
     """
-    from_page: str = request.htmx.current_url_abs_path or ""  # type: ignore[attr-defined]  # set by django-htmx
+    from_page = ""
+    with suppress(ValueError):  # no browser sends an address that is none
+        from_page = request.htmx.current_url_abs_path or ""  # type: ignore[attr-defined]  # set by django-htmx
     return from_page or (request.get_full_path() if request.method in ("GET", "HEAD") else "/")
 
 
