@@ -46,7 +46,7 @@ function take() {
 found.addEventListener("htmx:afterSwap", ({ detail }) => {
   found.dataset.q = detail.requestConfig.parameters.q;
   choose(options()[0]);
-  byId("palette-said").textContent = `${options().length} results`;
+  byId("palette-said").textContent = options().length === 1 ? "1 result" : `${options().length} results`;
   if (due && due === found.dataset.q) take();
   due = "";
 });
