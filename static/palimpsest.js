@@ -63,8 +63,16 @@
     gc: () => go("[data-key=gc]"),
     "?": () => byId("keys").showModal(),
   };
+  // The command palette: its script comes with its first use. Where that does not come, the page of links does.
+  const mac = /Mac|iP/.test(navigator.platform);
+  const palette = (link) => import(link.dataset.palette).then((it) => it.open(), () => { location = link.href; });
   let pending = "";
   on("keydown", (event) => {
+    const commands = document.querySelector("[data-palette]");
+    if (commands && event[mac ? "metaKey" : "ctrlKey"] && event.key === "k") {
+      event.preventDefault();
+      palette(commands);
+    }
     if (event.key === "Escape") {
       sheet(false);
       for (const menu of all("details.menu[open]")) closeMenu(menu);
@@ -272,6 +280,12 @@
   on("htmx:responseError", ({ detail }) => complain(`The site refused that (${detail.xhr.status}).`));
   on("htmx:sendError", () => complain("The site does not answer."));
 
+  // Another theme is shown at once, without loading the page again.
+  on("theme", ({ detail }) => {
+    document.documentElement.dataset.theme = detail.value;
+    for (const meta of all("[name=theme-color]")) meta.content = getComputedStyle(document.querySelector("header.top")).backgroundColor;
+  });
+
   async function textOf(address) {
     const answer = await fetch(address);
     if (!answer.ok) throw new Error(`${answer.status}`);
@@ -350,7 +364,7 @@
     if (!side || side.classList.contains("up") === up) return;
     side.classList.toggle("up", up);
     for (const [name, value] of [["role", "dialog"], ["aria-modal", "true"]]) up ? side.setAttribute(name, value) : side.removeAttribute(name);
-    for (const other of all("body > .skips, body > header, .page > :not(#side)")) other.inert = up;
+    for (const other of all("body > :is(.skips, header, footer), .page > :not(#side)")) other.inert = up;
     if (up) opener = document.activeElement;
     (up ? focusOn : (place) => place?.focus())(up ? side : opener);
   }
@@ -367,7 +381,12 @@
     if (at("[data-dismiss]")) at("[data-dismiss]").parentElement.remove();
     if (at("[data-keys]")) byId("keys").showModal();
     if (at("#news button")) jump();
+    if (at("[data-palette]") && !(event.ctrlKey || event.metaKey || event.shiftKey)) {
+      event.preventDefault();
+      palette(at("[data-palette]"));
+    }
     if (at("[data-copy]")) copy(textOf(at("[data-copy]").dataset.copy));
+    if (at("[data-copy-text]")) copy(Promise.resolve(at("[data-copy-text]").dataset.copyText));
     if (at("[data-copy-link]")) copy(Promise.resolve(new URL(at("[data-copy-link]").dataset.copyLink, location).href));
     if (at("[data-sheet]") && byId("side")) {
       event.preventDefault();

@@ -126,6 +126,7 @@ BY_HAND: dict[str, Callable[[str], object]] = {
 ELSEWHERE = {
     "asks our own database, by names and numbers": """
         viewer.access viewer.api.shapes.compaction viewer.catalog.sync_worker viewer.pages.settings.rules.rule_forms
+        viewer.pages.settings.tokens
         viewer.enforcement.auditing.on_undone viewer.enforcement.auditing.on_applied
         viewer.enforcement.auditing.on_appended
         viewer.runs.service.listed viewer.runs.planning.check_options

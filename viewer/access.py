@@ -11,12 +11,14 @@ from contextlib import suppress
 from datetime import timedelta
 
 from django.conf import settings
+from django.db import IntegrityError, transaction
 from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from django_htmx.http import HttpResponseClientRedirect
 from ninja.errors import HttpError
@@ -27,6 +29,7 @@ from .models import ApiToken, SignInLink
 from .own_database import OwnDatabaseUnavailable
 
 SCOPES = ("read", "write", "compact")
+NAME_LIMIT = 100  # characters of a token's name
 _SIGNED_IN = "signed_in"
 _SEEN_EVERY = timedelta(minutes=1)
 
@@ -120,18 +123,24 @@ def _problem(link: SignInLink | None) -> str:
 # API tokens
 
 
+@sensitive_variables("token")
 def new_token(name: str, scopes: Iterable[str]) -> str:
     """Make an API token and return it; it cannot be shown again.
 
-    Raises ValueError when the name is taken or a scope is not one of SCOPES.
+    Raises ValueError when the name is taken or cannot be one, or a scope is not one of SCOPES.
     """
     wanted = set(scopes)
     if not wanted or not wanted <= set(SCOPES):
         raise ValueError(f"Scopes are one or more of {', '.join(SCOPES)}.")
-    if ApiToken.objects.filter(name=name).exists():
-        raise ValueError(f"There is a token named {name} already: revoke it first, or take another name.")
+    if not name.strip() or len(name) > NAME_LIMIT or not name.isprintable():
+        raise ValueError(f"A token's name is one line of at most {NAME_LIMIT} characters.")
     token = f"palimpsest_{secrets.token_urlsafe(32)}"
-    ApiToken.objects.create(name=name, token_hash=_hash(token), scopes=[scope for scope in SCOPES if scope in wanted])
+    ordered = [scope for scope in SCOPES if scope in wanted]
+    try:
+        with transaction.atomic():
+            ApiToken.objects.create(name=name, token_hash=_hash(token), scopes=ordered)
+    except IntegrityError:
+        raise ValueError(f"There is a token named {name} already: revoke it first, or take another name.") from None
     return token
 
 

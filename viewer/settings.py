@@ -9,6 +9,7 @@ import os
 import re
 import secrets
 import sys
+import tomllib
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any
@@ -219,6 +220,7 @@ def _time_zone(name: str) -> str:
 
 # This site
 
+VERSION: str = tomllib.loads((BASE_DIR / "pyproject.toml").read_text())["project"]["version"]
 DEBUG = _flag("PALIMPSEST_DEBUG")
 DATA_DIR = _data_directory("PALIMPSEST_DATA_DIR")
 HOST = _host("HOST", "127.0.0.1")
@@ -324,7 +326,11 @@ TEMPLATES = [
         "DIRS": [BASE_DIR / "templates"],
         "APP_DIRS": True,
         "OPTIONS": {
-            "context_processors": ["django.template.context_processors.request", "viewer.csp.nonce"],
+            "context_processors": [
+                "django.template.context_processors.request",
+                "viewer.csp.nonce",
+                "viewer.pages.theme.site",
+            ],
             "builtins": ["viewer.rendering.parts", "viewer.rendering.terms"],
         },
     }

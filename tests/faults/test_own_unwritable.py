@@ -125,7 +125,7 @@ def compacted(ground: Ground) -> dict[str, object]:
     [(row_id,)] = query(ground.path(), "SELECT MIN(id) FROM messages WHERE session_id = ?", session_id)
     return {
         "store": "small", "session_id": session_id, "run_id": run_id, "handoff_id": handoff, "row_id": row_id,
-        "kind": "openai", "event_id": 1,
+        "kind": "openai", "event_id": 1, "token_id": 1,
     }  # fmt: skip
 
 

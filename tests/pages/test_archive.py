@@ -44,7 +44,7 @@ def test_ticked_sessions_are_archived_and_taken_out_without_javascript(signed_in
     shown = read(signed_in.get("/?store=own")).one("ol", "lines").text
     assert "Title b" in shown and "Title a" not in shown
 
-    undo = next(form for form in done.all("form") if form.attributes["action"] == "/archive")
+    undo = next(form for form in done.one("main").all("form") if form.attributes["action"] == "/archive")
     fields = [(field.attributes["name"], field.attributes["value"]) for field in undo.all("input")]
     again = {"session": [value for name, value in fields if name == "session"]}
     button = undo.one("button").attributes

@@ -174,7 +174,7 @@ def test_a_branch_by_keyboard(screen: Page, open_desk: Callable[..., Desk]) -> N
     screen.keyboard.press("Enter")
     screen.get_by_role("heading", name="Merged carrier 92 (branch)").wait_for()
     screen.wait_for_load_state()
-    assert screen.locator(".kin code").inner_text() == f"hermes --resume {screen.url.rsplit('/', 1)[1]}"
+    assert screen.locator(".resume code").inner_text() == f"hermes --resume {screen.url.rsplit('/', 1)[1]}"
     assert screen.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert Axe().run(screen, context="header.about").response["violations"] == []
 

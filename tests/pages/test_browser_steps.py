@@ -190,13 +190,14 @@ def test_keys(visit: Visit, book: Book) -> None:
     screen.keyboard.press("?")
     expect(screen.locator("dialog#keys")).to_be_visible()
     listed = screen.locator("dialog#keys dt").all_inner_texts()
-    assert {key for line in listed for key in line.split()} == {*"/fjk[]egsgcx?", "Esc", "Enter"}
+    keys = {key for line in listed for key in line.split()}
+    assert keys == {*"/fjk[]egsgcx?K", "Ctrl", "Esc", "Enter"}
     screen.get_by_label("Single-key shortcuts").uncheck()
     screen.get_by_role("button", name="Close").click()
     screen.reload()
     screen.keyboard.press("?")
     assert not screen.locator("dialog#keys").is_visible(), "single keys are off, also after loading again"
-    screen.get_by_role("button", name="Keys").click()
+    screen.get_by_role("banner").get_by_role("button", name="Keys").click()
     screen.get_by_label("Single-key shortcuts").check()
     screen.keyboard.press("Escape")
     for key, address in (("c", "**/compactions"), ("s", "**/")):

@@ -100,6 +100,8 @@ def test_the_panel_says_when_the_client_notices_and_whether_the_summary_stays(
         f"goes on from it when the session is resumed: cd /home/user/work && claude --resume {agent.id_of('s')}"
         in panel
     )
+    command = read(signed_in.get(place)).one("p", "resume").one("code").text
+    assert command == f"cd /home/user/work && claude --resume {agent.id_of('s')}"
     (made,) = tool.get(f"{place}/compactions")["items"]
     assert made["reported"] is None, "it is ours"
     asked = f"{place}/boundaries/{made['handoff_id']}/undo"
@@ -118,6 +120,9 @@ def test_sub_agents_are_listed_when_they_are_asked_for(signed_in: Client, settin
     page = read(signed_in.get("/" + link.attributes["href"]))
     assert len(page.all("li", "session")) == 2
     assert any("Count files" in line.text for line in page.all("li", "session"))
+    places = [line.all("a")[0].attributes["href"] for line in page.all("li", "session")]
+    resumed = [read(signed_in.get(place)).all("p", "resume") != [] for place in places]
+    assert resumed == ["~2F" not in place for place in places] and True in resumed, "a sub-agent is not resumed"
 
 
 def test_what_was_left_by_going_back(signed_in: Client, agent: ClaudeByHand) -> None:

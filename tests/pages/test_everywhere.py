@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path
@@ -46,6 +47,8 @@ def test_every_page_of_a_session(visit: Visit, open_desk: Callable[..., Desk]) -
     for path in ("/?compacted=yes", "/compactions"):
         screen.goto(path)
         require_good(screen, path)
+    screen.goto(f"/palette?q=e&at={session}")
+    require_good(screen, "what can be done with the session")
     for path in ("/context", "/rows", "/timeline", "/plan", "/branch", "/export", "/find?q=the", "/rename", ""):
         screen.goto(session + path)
         if not path:
@@ -76,7 +79,7 @@ def test_every_page_of_the_site(visit: Visit, open_desk: Callable[..., Desk], at
     desk = open_desk(31)
     run = service.start(desk.store, desk.session_id, Options(), apply=True)
     places = ("/", "/?compacted=yes", "/search", "/search?q=flight", "/search?q=nowheretobefound", "/compactions")
-    for path in (*places, "/stores", "/settings", f"/runs/{run.pk}", "/?q=nowheretobefound"):
+    for path in (*places, "/palette", "/stores", "/settings", f"/runs/{run.pk}", "/?q=nowheretobefound"):
         screen.goto(path)
         require_good(screen, path)
 
@@ -115,7 +118,8 @@ def test_what_is_not_there_and_who_is_not_signed_in(visit: Visit) -> None:
         assert answer.status == 404
         screen.goto("/stores")
         # Put in instead of opened: a browser calls every answer of 404 an error.
-        screen.evaluate("text => document.querySelector('main').outerHTML = text", answer.text().split("</header>")[1])
+        (main,) = re.findall("<main.*</main>", answer.text(), re.DOTALL)
+        screen.evaluate("text => document.querySelector('main').outerHTML = text", main)
         require_good(screen, path)
     screen.context.clear_cookies()
     screen.goto("/sign-in/")
@@ -148,11 +152,12 @@ def test_a_hostile_session_runs_nothing(visit: Visit, book: Book) -> None:
 def test_style_and_script_are_small() -> None:
     """What is sent with every page, compressed as WhiteNoise compresses it at the least."""
     sizes = {}
-    for name in ("palimpsest.css", "palimpsest.js", "django_htmx/htmx-2.min.js"):
+    for name in ("palimpsest.css", "palette.js", "palimpsest.js", "django_htmx/htmx-2.min.js"):
         found = finders.find(name)
         assert found
         sizes[name] = len(gzip.compress(Path(found).read_bytes()))
     assert sizes.pop("palimpsest.css") < 15_000
+    assert sizes.pop("palette.js") < 2_000, "this one is sent when it is first asked for"
     assert sum(sizes.values()) < 25_000
 
 

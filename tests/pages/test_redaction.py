@@ -131,7 +131,9 @@ def test_nothing_that_looks_like_a_secret_is_on_any_page_while_the_switch_is_on(
             text = answer.content.decode()
             if "/rename" in page:  # its field holds the title that is edited
                 text = text.replace(f'value="t {KEY}"', "").replace(f'value="k {KEY}"', "")
-            text = re.sub(r'<a [^>]*href="\?(?:store=own&amp;)?model=.*?</a>', "", text)  # filters, by program names
+            text = re.sub(
+                r'<a [^>]*href="\?(?:store=own&amp;)?model=.*?</a>', "", text, flags=re.DOTALL
+            )  # filters, by program names
             assert not [secret for secret in SECRETS if secret in text], page
 
 

@@ -107,8 +107,28 @@ def test_landmarks_have_names_and_states_a_legend(signed_in: Client, open_desk: 
     assert len(names) == len(set(names)) == 2 and None not in names
     assert "summarised away, still here" in page.one("p", "legend").text
     assert "Times are in " in page.one("p", "zone").text
-    resume = next(note for note in page.one(cls="menu-items").all("p", "note") if "terminal" in note.text)
-    assert resume.one("code").text == f"hermes --resume {desk.session_id}"
+
+
+def test_every_page_of_a_session_says_how_to_resume_it(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
+    desk = open_desk(21)
+    command = f"hermes --resume {desk.session_id}"
+    for view in ("", "/context", "/rows"):
+        resume = read(signed_in.get(f"/stores/hermes/sessions/{desk.session_id}{view}")).one("p", "resume")
+        assert resume.one("code").text == command
+        assert resume.one("button", **{"data-copy-text": command}).text == "Copy"
+
+
+def test_what_no_agent_resumes_has_no_command(signed_in: Client, demo: Callable[[str], str]) -> None:
+    page = read(signed_in.get(demo("Lisbon in October, five people and a dog")))
+    assert not page.all("p", "resume") and "--resume" not in page.one("header", "about").text
+
+
+def test_a_key_in_a_resume_command_is_redacted(signed_in: Client, book: Book) -> None:
+    key = "ghp_aB3dE5fG7hJ9kL1mN2pQ4rS6tU8vW0xYabcd"
+    href = book.session(key)
+    assert key in read(signed_in.get(href)).one("p", "resume").one("code").text
+    signed_in.post("/redact", {"redact": "1", "next": "/"})
+    assert key not in str(read(signed_in.get(href)).one("p", "resume"))
 
 
 def test_the_first_heading_is_the_session_and_the_timeline_needs_no_script(

@@ -68,8 +68,9 @@ api = Api(
     title="Palimpsest",
     version="1",
     description=(
-        "Sessions of AI agents, and their compaction in place. Tokens: `manage.py token create NAME --scopes "
-        'read,write,compact`. Errors are `{"error": {"code", "message"}}`, lists `{"items", "next"}`: pass `next` back '
+        "Sessions of AI agents, and their compaction in place. Tokens are made under Settings, or by "
+        "`manage.py token create NAME --scopes read,write,compact`. Errors are "
+        '`{"error": {"code", "message"}}`, lists `{"items", "next"}`: pass `next` back '
         f"as `cursor`. {addresses.EXPLAINED}"
     ),
 )

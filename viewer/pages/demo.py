@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
 from viewer.catalog import sync
 from viewer.catalog.lines import named_tip
 from viewer.pages.filters import Link
-from viewer.pages.switches import remembered
+from viewer.pages.switches import remembered, way_back
 from viewer.places import Place
 from viewer.stores.base import Store
 from viewer.stores.registry import all_stores
@@ -35,4 +36,4 @@ def first_session() -> Link | None:
 @require_POST
 def switch(request: HttpRequest) -> HttpResponse:
     """Show the demo store in lists, or hide it, and go back to the page the switch was on."""
-    return remembered(request, COOKIE, "1" if request.POST.get("demo") == "1" else "")
+    return remembered(redirect(way_back(request)), COOKIE, "1" if request.POST.get("demo") == "1" else "")

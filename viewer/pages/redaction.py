@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
 from compaction.secrets import redact_shown
-from viewer.pages.switches import remembered
+from viewer.pages.switches import remembered, way_back
 from viewer.rendering.redaction import redacted, redacted_item, redacted_session, redacted_text
 from viewer.stores.base import Session, redacted_name
 
@@ -41,4 +42,4 @@ def name(text: str, redacting: bool) -> str:
 @require_POST
 def switch(request: HttpRequest) -> HttpResponse:
     """Redact, or show what is redacted, and go back to the page the switch was on."""
-    return remembered(request, COOKIE, "1" if request.POST.get("redact") == "1" else "")
+    return remembered(redirect(way_back(request)), COOKIE, "1" if request.POST.get("redact") == "1" else "")

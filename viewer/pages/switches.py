@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect
+from typing import TypeVar
+
+from django.http import HttpRequest, HttpResponseBase
 from django.utils.http import url_has_allowed_host_and_scheme
 
+Response = TypeVar("Response", bound=HttpResponseBase)
 YEAR = 365 * 24 * 3600
 
 
-def remembered(request: HttpRequest, cookie: str, value: str) -> HttpResponse:
-    """Set the cookie, or take it away for "", and go back to the page that the form names as `next`."""
+def way_back(request: HttpRequest) -> str:
+    """The address within this site that a form names as `next`; the list of sessions where it names none."""
     back = request.POST.get("next", "")
     safe = back.startswith("/") and url_has_allowed_host_and_scheme(back, allowed_hosts=None)
-    response = redirect(back if safe else "/")
+    return back if safe else "/"
+
+
+def remembered(response: Response, cookie: str, value: str) -> Response:
+    """The answer, with which the browser keeps this value of the switch, or forgets it for ""."""
     if value:
         response.set_cookie(cookie, value, max_age=YEAR, httponly=True, samesite="Lax")
     else:

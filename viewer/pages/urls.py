@@ -4,13 +4,14 @@ from django.urls import path
 
 import viewer.addresses  # noqa: F401  # registers <name:…>
 
-from . import demo, redaction
+from . import demo, redaction, theme
 from .about import views as about
 from .boundary import branch, startup_audit, tabs, undo
 from .boundary import views as boundary
 from .compact import runs
 from .compact import views as compact
 from .compactions import views as compactions
+from .palette import views as palette
 from .search import totals
 from .search import views as search
 from .session import abandoned, colours, context, export, find, live, practice, rows, timeline
@@ -28,6 +29,7 @@ urlpatterns = [
     path("search", search.messages, name="search"),
     path("search/total", totals.total, name="search_total"),
     path("search/facets", totals.facets, name="search_facets"),
+    path("palette", palette.palette, name="palette"),
     path("archive", archive.archive, name="archive"),
     path("views", saved.save, name="save_view"),
     path("compact", together.compact, name="compact_many"),
@@ -36,11 +38,14 @@ urlpatterns = [
     path("stores/<name:store>/index", stores.index, name="index"),
     path("compactions", compactions.compactions, name="compactions"),
     path("settings", settings.settings, name="settings"),
+    path("settings/tokens", settings.make_token, name="tokens"),
+    path("settings/tokens/<int:token_id>/revoke", settings.revoke_token, name="revoke"),
     path("settings/<str:kind>", settings.change, name="change"),
     path("settings/rules/<name:store>", settings.change_rules, name="change_rules"),
     path("about", about.about, name="about"),
     path("demo", demo.switch, name="demo"),
     path("redact", redaction.switch, name="redact"),
+    path("theme", theme.switch, name="theme"),
     path("runs/<int:run_id>", runs.run, name="run"),
     path("runs/<int:run_id>/apply", runs.apply, name="apply"),
     path("runs/<int:run_id>/discard", runs.discard, name="discard"),

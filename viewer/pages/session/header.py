@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from compaction.secrets import redact_shown
 from viewer.errors import NotFound
 from viewer.pages.redaction import name, redacted_session
 from viewer.places import Place
 from viewer.rendering import formats
-from viewer.rendering.texts import line
-from viewer.stores.base import ChildSession
+from viewer.rendering.texts import clean, line
+from viewer.stores.base import ChildSession, Store
 from viewer.stores.registry import agent_of
 from viewer.stores.transcript import NONE, TranscriptIndex
 
@@ -36,8 +37,8 @@ class RelatedSessions:
 class Header:
     """What every view of a session says first. `view` is "", "context" or "rows".
 
-    `branch_of` is the name of the session this one was branched from, "" for none; `resume` what to type to go on,
-    which is said where Hermes has the store (`resumable`).
+    `branch_of` is the name of the session this one was branched from, "" for none; `resume` what to type to go on, ""
+    where nothing is known of it.
     """
 
     name: str
@@ -52,7 +53,6 @@ class Header:
     branch_of: str
     branch_href: str
     resume: str
-    resumable: bool
     kin: tuple[RelatedSessions, ...]
 
     @property
@@ -63,7 +63,7 @@ class Header:
 
 def header(found: Opened, view: str = "") -> Header:
     """The header's data, with token counts as exact as they are known."""
-    session, agent = found.session, agent_of(found.reader.store)
+    session = found.session
     branch_of, branch_href = _origin(found, session.branched_from)
     return Header(
         name=line(session.name, 200),
@@ -77,10 +77,20 @@ def header(found: Opened, view: str = "") -> Header:
         ours=found.reader.store.is_managed,
         branch_of=branch_of,
         branch_href=branch_href,
-        resume=agent.resume_command(session.id),
-        resumable=not found.reader.store.is_managed and agent.is_known,
+        resume=resume_command(found.reader.store, session.id, redacting=found.redacting),
         kin=tuple(_kin(found)),
     )
+
+
+def resume_command(store: Store, session_id: str, *, redacting: bool) -> str:
+    """What to type into a terminal to go on with a session, "" where no agent that we know would: of the demo store, or
+    of a sub-agent.
+    """
+    agent = agent_of(store)
+    if store.is_managed or not agent.is_known:
+        return ""
+    command = agent.resume_command(session_id)
+    return clean(redact_shown(command) if redacting else command)
 
 
 def _origin(found: Opened, session_id: str) -> tuple[str, str]:

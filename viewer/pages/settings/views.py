@@ -1,5 +1,5 @@
 """The settings page: which models write summaries, where they are reached, and whether they answer; whose rules a
-compaction carries.
+compaction carries; API tokens.
 
 A key goes one way, from the form into our own database: no page, address, log line or error page repeats it.
 """
@@ -19,6 +19,8 @@ from django.views.debug import SafeExceptionReporterFilter
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 from django.views.decorators.http import require_POST, require_safe
 
+from viewer import access
+from viewer.models import ApiToken
 from viewer.pages.http import is_fragment, page, shows_refusals
 from viewer.rendering.texts import clean
 from viewer.runs.summarizers import connections, keys, limits
@@ -29,8 +31,9 @@ from viewer.stores.registry import get_store
 from viewer.workspaces.rule_settings import save_rules
 from viewer.workspaces.rules import kept_rules
 
-from . import rules
+from . import rules, tokens
 from .rules import RuleForms, StoreForm
+from .tokens import TokenSection
 
 MODEL_LIMIT, ADDRESS_LIMIT, KEY_LIMIT = 200, 500, 1_000  # characters, as wide as the columns
 MOST_WINDOW = 100_000_000  # tokens
@@ -98,6 +101,7 @@ class SettingsPage:
 
     sections: tuple[Section, ...]
     rules: RuleForms
+    tokens: TokenSection
     unknown_window: str
     data: str
 
@@ -113,7 +117,8 @@ class _HidesKeys(SafeExceptionReporterFilter):
 def settings(request: HttpRequest) -> HttpResponse:
     said = {kind: NEWS.get(request.GET.get(kind, ""), ("", "")) for kind in KINDS}
     shown = (replace(_section(kind), tone=tone, news=news) for kind, (tone, news) in said.items())
-    return _page(request, *shown, saved=request.GET.get("rules", ""))
+    listed = tokens.section(revoked=request.GET.get("token") == "revoked")
+    return _page(request, *shown, saved=request.GET.get("rules", ""), listed=listed)
 
 
 @sensitive_post_parameters("key")
@@ -178,10 +183,45 @@ def change_rules(request: HttpRequest, store: str) -> HttpResponse:
     return redirect(f"{reverse('pages:settings')}?{urlencode({'rules': store})}#rules")
 
 
-def _page(request: HttpRequest, *shown: Section, saved: str = "", typed: StoreForm | None = None) -> HttpResponse:
+@require_POST
+@sensitive_variables()
+def make_token(request: HttpRequest) -> HttpResponse:
+    """Make an API token: the one page that shows it. A token itself opens no page, so it cannot make another."""
+    request.exception_reporter_filter = _HidesKeys()
+    name = request.POST.get("name", "").strip()
+    scopes = [scope for scope in access.SCOPES if scope in request.POST.getlist("scopes")]
+    errors = {} if scopes else {"scopes": "Choose at least one scope."}
+    try:
+        made = access.new_token(name, scopes) if scopes else ""
+    except ValueError as problem:
+        made, errors = "", {"name": str(problem)}
+    if errors:
+        return _page(request, listed=tokens.refused(name, scopes, errors))
+    return _page(request, listed=tokens.section(made=made, made_name=name))
+
+
+@require_POST
+def revoke_token(request: HttpRequest, token_id: int) -> HttpResponse:
+    """Revoke an API token; one that is not there any more is revoked all the same."""
+    ApiToken.objects.filter(pk=token_id).delete()
+    return redirect(f"{reverse('pages:settings')}?token=revoked#tokens")
+
+
+def _page(
+    request: HttpRequest,
+    *shown: Section,
+    saved: str = "",
+    typed: StoreForm | None = None,
+    listed: TokenSection | None = None,
+) -> HttpResponse:
     given = {section.kind.name: section for section in shown}
-    sections = tuple(given.get(kind) or _section(kind) for kind in KINDS)
-    data = SettingsPage(sections, rules.rule_forms(saved, typed), f"{limits.UNKNOWN_WINDOW:,}", _own_database())
+    data = SettingsPage(
+        sections=tuple(given.get(kind) or _section(kind) for kind in KINDS),
+        rules=rules.rule_forms(saved, typed),
+        tokens=listed or tokens.section(),
+        unknown_window=f"{limits.UNKNOWN_WINDOW:,}",
+        data=_own_database(),
+    )
     return page(request, "settings/settings.html", data)
 
 
