@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.conf import settings
 from django.http import Http404, HttpRequest
 from django.urls import URLPattern, URLResolver, register_converter
 from ninja import NinjaAPI, Router
@@ -68,8 +69,9 @@ api = Api(
     title="Palimpsest",
     version="1",
     description=(
-        "Sessions of AI agents, and their compaction in place. Tokens: `manage.py token create NAME --scopes "
-        'read,write,compact`. Errors are `{"error": {"code", "message"}}`, lists `{"items", "next"}`: pass `next` back '
+        "Sessions of AI agents, and their compaction in place. Tokens: "
+        f"`{settings.COMMAND} token create NAME --scopes read,write,compact`. "
+        'Errors are `{"error": {"code", "message"}}`, lists `{"items", "next"}`: pass `next` back '
         f"as `cursor`. {addresses.EXPLAINED}"
     ),
 )

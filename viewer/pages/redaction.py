@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.http import url_has_allowed_host_and_scheme
@@ -45,9 +46,9 @@ def switch(request: HttpRequest) -> HttpResponse:
     """Redact, or show what is redacted, and go back to the page the switch was on."""
     back = request.POST.get("next", "")
     safe = back.startswith("/") and url_has_allowed_host_and_scheme(back, allowed_hosts=None)
-    response = redirect(back if safe else "/")
+    response = redirect(back if safe else "pages:sessions")
     if request.POST.get("redact") == "1":
-        response.set_cookie(COOKIE, "1", max_age=YEAR, httponly=True, samesite="Lax")
+        response.set_cookie(COOKIE, "1", max_age=YEAR, httponly=True, samesite="Lax", path=settings.SESSION_COOKIE_PATH)
     else:
-        response.delete_cookie(COOKIE, samesite="Lax")
+        response.delete_cookie(COOKIE, samesite="Lax", path=settings.SESSION_COOKIE_PATH)
     return response

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from viewer.addresses import name_in, segment
@@ -61,7 +62,7 @@ def archive(request: HttpRequest) -> HttpResponse:
 
 def _address(back: str) -> str:
     """The list, narrowed as it was; never a place elsewhere."""
-    return f"/{back}" if back.startswith("?") else "/"
+    return reverse("pages:sessions") + (back if back.startswith("?") else "")
 
 
 def _archived(keys: Sequence[str], archived: bool, back: str, *, redacting: bool) -> ArchivePage:
