@@ -59,8 +59,8 @@ def pytest_configure() -> None:
 
 # What takes long begins first, so that no process is left with it when the others are done.
 _LONG = (
-    "faults/", "interop/", "contract/test_writing.py", "test_up.py", "test_install.py", "test_proxy.py",
-    "e2e/", "pages/test_everywhere.py", "test_no_text_is_slow.py", "pages/test_browser", "runs/",
+    "faults/", "interop/", "contract/test_writing.py", "test_up.py", "test_install.py", "e2e/",
+    "pages/test_everywhere.py", "test_no_text_is_slow.py", "pages/test_browser", "runs/",
     "catalog/test_histories.py", "compaction/test_details.py",
 )  # fmt: skip
 # One process runs the whole directory: its tests share running sites, or running agents. The campaign has its own.

@@ -124,9 +124,19 @@ def test_a_second_start_changes_nothing_and_the_link_signs_in(start: Callable[..
     assert site.is_gone()
 
 
-def test_a_start_may_print_no_link(start: Callable[..., Site]) -> None:
-    site = start(PALIMPSEST_START_LINK="0").ready()
+def test_a_start_may_print_no_link_and_be_behind_a_proxy(start: Callable[..., Site]) -> None:
+    proxied = {"PALIMPSEST_BASE_PATH": "/below", "PALIMPSEST_TRUSTED_PROXIES": "127.0.0.1"}
+    site = start(PALIMPSEST_START_LINK="0", **proxied).ready()
     assert "manage.py signin prints a link" in site.output and "/sign-in/" not in site.output
+    address = f"http://127.0.0.1:{site.port}"
+    assert f"Serving {address}/below;" in site.output
+    for path in ("/below", "/below/stores", "/stores"):  # whether or not the proxy takes the base path off
+        assert urllib.request.urlopen(address + path).geturl() == f"{address}/below/sign-in/"
+    link = site.own("from viewer import access; print(access.new_link())")
+    for said, secure in (("https", True), ("http", False)):
+        asked = urllib.request.Request(address + link, headers={"X-Forwarded-Proto": said})
+        cookie = urllib.request.urlopen(asked).headers["Set-Cookie"]
+        assert "; Path=/below" in cookie and ("; Secure" in cookie) is secure
 
 
 def _sign_in(site: Site) -> None:

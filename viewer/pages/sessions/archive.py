@@ -7,7 +7,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from django.http import HttpRequest, HttpResponse
-from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from viewer.addresses import name_in, segment
@@ -35,7 +34,7 @@ class NotArchived:
 @dataclass(frozen=True, slots=True)
 class ArchivePage:
     """What was done: `keys` are the sessions that changed, `marks` their lines on the page, `undo` the opposite value.
-    `back` is the address of the list.
+    `back` is the query of the list.
     """
 
     archived: bool
@@ -54,15 +53,15 @@ def archive(request: HttpRequest) -> HttpResponse:
     archived = request.POST.get("archived") != "no"
     if len(keys) > MOST:
         raise StoreError(f"At most {MOST} sessions can be archived at once; {len(keys):,} were chosen.")
-    data = _archived(keys, archived, _address(request.POST.get("back", "")), redacting=redacts(request))
+    data = _archived(keys, archived, _query(request.POST.get("back", "")), redacting=redacts(request))
     if "unlisted" in request.POST:  # asked for from the receipt: their lines have left the page already
         data = replace(data, marks=())
     return page(request, "sessions/_archived.html" if is_fragment(request) else "sessions/archived.html", data)
 
 
-def _address(back: str) -> str:
-    """The list, narrowed as it was; never a place elsewhere."""
-    return reverse("pages:sessions") + (back if back.startswith("?") else "")
+def _query(back: str) -> str:
+    """By which the list was narrowed; never a place elsewhere."""
+    return back if back.startswith("?") else ""
 
 
 def _archived(keys: Sequence[str], archived: bool, back: str, *, redacting: bool) -> ArchivePage:
