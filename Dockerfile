@@ -13,6 +13,6 @@ RUN pip install --no-deps .
 USER $OWNER:$OWNER
 VOLUME /data
 EXPOSE 8000
-HEALTHCHECK --start-period=60s --timeout=10s \
-    CMD python -c "from urllib.request import urlopen; urlopen('http://127.0.0.1:$PORT/api/v1/health', timeout=5)"
+HEALTHCHECK --start-period=60s --timeout=10s CMD ["python", "-c", \
+    "import os, urllib.request as to; to.urlopen(f'http://127.0.0.1:{os.environ[\"PORT\"]}/api/v1/health')"]
 CMD ["palimpsest"]

@@ -13,7 +13,7 @@ help:
 	@echo 'make run     everything, then serve on http://127.0.0.1:8000 (HOST and PORT change that); prints a sign-in link'
 	@echo 'make check   the quick tests: engine, stores, lists, API; about a minute and a half, no browser, no PostgreSQL'
 	@echo 'make test    all tests; installs Chromium and fetches nginx first where that needs nobody'
-	@echo 'make lint    ruff, mypy, layering rules, missing migrations'
+	@echo 'make lint    ruff, mypy, layering rules, the Dockerfile, missing migrations'
 	@echo 'make bench   how long the slow things take'
 	@echo 'make fuzz    random calls of the whole API (schemathesis); minutes'
 
@@ -39,6 +39,7 @@ lint: $(VENV)/.tests-installed
 	@$(VENV)/bin/ruff format --check .
 	@$(VENV)/bin/mypy
 	@$(VENV)/bin/lint-imports
+	@$(VENV)/bin/hadolint Dockerfile
 	@data=$$(mktemp -d) && trap 'rm -rf "$$data"' EXIT && \
 	  PALIMPSEST_DATA_DIR="$$data" $(PY) manage.py makemigrations --check --dry-run
 

@@ -46,10 +46,10 @@ def test_the_image_is_run_by_a_user_who_owns_the_data(image: DockerSteps) -> Non
 
 def test_the_wheel_says_all_it_needs_and_brings_all_of_ours(image: DockerSteps) -> None:
     """`pip check` fails where something that the wheel requires is missing or of another version."""
-    image.run("pip check")
+    image.run("pip", "check")
     needed = [line for line in (ROOT / "requirements.txt").read_text().splitlines() if line and line[0] != "#"]
     asked = f"from importlib.metadata import requires; assert len(requires('palimpsest')) == {len(needed)}"
-    image.run(f'python -c "{asked}"')
+    image.run("python", "-c", asked)
     package = next(Path(image.environment["VIRTUAL_ENV"]).glob("lib/python3*/site-packages/viewer"))
     for name in ("templates", "static"):
         assert files(package / "assets" / name) == files(ROOT / name)
@@ -80,7 +80,7 @@ def test_a_page_its_style_and_its_commands(image: DockerSteps, site: Site) -> No
 
 def test_the_health_check_tells_a_site_from_none(image: DockerSteps, site: Site) -> None:
     image.environment["PORT"] = str(site.port)
-    image.run(image.healthcheck)
+    image.run(*image.healthcheck)
     image.environment["PORT"] = str(free_port())
     with pytest.raises(AssertionError, match="refused"):
-        image.run(image.healthcheck)
+        image.run(*image.healthcheck)

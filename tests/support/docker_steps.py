@@ -45,7 +45,7 @@ class DockerSteps:
     directory: Path = Path()
     user: str = ""
     command: list[str] = field(default_factory=list)
-    healthcheck: str = ""
+    healthcheck: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         python = self.place / "venv"
@@ -59,11 +59,9 @@ class DockerSteps:
         for name, given in instructions((self.context / "Dockerfile").read_text()):
             getattr(self, f"_{name.lower()}")(given)
 
-    def run(self, command: str) -> None:
-        """A command as RUN gives it to a shell."""
-        done = subprocess.run(
-            ["sh", "-c", self._here(command)], cwd=self.directory, env=self.environment, capture_output=True, text=True
-        )
+    def run(self, *command: str) -> None:
+        """One that has to succeed."""
+        done = subprocess.run(command, cwd=self.directory, env=self.environment, capture_output=True, text=True)
         assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
 
     def _here(self, text: str) -> str:
@@ -81,7 +79,7 @@ class DockerSteps:
         self.environment["PIP_NO_COMPILE"] = "no"  # as pip reads it: nothing is compiled before it is run
 
     def _run(self, given: str) -> None:
-        self.run(given)
+        self.run("sh", "-c", self._here(given))
 
     def _workdir(self, given: str) -> None:
         self.directory = Path(self._here(given))
@@ -109,7 +107,7 @@ class DockerSteps:
         assert given == self.environment["PORT"]
 
     def _healthcheck(self, given: str) -> None:
-        self.healthcheck = given.partition("CMD ")[2]
+        self.healthcheck = json.loads(given.partition("CMD ")[2])
 
     def _cmd(self, given: str) -> None:
         self.command = json.loads(given)
