@@ -7,13 +7,13 @@ PIP := $(PY) -m pip --disable-pip-version-check -qq
 CHROMIUM := chromium chromium-browser google-chrome
 
 .DEFAULT_GOAL := help
-.PHONY: help run check test lint bench fuzz chromium
+.PHONY: help run check test lint bench fuzz chromium nginx
 
 help:
 	@echo 'make run     everything, then serve on http://127.0.0.1:8000 (HOST and PORT change that); prints a sign-in link'
 	@echo 'make check   the quick tests: engine, stores, lists, API; about a minute and a half, no browser, no PostgreSQL'
-	@echo 'make test    all tests; installs Chromium first where that needs nobody'
-	@echo 'make lint    ruff, mypy, layering rules, missing migrations'
+	@echo 'make test    all tests; installs Chromium and fetches nginx first where that needs nobody'
+	@echo 'make lint    ruff, mypy, layering rules, the Dockerfile, missing migrations'
 	@echo 'make bench   how long the slow things take'
 	@echo 'make fuzz    random calls of the whole API (schemathesis); minutes'
 
@@ -23,7 +23,7 @@ run: $(VENV)/.installed
 
 # A test file stays in one process: its fixtures are shared. Two more than there are cores, as many wait for agents.
 PROCESSES ?= $(shell expr `getconf _NPROCESSORS_ONLN` + 2)
-test: $(VENV)/.tests-installed chromium
+test: $(VENV)/.tests-installed chromium nginx
 	@$(PY) -m pytest -n $(PROCESSES) --dist loadfile $(ARGS)
 
 # The rest needs agents, a browser, PostgreSQL or processes, or waits; SLOW is what takes longest of these directories.
@@ -39,6 +39,7 @@ lint: $(VENV)/.tests-installed
 	@$(VENV)/bin/ruff format --check .
 	@$(VENV)/bin/mypy
 	@$(VENV)/bin/lint-imports
+	@$(VENV)/bin/hadolint Dockerfile
 	@data=$$(mktemp -d) && trap 'rm -rf "$$data"' EXIT && \
 	  PALIMPSEST_DATA_DIR="$$data" $(PY) manage.py makemigrations --check --dry-run
 
@@ -76,3 +77,11 @@ chromium:
 	else \
 	  echo 'The browser tests need Chromium ($(CHROMIUM)): install it, then run make test again.' >&2; exit 1; \
 	fi
+
+# Taken out of its package: installed, it would start to serve on port 80. Without it one test is skipped, and says so.
+nginx: | $(VENV)/bin/python
+	@PATH="$$PATH:/usr/sbin:$(VENV)/nginx/usr/sbin"; command -v nginx >/dev/null || ! command -v apt-get >/dev/null || { \
+	  echo 'Fetching nginx for the tests ...'; \
+	  package=$$(mktemp -d) && trap 'rm -rf "$$package"' EXIT && into="$$PWD/$(VENV)/nginx" && cd "$$package" && \
+	  { apt-get download -qq nginx || { apt-get update -qq && apt-get download -qq nginx; }; } >/dev/null 2>&1 && \
+	  dpkg -x nginx_*.deb "$$into" && "$$into/usr/sbin/nginx" -v 2>/dev/null || rm -rf "$$into"; }

@@ -1,31 +1,7 @@
 #!/usr/bin/env python3
 """The command line: `manage.py up | worker | stores | demo | compact | undo | token | signin`."""
 
-import os
-import sys
-
-from django.core.exceptions import ImproperlyConfigured
-from django.core.management import execute_from_command_line
-from django.db import Error
-
-
-def main() -> None:
-    """Run one management command. A wrong setting, or an own database that cannot be used now, ends it with one line
-    and exit code 1, not a traceback.
-    """
-    os.umask(0o077)  # of what is made here and by child processes; files of the agents keep their own modes
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "viewer.settings")
-    try:
-        execute_from_command_line(sys.argv)
-    except ImproperlyConfigured as problem:
-        sys.exit(str(problem))
-    except Error as problem:
-        from viewer import own_database  # with Django set up: the database was asked
-
-        if (refusal := own_database.refusal(problem)) is None:
-            raise
-        sys.exit(refusal.message)
-
+from viewer.command_line import main
 
 if __name__ == "__main__":
     main()

@@ -8,7 +8,7 @@ import pytest
 from django.core.management import call_command
 from django.http import HttpRequest, HttpResponse
 from django.test import Client
-from django.urls import path
+from django.urls import include, path
 from django.utils import timezone
 from ninja import NinjaAPI
 
@@ -29,7 +29,8 @@ def private(request: HttpRequest) -> HttpResponse:
     return HttpResponse("private")
 
 
-urlpatterns = [*urls.urlpatterns[:3], path("api/test/", api.urls), path("", private), path("private", private)]
+pages = include(([path("", private, name="sessions"), path("private", private)], "pages"))
+urlpatterns = [*urls.urlpatterns[:3], path("api/test/", api.urls), path("", pages)]
 urlpatterns += [path(f"{prefix}-private", private) for prefix in ("static", "sign-in", "api")]
 
 
@@ -42,7 +43,7 @@ def test_a_stranger_is_led_to_the_page_that_explains(client: Client, method: str
     assert (answer.status_code, answer.headers["Location"]) == (302, "/sign-in/")
     page = client.get("/sign-in/").content.decode()
     assert "manage.py signin" in page
-    assert "make run" in page
+    assert "Each start" in page
 
 
 def test_a_stranger_s_partial_update_moves_the_whole_page(client: Client) -> None:

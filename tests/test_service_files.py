@@ -10,6 +10,8 @@ import pytest
 import yaml
 from django.conf import settings
 
+from tests.support.docker_steps import settings_of
+
 ROOT: Path = settings.BASE_DIR
 PLACE = ROOT / "docs" / "service"
 
@@ -19,13 +21,15 @@ def test_the_compose_file_names_what_there_is() -> None:
     build = service["build"]
     context = (PLACE / build["context"]).resolve()
     assert context == ROOT
-    dockerfile = (context / build["dockerfile"]).read_text()
+    dockerfile = (context / build.get("dockerfile", "Dockerfile")).read_text()
     assert set(build["args"]) == set(re.findall(r"^ARG (\w+)", dockerfile, re.MULTILINE))
-    known = re.findall(r'^[A-Z_]+ = _\w+\("(\w+)"', (ROOT / "viewer" / "settings.py").read_text(), re.MULTILINE)
+    known = re.findall(r'^\w+ = _\w+\("(\w+)"', (ROOT / "viewer" / "settings.py").read_text(), re.MULTILINE)
     assert set(service["environment"]) <= set(known)
+    assert {name for name in settings_of(dockerfile) if name.startswith("PALIMPSEST_")} <= set(known)
     inside = [volume.rpartition(":")[2] for volume in service["volumes"]]
-    assert {service["environment"][name] for name in ("HERMES_HOME", "PALIMPSEST_DATA_DIR")} == set(inside)
-    assert 'CMD ["python", "manage.py", "up"]' in dockerfile
+    said = settings_of(dockerfile) | service["environment"]
+    assert {said[name] for name in ("HERMES_HOME", "PALIMPSEST_DATA_DIR")} == set(inside)
+    assert service["ports"] == [f"127.0.0.1:8000:{said['PORT']}"]
 
 
 def test_the_unit_is_valid(tmp_path: Path) -> None:

@@ -124,9 +124,19 @@ def test_a_second_start_changes_nothing_and_the_link_signs_in(start: Callable[..
     assert site.is_gone()
 
 
-def test_a_start_may_print_no_link(start: Callable[..., Site]) -> None:
-    site = start(PALIMPSEST_START_LINK="0").ready()
+def test_a_start_may_print_no_link_and_be_behind_a_proxy(start: Callable[..., Site]) -> None:
+    proxied = {"PALIMPSEST_BASE_PATH": "/below", "PALIMPSEST_TRUSTED_PROXIES": "127.0.0.1"}
+    site = start(PALIMPSEST_START_LINK="0", **proxied).ready()
     assert "manage.py signin prints a link" in site.output and "/sign-in/" not in site.output
+    address = f"http://127.0.0.1:{site.port}"
+    assert f"Serving {address}/below;" in site.output
+    for path in ("/below", "/below/stores", "/stores"):  # whether or not the proxy takes the base path off
+        assert urllib.request.urlopen(address + path).geturl() == f"{address}/below/sign-in/"
+    link = site.own("from viewer import access; print(access.new_link())")
+    for said, secure in (("https", True), ("http", False)):
+        asked = urllib.request.Request(address + link, headers={"X-Forwarded-Proto": said})
+        cookie = urllib.request.urlopen(asked).headers["Set-Cookie"]
+        assert "; Path=/below" in cookie and ("; Secure" in cookie) is secure
 
 
 def _sign_in(site: Site) -> None:
@@ -206,7 +216,7 @@ def test_a_second_ctrl_c_ends_it_at_once(start: Callable[..., Site]) -> None:
 def test_sigkill_of_the_parent_ends_everything_after_the_running_task(start: Callable[..., Site]) -> None:
     site = start().ready()
     site.enqueue()
-    server, worker = site.child("viewer.up.server"), site.child("manage.py worker")
+    server, worker = site.child("viewer.up.server"), site.child("viewer worker")
     site.process.kill()
     until(lambda: server not in processes(), "the end of the server")
     assert worker in processes()
@@ -224,20 +234,20 @@ def test_with_parent_ends_when_the_caller_is_killed(start: Callable[..., Site]) 
 
 def test_a_killed_worker_is_started_again_and_takes_up_lost_runs(start: Callable[..., Site]) -> None:
     site = start().ready()
-    first = site.child("manage.py worker")
+    first = site.child("viewer worker")
     site.own(LOST_RUN)
     os.kill(first, signal.SIGKILL)
     until(lambda: "The worker ended unexpectedly (exit code -9); starting it again now." in site.output, "the notice")
     with closing(sqlite3.connect(site.data / "palimpsest.sqlite3", timeout=20)) as own:
         until(lambda: own.execute("SELECT status FROM runs_run").fetchall() == [("failed",)], "recovery")
-    assert site.child("manage.py worker") != first
+    assert site.child("viewer worker") != first
 
 
 def test_server_and_worker_come_back_however_often_they_are_killed(start: Callable[..., Site]) -> None:
     site = start(["sh", "-c", f"{sys.executable} -W error manage.py up --with-parent; true"]).ready()
     seen: set[int] = set()
     for number in (signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGKILL, signal.SIGKILL):
-        servers, worker = site.all_of("viewer.up.server"), site.child("manage.py worker")
+        servers, worker = site.all_of("viewer.up.server"), site.child("viewer worker")
         killed = {*servers, worker}
         for pid in (*servers, worker):
             with suppress(ProcessLookupError):  # the first of several ends the others
@@ -246,7 +256,7 @@ def test_server_and_worker_come_back_however_often_they_are_killed(start: Callab
         with urllib.request.urlopen(f"http://127.0.0.1:{site.port}/sign-in/", timeout=PATIENCE) as answer:
             assert answer.status == 200
         until(lambda killed=killed: not killed & set(site.family()), "the end of the killed")  # type: ignore[misc]
-        until(lambda: site.has("viewer.up.server") and site.has("manage.py worker"), "both again")
+        until(lambda: site.has("viewer.up.server") and site.has("viewer worker"), "both again")
         seen |= {servers[0], worker}
     assert len(seen) == 10
     assert site.output.count("; starting it again now.") == 10, site.output

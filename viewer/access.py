@@ -64,10 +64,10 @@ class SignedIn:
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
-        self._open = (f"/{settings.STATIC_URL.strip('/')}/", "/sign-in/", "/api/")
+        self._open = ("/static/", "/sign-in/", "/api/")
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        if request.path.startswith(self._open) or is_signed_in(request):
+        if request.path_info.startswith(self._open) or is_signed_in(request):
             return self.get_response(request)
         if getattr(request, "htmx", False):
             return HttpResponseClientRedirect(reverse("sign-in-help"))
@@ -79,8 +79,8 @@ class SignedIn:
 def sign_in_help(request: HttpRequest) -> HttpResponse:
     """The page that says how to get a sign-in link."""
     if is_signed_in(request):
-        return redirect("/")
-    return render(request, "access/help.html")
+        return redirect("pages:sessions")
+    return render(request, "access/help.html", {"command": settings.COMMAND})
 
 
 @never_cache
@@ -90,11 +90,12 @@ def sign_in_page(request: HttpRequest, token: str) -> HttpResponse:
     link = SignInLink.objects.filter(token_hash=_hash(token)).first()
     if request.method == "POST" and link and _use(link):
         sign_in(request)
-        return redirect("/")
+        return redirect("pages:sessions")
     problem = _problem(link)
     if problem and is_signed_in(request):
-        return redirect("/")
-    return render(request, "access/sign_in.html", {"problem": problem}, status=410 if problem else 200)
+        return redirect("pages:sessions")
+    said = {"problem": problem, "command": settings.COMMAND}
+    return render(request, "access/sign_in.html", said, status=410 if problem else 200)
 
 
 @require_POST

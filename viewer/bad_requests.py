@@ -15,7 +15,7 @@ SETTING = "PALIMPSEST_ALLOWED_HOSTS"
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """The page of status 400, in JSON for the API. It asks nothing of the request: reading it is what failed."""
     host = request.META.get("HTTP_HOST", "")[:LONGEST] if isinstance(exception, DisallowedHost) else ""
-    if request.path.startswith("/api/"):
+    if request.path_info.startswith("/api/"):
         message = (
             f"This site does not answer as {host!r}: name it in {SETTING}." if host else "This request cannot be read."
         )

@@ -10,6 +10,7 @@ import re
 import secrets
 import sys
 import tomllib
+from importlib import metadata
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any
@@ -22,10 +23,22 @@ from django.core.exceptions import ImproperlyConfigured
 from viewer.private_files import keep_private
 from viewer.server_url import is_server_url
 
-BASE_DIR = Path(__file__).resolve().parent.parent
+BASE_DIR = Path(__file__).resolve().parent.parent  # that of the packages
+# `templates` and `static`: a wheel has them in this package, a checkout beside it.
+_inside = Path(__file__).resolve().with_name("assets")
+ASSETS = _inside if _inside.is_dir() else BASE_DIR
+COMMAND = "palimpsest" if _inside.is_dir() else ".venv/bin/python manage.py"  # for sentences that name one of ours
 
 
 # Reading the environment
+
+
+def _version() -> str:
+    """As pyproject.toml says; where there is none, as the package that is installed says."""
+    project = BASE_DIR / "pyproject.toml"
+    if not project.is_file():
+        return metadata.version("palimpsest")
+    return str(tomllib.loads(project.read_text())["project"]["version"])
 
 
 def _value(name: str, default: str = "") -> str:
@@ -51,6 +64,15 @@ def _host(name: str, default: str) -> str:
     text = _value(name, default)
     if not re.fullmatch(r"[A-Za-z0-9._:-]+", text):
         raise ImproperlyConfigured(f"{name} must be one address or host name such as 127.0.0.1, not {text!r}.")
+    return text
+
+
+def _base_path(name: str) -> str:
+    """Such as "/palimpsest", "" for none."""
+    text = _value(name).rstrip("/")
+    segments = text.split("/")
+    if text and (segments[0] or not all(re.fullmatch(r"(?!\.+$)[A-Za-z0-9._-]+", each) for each in segments[1:])):
+        raise ImproperlyConfigured(f"{name} must be a path such as /palimpsest, not {text!r}.")
     return text
 
 
@@ -220,13 +242,14 @@ def _time_zone(name: str) -> str:
 
 # This site
 
-VERSION: str = tomllib.loads((BASE_DIR / "pyproject.toml").read_text())["project"]["version"]
+VERSION = _version()
 DEBUG = _flag("PALIMPSEST_DEBUG")
 DATA_DIR = _data_directory("PALIMPSEST_DATA_DIR")
 HOST = _host("HOST", "127.0.0.1")
 PORT = _number("PORT", 8000, 1, 65535)
 # As a browser on this machine reaches it; a wildcard HOST is no address to open.
 _opened = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(HOST, HOST)
+BASE_PATH = _base_path("PALIMPSEST_BASE_PATH")  # what stands before each path, where a proxy serves other sites, too
 SITE_ADDRESS = f"http://{f'[{_opened}]' if ':' in _opened else _opened}:{PORT}"
 
 # Web servers, each of which computes on one core. They are forked, which macOS' libraries are not made for.
@@ -318,12 +341,13 @@ MIDDLEWARE = [
     "viewer.access.SignedIn",
     "viewer.unwritable.OwnDatabase",
 ]
+FORCE_SCRIPT_NAME = BASE_PATH or None
 ROOT_URLCONF = "viewer.urls"
 WSGI_APPLICATION = "viewer.wsgi.application"
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [BASE_DIR / "templates"],
+        "DIRS": [ASSETS / "templates"],
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [
@@ -342,6 +366,7 @@ TASKS = {"default": {"BACKEND": "django_tasks_db.DatabaseBackend", "QUEUES": []}
 
 # One owner, signed in by a one-time link; the session cookie says so.
 SESSION_COOKIE_NAME = "palimpsest"
+SESSION_COOKIE_PATH = CSRF_COOKIE_PATH = BASE_PATH or "/"
 SESSION_COOKIE_AGE = 30 * 24 * 60 * 60
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
@@ -357,11 +382,11 @@ TIME_ZONE = _time_zone("TZ")
 USE_I18N = False
 LANGUAGE_CODE = "en"
 
-STATIC_URL = "/static/"
+STATIC_URL = f"{BASE_PATH}/static/"
 STATIC_ROOT = DATA_DIR / "static"
 STATIC_ROOT.mkdir(mode=0o700, exist_ok=True)  # WhiteNoise warns about a missing one
 FILE_UPLOAD_PERMISSIONS = 0o600  # of collected files
-STATICFILES_DIRS = [path for path in [BASE_DIR / "static"] if path.is_dir()]
+STATICFILES_DIRS = [ASSETS / "static"]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {

@@ -40,7 +40,7 @@ def failed(request: HttpRequest) -> HttpResponse:
 def _answer(request: HttpRequest, found: OwnDatabaseUnavailable) -> HttpResponse:
     route = request.resolver_match.route if request.resolver_match else ""  # the path itself may hold a sign-in link
     logger.warning("%s %s: %s", request.method, route, found.message)
-    is_call = request.path.startswith("/api/")
+    is_call = request.path_info.startswith("/api/")
     answer = problem(found.status, found.code, found.message) if is_call else refused(request, found)
     answer._has_been_logged = True  # type: ignore[attr-defined]  # or Django logs it with its path
     return answer

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.conf import settings
 from django.http import Http404, HttpRequest
 from django.urls import URLPattern, URLResolver, register_converter
 from ninja import NinjaAPI, Router
@@ -69,7 +70,7 @@ api = Api(
     version="1",
     description=(
         "Sessions of AI agents, and their compaction in place. Tokens are made under Settings, or by "
-        "`manage.py token create NAME --scopes read,write,compact`. Errors are "
+        f"`{settings.COMMAND} token create NAME --scopes read,write,compact`. Errors are "
         '`{"error": {"code", "message"}}`, lists `{"items", "next"}`: pass `next` back '
         f"as `cursor`. {addresses.EXPLAINED}"
     ),

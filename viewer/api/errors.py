@@ -100,7 +100,7 @@ def _unexpected(request: HttpRequest, failure: Exception) -> HttpResponse:
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     """The site's status 404: its page, or JSON for what begins as the API does and is none of it."""
-    return unknown(request) if request.path.startswith("/api/") else page_not_found(request, exception)
+    return unknown(request) if request.path_info.startswith("/api/") else page_not_found(request, exception)
 
 
 def all_in_json(patterns: list[URLResolver | URLPattern]) -> list[URLResolver | URLPattern]:

@@ -6,7 +6,7 @@ import re
 
 from django.conf import settings
 
-_SHEET = (settings.BASE_DIR / "static" / "palimpsest.css").read_text()
+_SHEET = (settings.ASSETS / "static" / "palimpsest.css").read_text()
 _COLOURS = ("paper", "sheet", "ink", "faded", "rule", "scraped", "accent", "user", "assistant", "bad")
 
 

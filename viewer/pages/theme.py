@@ -9,6 +9,7 @@ from typing import Any
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.urls import reverse
 from django.views.decorators.http import require_POST
 from django_htmx.http import trigger_client_event
 
@@ -46,13 +47,13 @@ def site(request: HttpRequest) -> dict[str, Any]:
 
 
 def way_here(request: HttpRequest) -> str:
-    """The address of the page somebody looks at: that from which htmx asks, or the one that is answered; "/" for the
-    answer to a form.
+    """The address of the page somebody looks at: that from which htmx asks, or the one that is answered; the list of
+    sessions for the answer to a form.
     """
     from_page = ""
     with suppress(ValueError):  # no browser sends an address that is none
         from_page = request.htmx.current_url_abs_path or ""  # type: ignore[attr-defined]  # set by django-htmx
-    return from_page or (request.get_full_path() if request.method in ("GET", "HEAD") else "/")
+    return from_page or (request.get_full_path() if request.method in ("GET", "HEAD") else reverse("pages:sessions"))
 
 
 @require_POST

@@ -119,7 +119,7 @@ class Processes:
         self.address: tuple[str, int] = self.listening.getsockname()[:2]
         descriptor = self.listening.fileno()
         self.server = ChildProcess("server", ["-m", "viewer.up.server", str(descriptor)], (descriptor,))
-        self.worker = ChildProcess("worker", ["manage.py", "worker", "--leash"])
+        self.worker = ChildProcess("worker", ["-m", "viewer", "worker", "--leash"])
 
     def run(self) -> int:
         """Start both, keep them alive, end them; the exit code."""

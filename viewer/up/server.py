@@ -199,6 +199,7 @@ def server(application: Any, listening: socket.socket, parent: int) -> Server:
         max_request_header_size=HEAD_BYTES,
         max_request_body_size=BODY_BYTES + 1,
         asyncore_use_poll=True,
+        clear_untrusted_proxy_headers=False,  # `viewer.tls` reads one of them, and only of the proxies that are named
         ident=None,
     )
     address = (listening.family, listening.type, listening.proto, listening.getsockname())

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from textwrap import indent
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand
 
 import compaction
@@ -95,7 +96,7 @@ class Command(BaseCommand):
         if json:
             self.stdout.write(shapes.run(run).model_dump_json(indent=2))
         elif run.status == "applied":
-            after = f"Take it back with: manage.py undo {run.pk}"
+            after = f"Take it back with: {settings.COMMAND} undo {run.pk}"
             if part := run.new_session_id:
                 after = f"It goes on in session {part}: {agent_of(get_store(run.store)).resume_command(part)}"
             self.stdout.write(

@@ -47,8 +47,8 @@ class Command(BaseCommand):
             self._say(f"Sign in: {settings.SITE_ADDRESS}{access.new_link()}")
             self._say("The link works once, within 24 hours. Ctrl-C ends the server.")
         else:
-            self._say(f"Serving {settings.SITE_ADDRESS}; Ctrl-C ends the server.")
-            self._say("manage.py signin prints a link to sign in with.")
+            self._say(f"Serving {settings.SITE_ADDRESS}{settings.BASE_PATH}; Ctrl-C ends the server.")
+            self._say(f"{settings.COMMAND} signin prints a link to sign in with.")
 
     def _say(self, line: str) -> None:
         self.stdout.write(line)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_safe
@@ -110,7 +111,7 @@ def shown_boundary(handoff: Handoff, found: Opened, marked: int | None) -> Shown
         href=place.boundary(cut.handoff_id),
         inherited=cut.inherited,
         by=compaction_list.by(found.reader.store, cut.run),
-        run=f"/runs/{cut.run}" if cut.run else "",
+        run=reverse("pages:run", args=[cut.run]) if cut.run else "",
         time=formats.moment(cut.time),
         messages_before=formats.exact(cut.messages_before),
         messages_after=formats.exact(cut.messages_after),

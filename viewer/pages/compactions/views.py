@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_safe
 
@@ -235,7 +236,7 @@ def _names(request: HttpRequest, reader: Reader, store: Store, runs: list[Run]) 
 
 def _run(names: dict[tuple[str, str], str], run: Run) -> RunLine:
     return RunLine(
-        href=f"/runs/{run.pk}",
+        href=reverse("pages:run", args=[run.pk]),
         id=run.pk,
         session=names.get((run.store, run.session_id)) or line(run.session_id, 80),
         session_href=Place(run.store, run.session_id).href,

@@ -32,7 +32,7 @@ class NotArchived:
 @dataclass(frozen=True, slots=True)
 class ArchivePage:
     """What was done: `keys` are the sessions that changed, `marks` their lines on the page, `undo` the opposite value.
-    `back` is the address of the list.
+    `back` is the query of the list.
     """
 
     archived: bool
@@ -48,15 +48,15 @@ class ArchivePage:
 @shows_refusals
 def archive(request: HttpRequest) -> HttpResponse:
     keys, archived = chosen(request), request.POST.get("archived") != "no"
-    data = _archived(keys, archived, _address(request.POST.get("back", "")), redacting=redacts(request))
+    data = _archived(keys, archived, _query(request.POST.get("back", "")), redacting=redacts(request))
     if "unlisted" in request.POST:  # asked for from the receipt: their lines have left the page already
         data = replace(data, marks=())
     return page(request, "sessions/_archived.html" if is_fragment(request) else "sessions/archived.html", data)
 
 
-def _address(back: str) -> str:
-    """The list, narrowed as it was; never a place elsewhere."""
-    return f"/{back}" if back.startswith("?") else "/"
+def _query(back: str) -> str:
+    """By which the list was narrowed; never a place elsewhere."""
+    return back if back.startswith("?") else ""
 
 
 def _archived(keys: Sequence[tuple[str, str]], archived: bool, back: str, *, redacting: bool) -> ArchivePage:

@@ -6,6 +6,7 @@ from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect
+from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from viewer.labels.models import SavedView
@@ -31,4 +32,5 @@ def save(request: HttpRequest) -> HttpResponse:
         SavedView.objects.filter(name=name).delete()
     elif name and (SavedView.objects.count() < MOST or SavedView.objects.filter(name=name).exists()):
         SavedView.objects.update_or_create(name=name, defaults={"query": query})
-    return redirect(f"/?{query}" if query else "/")
+    here = reverse("pages:sessions")
+    return redirect(f"{here}?{query}" if query else here)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -60,13 +61,14 @@ class ShownStore:
 @dataclass(frozen=True, slots=True)
 class StoresPage:
     """`homes` are (agent, directory) of other agents that are here and cannot be read yet; `workers` counts those that
-    are alive, "" for none; `broken` are stores that cannot be shown.
+    are alive, "" for none; `broken` are stores that cannot be shown; `command` is how the command line is called.
     """
 
     workers: str
     stores: tuple[ShownStore, ...]
     broken: tuple[Broken, ...]
     homes: tuple[tuple[str, str], ...]
+    command: str
 
 
 @require_safe
@@ -78,6 +80,7 @@ def stores(request: HttpRequest) -> HttpResponse:
         stores=shown,
         broken=broken,
         homes=tuple((agent, str(path)) for agent, path in unread_homes()),
+        command=settings.COMMAND,
     )
     return page(request, "stores/stores.html", data)
 

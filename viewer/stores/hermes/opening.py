@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from django.conf import settings
+
 from viewer.errors import StoreUnavailable
 from viewer.stores.base import Capabilities, Store
 from viewer.stores.kind import for_list
@@ -164,7 +166,7 @@ def compact_reason(reader: OpenStore) -> str:
         return (
             f"This store has schema {_schema(reader) or 'unknown'}, whose messages have no “compacted” column: "
             "its agent can only split a session in two. Update the agent to compact in place, or split it as the agent "
-            "does: manage.py compact --mode split."
+            f"does: {settings.COMMAND} compact --mode split."
         )
     return _lock_reason(reader) or _write_reason(reader)
 
