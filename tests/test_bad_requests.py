@@ -21,7 +21,8 @@ from viewer.bad_requests import OwnName
 )
 def test_an_unknown_host_is_told_the_setting_by_its_name(client: Client, host: str, name: str) -> None:
     page = read(client.get("/", headers={"Host": host}), 400)
-    assert page.one("h1").text
+    assert page.one("h1").text and page.one("main", "sheet")
+    assert page.one("link", rel="stylesheet").attributes["href"] == "/static/palimpsest.css"
     assert [code.text for code in page.one("main").all("code")] == [host, f"PALIMPSEST_ALLOWED_HOSTS={name}"]
     answer = client.get("/api/v1/stores", headers={"Host": host})
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, "bad_request")
