@@ -89,6 +89,7 @@ class ShownBoundary:
     no_undo: str
     later: str
     branch: str
+    before_after: str
     marked: bool
     unsure: bool
     reported: str
@@ -132,6 +133,7 @@ def shown_boundary(handoff: Handoff, found: Opened, marked: int | None) -> Shown
         no_undo=no_undo,
         later=place.boundary(_newest(found.outline)) if no_undo in (LATER_FIRST, COVERED) else "",
         branch=place.listed(cut.handoff_id, "branch"),
+        before_after=place.listed(cut.handoff_id, "before-after"),
         marked=cut.handoff_id == marked,
         unsure=cut.unsure,
         reported=_reported(handoff.reported) if handoff.reported and not cut.run else "",
