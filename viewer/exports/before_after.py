@@ -20,7 +20,7 @@ from viewer.rendering import diffs
 from viewer.rendering.redaction import redacted_session
 from viewer.runs import compaction_list
 from viewer.stores.base import Session, Store
-from viewer.stores.message import StoredMessage, parted
+from viewer.stores.message import BOOKKEEPING_ROLES, StoredMessage, parted
 from viewer.stores.registry import get_store, identity, open_store
 from viewer.stores.transcript import IndexedBoundary, TranscriptIndex, Weight
 from viewer.texts import clean, line
@@ -37,7 +37,7 @@ UNSURE = (
     "The store does not tell for certain what was sent before: an earlier compaction of these messages is out of "
     "context, and either it was undone or its messages were taken back. They are shown as summarised."
 )
-DIFFERENCE = "What is otherwise after it"
+DIFFERENCE = "What changed in it"
 INHERITED = "The session began with this summary: what was sent before it is in another session."
 Side = Literal["before", "after"]
 SIDES: tuple[Side, Side] = ("before", "after")
@@ -50,10 +50,11 @@ body { max-width: 84rem; }
   margin-bottom: .75rem; }
 .diff span { display: block; }
 .add { background: light-dark(#e2efdf, #1f2f22); } .del { background: light-dark(#f7e3df, #3a2321); }
+.pair .boundary { margin-top: 0; }
 .pair + details { margin: -.4rem 0 .75rem; }
 h2 b { margin-left: .6rem; }
 .side > .word { display: none; }
-@media (max-width: 45rem) {
+@media screen and (max-width: 45rem) {
   .columns { display: none; }
   .pair { grid-template-columns: minmax(0, 1fr); }
   .side > .word { display: block; font-weight: 650; }
@@ -177,7 +178,11 @@ def _read(
 
 
 def messages_of(row: StoredMessage, part: SentPart) -> Iterator[ExportedMessage]:
-    """What a part of a row holds: a message, a summary, or both where the row was not taken apart."""
+    """What a part of a row holds: a message, a summary, or both where the row was not taken apart; of a row that an
+    agent keeps for itself, nothing.
+    """
+    if row.role in BOOKKEEPING_ROLES:
+        return
     row = replace(row, state="live", extra={})
     found = parted(row)
     summary = handoff_message(row, found.summary, found.directive) if found.has_handoff else None
@@ -275,7 +280,8 @@ def _change(found: ComparedMessages) -> str:
     if change is None:
         return ""
     lines = diffs.as_html(change.text)
-    return f'<details><summary>{DIFFERENCE}</summary><pre class="diff">{lines}</pre></details>\n'
+    is_open = " open" if found.row.left == "shortened" else ""
+    return f'<details{is_open}><summary>{DIFFERENCE}</summary><pre class="diff">{lines}</pre></details>\n'
 
 
 def _side(word: str, inside: str) -> str:

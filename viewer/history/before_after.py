@@ -50,18 +50,27 @@ def compare(reader: Reader, session_id: str, outline: TranscriptIndex, cut: Inde
     """All rows of a boundary. Reads the rows of its own handoff and of earlier ones that were in context, no other."""
     before, after = cut.before_ids, cut.block_ids
     handoffs = {each.handoff_id for each in outline.cuts} & {*before, *after}
-    split = {row.id: _parts_of(row.id, parted(row)) for row in reader.messages(session_id, sorted(handoffs)).values()}
+    rows = reader.messages(session_id, sorted(handoffs)).values()
+    split = {row.id: _parts_of(row.id, parted(row), message_first=_is_head(row.id, outline, cut)) for row in rows}
     left, right = list(_parts(before, split)), list(_parts(after, split))
     carries = {part.row_id: part for part in left if part.part != "summary"}
     source_of = dict(_sources(right, cut, carries, set(before)))
     return list(_compared(align(left, right, source_of), outline, cut))
 
 
-def _parts_of(row_id: int, found: Parted) -> list[SentPart]:
+def _is_head(row_id: int, outline: TranscriptIndex, cut: IndexedBoundary) -> bool:
+    """Whether a row's message was said before those that were summarised."""
+    place = outline.place_of(row_id)
+    first = outline.place_of(cut.summarised_ids[0]) if cut.summarised else None
+    return place is not None and first is not None and place < first
+
+
+def _parts_of(row_id: int, found: Parted, *, message_first: bool) -> list[SentPart]:
+    """A row with a summary: where it was merged with a message, the summary stands beside what it stands for."""
     if found.message is None:
         return [SentPart(row_id, "summary")]
     both = [SentPart(row_id, "summary"), SentPart(row_id, "message")]
-    return (both[::-1] if found.comes_first else both) if found.has_handoff else [SentPart(row_id, "row")]
+    return (both[::-1] if message_first else both) if found.has_handoff else [SentPart(row_id, "row")]
 
 
 def _parts(ids: Sequence[int], split: Mapping[int, list[SentPart]]) -> Iterator[SentPart]:

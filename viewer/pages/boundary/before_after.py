@@ -28,7 +28,7 @@ from viewer.stores.message import StoredMessage, parted
 from viewer.stores.registry import get_store, open_store
 from viewer.stores.transcript import IndexedBoundary
 
-from .views import ShownSummary, find, summary_text, weighed
+from .views import ShownSummary, find, start_of, summary_text, weighed
 
 WINDOW = 40  # rows shown at once
 CHANGED = "changed"
@@ -45,7 +45,7 @@ class SaidCall:
 @dataclass(frozen=True, slots=True)
 class ShownCell:
     """A message or a summary on one side. `tool` names whose result it is, "" for no result; `href` leads to it in
-    History, "" where that does not show it.
+    History, "" where that does not show it; `merged` says where in its row a summary stands that shares it.
     """
 
     id: int
@@ -60,6 +60,7 @@ class ShownCell:
     calls_left: str
     calls_href: str
     summary: ShownSummary | None
+    merged: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,28 +72,46 @@ class ShownBand:
     left: tuple[ShownCell, ...]
     right: tuple[ShownCell, ...]
     skipped: str
+    shortened: bool
     change: blocks.Diff | None
 
 
 @dataclass(frozen=True, slots=True)
+class RowWindow:
+    """The rows shown at once; the queries of other windows are "" where there is none. `begun` is that of the window in
+    which the first band begins, "" where that is this one; `previous_at` the place of the row before these.
+    """
+
+    rows: Sequence[ComparedRow]
+    previous_at: int
+    changed_only: bool
+    shown: str
+    begun: str
+    previous: str
+    next: str
+    last: str
+
+
+@dataclass(frozen=True, slots=True)
 class BeforeAfterPage:
-    """A window of the two columns. Addresses are "" where they lead nowhere; `empty` says why no row is shown."""
+    """A window of the two columns under the numbers of the boundary."""
 
     name: str
     back: str
-    cut: IndexedBoundary
+    inherited: bool
+    messages_before: str
+    messages_after: str
+    summarised: str
+    kept: str
+    shortened: int
     by: str
     time: SafeString
     tokens_before: SafeString
     tokens_after: SafeString
     unknown: list[str]
     address: str
-    changed_only: bool
-    kept_only: bool
     bands: tuple[ShownBand, ...]
-    shown: str
-    previous: str
-    next: str
+    window: RowWindow
 
 
 @require_safe
@@ -121,34 +140,51 @@ def _file(request: HttpRequest, found: files.Comparison, wanted: str) -> HttpRes
 
 
 def _page(request: HttpRequest, found: Opened, cut: IndexedBoundary, rows: Sequence[ComparedRow]) -> BeforeAfterPage:
-    changed_only = request.GET.get("only") == CHANGED
-    listed = [row for row in rows if not row.is_kept] if changed_only else rows
-    start = min(_number(request.GET.get("start", "")), max(0, len(listed) - 1))
-    stop = min(start + WINDOW, len(listed))
+    window = _window(request, rows)
     before, after = compaction_list.weights(found.outline, [cut])[cut.handoff_id]
-    address = found.place.listed(cut.handoff_id, "before-after")
-    only = f"only={CHANGED}&" if changed_only else ""
     return BeforeAfterPage(
         name=line(found.session.name, 120),
         back=found.place.boundary(cut.handoff_id),
-        cut=cut,
+        inherited=cut.inherited,
+        messages_before=formats.exact(cut.messages_before),
+        messages_after=formats.exact(cut.messages_after),
+        summarised=formats.exact(cut.summarised),
+        kept=formats.exact(cut.kept),
+        shortened=cut.shortened,
         by=compaction_list.by(found.reader.store, cut.run),
         time=formats.moment(cut.time),
         tokens_before=weighed(before),
         tokens_after=weighed(after),
         unknown=files.unknown(cut),
-        address=address,
-        changed_only=changed_only,
-        kept_only=changed_only and not listed,
-        bands=tuple(_bands(found, cut, listed[start:stop], listed[start - 1].at if start else -1)),
-        shown=f"Rows {start + 1:,} to {stop:,} of {len(listed):,}" if listed else "",
-        previous=f"{address}?{only}start={max(0, start - WINDOW)}" if start else "",
-        next=f"{address}?{only}start={stop}" if stop < len(listed) else "",
+        address=found.place.listed(cut.handoff_id, "before-after"),
+        bands=tuple(_bands(found, cut, window.rows, window.previous_at)),
+        window=window,
     )
 
 
-def _number(text: str) -> int:
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
+def _window(request: HttpRequest, rows: Sequence[ComparedRow]) -> RowWindow:
+    changed_only = request.GET.get("only") == CHANGED
+    listed = [row for row in rows if not row.is_kept] if changed_only else rows
+    total = len(listed)
+    start = min(start_of(request, "start"), max(0, total - 1))
+    stop = min(start + WINDOW, total)
+    begun = start
+    while begun and listed[begun - 1].band == listed[start].band:
+        begun -= 1
+
+    def query(at: int, *, wanted: bool = True) -> str:
+        return f"?{f'only={CHANGED}&' if changed_only else ''}start={at}" if wanted else ""
+
+    return RowWindow(
+        rows=listed[start:stop],
+        previous_at=listed[start - 1].at if start else -1,
+        changed_only=changed_only,
+        shown=f"Rows {start + 1:,} to {stop:,} of {total:,}" if total else "",
+        begun=query(begun, wanted=begun < start and listed[begun].after is not None),
+        previous=query(max(0, start - WINDOW), wanted=start > 0),
+        next=query(stop, wanted=stop < total),
+        last=query(max(0, total - WINDOW), wanted=stop < total),
+    )
 
 
 def _bands(found: Opened, cut: IndexedBoundary, rows: Sequence[ComparedRow], previous: int) -> Iterator[ShownBand]:
@@ -166,6 +202,7 @@ def _bands(found: Opened, cut: IndexedBoundary, rows: Sequence[ComparedRow], pre
             left=tuple(_cell(found, cut, each, row.row.left, stored) for row in band for each in row.before),
             right=tuple(_cell(found, cut, each, row.row.right, stored) for row in band for each in row.after),
             skipped=formats.counted(skipped, "kept message") if skipped else "",
+            shortened=band[0].row.left == "shortened",
             change=None if change is None else blocks.Diff(diffs.as_html(change.text), change.added, change.removed),
         )
 
@@ -198,6 +235,7 @@ def _cell(
         calls_left=formats.counted(left, "more call") if left else "",
         calls_href=place.whole(row.id, "calls") if left else "",
         summary=_summary(found, cut, stored[row.id]) if said.kind == "handoff" else None,
+        merged=_merged(stored[row.id]) if said.kind == "handoff" else "",
     )
 
 
@@ -217,6 +255,13 @@ def _calls(found: Opened, row: StoredMessage) -> Iterator[SaidCall]:
     for call in calls.made(row):
         asked = cache.asked(call, found.place.whole(row.id, "calls"), None)
         yield SaidCall(asked.title or tools.Title("tool", ""), asked.html)
+
+
+def _merged(row: StoredMessage) -> str:
+    text = parted(row)
+    if text.message is None:
+        return ""
+    return f"Sent in one row with a message, {'behind' if text.comes_first else 'before'} its words."
 
 
 def _summary(found: Opened, cut: IndexedBoundary, row: StoredMessage) -> ShownSummary:

@@ -266,9 +266,9 @@ def _list(request: HttpRequest, place: Place, handoff_id: int, which: str) -> Ht
     return page(request, fragment if is_fragment(request) else "boundary/tab.html", data)
 
 
-def start_of(request: HttpRequest) -> int:
+def start_of(request: HttpRequest, name: str = "from") -> int:
     """Where a further page of a list begins."""
-    asked = request.GET.get("from", "")
+    asked = request.GET.get(name, "")
     return int(asked) if asked.isascii() and asked.isdigit() and len(asked) < 10 else 0
 
 

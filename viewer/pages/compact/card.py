@@ -92,6 +92,7 @@ class RunCard:
     error: str
     stalled: bool
     boundary: str
+    before_after: str
     undo: str
     handoff_id: int | None
     moved: bool
@@ -148,6 +149,7 @@ def run_card(run: Run, *, redacting: bool = False) -> RunCard:
         error=clean(run.error_message),
         stalled=_is_stalled(run),
         boundary=place.boundary(run.handoff_id) if run.handoff_id else "",
+        before_after=place.listed(run.handoff_id, "before-after") if run.handoff_id else "",
         undo=place.listed(run.handoff_id, "undo") if run.handoff_id else "",
         handoff_id=run.handoff_id,
         moved=bool(run.new_session_id),
