@@ -209,7 +209,7 @@ def test_one_side_can_be_copied(signed_in: Client, book: Book) -> None:
 
 
 def test_the_file_needs_nothing_else_and_holds_no_secret(signed_in: Client, book: Book) -> None:
-    book.session("s", title=f"Deploy with {KEY}")
+    book.session("s", title=f"Deploy with {KEY}", model=f"m {KEY}")
     for at in range(150):
         book.say("s", "user", f"message {at}: the token is {KEY} {hostile.SCRIPT}")
         book.say("s", "assistant", [{"type": "image_url", "image_url": {"url": "https://far.example/a.png"}}])

@@ -108,7 +108,9 @@ def as_page(found: Comparison, *, redact: bool = True) -> Export:
     """Both sides as one HTML file that needs nothing else; redacted unless told otherwise."""
     outcome = ExportOutcome()
     put = _put(outcome) if redact else None
-    session = redacted_session(found.session, put) if put else found.session
+    session = found.session
+    if put is not None:
+        session = replace(redacted_session(session, put), model=secrets.redact_shown(session.model, put))
     name = file_name(f"{session.name} compaction {found.cut.handoff_id}", session.id)
     chunks = _chunks(found, _Columns(replace(found, session=session), redacted=redact), SIDES, outcome, put)
     return Export(f"{name}.html", CONTENT_TYPES["html"], chunks, outcome)

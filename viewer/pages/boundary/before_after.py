@@ -44,7 +44,7 @@ class SaidCall:
 
 @dataclass(frozen=True, slots=True)
 class ShownCell:
-    """A message or a summary on one side. `tool` names whose result it is, "" for no result; `href` leads to it in
+    """A message or a summary on one side. `result` says whose result it is, "" for none; `href` leads to it in
     History, "" where that does not show it; `merged` says where in its row a summary stands that shares it.
     """
 
@@ -55,7 +55,7 @@ class ShownCell:
     fate: Fate
     tokens: SafeString
     html: SafeString
-    tool: str
+    result: str
     calls: tuple[SaidCall, ...]
     calls_left: str
     calls_href: str
@@ -230,7 +230,7 @@ def _cell(
         fate=cast(Fate, fate),
         tokens=SafeString() if tokens is None else formats.number(tokens, "tokens"),
         html=_html(found, said, is_result=is_result),
-        tool=(line(row.tool_name, 80) or "a tool") if is_result else "",
+        result=f"Result of {line(row.tool_name, 80)}" if is_result and row.tool_name else "Result" if is_result else "",
         calls=() if is_result or said.kind == "handoff" else tuple(_calls(found, row)),
         calls_left=formats.counted(left, "more call") if left else "",
         calls_href=place.whole(row.id, "calls") if left else "",
