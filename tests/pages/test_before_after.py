@@ -27,6 +27,8 @@ from tests.support.statements import traced_statements
 from viewer.exports import before_after as files
 from viewer.history import indexes
 from viewer.pages.redaction import COOKIE
+from viewer.runs import service
+from viewer.runs.planning import Options
 from viewer.stores.registry import open_store
 
 __all__ = ["at_once", "tool"]
@@ -138,6 +140,18 @@ def test_only_what_changed(signed_in: Client, open_desk: Callable[..., Desk]) ->
     assert "What stands for these messages" in pages[1].text
     above = next(a for a in pages[1].all("a") if a.text == "What stands for these messages")
     assert (1948, "new") in cells(read(signed_in.get(above.attributes["href"])), "After")
+
+
+@pytest.mark.usefixtures("at_once")
+def test_of_a_compaction_made_here_its_receipt_leads_there(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
+    desk = open_desk(31)
+    run = service.start(desk.store, desk.session_id, Options(), apply=True)
+    receipt = read(signed_in.get(f"/runs/{run.pk}"))
+    (link,) = (each for each in receipt.all("a") if each.text == "Before and after")
+    page = read(signed_in.get(link.attributes["href"])).one("main")
+    numbers = receipt.one(id="run").all("b")
+    assert any(each.text in page.text and "tokens" in each.text for each in numbers)
+    assert "by you, here" in page.text and "summarised" in page.text
 
 
 def test_a_message_that_is_no_boundary_is_a_404(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
