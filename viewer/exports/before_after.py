@@ -33,6 +33,10 @@ from .style import STYLE
 from .texts import pretty
 
 HEADS = {"before": "Before: what the model was sent", "after": "After: what it is sent in its place"}
+ABOUT = (
+    "The messages of a request, in order. The system prompt, and what the agent adds to a request by itself, are not "
+    "among them."
+)
 UNSURE = (
     "The store does not tell for certain what was sent before: an earlier compaction of these messages is out of "
     "context, and either it was undone or its messages were taken back. They are shown as summarised."
@@ -59,7 +63,7 @@ h2 b { margin-left: .6rem; }
   .pair { grid-template-columns: minmax(0, 1fr); }
   .side > .word { display: block; font-weight: 650; }
 }
-@media print { .columns { position: static; } article { break-inside: avoid-page; } }
+@media print { :root { --paper: #fff; --sheet: #fff; } .columns { position: static; } article { break-inside: avoid-page; } }
 """
 )
 
@@ -258,7 +262,7 @@ class _Columns:
         name = escape(line(f"Before and after a compaction, {self.found.session.name}", 200))
         facts = [*_facts(self.found), ("Exported", clock(timezone.now().timestamp()))]
         rows = "".join(f"<dt>{escape(term)}</dt><dd>{escape(line(value, 500))}</dd>" for term, value in facts if value)
-        notes = "".join(f"<p>{escape(note)}</p>\n" for note in unknown(self.found.cut))
+        notes = "".join(f'<p class="note">{escape(note)}</p>\n' for note in (ABOUT, *unknown(self.found.cut)))
         heads = "".join(f"<h2>{head}</h2>" for head in HEADS.values())
         return (
             f'{page.head(name, COLUMNS)}<header>\n<h1 dir="auto">{name}</h1>\n<dl>{rows}</dl>\n{notes}'

@@ -108,7 +108,7 @@ class BeforeAfterPage:
     time: SafeString
     tokens_before: SafeString
     tokens_after: SafeString
-    unknown: list[str]
+    notes: list[str]
     address: str
     bands: tuple[ShownBand, ...]
     window: RowWindow
@@ -155,7 +155,7 @@ def _page(request: HttpRequest, found: Opened, cut: IndexedBoundary, rows: Seque
         time=formats.moment(cut.time),
         tokens_before=weighed(before),
         tokens_after=weighed(after),
-        unknown=files.unknown(cut),
+        notes=[*files.unknown(cut), files.ABOUT],
         address=found.place.listed(cut.handoff_id, "before-after"),
         bands=tuple(_bands(found, cut, window.rows, window.previous_at)),
         window=window,

@@ -92,7 +92,6 @@ class RunCard:
     error: str
     stalled: bool
     boundary: str
-    before_after: str
     undo: str
     handoff_id: int | None
     moved: bool
@@ -115,6 +114,11 @@ class RunCard:
     def poll(self) -> str:
         """The address that says how it goes, and answers only what is new."""
         return f"{self.href}?seen={self.status}&mark={self.mark}"
+
+    @property
+    def before_after(self) -> str:
+        """Where what the model was sent before stands beside what it is sent after it, "" before it is applied."""
+        return "" if self.handoff_id is None else self.place.listed(self.handoff_id, "before-after")
 
     @property
     def news(self) -> str:
@@ -149,7 +153,6 @@ def run_card(run: Run, *, redacting: bool = False) -> RunCard:
         error=clean(run.error_message),
         stalled=_is_stalled(run),
         boundary=place.boundary(run.handoff_id) if run.handoff_id else "",
-        before_after=place.listed(run.handoff_id, "before-after") if run.handoff_id else "",
         undo=place.listed(run.handoff_id, "undo") if run.handoff_id else "",
         handoff_id=run.handoff_id,
         moved=bool(run.new_session_id),
