@@ -63,7 +63,11 @@ h2 b { margin-left: .6rem; }
   .pair { grid-template-columns: minmax(0, 1fr); }
   .side > .word { display: block; font-weight: 650; }
 }
-@media print { :root { --paper: #fff; --sheet: #fff; } .columns { position: static; } article { break-inside: avoid-page; } }
+@media print {
+  :root { --paper: #fff; --sheet: #fff; }
+  .columns { position: static; }
+  article { break-inside: avoid-page; }
+}
 """
 )
 
