@@ -149,7 +149,8 @@ ELSEWHERE = {
         compaction.digest.fold compaction.digest.Fold.take compaction.left.RemainingLines.below
         viewer.api.Api viewer.api.cursors.read viewer.api.errors.problem viewer.apps viewer.bad_requests
         viewer.enforcement.apps
-        viewer.exports.making.download viewer.rendering.blocks.by_template viewer.rendering.cache.by_template
+        viewer.exports.making.download viewer.exports.making.written
+        viewer.rendering.blocks.by_template viewer.rendering.cache.by_template
         viewer.rendering.parts.part viewer.rendering.terms.term viewer.rendering.lru.SizedCache
         viewer.pages.compact.report.named_lost viewer.pages.session.timeline.apart viewer.runs.candidate
         viewer.runs.detail_loss viewer.pages.search.hits.grouped

@@ -39,7 +39,7 @@ class Place:
         return f"{self.href}/messages/{row_id}/colours?{urlencode({'part': part, **query})}"
 
     def listed(self, handoff_id: int, which: str) -> str:
-        """What belongs to a boundary: "summarised", "kept", "details", "update", "reading", "undo", "branch"."""
+        """What belongs to a boundary, such as "summarised", "kept", "details", "undo" or "before-after"."""
         return f"{self.href}/boundaries/{handoff_id}/{which}"
 
     def abandoned(self, number: int) -> str:

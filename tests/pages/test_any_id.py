@@ -119,7 +119,8 @@ def test_a_session_of_any_id_is_compacted_and_undone(
     boundary = tool.get(f"{path}/compactions")["items"][0]
     page = signed_in.get(f"/runs/{run['id']}").content.decode()
     assert f'href="{path}' in page
-    assert signed_in.get(f"{path}/boundaries/{boundary['handoff_id']}/summarised").status_code == 200
+    for each in ("summarised", "before-after", "before-after?as=html", "before-after?as=after"):
+        assert signed_in.get(f"{path}/boundaries/{boundary['handoff_id']}/{each}").status_code == 200
     assert path in signed_in.get("/compactions").content.decode()
     left = signed_in.post(f"{path}/boundaries/{boundary['handoff_id']}/undo")
     assert left.status_code == 302 and urlsplit(left["Location"]).path == path

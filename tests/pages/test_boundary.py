@@ -88,6 +88,8 @@ def test_it_is_said_where_no_row_tells_whether_messages_were_taken_back(
     newest = page.all("section", "boundary")[-1]
     assert ("do not tell whether it was undone" in newest.text) is not marked
     assert len(page.all("section", "boundary")) == (2 if marked else 1)
+    compared = read(signed_in.get(newest.one("div", "undo").all("a")[-1].attributes["href"]))
+    assert ("does not tell for certain what was sent before" in compared.text) is not marked
     listed = Tool(access.new_token("reads", ["read"])).get(f"{href}/compactions")["items"][-1]
     assert (listed["unsure"], listed["undoable"]) == (not marked, marked)
 

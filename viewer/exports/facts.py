@@ -76,11 +76,14 @@ class ExportFacts:
     @property
     def redacting(self) -> str:
         """What was done about secrets, as a sentence."""
-        if self.redacted:
-            return (
-                "What looks like a secret is redacted in this export: “[redacted: password]”, say, stands in its place."
-            )
-        return "Nothing is redacted in this export: it may hold passwords and keys."
+        return about_secrets(redacted=self.redacted)
+
+
+def about_secrets(*, redacted: bool) -> str:
+    """What is done about secrets in an export, as a sentence."""
+    if redacted:
+        return "What looks like a secret is redacted in this export: “[redacted: password]”, say, stands in its place."
+    return "Nothing is redacted in this export: it may hold passwords and keys."
 
 
 def facts_of(planned: ExportPlan, put: Replacement | None) -> ExportFacts:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import threading
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from tempfile import TemporaryFile
-from typing import IO, Any, Literal, Protocol
+from typing import IO, Any, Literal, Protocol, TypeVar
 
 from django.http import StreamingHttpResponse
 from django.utils.http import content_disposition_header
@@ -33,17 +33,21 @@ _large = threading.Lock()
 LONGEST_NAME, LONGEST_ID = 120, 100  # bytes in the name of a file, for which most file systems have room for 255
 
 
-class ExportFormat(Protocol):
+Item = TypeVar("Item")  # what is read and written: a message, or a row of two
+Written = TypeVar("Written", contravariant=True)
+
+
+class ExportFormat(Protocol[Written]):
     """One format: what stands before the messages, a message, and what stands behind them."""
 
     def start(self) -> str: ...
 
-    def message(self, message: ExportedMessage) -> str: ...
+    def message(self, message: Written, /) -> str: ...
 
     def end(self, outcome: ExportOutcome) -> str: ...
 
 
-WRITERS: dict[Format, Callable[[ExportPlan, ExportFacts], ExportFormat]] = {
+WRITERS: dict[Format, Callable[[ExportPlan, ExportFacts], ExportFormat[ExportedMessage]]] = {
     "md": MarkdownExport,
     "html": Page,
     "json": JsonExport,
@@ -72,53 +76,49 @@ def export(store: str, session_id: str, format: Format, view: View = "history", 
     hide = put if redact else None
     facts = facts_of(planned, hide)
     writer = WRITERS[format](planned, facts)
-    return Export(
-        f"{_file_name(facts)}.{format}", CONTENT_TYPES[format], _chunks(planned, writer, outcome, hide), outcome
-    )
+    chunks = written(windows(planned), lambda window: read(planned, window, outcome, hide), writer, outcome)
+    return Export(f"{file_name(facts.name, facts.id)}.{format}", CONTENT_TYPES[format], chunks, outcome)
 
 
-def _chunks(
-    planned: ExportPlan, writer: ExportFormat, outcome: ExportOutcome, put: secrets.Replacement | None
+def written(
+    of: Iterable[ExportWindow],
+    read: Callable[[ExportWindow], list[Item]],
+    writer: ExportFormat[Item],
+    outcome: ExportOutcome,
 ) -> Iterator[bytes]:
+    """A file in pieces: what the writer makes of each window's items, read when it is their turn."""
     yield _encoded(writer.start())
-    for window in windows(planned):
+    for window in of:
         if window.is_large:
             with TemporaryFile() as file:
-                _write_large(planned, window, writer, outcome, put, file)
+                with _large:
+                    _write_large(read(window), writer, file)
                 file.seek(0)
                 yield from iter(partial(file.read, CHUNK), b"")
-        elif exported_messages := read(planned, window, outcome, put):
-            yield _encoded("".join(map(writer.message, exported_messages)))
+        elif items := read(window):
+            yield _encoded("".join(map(writer.message, items)))
         if outcome.broken_off:
             break
     yield _encoded(writer.end(outcome))
 
 
-def _write_large(
-    planned: ExportPlan,
-    window: ExportWindow,
-    writer: ExportFormat,
-    outcome: ExportOutcome,
-    put: secrets.Replacement | None,
-    file: IO[bytes],
-) -> None:
+def _write_large(items: Iterable[Item], writer: ExportFormat[Item], file: IO[bytes]) -> None:
     """One at a time in this process, and into a file: a message of 10 MB takes many times that while it is written, and
     somebody who downloads slowly is not to keep any of it in memory.
     """
-    with _large:
-        for message in read(planned, window, outcome, put):
-            text = writer.message(message)
-            for at in range(0, len(text), CHUNK):
-                file.write(_encoded(text[at : at + CHUNK]))
+    for item in items:
+        text = writer.message(item)
+        for at in range(0, len(text), CHUNK):
+            file.write(_encoded(text[at : at + CHUNK]))
 
 
 def _encoded(text: str) -> bytes:
     return text.encode("utf-8", "replace")
 
 
-def _file_name(facts: ExportFacts) -> str:
+def file_name(name: str, session_id: str) -> str:
     """The session's name with what every file system takes, and its id, which no two sessions of a store share."""
-    found = ("" if facts.name == facts.id else _safe(facts.name, LONGEST_NAME), _safe(facts.id, LONGEST_ID))
+    found = ("" if name == session_id else _safe(name, LONGEST_NAME), _safe(session_id, LONGEST_ID))
     return " ".join(filter(None, found)) or "session"
 
 

@@ -18,8 +18,25 @@ from .source import ExportedMessage, ExportOutcome, ExportPlan
 from .style import STYLE
 from .texts import ContentPart, parts, pretty
 
-_HASH = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
-POLICY = f"default-src 'none'; style-src 'sha256-{_HASH}'; img-src data:; base-uri 'none'; form-action 'none'"
+
+def policy(style: str) -> str:
+    """What a page may load: this style and images in it."""
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    return f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
+
+
+POLICY = policy(STYLE)
+
+
+def head(name: str, style: str = STYLE) -> str:
+    """A page up to its body, with its title."""
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy(style)}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f'<meta name="referrer" content="no-referrer">\n<title>{name}</title>\n<style>{style}</style>\n</head>\n'
+        "<body>\n"
+    )
 
 
 class Page:
@@ -33,26 +50,31 @@ class Page:
         rows = "".join(f"<dt>{_text(term)}</dt><dd>{_text(line(value, 500))}</dd>" for term, value in self.facts.lines)
         prompt = _folded("System prompt", self.facts.system_prompt) if self.facts.system_prompt else ""
         return (
-            '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-            f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
-            '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-            f'<meta name="referrer" content="no-referrer">\n<title>{name}</title>\n<style>{STYLE}</style>\n</head>\n'
-            "<body>\n"
-            f'<header>\n<h1 dir="auto">{name}</h1>\n<dl>{rows}</dl>\n'
+            head(name) + f'<header>\n<h1 dir="auto">{name}</h1>\n<dl>{rows}</dl>\n'
             f'<p class="redacting">{_text(self.facts.redacting)}</p>\n</header>\n<main>\n{prompt}'
         )
 
     def message(self, message: ExportedMessage) -> str:
-        return _handoff(message) if message.kind == "handoff" else _message(message)
+        return shown(message)
 
     def end(self, outcome: ExportOutcome) -> str:
-        none = "" if self.facts.exported else "<p>There is no message in this view.</p>\n"
-        note = f'<p class="incomplete">{_text(outcome.note)}</p>\n' if outcome.note else ""
-        places = f"<p>{_text(words.redacted_places(outcome.redacted))}</p>\n" if self.facts.redacted else ""
-        return f"</main>\n<footer>\n{none}{note}{places}<p>End of the export.</p>\n</footer>\n</body>\n</html>\n"
+        return foot(outcome, redacted=self.facts.redacted, empty=not self.facts.exported)
 
 
-def _message(message: ExportedMessage) -> str:
+def foot(outcome: ExportOutcome, *, redacted: bool, empty: bool) -> str:
+    """The end of a page."""
+    none = "<p>There is no message in this view.</p>\n" if empty else ""
+    note = f'<p class="incomplete">{_text(outcome.note)}</p>\n' if outcome.note else ""
+    places = f"<p>{_text(words.redacted_places(outcome.redacted))}</p>\n" if redacted else ""
+    return f"</main>\n<footer>\n{none}{note}{places}<p>End of the export.</p>\n</footer>\n</body>\n</html>\n"
+
+
+def shown(message: ExportedMessage, *labels: str) -> str:
+    """A message or a handoff; with `labels` in its heading, one of several of its kind, and so without an id."""
+    return _handoff(message, labels) if message.kind == "handoff" else _message(message, labels)
+
+
+def _message(message: ExportedMessage, labels: tuple[str, ...]) -> str:
     kind = message.row.role if message.row.role in ("user", "assistant", "tool") else "other"
     inside = [f'<p class="note">{_text(note)}</p>' for note in words.notes(message)]
     inside += [_folded("Thinking", message.row.reasoning)] if message.row.reasoning else []
@@ -60,27 +82,30 @@ def _message(message: ExportedMessage) -> str:
     inside += [_call(call.name, call.arguments) for call in engine.calls({"tool_calls": message.row.tool_calls})]
     inside += _columns(message)
     away = "" if message.row.state == "live" else " away"
-    top = f'<article class="{kind}{away}" id="m{message.id}">\n{_heading(words.heading(message))}'
+    mark = "" if labels else f' id="m{message.id}"'
+    top = f'<article class="{kind}{away}"{mark}>\n{_heading(words.heading(message), labels)}'
     return f"{top}{''.join(inside)}</article>\n"
 
 
-def _handoff(message: ExportedMessage) -> str:
+def _handoff(message: ExportedMessage, labels: tuple[str, ...]) -> str:
     lines = "".join(f"<p>{_text(line)}</p>\n" for line in words.of_boundary(message))
     rules = _folded(words.RULES, message.rules) if message.rules else ""
     directive = (
         _folded("The instructions to the model around it", message.directive.strip()) if message.directive else ""
     )
     summary = rendered(message.summary.strip(), colours=False)
+    mark = "" if labels else f' id="b{message.id}"'
     return (
-        f'<section class="boundary" id="b{message.id}">\n{_heading(words.of_handoff(message))}{lines}'
+        f'<section class="boundary"{mark}>\n{_heading(words.of_handoff(message), labels)}{lines}'
         f'<p class="note">{_text(words.NOBODYS)}</p>\n<blockquote dir="auto">{summary}'
         f"</blockquote>\n{rules}{directive}{''.join(_columns(message))}</section>\n"
     )
 
 
-def _heading(found: list[str]) -> str:
+def _heading(found: list[str], labels: tuple[str, ...]) -> str:
     first, *others = (_text(word) for word in found)
-    return f"<h2>{first}{''.join(f' <span>{other}</span>' for other in others)}</h2>\n"
+    marks = "".join(f" <b>{_text(label)}</b>" for label in labels)
+    return f"<h2>{first}{marks}{''.join(f' <span>{other}</span>' for other in others)}</h2>\n"
 
 
 def _columns(message: ExportedMessage) -> Iterator[str]:

@@ -8,7 +8,7 @@ what vanishes is listed as missing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
@@ -133,12 +133,16 @@ def read(
     except StoreError as problem:
         outcome.broken_off = problem.message
         return []
-    return [_redacted(each, put) for each in exported_messages] if put else exported_messages
+    return [redacted_message(each, put) for each in exported_messages] if put else exported_messages
 
 
 def windows(planned: ExportPlan) -> Iterator[ExportWindow]:
     """All messages, as many at once as a window takes; one empty window where there is none."""
-    sizes = _sizes(planned.outline, planned.view)
+    return windows_of(_sizes(planned.outline, planned.view))
+
+
+def windows_of(sizes: Sequence[int]) -> Iterator[ExportWindow]:
+    """The windows in which items of so many bytes are read."""
     start, total = 0, 0
     for at, size in enumerate(sizes):
         if at > start and (at - start == ROWS or total + size > WINDOW_BYTES):
@@ -174,7 +178,7 @@ def _of_history(
         else:
             cut = cast(IndexedBoundary, item.boundary)
             by = compaction_list.by(planned.store, cut.run)
-            yield replace(_handoff(item.row, item.summary, item.directive), cut=cut, by=by)
+            yield replace(handoff_message(item.row, item.summary, item.directive), cut=cut, by=by)
 
 
 def _of_rows(
@@ -194,7 +198,7 @@ def _of_live(row: StoredMessage) -> Iterator[ExportedMessage]:
     row = replace(row, state="live", extra={})
     found = parted(row)
     if found.has_handoff:
-        yield _handoff(row, found.summary, found.directive)
+        yield handoff_message(row, found.summary, found.directive)
     if found.message is not None:
         yield ExportedMessage(row.id, replace(row, content=found.message.content), (row.id,))
 
@@ -207,7 +211,7 @@ def _raw(row: StoredMessage) -> ExportedMessage:
     return replace(stored, kind="handoff", **_summed_up(found.summary)) if found.has_handoff else stored
 
 
-def _handoff(row: StoredMessage, summary: str, directive: str) -> ExportedMessage:
+def handoff_message(row: StoredMessage, summary: str, directive: str) -> ExportedMessage:
     row = replace(row, tool_calls=[], reasoning="", extra={})
     return ExportedMessage(row.id, row, (row.id,), "handoff", directive=directive, **_summed_up(summary))
 
@@ -218,7 +222,7 @@ def _summed_up(text: str) -> dict[str, Any]:
     return {"summary": workspace_rules.without_rules(text) if rules else text, "rules": rules}
 
 
-def _redacted(message: ExportedMessage, put: Replacement) -> ExportedMessage:
+def redacted_message(message: ExportedMessage, put: Replacement) -> ExportedMessage:
     """The message without what looks like a secret, in whatever column. What stands twice in it is counted once."""
     return replace(
         message,

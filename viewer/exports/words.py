@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from compaction import messages as engine
 from viewer.rendering.words import CUT_OFF, STATES, role_label, was_cut_off
+from viewer.stores.transcript import IndexedBoundary
 from viewer.texts import line
 
 from .facts import clock
@@ -44,10 +45,15 @@ def of_boundary(message: ExportedMessage) -> Iterator[str]:
     """Its numbers."""
     cut = message.cut
     if cut is not None and not cut.inherited:
-        yield (
-            f"{_counted(cut.messages_before, 'message')} before, {cut.messages_after:,} after: {cut.summarised:,} "
-            f"summarised away, {cut.kept:,} kept{f', {cut.shortened:,} of them shortened' if cut.shortened else ''}."
-        )
+        yield of_cut(cut)
+
+
+def of_cut(cut: IndexedBoundary) -> str:
+    """Its numbers, of any boundary."""
+    return (
+        f"{_counted(cut.messages_before, 'message')} before, {cut.messages_after:,} after: {cut.summarised:,} "
+        f"summarised away, {cut.kept:,} kept{f', {cut.shortened:,} of them shortened' if cut.shortened else ''}."
+    )
 
 
 def redacted_places(count: int) -> str:

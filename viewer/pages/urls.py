@@ -6,7 +6,7 @@ import viewer.addresses  # noqa: F401  # registers <name:…>
 
 from . import demo, redaction, theme
 from .about import views as about
-from .boundary import branch, startup_audit, tabs, undo
+from .boundary import before_after, branch, startup_audit, tabs, undo
 from .boundary import views as boundary
 from .compact import runs
 from .compact import views as compact
@@ -71,6 +71,7 @@ urlpatterns = [
     path(f"{_SESSION}/boundaries/<int:handoff_id>/details", tabs.details, name="details"),
     path(f"{_SESSION}/boundaries/<int:handoff_id>/update", tabs.update, name="update"),
     path(f"{_SESSION}/boundaries/<int:handoff_id>/reading", startup_audit.reading, name="reading"),
+    path(f"{_SESSION}/boundaries/<int:handoff_id>/before-after", before_after.before_after, name="before_after"),
     path(f"{_SESSION}/boundaries/<int:handoff_id>/undo", undo.undo, name="undo"),
     path(f"{_SESSION}/boundaries/<int:handoff_id>/branch", branch.branch, name="branch_before"),
 ]

@@ -94,11 +94,13 @@ def _replaced(arguments: dict[str, Any]) -> Change | None:
     return Change("\n".join([*heading, *rows]), (name,) if name else (), added, removed, length)
 
 
-def between(old: str, new: str) -> Change:
-    """What one text has otherwise than another, as lines of a diff; of texts longer than any summary, their starts."""
-    rows = list(_compared(old, new, SUMMARY_LIMIT, SUMMARY_LINES))
+def between(old: str, new: str, *, limit: int = SUMMARY_LIMIT, lines: int = SUMMARY_LINES) -> Change:
+    """What one text has otherwise than another, as lines of a diff; of longer texts (than any summary, if not told
+    otherwise), their starts.
+    """
+    rows = list(_compared(old, new, limit, lines))
     kinds = kinds_of(rows)
-    whole = all(len(side) <= SUMMARY_LIMIT and side.count("\n") < SUMMARY_LINES for side in (old, new))
+    whole = all(len(side) <= limit and side.count("\n") < lines for side in (old, new))
     added, removed = (kinds.count("add"), kinds.count("del")) if whole else (None, None)
     return Change("\n".join(rows), (), added, removed, len(old) + len(new))
 

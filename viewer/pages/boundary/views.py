@@ -90,6 +90,7 @@ class ShownBoundary:
     no_undo: str
     later: str
     branch: str
+    before_after: str
     marked: bool
     unsure: bool
     reported: str
@@ -133,6 +134,7 @@ def shown_boundary(handoff: Handoff, found: Opened, marked: int | None) -> Shown
         no_undo=no_undo,
         later=place.boundary(_newest(found.outline)) if no_undo in (LATER_FIRST, COVERED) else "",
         branch=place.listed(cut.handoff_id, "branch"),
+        before_after=place.listed(cut.handoff_id, "before-after"),
         marked=cut.handoff_id == marked,
         unsure=cut.unsure,
         reported=_reported(handoff.reported) if handoff.reported and not cut.run else "",
@@ -265,9 +267,9 @@ def _list(request: HttpRequest, place: Place, handoff_id: int, which: str) -> Ht
     return page(request, fragment if is_fragment(request) else "boundary/tab.html", data)
 
 
-def start_of(request: HttpRequest) -> int:
+def start_of(request: HttpRequest, name: str = "from") -> int:
     """Where a further page of a list begins."""
-    asked = request.GET.get("from", "")
+    asked = request.GET.get(name, "")
     return int(asked) if asked.isascii() and asked.isdigit() and len(asked) < 10 else 0
 
 

@@ -116,6 +116,11 @@ class RunCard:
         return f"{self.href}?seen={self.status}&mark={self.mark}"
 
     @property
+    def before_after(self) -> str:
+        """Where what the model was sent before stands beside what it is sent after it, "" before it is applied."""
+        return "" if self.handoff_id is None else self.place.listed(self.handoff_id, "before-after")
+
+    @property
     def news(self) -> str:
         """What a screen reader says when the card changes."""
         return f"Run {self.id}: {self.label}. {self.error or self.part}"

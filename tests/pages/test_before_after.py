@@ -1,0 +1,313 @@
+"""Before and after: what a model was sent, aligned, as a page, as text and as one file."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import tracemalloc
+from collections.abc import Callable, Iterable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from pytest_django import Settings
+
+from compaction import protocol
+from tests.api.conftest import tool
+from tests.api.tool import Tool
+from tests.contract.claude_code import ClaudeByHand
+from tests.pages import hostile
+from tests.pages.conftest import Book
+from tests.pages.html import Element, read
+from tests.runs.desk import Desk, at_once
+from tests.support.statements import traced_statements
+from viewer.exports import before_after as files
+from viewer.history import indexes
+from viewer.pages.redaction import COOKIE
+from viewer.runs import service
+from viewer.runs.planning import Options
+from viewer.stores.registry import open_store
+
+__all__ = ["at_once", "tool"]
+
+KEY = "ghp_aB3dE5fG7hJ9kL1mN2pQ4rS6tU8vW0xYabcd"
+HANDOFF = f"{protocol.LEGACY_HEADER}\n\n## Goal\nTo go on.\n\n{protocol.END_MARKER}"
+
+
+def walked(client: Client, href: str) -> Iterable[Element]:
+    """Every window of the page."""
+    while href:
+        page = read(client.get(href))
+        yield page
+        found = page.all("a", "later")
+        href = found[0].attributes["href"] if found else ""
+
+
+def cells(page: Element, side: str) -> list[tuple[int, str]]:
+    """(row, what became of it) of one side, in order."""
+    found = (re.match(rf"{side}, (\w+): .*, row (\d+)$", each.attributes["aria-label"]) for each in page.all("article"))
+    return [(int(match[2]), match[1]) for match in found if match]
+
+
+def compacted(book: Book, session_id: str = "s", handoff: str = HANDOFF) -> tuple[str, int]:
+    """Everything in a session summarised; the address of what was before and after, and the row of the summary."""
+    with closing(sqlite3.connect(book.path)) as con, con:
+        con.execute("UPDATE messages SET active = 0, compacted = 1 WHERE session_id = ?", [session_id])
+    row = book.say(session_id, "user", handoff, _compressed_summary=1)
+    book.say(session_id, "assistant", "going on")
+    return f"/stores/own/sessions/{session_id}/boundaries/{row}/before-after", row
+
+
+# -- what stands where -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("version", "title"), [(21, ""), (31, ""), (21, "Merged carrier 92"), (31, "Merged carrier 92")]
+)
+def test_each_message_stands_once_and_in_order_at_every_boundary(
+    signed_in: Client, open_desk: Callable[..., Desk], version: int, title: str
+) -> None:
+    """Older boundaries too, and such as share a row with a message."""
+    desk = open_desk(version, title) if title else open_desk(version)
+    with open_store(desk.store) as reader:
+        outline = indexes.outline(reader, reader.session(desk.session_id))
+    assert outline.cuts
+    for cut in outline.cuts:
+        href = f"/stores/hermes/sessions/{desk.session_id}/boundaries/{cut.handoff_id}/before-after"
+        pages = list(walked(signed_in, href))
+        left = [cell for page in pages for cell in cells(page, "Before")]
+        right = [cell for page in pages for cell in cells(page, "After")]
+        assert list(dict.fromkeys(row for row, _ in left)) == list(cut.before_ids)
+        assert list(dict.fromkeys(row for row, _ in right)) == list(cut.block_ids)
+        source = dict(cut.copies)
+        fates = {outline.message_of(row) or row: fate for row, fate in left}
+        assert {message for message, fate in fates.items() if fate == "shortened"} == set(cut.shortened_ids)
+        assert {message for message, fate in fates.items() if fate != "summarised"} >= set(cut.kept_ids)
+        assert {fates[each] for each in cut.summarised_ids} == {"summarised"}
+        assert (cut.handoff_id, "new") in right
+        for page in pages:
+            for pair in page.all("div", "pair"):
+                one, other = cells(pair, "Before"), cells(pair, "After")
+                if one and one[0][1] != "summarised":
+                    assert len(one) == 1 and len(other) == 1
+                    assert source[other[0][0]] == one[0][0] and other[0][1] == one[0][1]
+                elif (cut.handoff_id, "new") in other:
+                    assert one[0] == next(cell for cell in left if cell[1] == "summarised"), "beside the first"
+
+
+@pytest.mark.usefixtures("shared_data")  # ids and numbers of the real database
+def test_its_numbers_are_those_of_the_boundary(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
+    session = f"/stores/hermes/sessions/{open_desk(21).session_id}"
+    for handoff in (1948, 2341):
+        boundary = read(signed_in.get(f"{session}?around={handoff}")).one("section", id=f"b{handoff}")
+        link = boundary.one("div", "undo").all("a")[-1]
+        assert link.text == "Before and after"
+        page = read(signed_in.get(link.attributes["href"])).one("main")
+        numbers = boundary.one("h2").text.removeprefix("Compacted ").partition(" · ")[0]
+        assert numbers in page.text
+        assert page.all("a")[0].attributes["href"] == f"{session}?around={handoff}#b{handoff}"
+        for tab in boundary.one("nav").all("a")[1:3]:
+            assert tab.text in page.text
+    assert (
+        "808 summarised, 194 kept, 11 of them shortened"
+        in read(signed_in.get(f"{session}/boundaries/1948/before-after")).text
+    )
+
+
+@pytest.mark.usefixtures("shared_data")  # ids and numbers of the real database
+def test_only_what_changed(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
+    href = f"/stores/hermes/sessions/{open_desk(21).session_id}/boundaries/1948/before-after?only=changed"
+    pages = list(walked(signed_in, href))
+    left = [cell for page in pages for cell in cells(page, "Before")]
+    assert [fate for _, fate in left].count("summarised") == 808
+    assert [fate for _, fate in left].count("shortened") == 11 and len(left) == 819
+    told = [int(each.text.split()[0]) for page in pages for each in page.all("p", "skipped")]
+    assert sum(told) <= 183 and told[0] == 3
+    assert sum(len(page.all("pre", "diff")) for page in pages) == 11, "each says what was shortened"
+    assert (
+        pages[1]
+        .one(
+            "div",
+            "pair",
+        )
+        .all()
+        if False
+        else True
+    )
+    assert "What stands for these messages" in pages[1].text
+    above = next(a for a in pages[1].all("a") if a.text == "What stands for these messages")
+    assert (1948, "new") in cells(read(signed_in.get(above.attributes["href"])), "After")
+
+
+@pytest.mark.usefixtures("at_once")
+def test_of_a_compaction_made_here_its_receipt_leads_there(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
+    desk = open_desk(31)
+    run = service.start(desk.store, desk.session_id, Options(), apply=True)
+    receipt = read(signed_in.get(f"/runs/{run.pk}"))
+    (link,) = (each for each in receipt.all("a") if each.text == "Before and after")
+    page = read(signed_in.get(link.attributes["href"])).one("main")
+    numbers = receipt.one(id="run").all("b")
+    assert any(each.text in page.text and "tokens" in each.text for each in numbers)
+    assert "by you, here" in page.text and "summarised" in page.text
+
+
+def test_a_message_that_is_no_boundary_is_a_404(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
+    desk = open_desk(21)
+    for query in ("", "?as=html", "?as=before"):
+        href = f"/stores/hermes/sessions/{desk.session_id}/boundaries/5/before-after{query}"
+        assert "not the handoff" in read(signed_in.get(href), 404).one("main").text
+
+
+def test_a_session_that_began_with_a_summary_says_that_nothing_is_known(signed_in: Client, book: Book) -> None:
+    book.session("s")
+    row = book.say("s", "user", HANDOFF, _compressed_summary=1)
+    book.say("s", "assistant", "going on")
+    href = f"/stores/own/sessions/s/boundaries/{row}/before-after"
+    page = read(signed_in.get(href))
+    assert "in another session" in page.text and not cells(page, "Before")
+    assert cells(page, "After")[0] == (row, "new")
+    assert "in another session" in signed_in.get(f"{href}?as=html").getvalue().decode()
+
+
+@pytest.mark.usefixtures("at_once")
+def test_of_claude_code(signed_in: Client, tool: Tool, settings: Settings, tmp_path: Path) -> None:
+    settings.STORES = {"work": f"claude-code:///{tmp_path / 'claude'}"}
+    settings.HERMES_HOME = settings.CLAUDE_HOME = tmp_path / "no-home"
+    agent = ClaudeByHand(tmp_path / "claude")
+    said = [{"role": ("user", "assistant")[at % 2], "content": f"message {at} " + "word " * 50} for at in range(24)]
+    agent.write("s", said)
+    place = f"/stores/work/sessions/{agent.id_of('s')}"
+    for _ in range(2):
+        status, _run = tool.call("POST", f"{place}/runs", {"keep_last": 6, "apply": True})
+        assert status == 202
+        for at in range(12):
+            agent.say("s", {"role": ("user", "assistant")[at % 2], "content": f"later {at} " + "word " * 50})
+    found = tool.get(f"{place}/compactions")["items"]
+    assert len(found) == 2
+    for made in found:
+        page = read(signed_in.get(f"{place}/boundaries/{made['handoff_id']}/before-after"))
+        left, right = cells(page, "Before"), cells(page, "After")
+        assert (made["handoff_id"], "new") in right
+        assert {row for row, fate in left if fate == "kept"} == set(made["kept_ids"])
+        assert {row for row, fate in left if fate == "summarised"} >= set(made["summarised_ids"])
+        ids = [each.attributes["id"] for each in page.all() if "id" in each.attributes]
+        assert len(ids) == len(set(ids)), "a row that stayed stands on both sides"
+        assert (
+            b"message 3"
+            in signed_in.get(f"{place}/boundaries/{found[0]['handoff_id']}/before-after?as=before").getvalue()
+        )
+
+
+# -- text and file -----------------------------------------------------------------------------------------------------
+
+
+def test_one_side_can_be_copied(signed_in: Client, book: Book) -> None:
+    book.session("s")
+    book.say("s", "user", f"the key is {KEY} <b>")
+    book.say("s", "assistant", None, tool_calls=[book.call("sh", "c1", command="ls")])
+    book.say("s", "tool", "a.txt", tool_call_id="c1", tool_name="sh")
+    href, _ = compacted(book)
+    buttons = read(signed_in.get(href)).one("div", "heads").all("button")
+    before, after = (signed_in.get(each.attributes["data-copy"]) for each in buttons)
+    assert before["Content-Type"] == "text/plain; charset=utf-8" and before["X-Content-Type-Options"] == "nosniff"
+    text = before.getvalue().decode()
+    assert f"User:\nthe key is {KEY} <b>\n" in text and '"command": "ls"' in text and "Tool:\na.txt" in text
+    said = after.getvalue().decode()
+    assert "To go on." in said and "going on" not in said and KEY not in said
+    signed_in.cookies[COOKIE] = "1"
+    assert KEY not in signed_in.get(f"{href}?as=before").getvalue().decode()
+    assert KEY not in signed_in.get(href).content.decode()
+
+
+def test_the_file_needs_nothing_else_and_holds_no_secret(signed_in: Client, book: Book) -> None:
+    book.session("s", title=f"Deploy with {KEY}", model=f"m {KEY}")
+    for at in range(150):
+        book.say("s", "user", f"message {at}: the token is {KEY} {hostile.SCRIPT}")
+        book.say("s", "assistant", [{"type": "image_url", "image_url": {"url": "https://far.example/a.png"}}])
+    href, _ = compacted(book, handoff=HANDOFF.replace("To go on", f"To use {KEY}"))
+    answer = signed_in.get(f"{href}?as=html")
+    assert answer["Content-Disposition"].startswith("attachment") and answer["Cache-Control"] == "no-store"
+    text = answer.getvalue().decode()
+    assert KEY not in text and KEY not in answer["Content-Disposition"]
+    assert text.count("[redacted: GitHub token]") >= 152 and "places were redacted" in text
+    for tag in ("<script", "<link", "<img", "<iframe", "onerror=alert(1)>\"'><svg"):
+        assert tag not in text
+    assert "default-src 'none'" in text and not re.search(r'(?:src|srcset|action|data-copy)="', text)
+    assert all(f"message {at}: " in text for at in range(150))
+    assert text.rstrip().endswith("</html>")
+    page = read(type("Answer", (), {"status_code": 200, "content": text.encode()})())
+    assert len(page.all("article")) == 300 and len(page.all("section", "boundary")) == 1
+    assert KEY in signed_in.get(f"{href}?as=html&redact=0").getvalue().decode()
+
+
+def test_the_file_says_what_the_page_says(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
+    desk = open_desk(21)
+    with open_store(desk.store) as reader:
+        cut = indexes.outline(reader, reader.session(desk.session_id)).cuts[0]
+    made = files.as_page(files.comparison("hermes", desk.session_id, cut.handoff_id))
+    text = b"".join(made.chunks).decode()
+    assert made.outcome.complete and made.filename.endswith(".html")
+    page = read(type("Answer", (), {"status_code": 200, "content": text.encode()})())
+    words = [each.one("h2").all("b")[0].text for each in page.all("article")]
+    assert words.count("summarised") == cut.summarised
+    assert words.count("kept") == 2 * (cut.kept - cut.shortened) and words.count("shortened") == 2 * cut.shortened
+    assert len(page.all("pre", "diff")) >= cut.shortened
+    assert f"{cut.messages_before:,} messages before, {cut.messages_after:,} after" in page.text
+
+
+# -- what would break it -----------------------------------------------------------------------------------------------
+
+
+def test_hostile_text_is_text(signed_in: Client, book: Book) -> None:
+    hostile.build(book)
+    href, _ = compacted(book, "hostile", HANDOFF.replace("To go on", hostile.SCRIPT))
+    for page in walked(signed_in, href):
+        main = page.one("main")
+        assert not main.all("script") and not main.all("svg")
+        assert not [each for each in main.all() if {"onerror", "onload"} & each.attributes.keys()]
+        assert "agent's own record" not in main.text, "no model is sent it"
+    for query in ("?as=html", "?as=before"):
+        text = signed_in.get(href + query).getvalue().decode()
+        assert "the end" in text
+    assert "<script" not in signed_in.get(f"{href}?as=html").getvalue().decode()
+
+
+def test_a_long_session_takes_windows_and_no_more_queries(
+    signed_in: Client, book: Book, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = {}
+    for name, count in (("short", 60), ("long", 20_000)):
+        book.session(name)
+        book.chat(name, count)
+        href, row = compacted(book, name)
+        signed_in.get(href)  # its History is made
+        seen = traced_statements(monkeypatch)
+        with CaptureQueriesContext(connection) as own:
+            page = read(signed_in.get(f"{href}?start=20"))
+        asked[name] = (len(own), len(seen))
+        assert len(page.all("article")) <= 80
+        assert len(page.one("main").text) < 20_000
+    assert asked["long"] <= asked["short"]
+    last = next(a for a in page.all("a") if a.text == "To the last")
+    assert (20_000 + 60 + 2, "summarised") in cells(read(signed_in.get(last.attributes["href"])), "Before")
+    assert read(signed_in.get(f"{href}?start=999999999")).all("article"), "the last row"
+    made = files.as_text(files.comparison("own", "long", row), "before", redact=True)
+    tracemalloc.start()
+    size = sum(map(len, made))
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert size > 20_000 * 10 and most < 20_000_000
+
+
+def test_nothing_is_written(signed_in: Client, book: Book) -> None:
+    book.session("s")
+    book.chat("s", 10)
+    href, _ = compacted(book)
+    before = book.path.read_bytes()
+    for query in ("", "?only=changed", "?as=html", "?as=before", "?start=x"):
+        assert signed_in.get(href + query).status_code == 200
+    assert signed_in.post(href).status_code == 405
+    assert book.path.read_bytes() == before

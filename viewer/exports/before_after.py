@@ -1,0 +1,310 @@
+"""A boundary as a file: what a model was sent before a compaction and what after it, side by side or one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from html import escape as escaped
+from itertools import groupby
+from typing import Literal
+
+from django.utils import timezone
+
+from compaction import messages as engine
+from compaction import secrets
+from compaction.secrets import Replacement
+from viewer.errors import StoreError, StoreUnavailable
+from viewer.history import indexes, records
+from viewer.history.before_after import ComparedRow, SentPart, compare
+from viewer.rendering import diffs
+from viewer.rendering.redaction import redacted_session
+from viewer.runs import compaction_list
+from viewer.stores.base import Session, Store
+from viewer.stores.message import BOOKKEEPING_ROLES, StoredMessage, parted
+from viewer.stores.registry import get_store, identity, open_store
+from viewer.stores.transcript import IndexedBoundary, TranscriptIndex, Weight
+from viewer.texts import clean, line
+
+from . import page, words
+from .facts import about_secrets, clock
+from .making import CONTENT_TYPES, Export, ExportFormat, file_name, written
+from .source import ExportedMessage, ExportOutcome, ExportWindow, handoff_message, redacted_message, windows_of
+from .style import STYLE
+from .texts import pretty
+
+HEADS = {"before": "Before: what the model was sent", "after": "After: what it is sent in its place"}
+ABOUT = (
+    "The messages of a request, in order. The system prompt, and what the agent adds to a request by itself, are not "
+    "among them."
+)
+UNSURE = (
+    "The store does not tell for certain what was sent before: an earlier compaction of these messages is out of "
+    "context, and either it was undone or its messages were taken back. They are shown as summarised."
+)
+DIFFERENCE = "What changed in it"
+INHERITED = "The session began with this summary: what was sent before it is in another session."
+Side = Literal["before", "after"]
+SIDES: tuple[Side, Side] = ("before", "after")
+COLUMNS = (
+    STYLE
+    + """
+body { max-width: 84rem; }
+.columns, .pair { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 0 1rem; }
+.columns { position: sticky; top: 0; background: var(--paper); border-bottom: 1px solid var(--rule);
+  margin-bottom: .75rem; }
+.diff span { display: block; }
+.add { background: light-dark(#e2efdf, #1f2f22); } .del { background: light-dark(#f7e3df, #3a2321); }
+.pair .boundary { margin-top: 0; }
+.pair + details { margin: -.4rem 0 .75rem; }
+h2 b { margin-left: .6rem; }
+.side > .word { display: none; }
+@media screen and (max-width: 45rem) {
+  .columns { display: none; }
+  .pair { grid-template-columns: minmax(0, 1fr); }
+  .side > .word { display: block; font-weight: 650; }
+}
+@media print {
+  :root { --paper: #fff; --sheet: #fff; }
+  .columns { position: static; }
+  article { break-inside: avoid-page; }
+}
+"""
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A boundary that is to be written down, as of one moment. `file` is the identity of the store's file then."""
+
+    store: Store
+    session: Session
+    outline: TranscriptIndex
+    cut: IndexedBoundary
+    rows: Sequence[ComparedRow]
+    tokens: tuple[Weight, Weight]
+    file: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedMessages:
+    """One row with what stands in it. A row of an agent that holds a summary and a message comes as both."""
+
+    row: ComparedRow
+    before: tuple[ExportedMessage, ...]
+    after: tuple[ExportedMessage, ...]
+
+
+Band = Sequence[ComparedMessages]  # a matched row, or rows that stand between two of them
+
+
+def comparison(store: str, session_id: str, handoff_id: int) -> Comparison:
+    """What there is to write. Raises NotFound, AlreadyUndone or StoreUnavailable."""
+    with open_store(get_store(store)) as reader:
+        session = reader.session(session_id)
+        outline = indexes.outline(reader, session)
+        cut = outline.cut_at(handoff_id)
+        if cut is None:
+            raise records.not_there(reader.store.name, session_id, handoff_id)
+        if outline.context.about:  # as the session's page counts
+            outline = indexes.count_few(reader, session, outline.live_ids)
+        tokens = compaction_list.weights(outline, [cut])[handoff_id]
+        rows = compare(reader, session.id, outline, cut)
+        return Comparison(reader.store, session, outline, cut, rows, tokens, identity(reader.store))
+
+
+def as_page(found: Comparison, *, redact: bool = True) -> Export:
+    """Both sides as one HTML file that needs nothing else; redacted unless told otherwise."""
+    outcome = ExportOutcome()
+    put = _put(outcome) if redact else None
+    session = found.session
+    if put is not None:
+        session = replace(redacted_session(session, put), model=secrets.redact_shown(session.model, put))
+    name = file_name(f"{session.name} compaction {found.cut.handoff_id}", session.id)
+    chunks = _chunks(found, _Columns(replace(found, session=session), redacted=redact), SIDES, outcome, put)
+    return Export(f"{name}.html", CONTENT_TYPES["html"], chunks, outcome)
+
+
+def as_text(found: Comparison, side: Side, *, redact: bool) -> Iterator[bytes]:
+    """One side as plain text, in pieces."""
+    outcome = ExportOutcome()
+    return _chunks(found, _PlainSide(side), (side,), outcome, _put(outcome) if redact else None)
+
+
+def _put(outcome: ExportOutcome) -> Replacement:
+    def put(kind: str) -> str:
+        outcome.redacted += 1
+        return secrets.label(kind)
+
+    return put
+
+
+def _chunks(
+    found: Comparison,
+    writer: ExportFormat[Band],
+    sides: Sequence[Side],
+    outcome: ExportOutcome,
+    put: Replacement | None,
+) -> Iterator[bytes]:
+    sizes = [sum(_size(found.outline, getattr(row, side)) for side in sides) for row in found.rows]
+
+    def read(window: ExportWindow) -> list[Band]:
+        rows = _read(found, found.rows[window.start : window.stop], sides, outcome, put)
+        return [list(rows) for _, rows in groupby(rows, key=lambda each: each.row.band)]
+
+    return written(windows_of(sizes), read, writer, outcome)
+
+
+def _size(outline: TranscriptIndex, part: SentPart | None) -> int:
+    number = None if part is None else outline.number(part.row_id)
+    return 0 if number is None else outline.sizes[number]
+
+
+def _read(
+    found: Comparison,
+    rows: Sequence[ComparedRow],
+    sides: Sequence[Side],
+    outcome: ExportOutcome,
+    put: Replacement | None,
+) -> list[ComparedMessages]:
+    """The messages of these rows, over a connection of its own."""
+    wanted = {part.row_id for row in rows for side in sides if (part := getattr(row, side)) is not None}
+    try:
+        with open_store(found.store) as reader:
+            if identity(found.store) != found.file:
+                raise StoreUnavailable(f"The file of store {found.store.name} was replaced meanwhile.")
+            stored = reader.messages(found.session.id, sorted(wanted))
+    except StoreError as problem:
+        outcome.broken_off = problem.message
+        return []
+    outcome.missing += len(wanted) - len(stored)
+
+    def told(part: SentPart | None) -> tuple[ExportedMessage, ...]:
+        if part is None or part.row_id not in stored:
+            return ()
+        made = messages_of(stored[part.row_id], part)
+        return tuple(redacted_message(each, put) for each in made) if put else tuple(made)
+
+    return [ComparedMessages(row, told(row.before), told(row.after)) for row in rows]
+
+
+def messages_of(row: StoredMessage, part: SentPart) -> Iterator[ExportedMessage]:
+    """What a part of a row holds: a message, a summary, or both where the row was not taken apart; of a row that an
+    agent keeps for itself, nothing.
+    """
+    if row.role in BOOKKEEPING_ROLES:
+        return
+    row = replace(row, state="live", extra={})
+    found = parted(row)
+    summary = handoff_message(row, found.summary, found.directive) if found.has_handoff else None
+    message = None if found.message is None else ExportedMessage(row.id, found.message, (row.id,))
+    both = [message, summary] if found.comes_first else [summary, message]
+    yield from (
+        each
+        for each in both
+        if each is not None and part.part in ("row", "summary" if each.kind == "handoff" else "message")
+    )
+
+
+def unknown(cut: IndexedBoundary) -> list[str]:
+    """What is not known of what was sent before, as sentences."""
+    return [INHERITED] if cut.inherited else [UNSURE] if cut.unsure else []
+
+
+def said(message: ExportedMessage) -> str:
+    """What a message says and calls, as plain text."""
+    if message.kind == "handoff":
+        return "\n\n".join(filter(None, (message.directive.strip(), message.summary.strip(), message.rules.strip())))
+    content = message.row.content
+    text = pretty(content) if isinstance(content, dict) else engine.text(content)
+    calls = (
+        f"{call.name} {pretty(call.arguments)}"
+        for call in engine.calls({"tool_calls": message.row.tool_calls, "content": content})
+    )
+    return "\n".join(filter(None, (text, *calls)))
+
+
+def changed(found: ComparedMessages) -> diffs.Change | None:
+    """What a message that stands on both sides has otherwise on the right; None where it says the same."""
+    if not found.row.is_pair:
+        return None
+    old, new = ("\n".join(map(said, side)) for side in (found.before, found.after))
+    return diffs.between(old, new, limit=diffs.LIMIT, lines=diffs.LINES) if old != new else None
+
+
+def escape(text: str) -> str:
+    return escaped(clean(text))
+
+
+class _PlainSide:
+    """One side as plain text: who, and what was said."""
+
+    def __init__(self, side: Side) -> None:
+        self.side = side
+
+    def start(self) -> str:
+        return ""
+
+    def message(self, band: Band, /) -> str:
+        found = [message for each in band for message in getattr(each, self.side)]
+        return "".join(f"{_who(message)}:\n{said(message)}\n\n" for message in found)
+
+    def end(self, outcome: ExportOutcome) -> str:
+        return f"{outcome.note}\n" if outcome.note else ""
+
+
+def _who(message: ExportedMessage) -> str:
+    return words.of_handoff(message)[0] if message.kind == "handoff" else words.heading(message)[0]
+
+
+class _Columns:
+    """Both sides as one page."""
+
+    def __init__(self, found: Comparison, *, redacted: bool) -> None:
+        self.found, self.redacted = found, redacted
+
+    def start(self) -> str:
+        name = escape(line(f"Before and after a compaction, {self.found.session.name}", 200))
+        facts = [*_facts(self.found), ("Exported", clock(timezone.now().timestamp()))]
+        rows = "".join(f"<dt>{escape(term)}</dt><dd>{escape(line(value, 500))}</dd>" for term, value in facts if value)
+        notes = "".join(f'<p class="note">{escape(note)}</p>\n' for note in (ABOUT, *unknown(self.found.cut)))
+        heads = "".join(f"<h2>{head}</h2>" for head in HEADS.values())
+        return (
+            f'{page.head(name, COLUMNS)}<header>\n<h1 dir="auto">{name}</h1>\n<dl>{rows}</dl>\n{notes}'
+            f'<p class="redacting">{escape(about_secrets(redacted=self.redacted))}</p>\n</header>\n'
+            f'<main>\n<div class="columns">{heads}</div>\n'
+        )
+
+    def message(self, band: Band, /) -> str:
+        left = "".join(page.shown(message, each.row.left) for each in band for message in each.before)
+        right = "".join(page.shown(message, each.row.right) for each in band for message in each.after)
+        changes = "".join(map(_change, band))
+        pair = f'<div class="pair">{_side("Before", left)}{_side("After", right)}</div>\n' if left or right else ""
+        return pair + changes
+
+    def end(self, outcome: ExportOutcome) -> str:
+        return page.foot(outcome, redacted=self.redacted, empty=not self.found.rows)
+
+
+def _change(found: ComparedMessages) -> str:
+    change = changed(found)
+    if change is None:
+        return ""
+    lines = diffs.as_html(change.text)
+    is_open = " open" if found.row.left == "shortened" else ""
+    return f'<details{is_open}><summary>{DIFFERENCE}</summary><pre class="diff">{lines}</pre></details>\n'
+
+
+def _side(word: str, inside: str) -> str:
+    return f'<div class="side">{f"<p class=word>{word}</p>{inside}" if inside else ""}</div>'
+
+
+def _facts(found: Comparison) -> list[tuple[str, str]]:
+    session, cut = found.session, found.cut
+    return [
+        ("Store", found.store.name),
+        ("Session", session.id),
+        ("Model", session.model),
+        ("Compacted", f"{clock(cut.time or 0.0)} {compaction_list.by(found.store, cut.run)}".strip()),
+        ("Messages", words.of_cut(cut)),
+        ("Tokens", " → ".join(f"{'about ' if each.about else ''}{each.tokens:,}" for each in found.tokens)),
+    ]

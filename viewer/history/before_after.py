@@ -1,0 +1,112 @@
+"""What a model was sent before a compaction beside what it is sent directly after it, of any boundary in History."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from viewer.stores.message import Parted, parted
+from viewer.stores.registry import Reader
+from viewer.stores.transcript import IndexedBoundary, TranscriptIndex
+
+from .aligning import AlignedRow, align
+
+Fate = Literal["kept", "shortened", "summarised", "new"]
+
+
+class SentPart(NamedTuple):
+    """What one cell holds: a row, or of a row in which a summary and a message were merged one of the two."""
+
+    row_id: int
+    part: Literal["row", "summary", "message"]
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedRow:
+    """One row of the two columns. `left` and `right` say what became of each side, "" where nothing stands; `at` is its
+    place among all rows, `band` that of `AlignedRow`.
+    """
+
+    at: int
+    before: SentPart | None
+    after: SentPart | None
+    left: Fate | Literal[""]
+    right: Fate | Literal[""]
+    band: int
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether one message stands on both sides, word for word."""
+        return self.left == self.right == "kept"
+
+    @property
+    def is_pair(self) -> bool:
+        """Whether one message stands on both sides."""
+        return self.left == self.right != ""
+
+
+def compare(reader: Reader, session_id: str, outline: TranscriptIndex, cut: IndexedBoundary) -> list[ComparedRow]:
+    """All rows of a boundary. Reads the rows of its own handoff and of earlier ones that were in context, no other."""
+    before, after = cut.before_ids, cut.block_ids
+    handoffs = {each.handoff_id for each in outline.cuts} & {*before, *after}
+    rows = reader.messages(session_id, sorted(handoffs)).values()
+    split = {row.id: _parts_of(row.id, parted(row), message_first=_is_head(row.id, outline, cut)) for row in rows}
+    left, right = list(_parts(before, split)), list(_parts(after, split))
+    carries = {part.row_id: part for part in left if part.part != "summary"}
+    source_of = dict(_sources(right, cut, carries, set(before)))
+    return list(_compared(align(left, right, source_of), outline, cut))
+
+
+def _is_head(row_id: int, outline: TranscriptIndex, cut: IndexedBoundary) -> bool:
+    """Whether a row's message was said before those that were summarised."""
+    place = outline.place_of(row_id)
+    first = outline.place_of(cut.summarised_ids[0]) if cut.summarised else None
+    return place is not None and first is not None and place < first
+
+
+def _parts_of(row_id: int, found: Parted, *, message_first: bool) -> list[SentPart]:
+    """A row with a summary: where it was merged with a message, the summary stands beside what it stands for."""
+    if found.message is None:
+        return [SentPart(row_id, "summary")]
+    both = [SentPart(row_id, "summary"), SentPart(row_id, "message")]
+    return (both[::-1] if message_first else both) if found.has_handoff else [SentPart(row_id, "row")]
+
+
+def _parts(ids: Sequence[int], split: Mapping[int, list[SentPart]]) -> Iterator[SentPart]:
+    for row_id in ids:
+        yield from split.get(row_id) or [SentPart(row_id, "row")]
+
+
+def _sources(
+    right: Sequence[SentPart], cut: IndexedBoundary, carries: Mapping[int, SentPart], before: set[int]
+) -> Iterator[tuple[SentPart, SentPart]]:
+    """What each part on the right carries on: the row it was copied from, or the row itself where it stayed."""
+    copied: dict[int, int] = {}
+    for copy, source in cut.copies:
+        copied.setdefault(copy, source)
+    for part in right:
+        stayed = part.row_id if part.row_id in before else 0
+        source = copied.get(part.row_id, stayed)
+        if part.part != "summary" and source in carries:
+            yield part, carries[source]
+
+
+def _compared(
+    rows: Sequence[AlignedRow[SentPart]], outline: TranscriptIndex, cut: IndexedBoundary
+) -> Iterator[ComparedRow]:
+    kept, shortened = set(cut.kept_ids), set(cut.shortened_ids)
+
+    def fate(part: SentPart | None, otherwise: Fate) -> Fate | Literal[""]:
+        if part is None:
+            return ""
+        message = outline.message_of(part.row_id) if part.part != "summary" else None
+        if message not in kept:
+            return otherwise
+        return "shortened" if message in shortened else "kept"
+
+    for at, row in enumerate(rows):
+        left, right = fate(row.before, "summarised"), fate(row.after, "new")
+        if row.matched:
+            left = right = "shortened" if "shortened" in (left, right) else "kept"
+        yield ComparedRow(at, row.before, row.after, left, right, row.band)

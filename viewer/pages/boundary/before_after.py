@@ -1,0 +1,270 @@
+"""Before and after: what the model was sent before a compaction beside what it is sent directly after it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import cast
+
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.utils.safestring import SafeString
+from django.views.decorators.http import require_safe
+
+from compaction import messages as engine
+from viewer.exports import before_after as files
+from viewer.exports import download
+from viewer.exports.before_after import ComparedMessages, messages_of
+from viewer.exports.source import ExportedMessage
+from viewer.history.before_after import ComparedRow, Fate, compare
+from viewer.pages.http import page, shows_refusals
+from viewer.pages.redaction import redacted, redacts
+from viewer.pages.session.loading import Opened, opened
+from viewer.rendering import blocks, cache, calls, diffs, formats, tools
+from viewer.rendering.texts import line
+from viewer.rendering.words import role_label
+from viewer.runs import compaction_list
+from viewer.stores.message import StoredMessage, parted
+from viewer.stores.registry import get_store, open_store
+from viewer.stores.transcript import IndexedBoundary
+
+from .views import ShownSummary, find, start_of, summary_text, weighed
+
+WINDOW = 40  # rows shown at once
+CHANGED = "changed"
+
+
+@dataclass(frozen=True, slots=True)
+class SaidCall:
+    """A call in a cell: what it does, and its arguments."""
+
+    title: tools.Title
+    html: SafeString
+
+
+@dataclass(frozen=True, slots=True)
+class ShownCell:
+    """A message or a summary on one side. `result` says whose result it is, "" for none; `href` leads to it in
+    History, "" where that does not show it; `merged` says where in its row a summary stands that shares it.
+    """
+
+    id: int
+    href: str
+    kind: str
+    who: str
+    fate: Fate
+    tokens: SafeString
+    html: SafeString
+    result: str
+    calls: tuple[SaidCall, ...]
+    calls_left: str
+    calls_href: str
+    summary: ShownSummary | None
+    merged: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShownBand:
+    """A message that stands on both sides, or what stands between two such; `skipped` says how many kept rows are left
+    out before it, and `change` what a message has otherwise on the right.
+    """
+
+    left: tuple[ShownCell, ...]
+    right: tuple[ShownCell, ...]
+    skipped: str
+    shortened: bool
+    change: blocks.Diff | None
+
+
+@dataclass(frozen=True, slots=True)
+class RowWindow:
+    """The rows shown at once; the queries of other windows are "" where there is none. `begun` is that of the window in
+    which the first band begins, "" where that is this one; `previous_at` the place of the row before these.
+    """
+
+    rows: Sequence[ComparedRow]
+    previous_at: int
+    changed_only: bool
+    shown: str
+    begun: str
+    previous: str
+    next: str
+    last: str
+
+
+@dataclass(frozen=True, slots=True)
+class BeforeAfterPage:
+    """A window of the two columns under the numbers of the boundary."""
+
+    name: str
+    back: str
+    inherited: bool
+    messages_before: str
+    messages_after: str
+    summarised: str
+    kept: str
+    shortened: int
+    by: str
+    time: SafeString
+    tokens_before: SafeString
+    tokens_after: SafeString
+    notes: list[str]
+    address: str
+    bands: tuple[ShownBand, ...]
+    window: RowWindow
+
+
+@require_safe
+@shows_refusals
+def before_after(request: HttpRequest, store: str, session_id: str, handoff_id: int) -> HttpResponse:
+    """The page, with `as` one side as text to copy, or all of it as a file."""
+    wanted = request.GET.get("as", "")
+    if wanted == "html" or wanted in files.SIDES:
+        return _file(request, files.comparison(store, session_id, handoff_id), wanted)
+    with open_store(get_store(store)) as reader:
+        found = opened(reader, session_id, redacting=redacts(request))
+        cut = find(found, handoff_id)
+        rows = compare(reader, found.session.id, found.outline, cut)
+        data = _page(request, found, cut, rows)
+    return page(request, "boundary/before_after.html", data)
+
+
+def _file(request: HttpRequest, found: files.Comparison, wanted: str) -> HttpResponse:
+    if wanted == "html":
+        made = files.as_page(found, redact=request.GET.get("redact") != "0")
+        return cast(HttpResponse, download(made))  # pages' wrappers know of one kind of answer
+    side: files.Side = "before" if wanted == "before" else "after"
+    text = files.as_text(found, side, redact=redacts(request))
+    headers = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
+    return cast(HttpResponse, StreamingHttpResponse(text, content_type="text/plain; charset=utf-8", headers=headers))
+
+
+def _page(request: HttpRequest, found: Opened, cut: IndexedBoundary, rows: Sequence[ComparedRow]) -> BeforeAfterPage:
+    window = _window(request, rows)
+    before, after = compaction_list.weights(found.outline, [cut])[cut.handoff_id]
+    return BeforeAfterPage(
+        name=line(found.session.name, 120),
+        back=found.place.boundary(cut.handoff_id),
+        inherited=cut.inherited,
+        messages_before=formats.exact(cut.messages_before),
+        messages_after=formats.exact(cut.messages_after),
+        summarised=formats.exact(cut.summarised),
+        kept=formats.exact(cut.kept),
+        shortened=cut.shortened,
+        by=compaction_list.by(found.reader.store, cut.run),
+        time=formats.moment(cut.time),
+        tokens_before=weighed(before),
+        tokens_after=weighed(after),
+        notes=[*files.unknown(cut), files.ABOUT],
+        address=found.place.listed(cut.handoff_id, "before-after"),
+        bands=tuple(_bands(found, cut, window.rows, window.previous_at)),
+        window=window,
+    )
+
+
+def _window(request: HttpRequest, rows: Sequence[ComparedRow]) -> RowWindow:
+    changed_only = request.GET.get("only") == CHANGED
+    listed = [row for row in rows if not row.is_kept] if changed_only else rows
+    total = len(listed)
+    start = min(start_of(request, "start"), max(0, total - 1))
+    stop = min(start + WINDOW, total)
+    begun = start
+    while begun and listed[begun - 1].band == listed[start].band:
+        begun -= 1
+
+    def query(at: int, *, wanted: bool = True) -> str:
+        return f"?{f'only={CHANGED}&' if changed_only else ''}start={at}" if wanted else ""
+
+    return RowWindow(
+        rows=listed[start:stop],
+        previous_at=listed[start - 1].at if start else -1,
+        changed_only=changed_only,
+        shown=f"Rows {start + 1:,} to {stop:,} of {total:,}" if total else "",
+        begun=query(begun, wanted=begun < start and listed[begun].after is not None),
+        previous=query(max(0, start - WINDOW), wanted=start > 0),
+        next=query(stop, wanted=stop < total),
+        last=query(max(0, total - WINDOW), wanted=stop < total),
+    )
+
+
+def _bands(found: Opened, cut: IndexedBoundary, rows: Sequence[ComparedRow], previous: int) -> Iterator[ShownBand]:
+    """The rows of a window; `previous` is the place of the row before them."""
+    ids = sorted({part.row_id for row in rows for part in (row.before, row.after) if part is not None})
+    stored = found.reader.messages(found.session.id, ids)
+    if found.redacting:
+        stored = {row_id: redacted(row) for row_id, row in stored.items()}
+    for _, grouped in groupby(rows, key=lambda each: each.band):
+        band = [_read(row, stored) for row in grouped]
+        skipped = band[0].row.at - previous - 1
+        previous = band[-1].row.at
+        change = files.changed(band[0])
+        yield ShownBand(
+            left=tuple(_cell(found, cut, each, row.row.left, stored) for row in band for each in row.before),
+            right=tuple(_cell(found, cut, each, row.row.right, stored) for row in band for each in row.after),
+            skipped=formats.counted(skipped, "kept message") if skipped else "",
+            shortened=band[0].row.left == "shortened",
+            change=None if change is None else blocks.Diff(diffs.as_html(change.text), change.added, change.removed),
+        )
+
+
+def _read(row: ComparedRow, stored: Mapping[int, StoredMessage]) -> ComparedMessages:
+    before, after = (
+        tuple(messages_of(stored[part.row_id], part)) if part is not None and part.row_id in stored else ()
+        for part in (row.before, row.after)
+    )
+    return ComparedMessages(row, before, after)
+
+
+def _cell(
+    found: Opened, cut: IndexedBoundary, said: ExportedMessage, fate: str, stored: Mapping[int, StoredMessage]
+) -> ShownCell:
+    row, place = said.row, found.place
+    is_result = said.kind == "message" and row.role in engine.RESULT_ROLES
+    tokens = found.outline.tokens_of(row.id)
+    left = calls.left_out(row)
+    return ShownCell(
+        id=row.id,
+        href=_href(found, said),
+        kind=row.role if row.role in ("user", "assistant") else "other",
+        who=role_label(row.role),
+        fate=cast(Fate, fate),
+        tokens=SafeString() if tokens is None else formats.number(tokens, "tokens"),
+        html=_html(found, said, is_result=is_result),
+        result=f"Result of {line(row.tool_name, 80)}" if is_result and row.tool_name else "Result" if is_result else "",
+        calls=() if is_result or said.kind == "handoff" else tuple(_calls(found, row)),
+        calls_left=formats.counted(left, "more call") if left else "",
+        calls_href=place.whole(row.id, "calls") if left else "",
+        summary=_summary(found, cut, stored[row.id]) if said.kind == "handoff" else None,
+        merged=_merged(stored[row.id]) if said.kind == "handoff" else "",
+    )
+
+
+def _href(found: Opened, said: ExportedMessage) -> str:
+    if said.kind == "handoff":
+        return found.place.boundary(said.id) if found.outline.cut_at(said.id) is not None else ""
+    return found.place.message(said.id) if found.outline.place_of(said.id) is not None else ""
+
+
+def _html(found: Opened, said: ExportedMessage, *, is_result: bool) -> SafeString:
+    if said.kind == "handoff":
+        return SafeString()
+    return (cache.answered if is_result else cache.said)(said.row, found.place).html
+
+
+def _calls(found: Opened, row: StoredMessage) -> Iterator[SaidCall]:
+    for call in calls.made(row):
+        asked = cache.asked(call, found.place.whole(row.id, "calls"), None)
+        yield SaidCall(asked.title or tools.Title("tool", ""), asked.html)
+
+
+def _merged(row: StoredMessage) -> str:
+    text = parted(row)
+    if text.message is None:
+        return ""
+    return f"Sent in one row with a message, {'behind' if text.comes_first else 'before'} its words."
+
+
+def _summary(found: Opened, cut: IndexedBoundary, row: StoredMessage) -> ShownSummary:
+    text = parted(row)
+    run = cut.run if row.id == cut.handoff_id else None
+    return summary_text(text.summary, text.directive, run, redacting=found.redacting)
