@@ -61,6 +61,7 @@
     e: unfold,
     gs: () => go("[data-key=gs]"),
     gc: () => go("[data-key=gc]"),
+    gi: () => go("[data-key=gi]"),
     "?": () => byId("keys").showModal(),
   };
   let pending = "";

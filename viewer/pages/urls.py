@@ -10,6 +10,7 @@ from .boundary import views as boundary
 from .compact import runs
 from .compact import views as compact
 from .compactions import views as compactions
+from .insights import views as insights
 from .search import views as search
 from .session import abandoned, colours, context, export, find, live, practice, rows, timeline
 from .session import views as session
@@ -28,6 +29,7 @@ urlpatterns = [
     path("stores", stores.stores, name="stores"),
     path("stores/<name:store>/index", stores.index, name="index"),
     path("compactions", compactions.compactions, name="compactions"),
+    path("insights", insights.insights, name="insights"),
     path("settings", settings.settings, name="settings"),
     path("settings/<str:kind>", settings.change, name="change"),
     path("settings/rules/<name:store>", settings.change_rules, name="change_rules"),
