@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from viewer.catalog.sums import GroupSum
+from viewer.catalog.sums import GroupSum, total
 from viewer.rendering import formats
 from viewer.rendering.texts import line
 
@@ -55,14 +55,6 @@ def table(sums: Sequence[GroupSum], measure: str, by: str) -> tuple[SumRow, ...]
     if ordered[MOST:]:
         rows.append(_row(total(ordered[MOST:]), measure, "others", highest))
     return tuple(rows)
-
-
-def total(sums: Sequence[GroupSum]) -> GroupSum:
-    """All groups as one, without a key."""
-    known = [each.value for each in sums if each.value is not None]
-    return GroupSum(
-        "", sum(each.of for each in sums), sum(each.unknown for each in sums), sum(known) if known else None
-    )
 
 
 def chart(sums: Sequence[GroupSum], measure: str) -> SumChart | None:
