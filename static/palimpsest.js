@@ -61,6 +61,7 @@
     e: unfold,
     gs: () => go("[data-key=gs]"),
     gc: () => go("[data-key=gc]"),
+    gi: () => go("[data-key=gi]"),
     "?": () => byId("keys").showModal(),
   };
   // The command palette: its script comes with its first use. Where that does not come, the page of links does.

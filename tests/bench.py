@@ -23,6 +23,7 @@ from typing import Any
 from tests import (
     bench_engine,
     bench_export,
+    bench_insights,
     bench_lines,
     bench_load,
     bench_memory,
@@ -56,6 +57,7 @@ def main() -> None:
         if "filled" in found:
             bench_export.main("filled", found["filled"])
             bench_lines.main({"2,000 sessions": found["filled"], "100,000 sessions": _filled(100_000, 10, 0)})
+        bench_insights.main()
         bench_texts.main()
         subprocess.run([sys.executable, "-m", "tests.bench_claude_code"], check=True)  # it has a site of its own
         bench_memory.main()

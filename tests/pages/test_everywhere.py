@@ -44,7 +44,7 @@ def require_good(page: Page, what: str) -> None:
 def test_every_page_of_a_session(visit: Visit, open_desk: Callable[..., Desk]) -> None:
     screen = visit()
     session = f"/stores/hermes/sessions/{open_desk(21, 'Merged carrier 92').session_id}"
-    for path in ("/?compacted=yes", "/compactions"):
+    for path in ("/?compacted=yes", "/compactions", "/insights?days=all", "/insights?by=model"):
         screen.goto(path)
         require_good(screen, path)
     screen.goto(f"/palette?q=e&at={session}")
@@ -84,7 +84,7 @@ def test_every_page_of_the_site(visit: Visit, open_desk: Callable[..., Desk], at
     desk = open_desk(31)
     run = service.start(desk.store, desk.session_id, Options(), apply=True)
     places = ("/", "/?compacted=yes", "/search", "/search?q=flight", "/search?q=nowheretobefound", "/compactions")
-    for path in (*places, "/palette", "/stores", "/settings", f"/runs/{run.pk}", "/?q=nowheretobefound"):
+    for path in (*places, "/insights", "/about", "/palette", "/stores", "/settings", f"/runs/{run.pk}", "/?q=nowhere"):
         screen.goto(path)
         require_good(screen, path)
 
@@ -110,7 +110,7 @@ def test_nothing_there(visit: Visit, settings: Settings, tmp_path: Path, book: B
     screen = visit()
     settings.DEMO_STORE = tmp_path / "demo" / "none.db"
     href = book.session("s")
-    for path in ("/", href, f"{href}/context", f"{href}/rows", "/compactions", "/search?q=word"):
+    for path in ("/", href, f"{href}/context", f"{href}/rows", "/compactions", "/insights", "/search?q=word"):
         screen.goto(path)
         require_good(screen, f"{path}, empty")
 

@@ -11,6 +11,7 @@ from .boundary import views as boundary
 from .compact import runs
 from .compact import views as compact
 from .compactions import views as compactions
+from .insights import views as insights
 from .palette import views as palette
 from .search import totals
 from .search import views as search
@@ -37,6 +38,7 @@ urlpatterns = [
     path("stores", stores.stores, name="stores"),
     path("stores/<name:store>/index", stores.index, name="index"),
     path("compactions", compactions.compactions, name="compactions"),
+    path("insights", insights.insights, name="insights"),
     path("settings", settings.settings, name="settings"),
     path("settings/tokens", settings.make_token, name="tokens"),
     path("settings/tokens/<int:token_id>/revoke", settings.revoke_token, name="revoke"),

@@ -27,6 +27,7 @@ SESSIONS = 6
 PAGES = (
     ("Sessions", "pages:sessions", ""),
     ("Compactions", "pages:compactions", ""),
+    ("Insights", "pages:insights", ""),
     ("Stores", "pages:stores", ""),
     ("Settings", "pages:settings", ""),
     ("Settings: API tokens", "pages:settings", "#tokens"),

@@ -1,0 +1,171 @@
+"""Sums over all listed sessions and all runs, by day, model, source or store, and contexts that are about to be full.
+
+Each is one query however many sessions there are. Branches are left out of sums: they hold the same messages again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from django.db.models import (
+    BigIntegerField,
+    CharField,
+    Count,
+    F,
+    FloatField,
+    Func,
+    OuterRef,
+    Q,
+    Subquery,
+    Sum,
+    TextField,
+    Value,
+)
+from django.db.models.functions import Cast, Coalesce, Greatest, TruncDate
+from django.utils import timezone
+
+from viewer.runs.detail_loss import lost_of
+from viewer.runs.models import Run
+
+from .lines import UNSHOWN
+from .models import FacetGroup, SessionIndex, StoreState
+
+By = Literal["day", "model", "source", "store"]
+Measure = Literal["tokens", "cost", "messages", "compactions"]
+HOUR, DAY = 3_600.0, 86_400.0
+_KEYS = {"model": "model", "source": "source", "store": "state__name"}
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSum:
+    """The sum of one group. `key` is a day as 2026-07-14, or a name; `of` counts sessions or compactions, of which
+    `unknown` have no number; `value` is None where none has.
+    """
+
+    key: str
+    of: int
+    unknown: int
+    value: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class FillingContext:
+    """A session whose context is full within `hours` if it goes on at its `pace`, in tokens an hour."""
+
+    line: SessionIndex
+    pace: float
+    hours: float
+
+
+class _LocalDay(Func):
+    """The day of epoch seconds in this site's zone, as 2026-07-14."""
+
+    output_field = CharField()
+    template = "date(%(expressions)s, 'unixepoch', 'localtime')"  # Django sets the process's zone
+
+    def as_postgresql(self, compiler: Any, connection: Any, **extra: Any) -> Any:
+        zone = timezone.get_current_timezone_name()
+        template = f"to_char(to_timestamp(%(expressions)s) AT TIME ZONE '{zone}', 'YYYY-MM-DD')"
+        return self.as_sql(compiler, connection, template=template, **extra)
+
+
+def of_sessions(states: Sequence[StoreState], measure: Measure, by: By, since: float) -> list[GroupSum]:
+    """Sums over conversations active since then (epoch seconds)."""
+    lines = SessionIndex.objects.filter(
+        state__in=states, kind__isnull=False, branched_from="", last_active__gt=since
+    ).order_by()
+    sums: dict[str, Any] = {"of": Count("pk"), "known": Count(measure), "value": Sum(measure)}
+    if by == "day":
+        rows = lines.annotate(key=_LocalDay("last_active")).values_list("key").annotate(**sums)
+        return [GroupSum(key or "", of, of - known, value) for key, of, known, value in rows]
+    names = dict(FacetGroup.objects.filter(state__in=states).values_list("pk", _KEYS[by]))  # few, where lines are many
+    found: dict[str, list[GroupSum]] = {}
+    for kind, of, known, value in lines.values_list("kind_id").annotate(**sums):
+        found.setdefault(names.get(kind, ""), []).append(GroupSum("", of, of - known, value))
+    return [replace(total(of_kinds), key=key) for key, of_kinds in found.items()]
+
+
+def total(sums: Sequence[GroupSum]) -> GroupSum:
+    """All groups as one, without a key."""
+    known = [each.value for each in sums if each.value is not None]
+    return GroupSum(
+        "", sum(each.of for each in sums), sum(each.unknown for each in sums), sum(known) if known else None
+    )
+
+
+def of_reclaimed(states: Sequence[StoreState], by: By, since: float) -> list[GroupSum]:
+    """Tokens that compactions started here, and not undone, took out of contexts."""
+    gain = Cast("tokens_before", BigIntegerField()) - Cast("tokens_after", BigIntegerField())
+    rows = (
+        _applied(states, by, since)
+        .order_by()
+        .values_list("key")
+        .annotate(of=Count("pk"), known=Count(gain), value=Sum(gain))
+    )
+    return [GroupSum(str(key or ""), of, of - known, value) for key, of, known, value in rows]
+
+
+def of_lost(states: Sequence[StoreState], by: By, since: float) -> list[GroupSum]:
+    """Exact details that the same compactions lost. Reports of versions that recognised less count as not known."""
+    found: dict[str, list[int | None]] = {}
+    counted = Q(report__has_key="statements")
+    applied = _applied(states, by, since)
+    for key, anchors in applied.filter(counted).values_list("key", "report__anchors").iterator():
+        found.setdefault(str(key or ""), []).append(_lost(anchors))
+    for key, of in applied.exclude(counted).order_by().values_list("key").annotate(of=Count("pk")):
+        found.setdefault(str(key or ""), []).extend([None] * of)
+    return [_summed(key, numbers) for key, numbers in found.items()]
+
+
+def filling(states: Sequence[StoreState], now: float, most: int) -> list[FillingContext]:
+    """Open sessions active within a day whose context is full within another, the soonest first.
+
+    The pace is the tokens in context over the time from the session's start to its last message, an hour at least.
+    """
+    span = Greatest(F("last_active") - F("started_at"), HOUR, output_field=FloatField()) / HOUR
+    pace = Cast("tokens", FloatField()) / span
+    lines = (
+        SessionIndex.objects.filter(state__in=states, kind__isnull=False, archived=False, ended_at__isnull=True)
+        .filter(last_active__gt=now - DAY, started_at__gt=0, tokens__gt=0, window__gt=0)
+        .annotate(pace=pace, hours=(F("window") - F("tokens")) / pace)
+        .filter(hours__lte=24)
+        .order_by("hours", "pk")
+        .select_related("state")
+        .defer(*UNSHOWN)[:most]
+    )
+    return [FillingContext(line, line.pace, max(line.hours, 0.0)) for line in lines]
+
+
+def _applied(states: Sequence[StoreState], by: By, since: float) -> Any:
+    """The runs that stand, each with its `key`; runs of a branch are left out."""
+    lines = SessionIndex.objects.filter(
+        state__in=states, state__name=OuterRef("store"), session_id=OuterRef("session_id")
+    )
+    keys: Mapping[str, Any] = {
+        "day": TruncDate("applied_at"),
+        "store": F("store"),
+        "model": Subquery(lines.values("model")[:1]),
+        "source": Subquery(lines.values("source")[:1]),
+    }
+    branched_from = Subquery(lines.values("branched_from")[:1])
+    return (
+        Run.objects.filter(status="applied", store__in=[state.name for state in states])
+        .filter(applied_at__gt=datetime.fromtimestamp(since, UTC))
+        .annotate(
+            key=keys[by],
+            branch=Coalesce(branched_from, Value("", output_field=TextField())),
+        )
+        .filter(branch="")
+    )
+
+
+def _lost(anchors: Any) -> int | None:
+    return lost_of(anchors)[0] if isinstance(anchors, dict) else None
+
+
+def _summed(key: str, numbers: Sequence[int | None]) -> GroupSum:
+    known = [number for number in numbers if number is not None]
+    return GroupSum(key, len(numbers), len(numbers) - len(known), sum(known) if known else None)

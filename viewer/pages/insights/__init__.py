@@ -1,0 +1,1 @@
+"""What sessions and compactions sum up to, contexts about to be full, and startup reading that is left out."""
