@@ -162,6 +162,11 @@ class SessionIndex(models.Model):
             models.Index(fields=["kind", "started_at", "session_id", "id"], name="kinds_by_start"),
             models.Index(fields=["kind", "live", "session_id", "id"], name="kinds_by_messages"),
             models.Index(fields=["state", "last_active"], condition=Q(due=True), name="lines_to_count"),
+            models.Index(  # all that sums read (`sums`), so that no line is opened for them
+                fields=["state", "last_active", "kind", "branched_from", "tokens", "cost", "messages", "compactions"],
+                condition=Q(kind__isnull=False),
+                name="lines_to_sum",
+            ),
             models.Index(fields=["state", "row"], name="lines_by_row"),
             models.Index(fields=["state", "parent"], name="lines_by_parent"),
             models.Index(fields=["state", "title"], name="lines_by_title"),

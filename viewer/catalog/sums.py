@@ -6,7 +6,7 @@ Each is one query however many sessions there are. Branches are left out of sums
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
 
@@ -24,7 +24,6 @@ from django.db.models import (
     TextField,
     Value,
 )
-from django.db.models.expressions import Combinable
 from django.db.models.functions import Cast, Coalesce, Greatest, TruncDate
 from django.utils import timezone
 
@@ -32,12 +31,12 @@ from viewer.runs.detail_loss import lost_of
 from viewer.runs.models import Run
 
 from .lines import UNSHOWN
-from .models import SessionIndex, StoreState
+from .models import FacetGroup, SessionIndex, StoreState
 
 By = Literal["day", "model", "source", "store"]
 Measure = Literal["tokens", "cost", "messages", "compactions"]
 HOUR, DAY = 3_600.0, 86_400.0
-_KEYS = {"model": "kind__model", "source": "kind__source", "store": "state__name"}
+_KEYS = {"model": "model", "source": "source", "store": "state__name"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,15 +74,26 @@ class _LocalDay(Func):
 
 def of_sessions(states: Sequence[StoreState], measure: Measure, by: By, since: float) -> list[GroupSum]:
     """Sums over conversations active since then (epoch seconds)."""
-    key: Combinable = _LocalDay("last_active") if by == "day" else F(_KEYS[by])
-    rows = (
-        SessionIndex.objects.filter(state__in=states, kind__isnull=False, branched_from="", last_active__gt=since)
-        .annotate(key=key)
-        .order_by()
-        .values_list("key")
-        .annotate(of=Count("pk"), known=Count(measure), value=Sum(measure))
+    lines = SessionIndex.objects.filter(
+        state__in=states, kind__isnull=False, branched_from="", last_active__gt=since
+    ).order_by()
+    sums: dict[str, Any] = {"of": Count("pk"), "known": Count(measure), "value": Sum(measure)}
+    if by == "day":
+        rows = lines.annotate(key=_LocalDay("last_active")).values_list("key").annotate(**sums)
+        return [GroupSum(key or "", of, of - known, value) for key, of, known, value in rows]
+    names = dict(FacetGroup.objects.filter(state__in=states).values_list("pk", _KEYS[by]))  # few, where lines are many
+    found: dict[str, list[GroupSum]] = {}
+    for kind, of, known, value in lines.values_list("kind_id").annotate(**sums):
+        found.setdefault(names.get(kind, ""), []).append(GroupSum("", of, of - known, value))
+    return [replace(total(of_kinds), key=key) for key, of_kinds in found.items()]
+
+
+def total(sums: Sequence[GroupSum]) -> GroupSum:
+    """All groups as one, without a key."""
+    known = [each.value for each in sums if each.value is not None]
+    return GroupSum(
+        "", sum(each.of for each in sums), sum(each.unknown for each in sums), sum(known) if known else None
     )
-    return [GroupSum(key or "", of, of - known, value) for key, of, known, value in rows]
 
 
 def of_reclaimed(states: Sequence[StoreState], by: By, since: float) -> list[GroupSum]:
@@ -146,7 +156,7 @@ def _applied(states: Sequence[StoreState], by: By, since: float) -> Any:
         .filter(applied_at__gt=datetime.fromtimestamp(since, UTC))
         .annotate(
             key=keys[by],
-            branch=Coalesce(Subquery(lines.values("branched_from")[:1]), Value("", output_field=TextField())),
+            branch=Coalesce(branched_from, Value("", output_field=TextField())),
         )
         .filter(branch="")
     )

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_safe
 
 from viewer.catalog import sums, sync
 from viewer.catalog.models import StoreState
-from viewer.catalog.sums import By, FillingContext, GroupSum, Measure
+from viewer.catalog.sums import By, FillingContext, GroupSum, Measure, total
 from viewer.catalog.sync import StoreListing
 from viewer.enforcement.audit_statistics import habits
 from viewer.pages.filters import Group, Link
@@ -26,7 +26,7 @@ from viewer.rendering import formats
 from viewer.rendering.texts import line
 from viewer.stores.registry import all_stores
 
-from .tables import SumChart, SumRow, chart, exactly, table, total
+from .tables import SumChart, SumRow, chart, exactly, table
 
 PERIODS = {"7": "7 days", "": "30 days", "90": "90 days", "all": "all"}
 MEASURES = {
