@@ -10,7 +10,7 @@ WIDEST = 24.0
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class DayColumn:
     """One day's column, and what it says on hover."""
 
     x: str
@@ -20,7 +20,7 @@ class Column:
     words: str
 
 
-def columns(values: Sequence[tuple[int, float, str]], days: int) -> tuple[Column, ...]:
+def columns(values: Sequence[tuple[int, float, str]], days: int) -> tuple[DayColumn, ...]:
     """Columns of (day counted from the first, value, words), along so many days; a value that is not 0 is seen."""
     highest = max((value for _, value, _ in values), default=0.0)
     step = WIDTH / days
@@ -32,5 +32,5 @@ def columns(values: Sequence[tuple[int, float, str]], days: int) -> tuple[Column
     )
 
 
-def _column(x: float, width: float, height: float, words: str) -> Column:
-    return Column(f"{x:.1f}", f"{HEIGHT - height:.1f}", f"{width:.1f}", f"{height:.1f}", words)
+def _column(x: float, width: float, height: float, words: str) -> DayColumn:
+    return DayColumn(f"{x:.1f}", f"{HEIGHT - height:.1f}", f"{width:.1f}", f"{height:.1f}", words)

@@ -14,7 +14,7 @@ from viewer.catalog.sums import GroupSum, total
 from viewer.rendering import formats
 from viewer.rendering.texts import line
 
-from .drawing import Column, columns
+from .drawing import DayColumn, columns
 
 MOST = 100  # rows; the others are summed in one
 NAMES = {"model": "model not known", "source": "source not known", "day": "time unknown"}
@@ -38,7 +38,7 @@ class SumRow:
 class SumChart:
     """`most` labels the highest column, `first` and `last` are the days at its ends, `words` says all of it."""
 
-    columns: tuple[Column, ...]
+    columns: tuple[DayColumn, ...]
     most: str
     first: str
     last: str
@@ -59,12 +59,12 @@ def table(sums: Sequence[GroupSum], measure: str, by: str) -> tuple[SumRow, ...]
 
 def chart(sums: Sequence[GroupSum], measure: str) -> SumChart | None:
     """The chart of days; None where it would be a single column."""
-    days = sorted((date.fromisoformat(each.key), each.value) for each in sums if each.key and (each.value or 0) > 0)
+    days = sorted((day, each.value or 0.0) for each in sums if (day := _date(each.key)) and (each.value or 0) > 0)
     if len(days) < 2:
         return None
     first, last = days[0][0], days[-1][0]
-    most = max(value or 0.0 for _, value in days)
-    drawn = [((day - first).days, value or 0.0, f"{_day(day)}: {words(value, measure)}") for day, value in days]
+    most = max(value for _, value in days)
+    drawn = [((day - first).days, value, f"{_day(day)}: {words(value, measure)}") for day, value in days]
     return SumChart(
         columns=columns(drawn, (last - first).days + 1),
         most=words(most, measure),
@@ -104,8 +104,8 @@ def _row(each: GroupSum, measure: str, by: str, highest: float) -> SumRow:
 def _label(key: str, by: str) -> str:
     if by == "others":
         return "all others"
-    if by == "day" and key:
-        return _day(date.fromisoformat(key))
+    if by == "day" and (day := _date(key)):
+        return _day(day)
     return line(key, 80) or NAMES.get(by, "")
 
 
@@ -114,6 +114,14 @@ def _href(key: str, by: str) -> str:
     if not key or by not in ("model", "source", "store"):
         return ""
     return f"/?{urlencode({by: key, 'sub-agents': 'shown'})}"
+
+
+def _date(key: str) -> date | None:
+    """None for a time that no calendar holds."""
+    try:
+        return date.fromisoformat(key)
+    except ValueError:
+        return None
 
 
 def _day(day: date) -> str:
