@@ -46,7 +46,7 @@ def test_sessions_pages_and_actions(signed_in: Client, book: Book) -> None:
     found = offered(signed_in)
     assert list(found) == ["Sessions", "Pages", "Actions"]
     assert "Sewing box" in found["Sessions"]
-    assert found["Pages"][:4] == ["Sessions", "Compactions", "Stores", "Settings"] and "API docs" in found["Pages"]
+    assert found["Pages"][:4] == ["Sessions", "Compactions", "Insights", "Stores"] and "API docs" in found["Pages"]
     assert "Sign out" in found["Actions"] and "Switch to the dark theme" in found["Actions"]
 
 
