@@ -153,7 +153,7 @@ ELSEWHERE = {
         viewer.rendering.blocks.by_template viewer.rendering.cache.by_template
         viewer.rendering.parts.part viewer.rendering.terms.term viewer.rendering.lru.SizedCache
         viewer.pages.compact.report.named_lost viewer.pages.session.timeline.apart viewer.runs.candidate
-        viewer.runs.detail_loss viewer.pages.search.hits.grouped
+        viewer.runs.detail_loss viewer.pages.search.hits.grouped viewer.pages.switches.remembered
         viewer.runs.planning.Basis viewer.runs.planning.plan_of viewer.runs.planning.recorded viewer.stores.changes
         viewer.stores.hermes.receipts
         viewer.stores.hermes.chains.Chains viewer.stores.hermes.codec.decode_row viewer.stores.hermes.change_tokens

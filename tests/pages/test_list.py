@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from tests.catalog.shelves import settle
 from tests.pages.conftest import PRESENT, Book
 from tests.pages.html import Element, read
 from viewer.catalog import sync_worker
@@ -165,6 +166,7 @@ def test_a_view_leads_nowhere_else(signed_in: Client, db: None) -> None:
 
 
 def test_a_look_for_news_is_empty_until_something_is_written(signed_in: Client, three: Book) -> None:
+    settle()
     signed_in.get("/")
     page = read(signed_in.get("/"))
     look = {"known": next(f for f in page.all("input") if f.attributes.get("name") == "known").attributes["value"]}

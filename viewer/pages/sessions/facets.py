@@ -61,8 +61,10 @@ class Facets:
             chosen = dict(self.query).get(name)
             enough = 1 if name in ("near", "sub-agents", "tag") else 2
             if len(options) > enough or chosen:
-                links = (self._link(name, value, label) for value, label in options.items())
-                yield Group(title, tuple(link for link in links if link.count != "0" or link.current))
+                links = [self._link(name, value, label) for value, label in options.items()]
+                links = [link for link in links if link.count != "0" or link.current]
+                if len(links) > 1:
+                    yield Group(title, tuple(links))
 
     def _link(self, name: str, value: str, label: str) -> Link:
         kept = [pair for pair in self.query if pair[0] != name]
