@@ -41,7 +41,7 @@ def made_of(desk: Desk) -> str:
 def test_from_a_boundary_without_javascript(signed_in: Client, open_desk: Callable[..., Desk], version: int) -> None:
     desk = open_desk(version)
     before, (handoff, messages) = desk.live(), first_boundary(desk)
-    button = read(signed_in.get(f"{page_of(desk)}?around={handoff}")).one(id=f"b{handoff}-undo").one("a", "btn")
+    button = read(signed_in.get(f"{page_of(desk)}?around={handoff}")).one(id=f"b{handoff}-undo").all("a", "btn")[0]
     assert button.text == "Branch from here…"
     asked = read(signed_in.get(button.attributes["href"])).one("main")
     assert f"A new session gets the {messages:,} messages (" in asked.one("form").text
@@ -146,7 +146,7 @@ def test_a_session_that_was_split_here_leads_on_and_can_be_branched(
     assert page.one(id=f"b{run.handoff_id}-line").text.find("by you, here") > 0
     undo = page.one(id=f"b{run.handoff_id}-undo")
     assert "split into two sessions here" in undo.text
-    asked = read(signed_in.get(undo.one("a").attributes["href"])).one("main")
+    asked = read(signed_in.get(undo.all("a")[0].attributes["href"])).one("main")
     made = signed_in.post(asked.one("form").attributes["action"])["Location"].rsplit("/", 1)[1]
     assert Desk(desk.store, desk.path, made).live() == before
     assert read(signed_in.get(f"/runs/{run.pk}")).one("main").text.count(run.new_session_id) >= 1

@@ -116,7 +116,7 @@ def test_after_every_step_back_shows_whole_pages(visit: Visit, open_desk: Callab
     steps: list[Callable[[], object]] = [
         lambda: screen.locator(".tabs a").nth(1).click(),
         lambda: screen.locator(".tabs a").last.click(),
-        lambda: screen.locator(".undo .btn").last.click(),
+        lambda: screen.locator(".undo").get_by_role("button", name="Branch from here…").last.click(),
         lambda: screen.locator("#keep").select_option("50"),
         lambda: screen.get_by_role("button", name="Compact now…").click(),
     ]
@@ -191,7 +191,7 @@ def test_keys(visit: Visit, book: Book) -> None:
     expect(screen.locator("dialog#keys")).to_be_visible()
     listed = screen.locator("dialog#keys dt").all_inner_texts()
     keys = {key for line in listed for key in line.split()}
-    assert keys == {*"/fjk[]egsgcx?K", "Ctrl", "Esc", "Enter"}
+    assert keys == {*"/fjk[]egsgcix?K", "Ctrl", "Esc", "Enter"}
     screen.get_by_label("Single-key shortcuts").uncheck()
     screen.get_by_role("button", name="Close").click()
     screen.reload()
