@@ -58,6 +58,8 @@
     k: () => step("[data-turn]", -1),
     "]": () => step("[data-boundary]", 1),
     "[": () => step("[data-boundary]", -1),
+    n: () => go("[data-key=n]"),
+    N: () => go("[data-key=N]"),
     e: unfold,
     gs: () => go("[data-key=gs]"),
     gc: () => go("[data-key=gc]"),

@@ -1,0 +1,103 @@
+"""Going somewhere in a session: where it opens, to a message, along the timeline, from hit to hit."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Page, expect
+
+from tests.pages.conftest import Book
+from tests.pages.screens import TOP, Visit, at_rest
+
+_SHIFTS = """() => {
+    window.shifts = 0;
+    new PerformanceObserver(list => list.getEntries().forEach(one => { window.shifts += one.value; }))
+        .observe({ type: "layout-shift", buffered: true });
+}"""
+
+
+def test_a_session_opens_at_its_newest_message_and_stays_where_it_was_left(screen: Page, book: Book) -> None:
+    href = book.session("s")
+    ids = book.chat("s", 200)
+    screen.add_init_script(f"({_SHIFTS})()")
+    screen.goto(href)
+    newest = screen.locator(f"#m{ids[-1]}")
+    expect(newest).to_be_in_viewport(ratio=1)
+    screen.locator(".timeline svg").wait_for(state="attached")
+    at_rest(screen)
+    expect(newest).to_be_in_viewport(ratio=1)
+    assert screen.evaluate("window.shifts") < 0.05
+    told = book.say("s", "user", "One more")
+    screen.locator(f"#m{told}").wait_for()
+    expect(screen.locator(f"#m{told}")).to_be_in_viewport()
+
+    middle = screen.locator(f"#m{ids[-40]}")
+    middle.scroll_into_view_if_needed()
+    screen.reload()
+    expect(middle).to_be_in_viewport()
+    screen.get_by_role("link", name="First message").evaluate("link => link.click()")
+    expect(screen.locator(f"#m{ids[0]}")).to_be_in_viewport()
+    screen.get_by_role("link", name="Newest").evaluate("link => link.click()")
+    expect(screen.locator(f"#m{told}")).to_be_in_viewport()
+
+
+def test_a_long_newest_message_is_shown_from_its_beginning(visit: Visit, book: Book) -> None:
+    screen = visit()
+    href = book.session("s")
+    book.chat("s", 30)
+    told = book.say("s", "assistant", "\n\n".join(f"Paragraph {number}" for number in range(100)))
+    screen.goto(href)
+    screen.wait_for_function("scrollY > 500")
+    assert 0 <= screen.locator(f"#m{told}").evaluate(TOP) < 300
+
+
+def test_find_goes_from_hit_to_hit(visit: Visit, book: Book) -> None:
+    screen = visit()
+    href = book.session("s")
+    first = book.say("s", "user", "a needle at the beginning")
+    book.chat("s", 150)
+    call = book.call("terminal", "c1", command="ls")
+    asked = book.say("s", "assistant", "Looking.", tool_calls=[call])
+    answered = book.say("s", "tool", "one\nneedle.txt\nthree", tool_call_id="c1", tool_name="terminal")
+    read = book.say("s", "assistant", "", tool_calls=[book.call("terminal", "c2", command="cat needle.txt")])
+    screen.goto(href)
+    field, count = screen.locator("#find"), screen.locator("#found [data-of]")
+    field.fill("needle")
+    expect(count).to_have_text("3 found", timeout=5000)
+    field.press("Enter")
+    expect(count).to_have_text("1 of 3")
+    expect(screen.locator(f"#m{first} mark.here")).to_be_in_viewport()
+    assert screen.url.endswith(f"?q=needle&around={first}#m{first}")
+    expect(field).to_be_focused()
+    field.press("Enter")
+    expect(count).to_have_text("2 of 3")
+    expect(screen.locator(f"#m{answered} mark.here")).to_have_text("needle")
+    expect(screen.locator(f"#m{answered} mark.here")).to_be_in_viewport()
+    opened = screen.evaluate("performance.timeOrigin")
+    field.blur()
+    screen.keyboard.press("n")
+    expect(count).to_have_text("3 of 3")
+    expect(screen.locator(f"#m{read} .tool mark.here")).to_be_in_viewport()
+    assert screen.evaluate("performance.timeOrigin") == opened, "within the page"
+    assert screen.url.endswith(f"around={read}#m{read}")
+    screen.keyboard.press("N")
+    expect(count).to_have_text("2 of 3")
+    expect(screen.locator(".marked")).to_have_attribute("id", f"m{answered}")
+    assert screen.locator(f"#m{asked} > details").evaluate("fold => fold.open")
+    screen.locator("#found").get_by_role("link", name="Next hit").click()
+    screen.locator("#found").get_by_role("link", name="Next hit").click()
+    expect(count).to_have_text("1 of 3")
+    expect(screen.locator(f"#m{first}")).to_be_in_viewport()
+
+
+def test_a_hit_of_the_search_is_scrolled_to_and_marked(screen: Page, book: Book) -> None:
+    href = book.session("s")
+    book.chat("s", 90)
+    long = "\n\n".join(f"Paragraph {number}" for number in range(80))
+    told = book.say("s", "assistant", f"{long}\n\nthe **haystack** & <i>more</i>\n\n{long}")
+    book.chat("s", 90)
+    screen.goto("/search?q=haystack")
+    screen.locator(".hit").click()
+    screen.wait_for_url(f"**{href}?q=haystack&around={told}#m{told}")
+    marks = screen.locator(f"#m{told} mark")
+    expect(marks).to_have_text(["haystack"])
+    expect(marks.first).to_be_in_viewport()
+    expect(screen.locator("#found [data-of]")).to_have_text("1 of 1")
