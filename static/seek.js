@@ -88,4 +88,24 @@
     go(waiting);
     waiting = "";
   });
+
+  // The cursor of the timeline says where it would lead to, and leads there when it is let go; with keys, on Enter.
+  let dragged = false;
+  function tell(cursor) {
+    const at = +cursor.value;
+    const day = cursor.dataset.days.split("|").map((each) => each.split(":")).findLast(([from]) => +from <= at)?.[1];
+    const words = `message ${at.toLocaleString("en")} of ${(+cursor.max).toLocaleString("en")}${day ? ` · ${day}` : ""}`;
+    cursor.setAttribute("aria-valuetext", words);
+    cursor.form.querySelector("output").textContent = words;
+  }
+  const isCursor = ({ target }) => target.id === "scrub";
+  on("input", (event) => isCursor(event) && tell(event.target));
+  on("pointerdown", (event) => { dragged = isCursor(event); });
+  on("change", (event) => { if (isCursor(event) && dragged) event.target.form.requestSubmit(); });
+  on("keydown", (event) => {
+    if (!isCursor(event)) return;
+    dragged = false;
+    if (event.key === "Enter") event.target.form.requestSubmit();
+  });
+  on("htmx:afterSwap", () => byId("scrub") && tell(byId("scrub")));
 })();

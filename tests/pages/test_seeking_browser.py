@@ -101,3 +101,31 @@ def test_a_hit_of_the_search_is_scrolled_to_and_marked(screen: Page, book: Book)
     expect(marks).to_have_text(["haystack"])
     expect(marks.first).to_be_in_viewport()
     expect(screen.locator("#found [data-of]")).to_have_text("1 of 1")
+
+
+def test_the_timeline_is_dragged_and_stays_in_sight(visit: Visit, book: Book) -> None:
+    screen = visit()
+    href = book.session("s")
+    ids = book.chat("s", 401)
+    screen.goto(href)
+    cursor, label = screen.locator("#scrub"), screen.locator(".scrub output")
+    expect(label).to_contain_text("message 401 of 401 · ")
+    expect(cursor).to_be_in_viewport(ratio=1)
+    box = cursor.bounding_box()
+    assert box
+    screen.mouse.move(box["x"] + box["width"] * 0.9, box["y"] + 30)
+    screen.mouse.down()
+    screen.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + 40, steps=4)
+    expect(label).to_contain_text("message 201 of 401 · ")
+    expect(cursor).to_have_attribute("aria-valuetext", label.inner_text())
+    screen.mouse.up()
+    screen.wait_for_url(f"**?around={ids[200]}#m{ids[200]}")
+    expect(label).to_contain_text("message 201 of 401 · ")
+    under = screen.locator(".timeline").evaluate("it => it.getBoundingClientRect().bottom")
+    assert screen.locator(f"#m{ids[200]}").evaluate(TOP) >= under, "what is gone to is not behind the timeline"
+    cursor.focus()
+    screen.keyboard.press("ArrowLeft")
+    expect(label).to_contain_text("message 200 of 401 · ")
+    assert screen.url.endswith(f"#m{ids[200]}"), "keys only choose"
+    screen.keyboard.press("Enter")
+    screen.wait_for_url(f"**?around={ids[199]}#m{ids[199]}")
