@@ -118,6 +118,10 @@
     const at = byId(id);
     scrollBy({ top: at ? at.getBoundingClientRect().top - y : y - scrollY, behavior: "instant" });
   }
+  on("trimmed", ({ detail }) => { // far windows that seek.js took out
+    loaded[detail] = Math.max(0, loaded[detail] - 1);
+    watch();
+  });
   let shown = location.pathname + location.search;
   const sameDocument = () => {
     history.replaceState(null, "");

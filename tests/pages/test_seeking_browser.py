@@ -129,3 +129,48 @@ def test_the_timeline_is_dragged_and_stays_in_sight(visit: Visit, book: Book) ->
     assert screen.url.endswith(f"#m{ids[200]}"), "keys only choose"
     screen.keyboard.press("Enter")
     screen.wait_for_url(f"**?around={ids[199]}#m{ids[199]}")
+
+
+def test_far_windows_give_way_to_their_link_and_what_is_read_stays(visit: Visit, book: Book) -> None:
+    screen = visit()
+    href = book.session("s")
+    ids = book.chat("s", 900)
+    screen.goto(f"{href}?around={ids[450]}#m{ids[450]}", wait_until="load")
+    turns = "[...document.querySelectorAll('.history > [data-turn]')].map(turn => +turn.id.slice(1))"
+
+    def load(side: str) -> list[int]:
+        edge = 0 if side == "earlier" else -1
+        before = screen.evaluate(turns)
+        at = screen.locator(f"#m{before[edge]}")
+        at.scroll_into_view_if_needed()  # which brings the link near, and so the window behind it
+        screen.wait_for_function(f"([edge, id]) => ({turns}).at(edge) !== id", arg=[edge, before[edge]])
+        expect(at).to_be_in_viewport()
+        at_rest(screen)
+        now: list[int] = screen.evaluate(turns)
+        assert now == list(range(now[0], now[-1] + 1)), "each once, without a gap"
+        assert len(now) <= 5 * 60
+        return now
+
+    for _ in range(6):
+        shown = load("earlier")
+    later, earlier = screen.locator(".neighbour.later"), screen.locator(".neighbour.earlier")
+    expect(later).to_have_text(f"{ids[-1] - shown[-1]} later messages")
+    assert ids[450] not in shown
+    for _ in range(12):
+        if not later.count():
+            break
+        shown = load("later")
+    assert shown[-1] == ids[-1]
+    expect(screen.locator("#live")).to_have_count(1)
+    expect(earlier).to_have_text(f"{shown[0] - ids[0]} earlier messages")
+    told = book.say("s", "user", "One more")
+    screen.locator(f"#m{told}").wait_for(state="attached")
+    for _ in range(6):
+        load("earlier")
+    expect(screen.locator("#live")).to_have_count(0)
+    screen.get_by_role("link", name="Newest").evaluate(
+        "link => link.setAttribute('href', '#m' + location.hash.slice(2))"
+    )
+    screen.get_by_role("link", name="Newest").evaluate("link => link.click()")
+    screen.wait_for_load_state()
+    expect(screen.locator(f"#m{ids[450]}")).to_be_in_viewport()
