@@ -58,6 +58,8 @@
     k: () => step("[data-turn]", -1),
     "]": () => step("[data-boundary]", 1),
     "[": () => step("[data-boundary]", -1),
+    n: () => go("[data-key=n]"),
+    N: () => go("[data-key=N]"),
     e: unfold,
     gs: () => go("[data-key=gs]"),
     gc: () => go("[data-key=gc]"),
@@ -125,6 +127,10 @@
     const at = byId(id);
     scrollBy({ top: at ? at.getBoundingClientRect().top - y : y - scrollY, behavior: "instant" });
   }
+  on("trimmed", ({ detail }) => { // far windows that seek.js took out
+    loaded[detail] = Math.max(0, loaded[detail] - 1);
+    watch();
+  });
   let shown = location.pathname + location.search;
   const sameDocument = () => {
     history.replaceState(null, "");

@@ -19,12 +19,12 @@ class Place:
     def __post_init__(self) -> None:
         object.__setattr__(self, "href", reverse("pages:session", args=[self.store, self.session]))
 
-    def message(self, row_id: int) -> str:
-        """The permalink of a message: opens its own window and marks it."""
-        return f"{self.href}?around={row_id}#m{row_id}"
+    def message(self, row_id: int, words: str = "") -> str:
+        """The permalink of a message: opens its own window and marks it, and there the words that were looked for."""
+        return f"{self.view(q=words, around=row_id)}#m{row_id}"
 
-    def boundary(self, handoff_id: int) -> str:
-        return f"{self.href}?around={handoff_id}#b{handoff_id}"
+    def boundary(self, handoff_id: int, words: str = "") -> str:
+        return f"{self.view(q=words, around=handoff_id)}#b{handoff_id}"
 
     def whole(self, row_id: int, part: str) -> str:
         """One row's content, calls or thinking, uncut."""

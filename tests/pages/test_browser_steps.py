@@ -191,7 +191,7 @@ def test_keys(visit: Visit, book: Book) -> None:
     expect(screen.locator("dialog#keys")).to_be_visible()
     listed = screen.locator("dialog#keys dt").all_inner_texts()
     keys = {key for line in listed for key in line.split()}
-    assert keys == {*"/fjk[]egsgcix?K", "Ctrl", "Esc", "Enter"}
+    assert keys == {*"/fjk[]egsgcixnN?K", "Ctrl", "Esc", "Enter"}
     screen.get_by_label("Single-key shortcuts").uncheck()
     screen.get_by_role("button", name="Close").click()
     screen.reload()
@@ -321,8 +321,8 @@ def test_text_grows_with_the_size_a_reader_asked_for(visit: Visit, book: Book) -
 def test_a_wheel_at_the_very_top_brings_what_came_before(visit: Visit, book: Book) -> None:
     screen = visit()
     href = book.session("s")
-    book.chat("s", 200)
-    screen.goto(href)
+    ids = book.chat("s", 200)
+    screen.goto(f"{href}?after={ids[120]}")
     at_rest(screen)
     turns = screen.locator("[data-turn]")
     before, first = turns.count(), turns.first.get_attribute("id")

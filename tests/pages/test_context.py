@@ -138,7 +138,8 @@ def test_the_timeline_says_in_words_what_it_draws(
     words = read(signed_in.get(href)).one("svg").attributes["aria-label"]
     assert words == (
         "Tokens in context over the session: 108.1k before compaction 1, 18.6k after it, "
-        "40.1k before compaction 2, 18.4k after it, 22.2k now. The agent compacts by itself at 96k."
+        "40.1k before compaction 2, 18.4k after it, 22.2k now. The agent compacts by itself at 96k. "
+        "The model takes 128k."
     )
     fragment = read(signed_in.get(href, headers=FRAGMENT))
     assert not fragment.all("html")
@@ -175,6 +176,24 @@ def test_labels_keep_away_from_the_one_at_the_limit_and_say_about(limit: int) ->
     assert drawing.labels[-1].text == "~600"
     assert f"compacts by itself at {formats.thin(limit)}." in drawing.words
     assert timeline.drawn([[1]], None).limit_label is None
+
+
+@pytest.mark.parametrize("limit", [None, 600, 9_500, 64_000, 100_000])
+@pytest.mark.parametrize("window", [8_000, 128_000, 1_000_000])
+@pytest.mark.parametrize("highest", [9, 310, 9_020, 40_000, 127_000])
+def test_the_axis_has_numbers_and_the_window_a_line_whose_labels_do_not_meet(
+    highest: int, window: int, limit: int | None
+) -> None:
+    drawing = timeline.drawn([[100, highest], [9, highest - 4], [5, 7]], limit, window=window)
+    assert 2 <= len(drawing.ticks) <= 4 and drawing.ticks[0].text == "0"
+    feet = [float(tick.foot) for tick in drawing.ticks]
+    assert all(one - other >= timeline.LINE for one, other in zip(feet, feet[1:], strict=False)) and feet[-1] > 8
+    top = max(100, highest, limit or 0)
+    assert bool(drawing.window) == (top / 4 < window < top * 4) == ("The model takes" in drawing.words)
+    beside = [label for label in (drawing.limit_label, drawing.window_label) if label]
+    labels = [*drawing.labels, *beside]
+    assert all(timeline._fits(label) for label in beside)
+    assert not [1 for at, one in enumerate(labels) for other in labels[at + 1 :] if timeline._meet(one, other)]
 
 
 @pytest.mark.parametrize("tokens", [310, 9_999, 127_500, 999_400, 1_200_000])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -31,7 +32,7 @@ SUMMARY = (
 
 def shown(page: Element) -> list[str]:
     """The addresses of the hits of a page."""
-    return [hit.one("a", "to").attributes["href"] for hit in page.all("li", "hit")]
+    return [re.sub(r"\?q=[^&]*&", "?", hit.one("a", "to").attributes["href"]) for hit in page.all("li", "hit")]
 
 
 def walk(client: Client, query: str) -> list[str]:

@@ -12,7 +12,7 @@ import pytest
 from django.test import Client
 
 from tests.pages.conftest import Book
-from tests.pages.html import Element, message_ids, read
+from tests.pages.html import message_ids, read
 from tests.runs.desk import Desk
 
 FRAGMENT = {"HX-Request": "true"}
@@ -64,21 +64,28 @@ def test_each_message_once_over_all_windows(
     assert not [text for text in texts if "CONTEXT COMPACTION" in text or "END OF CONTEXT SUMMARY" in text]
 
 
-def test_a_long_history_leads_to_its_newest_message(signed_in: Client, book: Book) -> None:
+def test_every_window_leads_to_the_first_and_the_newest_message(signed_in: Client, book: Book) -> None:
     href = book.session("s")
     ids = book.chat("s", 250)
 
-    def jump(page: Element) -> str:
-        links = [link.attributes["href"] for link in page.all("a") if link.text == "Jump to the newest"]
-        return links[0] if links else ""
+    def ends(address: str) -> list[str]:
+        return [link.attributes["href"] for link in read(signed_in.get(address)).one("nav", "seek").all("a")]
 
-    newest = read(signed_in.get(href))
-    assert jump(newest) == f"#m{ids[-1]}"
-    assert newest.one(id=f"m{ids[-1]}")
-    assert jump(read(signed_in.get(f"{href}?around={ids[0]}"))) == f"{href}?around={ids[-1]}#m{ids[-1]}"
-    short = book.session("t")
-    book.chat("t", 10)
-    assert not jump(read(signed_in.get(short)))
+    first, newest = (f"{href}?around={row_id}#m{row_id}" for row_id in (ids[0], ids[-1]))
+    assert ends(href) == [first, f"#m{ids[-1]}"]
+    assert ends(f"{href}?around={ids[125]}") == [first, newest]
+    assert ends(f"{href}?around={ids[0]}") == [f"#m{ids[0]}", newest]
+    assert read(signed_in.get(book.session("t"))).all("nav", "seek") == []
+
+
+def test_a_session_opens_at_its_newest_window(signed_in: Client, book: Book) -> None:
+    href = book.session("s")
+    ids = book.chat("s", 250)
+    opened = read(signed_in.get(href))
+    assert message_ids(opened) == ids[-60:] and opened.all("a", "later") == []
+    assert opened.one("div", "history").attributes.keys() == {"class", "data-newest"}
+    for query in (f"around={ids[-1]}", f"before={ids[-1]}", f"after={ids[-9]}"):
+        assert "data-newest" not in read(signed_in.get(f"{href}?{query}")).one("div", "history").attributes, query
 
 
 @pytest.mark.parametrize(
@@ -105,7 +112,9 @@ def test_landmarks_have_names_and_states_a_legend(signed_in: Client, open_desk: 
     page = read(signed_in.get(f"/stores/hermes/sessions/{desk.session_id}"))
     names = [form.attributes.get("aria-label") for form in page.all("form", role="search")]
     assert len(names) == len(set(names)) == 2 and None not in names
-    assert "summarised away, still here" in page.one("p", "legend").text
+    legend = page.one("p", "legend")
+    assert [word.text for word in legend.all("button", "term")] == ["in context", "summarised away"]
+    assert "still here and in search" in legend.text
     assert "Times are in " in page.one("p", "zone").text
 
 
@@ -287,7 +296,7 @@ def test_session_text_is_shown_as_text(signed_in: Client, book: Book) -> None:
     book.say("hostile", hostile, hostile)
     page = read(signed_in.get(href))
     assert not page.all("img")
-    assert [script.attributes.get("src", "")[:8] for script in page.all("script")] == ["/static/"] * 2
+    assert [script.attributes.get("src", "")[:8] for script in page.all("script")] == ["/static/"] * 3
     assert not [e for e in page.walk() if any(name.startswith("on") or name == "style" for name in e.attributes)]
     assert not [link for link in page.all("a") if link.attributes.get("href", "").startswith("javascript")]
     for article in page.all("article"):

@@ -71,12 +71,14 @@ def _group(href: str, found: Sequence[ShownHit], query: str) -> HitGroup:
     )
 
 
-def shown(hit: Hit, place: Place) -> ShownHit:
-    """The hit with addresses on the pages of `place`: its own session, or the one that goes on with it."""
+def shown(hit: Hit, place: Place, words: str = "") -> ShownHit:
+    """The hit with addresses on the pages of `place`: its own session, or the one that goes on with it. What they lead
+    to has the `words` marked.
+    """
     name = line(hit.session.title, 120)
     boundary = hit.kind == "summary" and hit.standalone
     return ShownHit(
-        href=place.boundary(hit.id) if boundary else place.message(hit.id),
+        href=place.boundary(hit.id, words) if boundary else place.message(hit.id, words),
         id=hit.id,
         who="Summary by a compaction" if hit.kind == "summary" else role_label(hit.role),
         summary=hit.kind == "summary",

@@ -244,7 +244,9 @@ def _page(
     narrow = asked.session or asked.role
     named, unnamed = _named_sessions(listed, query, redacted)
     shown, unshown = lines_of(
-        taken, lambda each: hits.shown(each[1], Place(each[0], each[1].session.id)), lambda each: (each[1].id, each[0])
+        taken,
+        lambda each: hits.shown(each[1], Place(each[0], each[1].session.id), asked.q),
+        lambda each: (each[1].id, each[0]),
     )
     return SearchPage(
         asked=asked,

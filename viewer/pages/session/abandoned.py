@@ -27,7 +27,7 @@ MOST = 200  # messages that are shown, of all branches together
 class AbandonedPlace(Place):
     """A session whose messages are looked at here: History has no place for them."""
 
-    def message(self, row_id: int) -> str:
+    def message(self, row_id: int, words: str = "") -> str:
         return f"{self.view('abandoned')}#m{row_id}"
 
 

@@ -5,6 +5,7 @@ Works as a page of its own, and as a list beside the session that is filled whil
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from django.http import HttpRequest, HttpResponse
@@ -22,15 +23,25 @@ from viewer.stores.query import LONGEST, parse
 from viewer.stores.registry import Reader, get_store, open_store
 from viewer.stores.searching import HitPage, Key, PageRequest, SearchFilter
 
+from .loading import Opened
+
 MOST = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """What was found, in the order of the session. `more` is the address of what lies further back, "" for all seen."""
+    """What was found, in the order of the session. `more` is the address of what lies further back, "" for all seen.
+
+    `total` says how many, "17" or "the newest 200"; `current` is the number of the hit that is shown, 0 for none, and
+    `previous` and `next` are the addresses of those beside it, at either end those of the other end.
+    """
 
     count: str
+    total: str
     hits: tuple[ShownHit, ...]
+    current: int
+    previous: str
+    next: str
     note: str
     more: str
 
@@ -51,8 +62,7 @@ class Find:
 @require_safe
 @shows_refusals
 def find(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
-    q = " ".join(request.GET.get("q", "")[:LONGEST].replace("\x00", " ").split())
-    place = Place(store, session_id)
+    q, place = typed(request), Place(store, session_id)
     with open_store(get_store(store)) as reader:
         name = redaction.session_for(request, reader.session(session_id)).name
         after = hits.positions(request.GET.get("after", "")).after(store)
@@ -61,7 +71,23 @@ def find(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
     return page(request, "session/_found.html" if is_fragment(request) else "session/find.html", found)
 
 
-def _results(reader: Reader, place: Place, q: str, after: Key | None, redacted: bool) -> Results:
+def typed(request: HttpRequest) -> str:
+    """What somebody looks for."""
+    return " ".join(request.GET.get("q", "")[:LONGEST].replace("\x00", " ").split())
+
+
+def found_here(opened: Opened, q: str, around: int | None) -> Find:
+    """What is found beside a session, of which the message `around` is shown."""
+    found = None
+    if q:
+        message = None if around is None else opened.outline.message_of(around)
+        found = _results(opened.reader, opened.place, q, None, opened.redacting, {around, message} - {None})
+    return Find(opened.place.view("find"), q, opened.session.name, opened.place.href, found)
+
+
+def _results(
+    reader: Reader, place: Place, q: str, after: Key | None, redacted: bool, at: Collection[int | None] = ()
+) -> Results:
     """The newest by words, from the whole session, and those that hold the text itself, from the newest messages or
     from those before `after`.
     """
@@ -74,18 +100,24 @@ def _results(reader: Reader, place: Place, q: str, after: Key | None, redacted: 
     found |= {hit.id: hit for hit in words.hits if after is None}
     ordered = [found[row_id] for row_id in sorted(found)][-MOST:]
     further = hits.Positions({place.store: inside.next}).text if inside.next else ""
+    shown = tuple(hits.shown(hit, place, q) for hit in ordered)
+    current = next((number for number, hit in enumerate(shown, 1) if hit.id in at), 0)
     return Results(
         count=_count(len(ordered), words, inside),
-        hits=tuple(hits.shown(hit, place) for hit in ordered),
+        total=_count(len(ordered), words, inside, ""),
+        hits=shown,
+        current=current,
+        previous=shown[current - 2 if current else -1].href if shown else "",
+        next=shown[current % len(shown)].href if shown else "",
         note=_note(words, inside) if after is None else "",
         more=place.view("find", q=q, after=further) if further else "",
     )
 
 
-def _count(number: int, words: HitPage, inside: HitPage) -> str:
+def _count(number: int, words: HitPage, inside: HitPage, found: str = " found") -> str:
     if number >= MOST or words.next:
-        return f"The newest {number:,}"
-    return f"{number:,} found{' so far' if inside.next else ''}"
+        return f"{'The' if found else 'the'} newest {number:,}"
+    return f"{number:,}{found}{' so far' if inside.next else ''}"
 
 
 def _note(words: HitPage, inside: HitPage) -> str:

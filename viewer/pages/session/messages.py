@@ -14,6 +14,7 @@ from compaction import messages as engine
 from compaction import notices
 from viewer.places import Place
 from viewer.rendering import cache, calls, formats, tools
+from viewer.rendering.marking import WordMarks
 from viewer.rendering.texts import line
 from viewer.rendering.words import CUT_OFF, role_label, was_cut_off
 from viewer.stores.counting import row_tokens
@@ -61,7 +62,8 @@ class ShownMessage:
 class MessageContext:
     """What turning stored messages into shown ones needs: addresses, counter, the marked and the last message.
 
-    `tokens` knows the tokens of rows that were counted before; without it they are counted here.
+    `tokens` knows the tokens of rows that were counted before; without it they are counted here. `words` are to be
+    marked; code that holds some of them is shown without colours.
     """
 
     place: Place
@@ -69,6 +71,12 @@ class MessageContext:
     marked: int | None = None
     newest: int | None = None
     tokens: Callable[[int], int | None] | None = None
+    words: WordMarks | None = None
+
+    def body(self, made: cache.RenderedBlocks) -> cache.RenderedBlocks:
+        """The blocks with the words marked."""
+        html = made.html if self.words is None else self.words.marked(made.html)
+        return made if html is made.html else replace(made, html=html, waits=False)
 
 
 def of_history(item: HistoryMessage) -> MessageToShow:
@@ -101,7 +109,7 @@ class _Found(NamedTuple):
 def _message(found: _Found, at: int) -> ShownMessage:
     item, place = found.said[at], found.reading.place
     is_result = item.row.role in engine.RESULT_ROLES
-    body = _NOTHING if is_result else cache.said(item.row, place)
+    body = _NOTHING if is_result else found.reading.body(cache.said(item.row, place))
     left = calls.left_out(item.row)
     return ShownMessage(
         id=item.id,
@@ -166,7 +174,7 @@ def _calls(found: _Found, at: int) -> Iterable[calls.ShownCall]:
         result = None if answer is None else _result(found, at, call, answer)
         is_open = result is not None and result.marked
         ended = result.outcome if result is not None else None
-        asked = cache.asked(call, place.whole(item.row.id, "calls"), ended, colours=is_open)
+        asked = found.reading.body(cache.asked(call, place.whole(item.row.id, "calls"), ended, colours=is_open))
         yield calls.ShownCall(
             name=line(call.name, 80),
             title=asked.title or tools.Title("tool", ""),
@@ -197,7 +205,7 @@ def _answer(
 ) -> calls.ShownResult:
     row, place = item.row, reading.place
     marked = item.id == reading.marked
-    body = cache.answered(row, place, language, colours=marked)
+    body = reading.body(cache.answered(row, place, language, colours=marked))
     sessions = dict.fromkeys((*row.sub_agents, *(body.sessions if sub_agent else ())))
     return calls.ShownResult(
         id=item.id,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from itertools import accumulate, filterfalse
+from urllib.parse import parse_qs, urlsplit
 
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
@@ -17,14 +19,17 @@ from viewer.stores.registry import agent_of, get_store, open_store
 from viewer.stores.transcript import NONE, TranscriptIndex
 
 from .header import Header, header
-from .loading import opened
+from .loading import Opened, opened
+from .seeking import times
 
-WIDTH, HEIGHT, TOP = 680.0, 64.0, 12.0  # of the drawing
+WIDTH, HEIGHT, TOP = 680.0, 84.0, 12.0  # of the drawing; left of it are 44 more for the numbers of the axis
 ASIDE = 52.0  # more to the right, for the last number: seven letters
 LETTER, LINE = 6.5, 11.0  # about the width of a letter of a label, and its height
 NOT_COUNTED = " Not every message is counted yet: the numbers are estimates."
 COUNTING_SECONDS = 0.15  # that the drawing, which a page asks for when it is there, waits for tokens nobody counted
 POINTS = 360  # at most, so that a long session is a small drawing
+HIGHEST = 4  # times as high as what is drawn, the model's window still is: else the rest would be flat
+SAMPLES = 24  # messages whose days are read for the label of the cursor
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +43,31 @@ class Label:
 
 
 @dataclass(frozen=True, slots=True)
+class Tick:
+    """A number of the axis, with the heights of its line and of its foot."""
+
+    y: str
+    foot: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """What leads to a place: `now` of `total` messages is shown. `days` says on which message a day begins, "1:3 Oct"
+    with bars between.
+    """
+
+    href: str
+    now: int
+    total: int
+    days: str
+
+
+@dataclass(frozen=True, slots=True)
 class Timeline:
     """`line` and `area` are path data; `cuts` the places of compactions; `limit` the height of the tokens at
-    which the agent compacts by itself, "" where that is not known.
+    which the agent compacts by itself, "" where that is not known; `window` that of what the model can take, "" where
+    that is far above all.
     """
 
     line: str
@@ -49,7 +76,11 @@ class Timeline:
     cuts: tuple[str, ...]
     limit: str
     limit_label: Label | None
+    window: str
+    window_label: Label | None
+    ticks: tuple[Tick, ...]
     words: str
+    cursor: Cursor | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +98,8 @@ def timeline(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
             indexes.count_some(reader, found.session, COUNTING_SECONDS)
             found = opened(reader, session_id, redacting=redacts(request))
         limit = agent_of(reader.store).threshold(found.session.model, found.window)
-        data = drawn(rises(found.outline), limit, about=NONE in found.outline.tokens)
+        data = drawn(rises(found.outline), limit, about=NONE in found.outline.tokens, window=found.window)
+        data = replace(data, cursor=_cursor(request, found))
         if is_fragment(request):
             return page(request, "session/_timeline.html", data)
         top = header(found)
@@ -91,10 +123,42 @@ def _rise(outline: TranscriptIndex, block: Sequence[int], numbers: Sequence[int]
     return stretch if block else stretch[1:]
 
 
-def drawn(series: list[list[int]], limit: int | None, *, about: bool = False) -> Timeline:
-    """The drawing of a series, scaled to its highest point, with a line at `limit` tokens."""
+def _cursor(request: HttpRequest, found: Opened) -> Cursor | None:
+    """At the message that the page shows, or the newest; None where there is nothing to go along."""
+    total = found.outline.messages
+    if total < 2:
+        return None
+    shown = parse_qs(urlsplit(request.headers.get("HX-Current-URL", "")).query).get("around", [""])[0]
+    place = found.outline.place_of(int(shown)) if shown.isascii() and shown.isdigit() and len(shown) < 19 else None
+    places = sorted({*range(0, total, max(1, total // SAMPLES)), total - 1})
+    said = times(found, places)
+    days, last = [], None
+    for each in places:
+        at = formats.day(said.get(each))
+        if at is not None and at != last:
+            days.append(f"{each + 1}:{at.day} {at:%b}{'' if at.year == date.today().year else f' {at.year}'}")
+            last = at
+    return Cursor(found.place.href, total if place is None else place + 1, total, "|".join(days))
+
+
+def _height(tokens: float, top: int) -> float:
+    return HEIGHT - 2 - tokens / top * (HEIGHT - TOP - 2)
+
+
+def _ticks(top: int) -> tuple[Tick, ...]:
+    """Round numbers, at most four and far enough from each other."""
+    unit = 10 ** max(0, len(str(top // 3)) - 1)
+    step = next(unit * each for each in (1, 2, 5, 10) if unit * each * 3 >= top)
+    heights = [(tokens, _height(tokens, top)) for tokens in range(0, top + 1, step)]
+    return tuple(Tick(f"{y:.1f}", f"{min(y + 4, HEIGHT - 2):.1f}", formats.thin(tokens)) for tokens, y in heights)
+
+
+def drawn(series: list[list[int]], limit: int | None, *, about: bool = False, window: int = 0) -> Timeline:
+    """The drawing of a series, scaled to its highest point, with lines at `limit` tokens and the model's window."""
     steps = max(1, sum(len(stretch) - 1 for stretch in series))  # a drop is upright: both its ends share a place
     top = max((*(max(stretch) for stretch in series), limit or 0), default=0) or 1
+    window = window if series and top < window * HIGHEST and window < top * HIGHEST else 0
+    top = max(top, window)
     points: list[tuple[float, float]] = []
     labels: list[Label] = []
     cuts: list[str] = []
@@ -102,21 +166,27 @@ def drawn(series: list[list[int]], limit: int | None, *, about: bool = False) ->
     for number, stretch in enumerate(series):
         every = max(1, len(stretch) * len(series) // POINTS)
         for index in sorted({*range(0, len(stretch), every), len(stretch) - 1}):
-            points.append(((at + index) / steps * WIDTH, HEIGHT - 2 - stretch[index] / top * (HEIGHT - TOP - 2)))
+            points.append(((at + index) / steps * WIDTH, _height(stretch[index], top)))
         at += len(stretch) - 1
         cuts += [f"{points[-1][0]:.1f}"] if number < len(series) - 1 else []
         labels.append(_label(points[-1], stretch[-1], about, last=number == len(series) - 1))
-    at_limit = HEIGHT - 2 - limit / top * (HEIGHT - TOP - 2) if limit and series else None
+    at_limit = _height(limit, top) if limit and series else None
     noted = None if at_limit is None or limit is None else _limit_label(at_limit, limit)
+    holds = _window_label(_height(window, top), window, beside=noted) if window else None
     path = " ".join(f"{x:.1f} {y:.1f}" for x, y in points)
     return Timeline(
         line=f"M{path}",
         area=f"M0 {HEIGHT:.0f} L{path} L{points[-1][0] if points else 0:.1f} {HEIGHT:.0f}Z",
-        labels=apart(labels, beside=[noted] if noted else []),
+        labels=apart(labels, beside=[each for each in (noted, holds) if each]),
         cuts=tuple(cuts),
         limit="" if at_limit is None else f"{at_limit:.1f}",
         limit_label=noted,
-        words=in_words(series, limit) + (NOT_COUNTED if about else ""),
+        window=f"{_height(window, top):.1f}" if window else "",
+        window_label=holds,
+        ticks=_ticks(top) if series else (),
+        words=in_words(series, limit)
+        + (f" The model takes {formats.thin(window)}." if window else "")
+        + (NOT_COUNTED if about else ""),
     )
 
 
@@ -124,6 +194,13 @@ def _limit_label(y: float, limit: int) -> Label:
     """What the line at the limit is: over it, or under it where there is no room."""
     text = f"the agent compacts by itself at {formats.thin(limit)}"
     return Label("4", f"{y - 4 if y > LINE + 2 else y + LINE:.1f}", text, "start")
+
+
+def _window_label(y: float, window: int, beside: Label | None) -> Label:
+    """What the line at the window is, behind the label at the limit."""
+    x = 4.0 if beside is None else _span(beside)[1] + LINE
+    foot = y - 4 if y > LINE + 2 else y + LINE
+    return Label(f"{x:.0f}", f"{foot:.1f}", f"the model's window, {formats.thin(window)}", "start")
 
 
 def _label(point: tuple[float, float], tokens: int, about: bool, *, last: bool) -> Label:

@@ -19,15 +19,17 @@ from viewer.stores.registry import get_store, open_store
 from viewer.stores.transcript import HistoryWindow, TranscriptIndex
 
 from .contents import Contents, contents
+from .find import Find, found_here, typed
 from .header import Header, header
 from .loading import Opened, opened, without_boundary
+from .seeking import Sought, sought
 from .window import WINDOW, Stretch, read_stretch, whole_groups
 
 
 @dataclass(frozen=True, slots=True)
 class SessionPage:
-    """The whole page. `newest` is the address of the newest message, "" where History is short; `aftermath` tells of
-    the turn after the last compaction.
+    """The whole page. `first` and `newest` are addresses of messages, "" where there is none; `at_newest` says that the
+    page opens at the newest one; `aftermath` tells of the turn after the last compaction.
     """
 
     header: Header
@@ -35,16 +37,21 @@ class SessionPage:
     stretch: Stretch
     panel: compact.Panel | None
     aftermath: Card | None
+    first: str
     newest: str
+    at_newest: bool
+    find: Find
+    sought: Sought
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which window the query asks for: row ids, at most one of them."""
+    """Which window the query asks for: row ids, at most one of them; and `words` to be marked in it."""
 
     around: int | None = None
     before: int | None = None
     after: int | None = None
+    words: str = ""
 
 
 @require_safe
@@ -56,23 +63,27 @@ def session(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
         if newest != session_id:
             return redirect(_elsewhere(Place(store, newest), wanted))
         found = audited(opened(reader, session_id, redacting=redacting))
-        if moved := _moved(found, wanted.around):
+        going = sought(request, found)
+        if moved := going.href or _moved(found, wanted):
             return redirect(moved)
         window = _window(found.outline, wanted)
-        stretch = read_stretch(found, window, wanted.around, redacting=redacting)
+        stretch = read_stretch(found, window, wanted.around, redacting=redacting, words=wanted.words)
         if is_fragment(request) and (wanted.before or wanted.after):
             side = "session/_earlier.html" if wanted.before else "session/_later.html"
             return page(request, side, stretch)
         top = header(found)
         listed = contents(found, window, redacting=redacting)
         panel = compact.panel(reader, found.session, in_context=len(found.outline.live), redacting=redacting)
-    data = SessionPage(top, listed, stretch, panel, card(found), _newest(found.outline, window, found.place))
+        searched = found_here(found, wanted.words, wanted.around)
+    first, newest = _ends(found.outline, window, found.place)
+    at_newest = wanted == Wanted(words=wanted.words) and not going.problem
+    data = SessionPage(top, listed, stretch, panel, card(found), first, newest, at_newest, searched, going)
     return page(request, "session/session.html", data)
 
 
 def _wanted(request: HttpRequest) -> Wanted:
     asked = {name: _number(request.GET.get(name, "")) for name in ("around", "before", "after")}
-    return Wanted(**asked)
+    return Wanted(**asked, words=typed(request))
 
 
 def _number(text: str) -> int | None:
@@ -80,30 +91,33 @@ def _number(text: str) -> int | None:
 
 
 def _elsewhere(place: Place, wanted: Wanted) -> str:
-    return place.view() if wanted.around is None else place.message(wanted.around)
+    return place.view() if wanted.around is None else place.message(wanted.around, wanted.words)
 
 
-def _newest(outline: TranscriptIndex, window: HistoryWindow, place: Place) -> str:
-    """The address of the newest message where the page does not show all; within the page if it stands there."""
-    if not outline.messages or not (window.earlier or window.later):
-        return ""
-    newest = outline.entry(outline.messages - 1).id
-    return place.message(newest) if window.later else f"#m{newest}"
+def _ends(outline: TranscriptIndex, window: HistoryWindow, place: Place) -> tuple[str, str]:
+    """The addresses of the first and the newest message; within the page where they stand there."""
+    if not outline.messages:
+        return "", ""
+    first, newest = outline.entry(0).id, outline.entry(outline.messages - 1).id
+    return (
+        place.message(first) if window.earlier else f"#m{first}",
+        place.message(newest) if window.later else f"#m{newest}",
+    )
 
 
 # -- windows ---------------------------------------------------------------------------------------------------------
 
 
-def _moved(opened: Opened, around: int | None) -> str:
+def _moved(opened: Opened, wanted: Wanted) -> str:
     """The address of the message a row belongs to, as any of its rows leads to it; "" where the row is what the message
     is called by, or a handoff that stands. Raises NotFound.
     """
-    outline, place = opened.outline, opened.place
+    outline, place, around = opened.outline, opened.place, wanted.around
     if around is None or outline.cut_at(around) is not None:
         return ""
     found = outline.message_of(around)
     if found is not None:
-        return "" if found == around else place.message(found)
+        return "" if found == around else place.message(found, wanted.words)
     undone = records.not_there(place.store, place.session, around)
     if isinstance(undone, AlreadyUndone):
         return without_boundary(outline, place, undone.cut_id)

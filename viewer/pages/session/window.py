@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from compaction import messages as engine
 from viewer.pages.boundary.views import ShownBoundary, shown_boundary
 from viewer.pages.redaction import redacted_item
 from viewer.rendering import formats
+from viewer.rendering.marking import WordMarks
 from viewer.stores import counting
 from viewer.stores.message import Handoff, HistoryMessage, StoredMessage
 from viewer.stores.transcript import HistoryWindow, TranscriptIndex
@@ -60,19 +61,22 @@ def whole_groups(outline: TranscriptIndex, start: int, stop: int) -> HistoryWind
     return outline.stretch(start, stop)
 
 
-def read_stretch(found: Opened, window: HistoryWindow, marked: int | None, *, redacting: bool) -> Stretch:
-    """The rows of a window as messages and boundaries."""
+def read_stretch(
+    found: Opened, window: HistoryWindow, marked: int | None, *, redacting: bool, words: str = ""
+) -> Stretch:
+    """The rows of a window as messages and boundaries, with the words that somebody looked for marked."""
     place, outline = found.place, found.outline
     items = found.reader.shown(found.session.id, window.items)
     if redacting:
         items = [redacted_item(item) for item in items]
     newest = outline.entry(outline.messages - 1).id if outline.messages else None
-    told = MessageContext(place, counting.counter_for(found.session.model), marked, newest)
+    counter, marks = counting.counter_for(found.session.model), WordMarks(words) if words else None
+    told = MessageContext(place, counter, marked, newest, words=marks)
     settled = len(items) if window.later else _settled(items)
     return Stretch(
         items=tuple(_shown(items[:settled], told, found)),
-        earlier=_more(window.earlier, "earlier message", place.view(before=window.first)),
-        later=_more(window.later, "later message", place.view(after=window.last)),
+        earlier=_more(window.earlier, "earlier message", place.view(before=window.first, q=words)),
+        later=_more(window.later, "later message", place.view(after=window.last, q=words)),
         live=None if window.later else _live(found, items[settled:], told),
     )
 
@@ -111,8 +115,14 @@ def _shown(
     for item in items:
         if isinstance(item, Handoff):
             result += shown([of_history(message) for message in run], told)
-            result.append(shown_boundary(item, found, told.marked))
+            result.append(_with_words(shown_boundary(item, found, told.marked), told))
             run = []
         else:
             run.append(item)
     return result + shown([of_history(message) for message in run], told)
+
+
+def _with_words(boundary: ShownBoundary, told: MessageContext) -> ShownBoundary:
+    if told.words is None:
+        return boundary
+    return replace(boundary, summary=replace(boundary.summary, html=told.words.marked(boundary.summary.html)))

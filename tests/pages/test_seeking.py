@@ -1,0 +1,77 @@
+"""Going to a message by its number, to a day, and to a place along the session."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from tests.pages.conftest import Book
+from tests.pages.html import read
+
+DAY = 86_400.0
+
+
+@pytest.fixture
+def days(book: Book) -> tuple[str, list[int]]:
+    """A session of 300 messages, ten on each of thirty days from 3 October 2025 on: its address and their ids."""
+    start = timezone.make_aware(datetime(2025, 10, 3, 9)).timestamp()
+    href = book.session("s")
+    return href, [book.say("s", "user", f"m {at}", timestamp=start + at // 10 * DAY + at % 10) for at in range(300)]
+
+
+def test_numbers_days_and_places_lead_to_their_message(
+    signed_in: Client, days: tuple[str, list[int]], statements: list[str]
+) -> None:
+    href, ids = days
+    asked = {
+        f"at=%23{ids[41]}": 41,
+        f"at={ids[41]}": 41,
+        "at=2025-10-03": 0,
+        "at=1999-01-01": 0,
+        "at=2025-10-08": 50,
+        "at=2025-10-08+12:00": 60,
+        "at=2025-11-01": 290,
+        "at=first": 0,
+        "at=newest": 299,
+        "nth=1": 0,
+        "nth=123": 122,
+        "nth=0": 0,
+        "nth=99999999999999": 299,
+    }
+    for query, place in asked.items():
+        statements.clear()
+        answer = signed_in.get(f"{href}?{query}")
+        assert answer.status_code == 302, query
+        assert answer["Location"] == f"{href}?around={ids[place]}#m{ids[place]}", query
+        assert len(statements) < 40, (query, "times are not read one by one")
+
+
+@pytest.mark.parametrize(
+    ("typed", "sentence"),
+    [
+        ("%23999999", "No message here has the number 999999. They go from #"),
+        ("tomorrow", "“tomorrow” is no message number, as #1234, and no date, as 2026-11-03."),
+        ("2025-13-40", "“2025-13-40” is no message number"),
+        ("2025-11-02", "Nothing was said on or after 2025-11-02. The newest message is of 2025-11-01."),
+        ("<b>", "“<b>” is no message number"),
+        ("9" * 60, "No message here has the number 9999"),
+    ],
+)
+def test_what_leads_nowhere_is_answered_in_a_sentence(
+    signed_in: Client, days: tuple[str, list[int]], typed: str, sentence: str
+) -> None:
+    href, _ = days
+    page = read(signed_in.get(f"{href}?at={typed}"))
+    assert page.one(id="at-problem").text.startswith(sentence)
+    assert page.one(id="at").attributes["aria-describedby"] == "at-problem"
+    assert "data-newest" not in page.one("div", "history").attributes, "the sentence is what is read first"
+
+
+def test_nothing_asked_is_nothing_sought(signed_in: Client, days: tuple[str, list[int]]) -> None:
+    href, _ = days
+    for query in ("", "?at=", "?nth=x", "?at=+"):
+        page = read(signed_in.get(href + query))
+        assert page.all(id="at-problem") == [], query

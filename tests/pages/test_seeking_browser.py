@@ -1,0 +1,176 @@
+"""Going somewhere in a session: where it opens, to a message, along the timeline, from hit to hit."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Page, expect
+
+from tests.pages.conftest import Book
+from tests.pages.screens import TOP, Visit, at_rest
+
+_SHIFTS = """() => {
+    window.shifts = 0;
+    new PerformanceObserver(list => list.getEntries().forEach(one => { window.shifts += one.value; }))
+        .observe({ type: "layout-shift", buffered: true });
+}"""
+
+
+def test_a_session_opens_at_its_newest_message_and_stays_where_it_was_left(screen: Page, book: Book) -> None:
+    href = book.session("s")
+    ids = book.chat("s", 200)
+    screen.add_init_script(f"({_SHIFTS})()")
+    screen.goto(href)
+    newest = screen.locator(f"#m{ids[-1]}")
+    expect(newest).to_be_in_viewport(ratio=1)
+    screen.locator(".timeline svg").wait_for(state="attached")
+    at_rest(screen)
+    expect(newest).to_be_in_viewport(ratio=1)
+    assert screen.evaluate("window.shifts") < 0.05
+    told = book.say("s", "user", "One more")
+    screen.locator(f"#m{told}").wait_for()
+    expect(screen.locator(f"#m{told}")).to_be_in_viewport()
+
+    middle = screen.locator(f"#m{ids[-40]}")
+    middle.scroll_into_view_if_needed()
+    screen.reload()
+    expect(middle).to_be_in_viewport()
+    screen.get_by_role("link", name="First message").evaluate("link => link.click()")
+    expect(screen.locator(f"#m{ids[0]}")).to_be_in_viewport()
+    screen.get_by_role("link", name="Newest").evaluate("link => link.click()")
+    expect(screen.locator(f"#m{told}")).to_be_in_viewport()
+
+
+def test_a_long_newest_message_is_shown_from_its_beginning(visit: Visit, book: Book) -> None:
+    screen = visit()
+    href = book.session("s")
+    book.chat("s", 30)
+    told = book.say("s", "assistant", "\n\n".join(f"Paragraph {number}" for number in range(100)))
+    screen.goto(href)
+    screen.wait_for_function("scrollY > 500")
+    assert 0 <= screen.locator(f"#m{told}").evaluate(TOP) < 300
+
+
+def test_find_goes_from_hit_to_hit(visit: Visit, book: Book) -> None:
+    screen = visit()
+    href = book.session("s")
+    first = book.say("s", "user", "a needle at the beginning")
+    book.chat("s", 150)
+    call = book.call("terminal", "c1", command="ls")
+    asked = book.say("s", "assistant", "Looking.", tool_calls=[call])
+    answered = book.say("s", "tool", "one\nneedle.txt\nthree", tool_call_id="c1", tool_name="terminal")
+    read = book.say("s", "assistant", "", tool_calls=[book.call("terminal", "c2", command="cat needle.txt")])
+    screen.goto(href)
+    field, count = screen.locator("#find"), screen.locator("#found [data-of]")
+    field.fill("needle")
+    expect(count).to_have_text("3 found", timeout=5000)
+    field.press("Enter")
+    expect(count).to_have_text("1 of 3")
+    expect(screen.locator(f"#m{first} mark.here")).to_be_in_viewport()
+    assert screen.url.endswith(f"?q=needle&around={first}#m{first}")
+    expect(field).to_be_focused()
+    field.press("Enter")
+    expect(count).to_have_text("2 of 3")
+    expect(screen.locator(f"#m{answered} mark.here")).to_have_text("needle")
+    expect(screen.locator(f"#m{answered} mark.here")).to_be_in_viewport()
+    opened = screen.evaluate("performance.timeOrigin")
+    field.blur()
+    screen.keyboard.press("n")
+    expect(count).to_have_text("3 of 3")
+    expect(screen.locator(f"#m{read} .tool mark.here")).to_be_in_viewport()
+    assert screen.evaluate("performance.timeOrigin") == opened, "within the page"
+    assert screen.url.endswith(f"around={read}#m{read}")
+    screen.keyboard.press("N")
+    expect(count).to_have_text("2 of 3")
+    expect(screen.locator(".marked")).to_have_attribute("id", f"m{answered}")
+    assert screen.locator(f"#m{asked} > details").evaluate("fold => fold.open")
+    screen.locator("#found").get_by_role("link", name="Next hit").click()
+    screen.locator("#found").get_by_role("link", name="Next hit").click()
+    expect(count).to_have_text("1 of 3")
+    expect(screen.locator(f"#m{first}")).to_be_in_viewport()
+
+
+def test_a_hit_of_the_search_is_scrolled_to_and_marked(screen: Page, book: Book) -> None:
+    href = book.session("s")
+    book.chat("s", 90)
+    long = "\n\n".join(f"Paragraph {number}" for number in range(80))
+    told = book.say("s", "assistant", f"{long}\n\nthe **haystack** & <i>more</i>\n\n{long}")
+    book.chat("s", 90)
+    screen.goto("/search?q=haystack")
+    screen.locator(".hit").click()
+    screen.wait_for_url(f"**{href}?q=haystack&around={told}#m{told}")
+    marks = screen.locator(f"#m{told} mark")
+    expect(marks).to_have_text(["haystack"])
+    expect(marks.first).to_be_in_viewport()
+    expect(screen.locator("#found [data-of]")).to_have_text("1 of 1")
+
+
+def test_the_timeline_is_dragged_and_stays_in_sight(visit: Visit, book: Book) -> None:
+    screen = visit()
+    href = book.session("s")
+    ids = book.chat("s", 401)
+    screen.goto(href)
+    cursor, label = screen.locator("#scrub"), screen.locator(".scrub output")
+    expect(label).to_contain_text("message 401 of 401 · ")
+    expect(cursor).to_be_in_viewport(ratio=1)
+    box = cursor.bounding_box()
+    assert box
+    screen.mouse.move(box["x"] + box["width"] * 0.9, box["y"] + 30)
+    screen.mouse.down()
+    screen.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + 40, steps=4)
+    expect(label).to_contain_text("message 201 of 401 · ")
+    expect(cursor).to_have_attribute("aria-valuetext", label.inner_text())
+    screen.mouse.up()
+    screen.wait_for_url(f"**?around={ids[200]}#m{ids[200]}")
+    expect(label).to_contain_text("message 201 of 401 · ")
+    under = screen.locator(".timeline").evaluate("it => it.getBoundingClientRect().bottom")
+    assert screen.locator(f"#m{ids[200]}").evaluate(TOP) >= under, "what is gone to is not behind the timeline"
+    cursor.focus()
+    screen.keyboard.press("ArrowLeft")
+    expect(label).to_contain_text("message 200 of 401 · ")
+    assert screen.url.endswith(f"#m{ids[200]}"), "keys only choose"
+    screen.keyboard.press("Enter")
+    screen.wait_for_url(f"**?around={ids[199]}#m{ids[199]}")
+
+
+def test_far_windows_give_way_to_their_link_and_what_is_read_stays(visit: Visit, book: Book) -> None:
+    screen = visit()
+    href = book.session("s")
+    ids = book.chat("s", 900)
+    screen.goto(f"{href}?around={ids[450]}#m{ids[450]}", wait_until="load")
+    turns = "[...document.querySelectorAll('.history > [data-turn]')].map(turn => +turn.id.slice(1))"
+
+    def load(side: str) -> list[int]:
+        edge = 0 if side == "earlier" else -1
+        before = screen.evaluate(turns)
+        at = screen.locator(f"#m{before[edge]}")
+        at.scroll_into_view_if_needed()  # which brings the link near, and so the window behind it
+        screen.wait_for_function(f"([edge, id]) => ({turns}).at(edge) !== id", arg=[edge, before[edge]])
+        expect(at).to_be_in_viewport()
+        at_rest(screen)
+        now: list[int] = screen.evaluate(turns)
+        assert now == list(range(now[0], now[-1] + 1)), "each once, without a gap"
+        assert len(now) <= 5 * 60
+        return now
+
+    for _ in range(6):
+        shown = load("earlier")
+    later, earlier = screen.locator(".neighbour.later"), screen.locator(".neighbour.earlier")
+    expect(later).to_have_text(f"{ids[-1] - shown[-1]} later messages")
+    assert ids[450] not in shown
+    for _ in range(12):
+        if not later.count():
+            break
+        shown = load("later")
+    assert shown[-1] == ids[-1]
+    expect(screen.locator("#live")).to_have_count(1)
+    expect(earlier).to_have_text(f"{shown[0] - ids[0]} earlier messages")
+    told = book.say("s", "user", "One more")
+    screen.locator(f"#m{told}").wait_for(state="attached")
+    for _ in range(6):
+        load("earlier")
+    expect(screen.locator("#live")).to_have_count(0)
+    screen.get_by_role("link", name="Newest").evaluate(
+        "link => link.setAttribute('href', '#m' + location.hash.slice(2))"
+    )
+    screen.get_by_role("link", name="Newest").evaluate("link => link.click()")
+    screen.wait_for_load_state()
+    expect(screen.locator(f"#m{ids[450]}")).to_be_in_viewport()

@@ -1,0 +1,86 @@
+"""Marks at words within HTML that is rendered already: what somebody looked for, shown where it stands.
+
+Marks are set in the text between tags alone, which is escaped again; text of the page's own, such as the line of a fold
+or a button, is left as it is.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from html import unescape
+
+from django.utils.html import escape
+from django.utils.safestring import SafeString, mark_safe
+
+from viewer.stores.query import fold, parse
+
+_TAG = re.compile(r"""(<(?:[^<>"']++|"[^"]*+"|'[^']*+')*+>)""")
+_OWN = re.compile(r"<(/?)(?:button|summary)\b")
+
+Span = tuple[int, int]
+
+
+class WordMarks:
+    """Where the words of a search stand: the text just as it was typed, or any of its words; else parts of words."""
+
+    def __init__(self, typed: str) -> None:
+        words, whole = parse(typed), parse(typed, whole=True)
+        inside = words.inside
+        first = [query.marks for query in (whole, words) if not query.empty]
+        self._ways = [first, [inside.marks] if inside is not None else []]
+
+    def spans(self, text: str) -> list[Span]:
+        """The places in a composed text, in order, none within another."""
+        folded = fold(text)
+        for way in self._ways:
+            found = sorted(match.span() for pattern in way for match in pattern.finditer(folded))
+            if found:
+                return _joined(found)
+        return []
+
+    def marked(self, html: SafeString) -> SafeString:
+        """The HTML with the words in it marked; itself where none stands in it."""
+        pieces = _TAG.split(html)
+        texts = _texts(pieces)
+        spans = self.spans("".join(texts))
+        return mark_safe("".join(_with_marks(pieces, texts, spans))) if spans else html  # noqa: S308  # text is escaped
+
+
+def _joined(found: Sequence[Span]) -> list[Span]:
+    joined: list[Span] = []
+    for start, stop in found:
+        if joined and start < joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(stop, joined[-1][1]))
+        elif stop > start:
+            joined.append((start, stop))
+    return joined
+
+
+def _texts(pieces: Sequence[str]) -> list[str]:
+    """The text of each piece as a reader sees it; "" for a tag, and for what is the page's own."""
+    texts, own = [], 0
+    for at, piece in enumerate(pieces):
+        if at % 2:
+            tag = _OWN.match(piece)
+            own += 0 if tag is None else -1 if tag[1] else 1
+        texts.append("" if at % 2 or own else unicodedata.normalize("NFC", unescape(piece)))
+    return texts
+
+
+def _with_marks(pieces: Sequence[str], texts: Sequence[str], spans: Sequence[Span]) -> Iterator[str]:
+    begins = at = 0
+    for piece, text in zip(pieces, texts, strict=True):
+        ends, done = begins + len(text), begins
+        while at and spans[at - 1][1] > begins:  # one that began in a piece before may reach into this one
+            at -= 1
+        while at < len(spans) and text and spans[at][0] < ends:
+            start, stop = max(spans[at][0], begins), min(spans[at][1], ends)
+            if stop > start:
+                before, inside = text[done - begins : start - begins], text[start - begins : stop - begins]
+                yield f"{escape(before)}<mark>{escape(inside)}</mark>"
+                done = stop
+            at += 1
+        yield escape(text[done - begins :]) if done > begins else piece
+        begins = ends
