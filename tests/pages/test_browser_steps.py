@@ -190,7 +190,7 @@ def test_keys(visit: Visit, book: Book) -> None:
     screen.keyboard.press("?")
     expect(screen.locator("dialog#keys")).to_be_visible()
     listed = screen.locator("dialog#keys dt").all_inner_texts()
-    assert {key for line in listed for key in line.split()} == {*"/fjk[]egsgcx?", "Esc", "Enter"}
+    assert {key for line in listed for key in line.split()} == {*"/fjk[]egsgcx?nN", "Esc", "Enter"}
     screen.get_by_label("Single-key shortcuts").uncheck()
     screen.get_by_role("button", name="Close").click()
     screen.reload()

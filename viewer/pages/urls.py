@@ -12,7 +12,7 @@ from .compact import runs
 from .compact import views as compact
 from .compactions import views as compactions
 from .search import views as search
-from .session import abandoned, colours, context, export, find, live, practice, rows, timeline
+from .session import abandoned, colours, contents, context, export, find, live, practice, rows, timeline
 from .session import views as session
 from .sessions import archive, rename, saved, together
 from .sessions import views as sessions
@@ -47,6 +47,7 @@ urlpatterns = [
     path(f"{_SESSION}/context", context.context, name="context"),
     path(f"{_SESSION}/abandoned", abandoned.abandoned, name="abandoned"),
     path(f"{_SESSION}/context/prompt", rows.prompt, name="prompt"),
+    path(f"{_SESSION}/contents", contents.part, name="contents"),
     path(f"{_SESSION}/find", find.find, name="find"),
     path(f"{_SESSION}/rows", rows.rows, name="rows"),
     path(f"{_SESSION}/messages/<int:row_id>", rows.whole, name="whole"),
