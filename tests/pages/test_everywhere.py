@@ -46,7 +46,8 @@ def test_every_page_of_a_session(visit: Visit, open_desk: Callable[..., Desk]) -
     for path in ("/?compacted=yes", "/compactions"):
         screen.goto(path)
         require_good(screen, path)
-    for path in ("/contents", "/context", "/rows", "/timeline", "/plan", "/branch", "/export", "/find?q=the", "/rename", ""):
+    views = ("/contents", "/context", "/rows", "/timeline", "/plan", "/branch", "/export", "/find?q=the", "/rename")
+    for path in (*views, ""):
         screen.goto(session + path)
         if not path:
             screen.wait_for_selector(".timeline svg")
