@@ -16,7 +16,7 @@
   // with Enter.
   on("load", () => setTimeout(() => {
     const target = document.querySelector(".marked");
-    if (target && isNew()) showWords(target);
+    if (target?.querySelector("mark") && isNew()) showWords(target);
     if (sessionStorage.getItem("finding")) byId("find")?.focus({ preventScroll: true });
     sessionStorage.removeItem("finding");
   }), window);
@@ -43,6 +43,7 @@
     const target = link.pathname === location.pathname && wordsOf(link) === wordsOf(location) && byId(link.hash.slice(1));
     if (!target) return;
     event.preventDefault();
+    sessionStorage.removeItem("finding");
     for (const old of all("#found [aria-current]")) old.removeAttribute("aria-current");
     link.setAttribute("aria-current", "true");
     const count = document.querySelector("#found [data-of]");

@@ -49,7 +49,8 @@ def test_every_page_of_a_session(visit: Visit, open_desk: Callable[..., Desk]) -
         require_good(screen, path)
     screen.goto(f"/palette?q=e&at={session}")
     require_good(screen, "what can be done with the session")
-    for path in ("/context", "/rows", "/timeline", "/plan", "/branch", "/export", "/find?q=the", "/rename", ""):
+    views = ("/contents", "/context", "/rows", "/timeline", "/plan", "/branch", "/export", "/find?q=the", "/rename")
+    for path in (*views, ""):
         screen.goto(session + path)
         if not path:
             screen.wait_for_selector(".timeline svg")

@@ -15,7 +15,7 @@ from .insights import views as insights
 from .palette import views as palette
 from .search import totals
 from .search import views as search
-from .session import abandoned, colours, context, export, find, live, practice, rows, timeline
+from .session import abandoned, colours, contents, context, export, find, live, practice, rows, timeline
 from .session import views as session
 from .sessions import archive, rename, saved, together
 from .sessions import views as sessions
@@ -57,6 +57,7 @@ urlpatterns = [
     path(f"{_SESSION}/context", context.context, name="context"),
     path(f"{_SESSION}/abandoned", abandoned.abandoned, name="abandoned"),
     path(f"{_SESSION}/context/prompt", rows.prompt, name="prompt"),
+    path(f"{_SESSION}/contents", contents.part, name="contents"),
     path(f"{_SESSION}/find", find.find, name="find"),
     path(f"{_SESSION}/rows", rows.rows, name="rows"),
     path(f"{_SESSION}/messages/<int:row_id>", rows.whole, name="whole"),

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from viewer.pages.redaction import redacted_text
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.http import require_safe
+
+from viewer.pages.http import is_fragment, page, shows_refusals
+from viewer.pages.redaction import redacted_text, redacts
 from viewer.places import Place
 from viewer.rendering import formats
 from viewer.rendering.texts import prose
+from viewer.stores.registry import get_store, open_store
 from viewer.stores.transcript import HistoryWindow, IndexedBoundary
 
-from .loading import Opened
+from .header import Header, header
+from .loading import Opened, opened
 
-PROMPTS = 80  # shown at most; those around the window where there are more
+PROMPTS = 80  # of a part; a page has the part around its window
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,32 +34,87 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
+class FurtherItems:
+    """What is listed on one side of a part: its address, how much it is, and the nearest boundary in it."""
+
+    href: str
+    label: str
+    boundary: Item | None
+
+
+@dataclass(frozen=True, slots=True)
 class Contents:
-    """`before` and `after` are addresses of the nearest prompts that were left out, "" where none was."""
+    """A part of the table of contents, and what lies before and after it."""
 
     items: tuple[Item, ...]
-    before: str
-    after: str
+    before: FurtherItems | None
+    after: FurtherItems | None
 
 
-def contents(found: Opened, window: HistoryWindow, *, redacting: bool) -> Contents:
-    """The prompts nearest to the window, and every boundary."""
-    outline, place = found.outline, found.place
+@dataclass(frozen=True, slots=True)
+class ContentsPage:
+    header: Header
+    contents: Contents
+
+
+@require_safe
+@shows_refusals
+def part(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
+    """The part before or after a prompt, by its number in order: `?before=` or `?after=`; else the first."""
+    numbers = {name: request.GET.get(name, "") for name in ("before", "after")}
+    before, after = (
+        int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0 for text in numbers.values()
+    )
+    with open_store(get_store(store)) as reader:
+        found = opened(reader, session_id, redacting=redacts(request))
+        start = max(0, before - PROMPTS) if before else after
+        listed = _part(found, start, before or start + PROMPTS, (0, 0), frozenset())
+        if is_fragment(request):
+            kept = replace(listed, after=None) if before else replace(listed, before=None)
+            return page(request, "session/_part.html", kept)
+        top = header(found)
+    return page(request, "session/contents.html", ContentsPage(top, listed))
+
+
+def contents(found: Opened, window: HistoryWindow) -> Contents:
+    """The prompts nearest to the window, with the boundaries between them."""
+    outline = found.outline
     prompts, stop = outline.prompts, outline.messages - window.later
     first, last = bisect_left(prompts, window.earlier), bisect_left(prompts, stop) - 1
     middle = first + last if last >= first else 2 * first
     start = max(0, min((middle - PROMPTS) // 2, len(prompts) - PROMPTS))
-    listed = prompts[start : start + PROMPTS]
-    lines = [
-        (at, 1, each)
-        for at, each in zip(listed, _prompts(found, listed, (window.earlier, stop), redacting), strict=True)
-    ]
-    cuts = {cut.handoff_id for cut in window.items if isinstance(cut, IndexedBoundary)}
-    lines += [(cut.place, 0, _boundary(cut, place, cut.handoff_id in cuts)) for cut in outline.cuts]
+    here = frozenset(cut.handoff_id for cut in window.items if isinstance(cut, IndexedBoundary))
+    return _part(found, start, start + PROMPTS, (window.earlier, stop), here)
+
+
+def _part(found: Opened, start: int, stop: int, window: tuple[int, int], here: frozenset[int]) -> Contents:
+    """The prompts of these numbers. A boundary is listed with the prompts before it, one before all with the first."""
+    prompts = found.outline.prompts
+    start, stop = min(start, len(prompts)), min(stop, len(prompts))
+    low = prompts[start] if 0 < start < len(prompts) else 0
+    high = prompts[stop] if stop < len(prompts) else found.outline.messages + 1
+    listed = prompts[start:stop]
+    shown = _prompts(found, listed, window, found.redacting)
+    lines = [(at, 1, each) for at, each in zip(listed, shown, strict=True)]
+    cuts = [(cut.place, _boundary(cut, found.place, cut.handoff_id in here)) for cut in found.outline.cuts]
+    lines += [(at, 0, item) for at, item in cuts if low <= at < high]
+    view, left = found.place.view, len(prompts) - stop
     return Contents(
         items=tuple(item for _, _, item in sorted(lines, key=lambda each: each[:2])),
-        before=_link(found, prompts[start - 1]) if start > 0 else "",
-        after=_link(found, prompts[start + PROMPTS]) if start + PROMPTS < len(prompts) else "",
+        before=FurtherItems(
+            view("contents", before=start),
+            formats.counted(start, "earlier prompt"),
+            next((item for at, item in reversed(cuts) if at < low), None),
+        )
+        if start
+        else None,
+        after=FurtherItems(
+            view("contents", after=stop),
+            formats.counted(left, "later prompt"),
+            next((item for at, item in cuts if at >= high), None),
+        )
+        if left
+        else None,
     )
 
 
@@ -62,10 +123,6 @@ def new_items(found: Opened, seen: int, *, redacting: bool) -> tuple[Item, ...]:
     outline = found.outline
     listed = outline.prompts[bisect_left(outline.prompts, seen) :][:PROMPTS]
     return tuple(_prompts(found, listed, (seen, outline.messages), redacting))
-
-
-def _link(found: Opened, place: int) -> str:
-    return found.place.message(found.outline.ids[found.outline.first[place]])
 
 
 def _prompts(found: Opened, places: Sequence[int], window: tuple[int, int], redacting: bool) -> list[Item]:

@@ -72,7 +72,7 @@ def session(request: HttpRequest, store: str, session_id: str) -> HttpResponse:
             side = "session/_earlier.html" if wanted.before else "session/_later.html"
             return page(request, side, stretch)
         top = header(found)
-        listed = contents(found, window, redacting=redacting)
+        listed = contents(found, window)
         panel = compact.panel(reader, found.session, in_context=len(found.outline.live), redacting=redacting)
         searched = found_here(found, wanted.words, wanted.around)
     first, newest = _ends(found.outline, window, found.place)

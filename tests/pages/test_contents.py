@@ -1,0 +1,88 @@
+"""The table of contents of a session, in parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from django.test import Client
+from playwright.sync_api import expect
+
+from tests.pages.conftest import Book
+from tests.pages.html import Element, read
+from tests.pages.screens import Visit
+from tests.runs.desk import Desk
+
+FRAGMENT = {"HX-Request": "true"}
+
+
+def lines(page: Element) -> list[str]:
+    return [item.text for item in page.all("li") if "more" not in item.classes]
+
+
+def further(page: Element, sign: str) -> list[str]:
+    return [link.attributes["href"] for item in page.all("li", "more") for link in item.all("a") if sign in link.text]
+
+
+def test_all_prompts_are_listed_with_one_request_for_each_further_part(signed_in: Client, book: Book) -> None:
+    href = book.session("s")
+    ids = book.chat("s", 500)  # every other one is a prompt
+    page = read(signed_in.get(f"{href}?around={ids[250]}#m{ids[250]}")).one("ol", id="toc")
+    assert [link.text for item in page.all("li", "more") for link in item.all("a")] == [
+        "\u2191 84 earlier prompts",
+        "\u2193 86 later prompts",
+    ]
+    listed = lines(page)
+    asked = 0
+    for sign in "\u2191\u2193":
+        part = page
+        while places := further(part, sign):
+            part = read(signed_in.get(places[0], headers=FRAGMENT))
+            assert len(part.all("li", "more")) <= 1 and not part.all("html")
+            listed = lines(part) + listed if sign == "\u2191" else listed + lines(part)
+            asked += 1
+    assert listed == [f"s {at}" for at in range(0, 500, 2)]
+    assert asked == 4
+
+
+@pytest.mark.usefixtures("shared_data")  # a session with two compactions
+def test_each_boundary_is_listed_once_and_the_nearest_beyond_a_part_is_linked(
+    signed_in: Client, open_desk: Callable[..., Desk]
+) -> None:
+    href = f"/stores/hermes/sessions/{open_desk(21).session_id}"
+    place, cuts, prompts = f"{href}/contents", 0, 0
+    first = read(signed_in.get(place)).one("ol", "listing")
+    assert first.one("li", "more").all("a")[0].text.startswith("compacted, 1,002")
+    while place:
+        page = read(signed_in.get(place)).one("ol", "listing")
+        cuts += sum("more" not in item.classes for item in page.all("li", "cut"))
+        prompts += len(lines(page))
+        place = next(iter(further(page, "\u2193")), "")
+    assert cuts == 2 and prompts > 200
+
+
+@pytest.mark.parametrize("query", ["before=x", "after=99999999", "before=99999999", "before=0", "after=-1"])
+def test_a_part_that_is_not_there_breaks_nothing(signed_in: Client, book: Book, query: str) -> None:
+    href = book.session("s")
+    book.chat("s", 10)
+    assert read(signed_in.get(f"{href}/contents?{query}")).one("ol", "listing")
+
+
+def test_parts_come_into_the_list_without_leaving_the_page(visit: Visit, book: Book) -> None:
+    screen = visit()
+    href = book.session("s")
+    ids = book.chat("s", 500)
+    screen.goto(f"{href}?around={ids[250]}#m{ids[250]}")
+    address = screen.url
+    for name in (
+        "\u2191 84 earlier prompts",
+        "\u2191 4 earlier prompts",
+        "\u2193 86 later prompts",
+        "\u2193 6 later prompts",
+    ):
+        screen.get_by_role("link", name=name, exact=True).click()
+        screen.get_by_role("link", name=name, exact=True).wait_for(state="detached")
+    expect(screen.locator("#toc li")).to_have_count(250)
+    assert screen.url == address
+    screen.locator("#toc a").last.click()
+    expect(screen.locator(f"#m{ids[498]}")).to_be_in_viewport()
