@@ -354,6 +354,12 @@
     field.parentElement.querySelector("[data-weight]").textContent =
       `About ${words(now)} tokens: ${words(+before)} → about ${words(Math.max(0, after - tokens + now))} in context.`;
   }
+  function kept(field, text) {
+    field.dataset.draft = "";
+    field.defaultValue = text;
+  }
+  on("htmx:afterRequest", ({ detail: { elt, successful, requestConfig } }) => successful && elt.matches("textarea[data-draft]") && kept(elt, requestConfig.formData.get("summary")));
+  on("submit", ({ target }) => target.matches(".candidate form") && all("textarea", target).forEach((field) => kept(field, field.value)));
   on("input", ({ target }) => target.matches?.("textarea[data-draft]") && weigh(target));
   const unsaved = () => drafts().some((field) => field.dataset.draft || field.value !== field.defaultValue);
   on("beforeunload", (event) => unsaved() && event.preventDefault(), window);

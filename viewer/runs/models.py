@@ -23,6 +23,7 @@ class Run(models.Model):
     object), `carry` whether they go into the handoff. `model` names what writes the summary, `usage` what that took
     (`summarizers.Usage`), and `chunks` keeps the parts of a long summary that are finished (`compaction.Finished`)
     until there is a candidate. `looked_at_seconds` is how long a candidate waited for a person: no part of the work.
+    `draft` is what somebody has made of the summary and not applied yet, "" for nothing.
     """
 
     store = models.CharField(max_length=200)
@@ -46,6 +47,7 @@ class Run(models.Model):
     messages_before = models.PositiveIntegerField(null=True)
     messages_after = models.PositiveIntegerField(null=True)
     summary = models.TextField(blank=True, default="")
+    draft = models.TextField(blank=True, default="")
     error_code = models.CharField(max_length=60, blank=True, default="")
     error_message = models.TextField(blank=True, default="")
     plan = models.JSONField(default=dict)

@@ -51,7 +51,7 @@ __all__ = [
 ]
 
 CANCELLABLE = ("queued", "planning", "summarizing", "waiting")
-LARGE = ("plan", "report", "basis", "edits", "chunks", "summary")  # columns
+LARGE = ("plan", "report", "basis", "edits", "chunks", "summary", "draft")  # columns
 JUST_ENDED = "Another run of this session was quicker and has just ended. Look at the session, then ask again."
 
 
@@ -147,7 +147,7 @@ def apply(run: Run, summary: str | None = None) -> Run:
 
 
 def _to_waiting(run: Run, changed: dict[str, object]) -> None:
-    changed |= {"heartbeat_at": timezone.now(), "finished_at": None, "attempts": 0, "task_id": ""}
+    changed |= {"heartbeat_at": timezone.now(), "finished_at": None, "attempts": 0, "task_id": "", "draft": ""}
     changed |= {"looked_at_seconds": _looked_at(run)}
     changed |= {"error_code": "", "error_message": "", "progress": {"sentence": "Waiting for a worker."}}
     try:

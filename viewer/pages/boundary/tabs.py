@@ -121,18 +121,20 @@ def update(request: HttpRequest, store: str, session_id: str, handoff_id: int) -
         if earlier is None:
             raise NotFound("This is the first summary of the session: there is none before it that it could change.")
         old, new = (
-            text_for(request, _summary(reader, found.session.id, row_id)) for row_id in (earlier.handoff_id, handoff_id)
+            text_for(request, summary_of(reader, found.session.id, row_id))
+            for row_id in (earlier.handoff_id, handoff_id)
         )
     data = UpdatePage(
         **_top(found, handoff_id),
         heading="Changes to the summary",
         explained="This summary beside the one before it, line by line.",
-        change=_shown(diffs.between(old, new)) if old != new else None,
+        change=shown_change(diffs.between(old, new)) if old != new else None,
     )
     return page(request, data.fragment if is_fragment(request) else "boundary/tab.html", data)
 
 
-def _shown(change: diffs.Change) -> blocks.Diff:
+def shown_change(change: diffs.Change) -> blocks.Diff:
+    """A change as the block that pages show."""
     return blocks.Diff(diffs.as_html(change.text), change.added, change.removed)
 
 
@@ -140,7 +142,7 @@ def _top(found: Opened, handoff_id: int) -> dict[str, str]:
     return {"name": line(found.session.name, 120), "back": found.place.boundary(handoff_id)}
 
 
-def _summary(reader: Reader, session_id: str, handoff_id: int) -> str:
-    """Without the rules it carries along: those are the file's words, and no summary changes them."""
+def summary_of(reader: Reader, session_id: str, handoff_id: int) -> str:
+    """A handoff's summary without the rules it carries along: they are the file's words; no summary changes them."""
     row = reader.messages(session_id, [handoff_id]).get(handoff_id)
     return without_rules(parted(row).summary) if row is not None else ""

@@ -253,7 +253,7 @@ def _list(request: HttpRequest, place: Place, handoff_id: int, which: str) -> Ht
         cut = find(found, handoff_id)
         ids = cut.kept_ids if which == "kept" else cut.summarised_ids
         stop = start + LISTED
-        items = tuple(_listed(found, ids[start:stop], cut))
+        items = tuple(listed_messages(found, ids[start:stop], cut.shortened_ids))
     data = ListPage(
         name=line(found.session.name, 120),
         back=place.boundary(handoff_id),
@@ -281,9 +281,10 @@ def find(found: Opened, handoff_id: int) -> IndexedBoundary:
     return cut
 
 
-def _listed(found: Opened, ids: Sequence[int], cut: IndexedBoundary) -> Iterable[ListedMessage]:
+def listed_messages(found: Opened, ids: Sequence[int], shortened_ids: Iterable[int] = ()) -> Iterable[ListedMessage]:
+    """These messages with their first words."""
     rows = found.reader.previews(found.session.id, ids)
-    shortened = set(cut.shortened_ids)
+    shortened = set(shortened_ids)
     for message_id in ids:
         row = rows.get(message_id)
         if row is not None:

@@ -66,8 +66,8 @@ class RunCard:
     `phase` changes with the phase and the part, `ticks` with every look. `place` is where the conversation goes on:
     `moved` says that this is a new session. `earlier` is the address of an older run whose summary could not be
     written. `rules` is what stands behind the summary. `kept` is what somebody had typed into a summary that cannot be
-    applied any more; `typed` what stands in the form instead of the summary, and `refused` why it could not be applied.
-    `summary_tokens`, `after_tokens` and `before_tokens` are there to tell what a change of the summary comes to.
+    applied any more; `typed` what stands in the form instead of the summary (a draft, or what was refused), and
+    `refused` why it could not be applied. `summary_tokens`, `after_tokens` and `before_tokens` are there to tell what a change of the summary comes to.
     """
 
     id: int
@@ -164,6 +164,7 @@ def run_card(run: Run, *, redacting: bool = False) -> RunCard:
         again=_again(run),
         earlier=_earlier(run) if run.status == "ready" else "",
         summary_tokens=counting.counter_for("")(run.summary) if run.status == "ready" else 0,
+        typed=clean(run.draft) if run.status == "ready" and run.draft else None,
         after_tokens=run.tokens_after or 0,
         before_tokens=run.tokens_before or 0,
     )
@@ -248,10 +249,7 @@ def _time(text: Any) -> datetime | None:
 def _again(run: Run) -> Again | None:
     if run.status not in ("failed", "cancelled", "conflict"):
         return None
-    options = {
-        "strategy": run.strategy, "focus": run.focus, "keep": str(run.keep_last or ""), "summarizer": run.summarizer,
-        "carry": str(int(run.carry)),
-    }  # fmt: skip
+    options = options_sent(run)
     return Again(
         options=(*options.items(), ("apply", str(int(run.apply)))),
         plan=Place(run.store, run.session_id).view("plan", **options),
@@ -259,6 +257,14 @@ def _again(run: Run) -> Again | None:
         model=strategy_of(run.strategy).asks_model and run.summarizer != OFFLINE.name,
         set_up=run.error_code in SET_UP,
     )
+
+
+def options_sent(run: Run) -> dict[str, str]:
+    """A run's options as the panel's form sends them."""
+    return {
+        "strategy": run.strategy, "focus": run.focus, "keep": str(run.keep_last or ""), "summarizer": run.summarizer,
+        "carry": str(int(run.carry)),
+    }  # fmt: skip
 
 
 def _kept_parts(run: Run) -> str:

@@ -18,6 +18,7 @@ from viewer.runs.models import Run
 from viewer.runs.planning import strategy_of
 
 LOST_SHOWN, LOST_LENGTH, LINE_LENGTH = 100, 160, 240  # of a page: lost details, characters of one and of its line
+# A candidate shows a loss below MUCH in amber however small it is, from MUCH on in red.
 SOME, MUCH = 0.2, 0.5  # of the details: a loss from here on is shown as one to look at, as one that hurts
 KINDS = {
     "id": "id or code",
@@ -38,13 +39,18 @@ SPEAKERS = {
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """An exact detail or statement that is lost, the line it stood in, and a link to that message."""
+    """An exact detail or statement that is lost, the line it stood in, and a link to that message.
+
+    A candidate's page puts one back by its `name`; `put` says that it did.
+    """
 
     kind: str
     text: str
     href: str
     line: str
     by: str
+    name: str = ""
+    put: bool = False
 
 
 @dataclass(frozen=True, slots=True)

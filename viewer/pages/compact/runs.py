@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from viewer.errors import CompactionConflict, StoreError
@@ -13,19 +14,21 @@ from viewer.pages.http import is_fragment, on_page_of, page, refused, shows_refu
 from viewer.pages.redaction import redacts, session_for
 from viewer.places import Place
 from viewer.rendering.texts import clean, line
-from viewer.runs import service
+from viewer.runs import drafts, service
 from viewer.runs.models import Run
 from viewer.stores.registry import get_store, open_store
 
+from .candidate import Candidate, candidate_of, edited
 from .card import RunCard, mark_of, run_card, ticks
 
 
 @dataclass(frozen=True, slots=True)
 class RunPage:
-    """One run; `session` is its session's name."""
+    """One run; `session` is its session's name, `candidate` what there is to review."""
 
     card: RunCard
     session: str
+    candidate: Candidate | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,11 @@ def run(request: HttpRequest, run_id: int) -> HttpResponse:
     card = run_card(found, redacting=redacts(request))
     if is_fragment(request):
         return page(request, "compact/_news.html", replace(card, just_applied=_just_applied(request, found)))
-    return page(request, "compact/run.html", RunPage(card, _session_name(request, found)))
+    return page(request, "compact/run.html", _whole(request, found, card))
+
+
+def _whole(request: HttpRequest, run: Run, card: RunCard) -> RunPage:
+    return RunPage(card, _session_name(request, run), candidate_of(request, run, card))
 
 
 def _ticks(request: HttpRequest, known: Run) -> HttpResponse:
@@ -84,10 +91,12 @@ def apply(request: HttpRequest, run_id: int) -> HttpResponse:
     """Have the candidate written, with the text as edited in the form."""
     found = service.get_run(run_id)
     text = request.POST.get("summary")
-    edited = None if text is None else text.replace("\r\n", "\n")
-    unchanged = edited is not None and edited.strip() == clean(found.summary).strip()
-    typed = None if unchanged else edited
+    sent = None if text is None else text.replace("\r\n", "\n")
+    unchanged = sent is not None and sent.strip() == clean(found.summary).strip()
+    typed = None if unchanged else sent
     try:
+        if sent is not None and found.status == "ready":
+            drafts.keep(found, found.summary if unchanged else sent)
         return _answer(request, service.apply(found, typed))
     except CompactionConflict as refusal:
         if is_fragment(request):
@@ -109,7 +118,20 @@ def _refused_edit(request: HttpRequest, run: Run, refusal: StoreError, typed: st
     card = replace(card, refused=refusal.message, typed=None if typed is None else clean(typed))
     if is_fragment(request):
         return page(request, "compact/_news.html", card, status=refusal.status)
-    return page(request, "compact/run.html", RunPage(card, _session_name(request, run)), status=refusal.status)
+    return page(request, "compact/run.html", _whole(request, run, card), status=refusal.status)
+
+
+@require_POST
+@shows_refusals
+def draft(request: HttpRequest, run_id: int) -> HttpResponse:
+    """Keep the text as it is typed, with the line of a lost detail behind it where the form says which to `put` in."""
+    found = service.get_run(run_id)
+    text = request.POST.get("summary", found.draft or clean(found.summary)).replace("\r\n", "\n")
+    put = request.POST.get("put", "")
+    drafts.keep(found, drafts.with_lost(found, text, put) if put else text)
+    if is_fragment(request):
+        return edited(request, found, put)
+    return redirect(f"{reverse('pages:run', args=[found.pk])}#summary-{found.pk}")
 
 
 @require_POST

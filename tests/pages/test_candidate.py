@@ -1,0 +1,115 @@
+"""The page of a candidate: what goes, what stays, what is lost, and a draft that is not."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+from django.test import Client
+from playwright.sync_api import expect
+
+from tests.pages.html import read
+from tests.pages.screens import Visit, require_accessible
+from viewer.runs import drafts
+from viewer.runs.models import Run
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("at_once")]
+PUT = re.compile("Kept exactly:")
+FRAGMENT = {"HX-Request": "true"}
+TITLE = "Stocktaking, ten warehouses"
+
+
+@pytest.fixture
+def ready(signed_in: Client, demo: Callable[[str], str]) -> Run:
+    """A run of the demo's session that waits to be reviewed."""
+    signed_in.post(f"{demo(TITLE)}/compact", {"apply": "0"})
+    return Run.objects.get()
+
+
+def test_it_shows_what_goes_the_summary_and_what_stays(signed_in: Client, ready: Run) -> None:
+    page = read(signed_in.get(f"/runs/{ready.pk}"))
+    for name, parts in (("goes", ("middle",)), ("stays", ("head", "tail"))):
+        ids = [each for part in parts for each in ready.plan[part]]
+        column = page.one("section", **{"aria-labelledby": f"{name}-title"})
+        assert f"{len(ids):,} message" in column.one("h3").text
+        shown = [link.text for link in column.one("ol").all("a")]
+        assert shown[: min(50, len(ids))] == [f"#{each}" for each in ids[:50]]
+        assert len(read(signed_in.get(f"/runs/{ready.pk}/{name}")).one("ol").all("li")) >= min(200, len(ids))
+    assert page.one("div", "md").text
+    again = page.one(
+        "a", "btn", href=f"/stores/demo/sessions/{ready.session_id}/plan?strategy=summary&summarizer=offline&carry=1"
+    )
+    assert "other settings" in again.text
+
+
+def test_each_lost_detail_can_be_put_into_the_summary(signed_in: Client, ready: Run) -> None:
+    page = read(signed_in.get(f"/runs/{ready.pk}"))
+    buttons = page.all("button", name="put")
+    named = min(100, len(ready.report["lost"])) + min(100, len(ready.report["lost_statements"]))
+    assert len(buttons) == named > 1
+    for button in (buttons[0], buttons[-1]):
+        answer = signed_in.post(f"/runs/{ready.pk}/draft", {"put": button.attributes["value"]})
+        assert answer["Location"] == f"/runs/{ready.pk}#summary-{ready.pk}"
+    ready.refresh_from_db()
+    lines = [drafts.line_of(ready.report, each.attributes["value"]) for each in (buttons[0], buttons[-1])]
+    assert ready.draft.count("Kept exactly:") == 1
+    assert all(f"- {line}" in ready.draft.splitlines() for line in lines)
+    signed_in.post(f"/runs/{ready.pk}/draft", {"put": buttons[0].attributes["value"]})
+    assert Run.objects.get().draft == ready.draft, "what is there already is not put in twice"
+    after = read(signed_in.get(f"/runs/{ready.pk}"))
+    assert "In the summary" in after.one("ul", "report").text and len(after.all("button", name="put")) < named
+    for odd in ("lost:99999", "lost:-1", "printed:0", "lost:²"):
+        signed_in.post(f"/runs/{ready.pk}/draft", {"put": odd})
+    assert Run.objects.get().draft == ready.draft
+
+
+def test_what_is_put_in_is_lost_no_longer(signed_in: Client, ready: Run) -> None:
+    before = len(ready.report["lost_statements"])
+    signed_in.post(f"/runs/{ready.pk}/draft", {"put": "lost_statements:0"})
+    signed_in.post(f"/runs/{ready.pk}/apply", {"summary": Run.objects.get().draft})
+    run = Run.objects.get()
+    assert (run.status, run.draft) == ("applied", "") and "Kept exactly:" in run.summary
+    assert len(run.report["lost_statements"]) < before
+
+
+def test_a_draft_is_kept_on_reload_and_on_refusal(signed_in: Client, ready: Run) -> None:
+    typed = f"{ready.summary}\n\nAdded <b>by hand</b>."
+    answer = read(signed_in.post(f"/runs/{ready.pk}/draft", {"summary": typed}, headers=FRAGMENT))
+    assert "Added" in answer.one("div", "md").text
+    assert "by hand" in read(signed_in.get(f"/runs/{ready.pk}")).one("textarea").text
+    panel = read(signed_in.get(f"/stores/demo/sessions/{ready.session_id}")).one("section", "ready")
+    assert "by hand" in panel.one("textarea").text and "Open the candidate" in panel.text
+    refused = read(signed_in.post(f"/runs/{ready.pk}/apply", {"summary": "  "}), 422)
+    assert "empty" in refused.one(role="alert").text and refused.one("textarea").text.strip() == ""
+    too_long = "word " * 200_000
+    signed_in.post(f"/runs/{ready.pk}/apply", {"summary": too_long})
+    assert Run.objects.get().draft.strip() == too_long.strip() or Run.objects.get().status == "applied"
+
+
+def test_a_run_that_is_not_ready_has_no_draft(signed_in: Client, ready: Run) -> None:
+    signed_in.post(f"/runs/{ready.pk}/discard")
+    assert read(signed_in.post(f"/runs/{ready.pk}/draft", {"summary": "x"}), 409).one("main")
+    assert Run.objects.get().draft == ""
+    assert not read(signed_in.get(f"/runs/{ready.pk}")).all("section", "candidate")
+
+
+def test_a_lost_detail_is_put_back_and_outlasts_a_reload(visit: Visit, ready: Run) -> None:
+    screen = visit()
+    screen.goto(f"/runs/{ready.pk}")
+    summary = screen.get_by_label("Summary (editable)")
+    weight = screen.locator("[data-weight]")
+    first = weight.inner_text()
+    screen.locator("button[name=put]").first.click()
+    expect(summary).to_have_value(PUT)
+    expect(weight).not_to_have_text(first)
+    screen.reload()
+    expect(summary).to_have_value(PUT)
+    summary.press_sequentially("Typed. ")
+    expect(screen.locator("#edited .md")).to_contain_text("Typed.")
+    screen.reload()
+    require_accessible(screen, "candidate")
+    screen.get_by_role("button", name="Apply").click()
+    expect(screen.locator("section.card.applied")).to_be_visible()
+    run = Run.objects.get()
+    assert "Kept exactly:" in run.summary and "Typed." in run.summary

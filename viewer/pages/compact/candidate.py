@@ -1,0 +1,169 @@
+"""The page of a candidate: what goes, the summary as it is edited, and what stays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils.safestring import SafeString
+from django.views.decorators.http import require_safe
+
+from compaction.workspace_rules import without_rules
+from viewer.errors import StoreError
+from viewer.pages.boundary.audits import newest_cut
+from viewer.pages.boundary.tabs import shown_change, summary_of
+from viewer.pages.boundary.views import LISTED, ListedMessage, ListPage, listed_messages, start_of
+from viewer.pages.http import is_fragment, page, shows_refusals
+from viewer.pages.redaction import redacts, text_for
+from viewer.pages.session.loading import Opened, opened
+from viewer.places import Place
+from viewer.rendering import blocks, diffs, formats, markdown
+from viewer.rendering.texts import line
+from viewer.runs import drafts, service
+from viewer.runs.models import Run
+from viewer.runs.planning import strategy_of
+from viewer.stores.registry import get_store, open_store
+
+from .card import RunCard, options_sent, run_card
+from .report import Lost
+
+FIRST = 50  # messages of a column
+GOES = "The summary will stand for these. They stay in the store, in History and in search."
+STAYS = "These stay in context as they are."
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """Some of the messages that go or stay; `next` is the address of those after them, `left` how many those are."""
+
+    explained: str
+    count: str
+    items: tuple[ListedMessage, ...]
+    next: str
+    left: str
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A candidate with its session's messages. `html` is the text as it reads now; `change` what it says otherwise than
+    the summary before it, None where there is none or nothing changed. `again` plans with the run's options.
+    """
+
+    card: RunCard
+    goes: Column
+    stays: Column
+    html: SafeString
+    change: blocks.Diff | None
+    again: str
+
+
+@dataclass(frozen=True, slots=True)
+class AfterPut:
+    """A detail that was put into the summary, and the candidate with it."""
+
+    put: Lost
+    shown: Candidate
+
+
+def candidate_of(request: HttpRequest, run: Run, card: RunCard) -> Candidate | None:
+    """The candidate as its page shows it; None for a run that has no summary to review, or whose store is away."""
+    if run.status != "ready" or not strategy_of(run.strategy).asks_model:
+        return None
+    text = card.summary if card.typed is None else card.typed
+    try:
+        with open_store(get_store(run.store)) as reader:
+            found = opened(reader, run.session_id, redacting=redacts(request))
+            before = _summary_before(found)
+            goes, stays = (_column(found, run, which) for which in ("goes", "stays"))
+    except StoreError:
+        return None
+    new = text_for(request, without_rules(text))
+    old = text_for(request, before)
+    return Candidate(
+        card=with_names(run, card, text),
+        goes=goes,
+        stays=stays,
+        html=markdown.markdown(new),
+        change=shown_change(diffs.between(old, new)) if old and old != new else None,
+        again=Place(run.store, run.session_id).view("plan", **options_sent(run)),
+    )
+
+
+def with_names(run: Run, card: RunCard, text: str) -> RunCard:
+    """The card with its lost details named, so that each can be put into the summary."""
+    report = card.report
+    lists = (("lost", report.named), ("lost_statements", report.stated))
+    named, stated = (
+        tuple(_named(run, one, f"{which}:{at}", text) for at, one in enumerate(found)) for which, found in lists
+    )
+    return replace(card, report=replace(report, named=named, stated=stated))
+
+
+def _named(run: Run, one: Lost, name: str, text: str) -> Lost:
+    return replace(one, name=name, put=drafts.holds(text, drafts.line_of(run.report, name)))
+
+
+def _summary_before(found: Opened) -> str:
+    cut = newest_cut(found.outline)
+    return summary_of(found.reader, found.session.id, cut.handoff_id) if cut else ""
+
+
+def _ids(run: Run, which: str) -> list[int]:
+    parts = ("middle",) if which == "goes" else ("head", "tail")
+    return [message_id for part in parts for message_id in run.plan.get(part, ())]
+
+
+def _column(found: Opened, run: Run, which: str, start: int = 0, most: int = FIRST) -> Column:
+    ids, stop = _ids(run, which), start + most
+    more = reverse(f"pages:{which}", args=[run.pk])
+    return Column(
+        explained=GOES if which == "goes" else STAYS,
+        count=formats.counted(len(ids), "message"),
+        items=tuple(listed_messages(found, ids[start:stop])),
+        next=f"{more}?from={stop}" if stop < len(ids) else "",
+        left=formats.counted(max(0, len(ids) - stop), "more message"),
+    )
+
+
+@require_safe
+@shows_refusals
+def goes(request: HttpRequest, run_id: int) -> HttpResponse:
+    """All messages that the summary will stand for."""
+    return _list(request, run_id, "goes")
+
+
+@require_safe
+@shows_refusals
+def stays(request: HttpRequest, run_id: int) -> HttpResponse:
+    """All messages that stay in context."""
+    return _list(request, run_id, "stays")
+
+
+def _list(request: HttpRequest, run_id: int, which: str) -> HttpResponse:
+    run = service.get_run(run_id)
+    with open_store(get_store(run.store)) as reader:
+        found = opened(reader, run.session_id, redacting=redacts(request))
+        column = _column(found, run, which, start_of(request), LISTED)
+    data = ListPage(
+        name=line(found.session.name, 120),
+        back=reverse("pages:run", args=[run.pk]),
+        heading=f"{column.count} {'to be summarised' if which == 'goes' else 'that stay'}",
+        explained=column.explained,
+        items=column.items,
+        next=column.next,
+        left=column.left,
+    )
+    return page(request, "boundary/_more_listed.html" if is_fragment(request) else "boundary/tab.html", data)
+
+
+def edited(request: HttpRequest, run: Run, put: str) -> HttpResponse:
+    """The parts of the page that a draft changes; with the name of a detail that was `put` in, the text itself too."""
+    shown = candidate_of(request, run, run_card(run, redacting=redacts(request)))
+    if shown is None:
+        return HttpResponse(status=204)
+    report = shown.card.report
+    found = next((one for one in (*report.named, *report.stated) if one.name == put), None)
+    if found is None:
+        return page(request, "compact/_edited.html", shown)
+    return page(request, "compact/_after_put.html", AfterPut(found, shown))
