@@ -34,7 +34,7 @@ STAYS = "These stay in context as they are."
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class ListedColumn:
     """Some of the messages that go or stay; `next` is the address of those after them, `left` how many those are."""
 
     explained: str
@@ -51,8 +51,8 @@ class Candidate:
     """
 
     card: RunCard
-    goes: Column
-    stays: Column
+    goes: ListedColumn
+    stays: ListedColumn
     html: SafeString
     change: blocks.Diff | None
     again: str
@@ -114,10 +114,10 @@ def _ids(run: Run, which: str) -> list[int]:
     return [message_id for part in parts for message_id in run.plan.get(part, ())]
 
 
-def _column(found: Opened, run: Run, which: str, start: int = 0, most: int = FIRST) -> Column:
+def _column(found: Opened, run: Run, which: str, start: int = 0, most: int = FIRST) -> ListedColumn:
     ids, stop = _ids(run, which), start + most
     more = reverse(f"pages:{which}", args=[run.pk])
-    return Column(
+    return ListedColumn(
         explained=GOES if which == "goes" else STAYS,
         count=formats.counted(len(ids), "message"),
         items=tuple(listed_messages(found, ids[start:stop])),
