@@ -67,7 +67,8 @@ class RunCard:
     `moved` says that this is a new session. `earlier` is the address of an older run whose summary could not be
     written. `rules` is what stands behind the summary. `kept` is what somebody had typed into a summary that cannot be
     applied any more; `typed` what stands in the form instead of the summary (a draft, or what was refused), and
-    `refused` why it could not be applied. `summary_tokens`, `after_tokens` and `before_tokens` are there to tell what a change of the summary comes to.
+    `refused` why it could not be applied. `summary_tokens`, `after_tokens` and `before_tokens` are there to tell what
+    a change of the summary comes to.
     """
 
     id: int
