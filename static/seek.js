@@ -29,7 +29,7 @@
     mark?.classList.add("here");
     for (let at = mark || target; at; at = at.parentElement) {
       if (at.matches("details")) at.open = true;
-      if (at.matches(".clamp")) at.querySelector("details.more").open = true;
+      if (at.matches(".clamp.long")) at.querySelector("details.more").open = true;
     }
     target.scrollIntoView({ block: "start", behavior: "instant" });
     const { bottom } = mark?.getBoundingClientRect() || { bottom: 0 };

@@ -54,7 +54,7 @@ def test_each_lost_detail_can_be_put_into_the_summary(signed_in: Client, ready: 
     ready.refresh_from_db()
     lines = [drafts.line_of(ready.report, each.attributes["value"]) for each in (buttons[0], buttons[-1])]
     assert ready.draft.count("Kept exactly:") == 1
-    assert all(f"- {line}" in ready.draft.splitlines() for line in lines)
+    assert all(drafts.holds(ready.draft, line) for line in lines)
     signed_in.post(f"/runs/{ready.pk}/draft", {"put": buttons[0].attributes["value"]})
     assert Run.objects.get().draft == ready.draft, "what is there already is not put in twice"
     after = read(signed_in.get(f"/runs/{ready.pk}"))
@@ -82,9 +82,7 @@ def test_a_draft_is_kept_on_reload_and_on_refusal(signed_in: Client, ready: Run)
     assert "by hand" in panel.one("textarea").text and "Open the candidate" in panel.text
     refused = read(signed_in.post(f"/runs/{ready.pk}/apply", {"summary": "  "}), 422)
     assert "empty" in refused.one(role="alert").text and refused.one("textarea").text.strip() == ""
-    too_long = "word " * 200_000
-    signed_in.post(f"/runs/{ready.pk}/apply", {"summary": too_long})
-    assert Run.objects.get().draft.strip() == too_long.strip() or Run.objects.get().status == "applied"
+    assert read(signed_in.get(f"/runs/{ready.pk}")).one("textarea").text.strip() == "", "the refused text stays"
 
 
 def test_a_run_that_is_not_ready_has_no_draft(signed_in: Client, ready: Run) -> None:

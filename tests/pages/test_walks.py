@@ -88,3 +88,26 @@ def test_a_reader_finds_a_detail_sees_what_became_of_it_and_takes_it_along(
         screen.get_by_role("link", name="HTML file").click()
     text = made.value.path().read_text()
     assert "beagle" in text and "<script" not in text
+
+
+@pytest.mark.usefixtures("at_once")
+def test_a_newcomer_compacts_puts_a_detail_back_and_takes_it_all_back(visit: Visit, demo: Callable[[str], str]) -> None:
+    sync_worker.sync_all()
+    screen = visit()
+    screen.goto("/")
+    expect(screen.locator("figure.story")).to_contain_text("Nothing is deleted")
+    screen.get_by_role("link", name="Open it").click()
+    screen.get_by_role("button", name="Preview").click()
+    screen.locator("[data-run=ready] a[href*='/runs/']").first.click()
+    expect(screen.get_by_role("heading", name="What would be lost")).to_be_visible()
+    screen.get_by_role("button", name="Put it into the summary").first.click()
+    expect(screen.get_by_text("✓ In the summary").first).to_be_visible()
+    expect(screen.get_by_label("Summary (editable)")).to_have_value(re.compile("Kept exactly:"))
+    screen.get_by_role("button", name="Apply", exact=True).click()
+    expect(screen.locator("[data-run=applied]")).to_be_visible(timeout=PATIENCE)
+    (run,) = Run.objects.all()
+    assert "Kept exactly:" in run.summary
+    screen.locator("[data-run=applied]").get_by_text("Undo this compaction…").click()
+    screen.get_by_role("button", name="Undo", exact=True).click()
+    expect(screen.get_by_text("in context").first).to_be_visible(timeout=PATIENCE)
+    assert Run.objects.get().status == "undone"
