@@ -89,7 +89,7 @@ def pages_of(pair: Pair) -> Iterator[str]:
 
 
 AGENTS = {"lite": "Hermes", "pg": "its agent"}  # nobody knows who writes to a server
-RESUME = re.compile(r"To go on in a terminal:\s+hermes --resume \S+\s*")
+RESUME = re.compile(r"To go on in a terminal:\s+hermes --resume \S+\s*(Copy\s+)?")
 
 
 def test_the_pages(pair: Pair, signed_in: Client) -> None:

@@ -67,8 +67,8 @@ class RunCard:
     `moved` says that this is a new session. `earlier` is the address of an older run whose summary could not be
     written. `rules` is what stands behind the summary. `kept` is what somebody had typed into a summary that cannot be
     applied any more; `typed` what stands in the form instead of the summary (a draft, or what was refused), and
-    `refused` why it could not be applied. `summary_tokens`, `after_tokens` and `before_tokens` are there to tell what
-    a change of the summary comes to.
+    `refused` why it could not be applied. `summary_tokens`, `after_tokens` and `before_tokens` are there to tell what a
+    change of the summary comes to.
     """
 
     id: int
@@ -115,6 +115,11 @@ class RunCard:
     def poll(self) -> str:
         """The address that says how it goes, and answers only what is new."""
         return f"{self.href}?seen={self.status}&mark={self.mark}"
+
+    @property
+    def before_after(self) -> str:
+        """Where what the model was sent before stands beside what it is sent after it, "" before it is applied."""
+        return "" if self.handoff_id is None else self.place.listed(self.handoff_id, "before-after")
 
     @property
     def news(self) -> str:
