@@ -56,7 +56,7 @@ WORK_SECONDS = 0.009  # what `_work` takes on such a machine (3 GHz)
 # What takes no longer for SHORT needs no second look: 0.2 s for LONG if its time grows with the square.
 QUICK = 0.0005
 COSTLY = 0.001
-STRIDE, COSTLY_STRIDE = 5, 20  # of the pieces a function is given every fifth, or every twentieth
+STRIDE, COSTLY_STRIDE = 7, 20  # of the pieces a function is given every seventh, or every twentieth
 WORDS = "Please look at /srv/app/a.py: it must not fail. It says 12 errors, see https://a.example/b.\n" * 20
 
 PIECES = [

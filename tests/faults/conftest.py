@@ -15,7 +15,7 @@ from tests.faults import ledger, stores
 from tests.faults.site import Process, Site, until
 
 RUNS = int(os.environ.get("PALIMPSEST_TEST_RUNS") or 80)  # that workers race for
-KILLS = int(os.environ.get("PALIMPSEST_TEST_KILLS") or 4)  # at random moments
+KILLS = int(os.environ.get("PALIMPSEST_TEST_KILLS") or 3)  # at random moments
 RUNS_A_KILL = 3
 SMALL = RUNS + RUNS_A_KILL * KILLS + 100  # sessions of 24 messages: each run is quick
 LONG = 10 + KILLS // 10  # sessions of 1,000 messages: planning and summarising take long enough to be met

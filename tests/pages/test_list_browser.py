@@ -36,7 +36,8 @@ def test_it_is_accessible_with_all_there_is(visit: Visit, many: Book, size: tupl
     require_accessible(screen, "editing")
 
 
-def test_lines_are_chosen_and_opened_by_keys(screen: Page, many: Book) -> None:
+def test_lines_are_chosen_and_opened_by_keys(visit: Visit, many: Book) -> None:
+    screen = visit(*WIDE)
     screen.goto("/")
     screen.keyboard.press("j")
     screen.keyboard.press("j")
@@ -51,7 +52,8 @@ def test_lines_are_chosen_and_opened_by_keys(screen: Page, many: Book) -> None:
     screen.wait_for_url("**/sessions/s**")
 
 
-def test_news_come_by_themselves_and_move_nothing(screen: Page, many: Book) -> None:
+def test_news_come_by_themselves_and_move_nothing(visit: Visit, many: Book) -> None:
+    screen = visit(*WIDE)
     screen.goto("/")
     read = screen.locator("li.session", has_text="Session 18")
     screen.get_by_label("Choose Session 18").check()
