@@ -136,6 +136,7 @@ ELSEWHERE = {
         viewer.catalog.text_index.unpacked viewer.labels.sessions.set_label viewer.pages.sessions.saved.saved_views
         viewer.catalog.text_index.places""",
     "opens a store or a file by its name": """
+        viewer.environment
         viewer.exports.making.export viewer.exports.source.plan viewer.workspaces.context_files.read_context_file
         viewer.workspaces.rules.workspace_of viewer.stores.hermes.postgres viewer.stores.hermes.schema_postgres.create
         viewer.stores.hermes.sqlite viewer.stores.registry.get_store viewer.stores.jsonl.files""",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -11,6 +12,7 @@ from pytest_django import Settings
 
 from tests.pages.conftest import Book
 from tests.pages.html import read
+from viewer.catalog import sync_worker
 from viewer.runs.models import Run
 
 
@@ -52,6 +54,29 @@ def test_a_run_is_linked(signed_in: Client, book: Book) -> None:
     )
     links = {link.attributes.get("href") for link in read(signed_in.get("/compactions")).all("a")}
     assert f"/below/runs/{run.pk}" in links
+
+
+def test_the_palette_knows_the_session_it_is_opened_on(signed_in: Client, book: Book) -> None:
+    href = book.session("a", title="Sewing box")
+    for headers in ({}, {"HX-Request": "true", "HX-Current-URL": f"http://testserver/below{href}"}):
+        found = read(signed_in.get("/palette", {"at": f"/below{href}"}, headers=headers))
+        assert f"/below{href}/context" in {each.attributes.get("href") for each in found.all("a")} | {
+            each.attributes.get("data-href") for each in found.all(role="option")
+        }
+
+
+def test_insights_lead_to_the_sessions(signed_in: Client, book: Book) -> None:
+    book.session("a", model="m1")
+    book.say("a", "user", "hello", timestamp=time.time())
+    sync_worker.sync_all()
+    links = {link.attributes.get("href") for link in read(signed_in.get("/insights?by=model&days=all")).all("a")}
+    assert "/below/?model=m1&sub-agents=shown" in links
+
+
+def test_a_saved_view_and_the_switches_lead_back(signed_in: Client, db: None) -> None:
+    assert signed_in.post("/views", {"query": "source=cli", "name": "n"})["Location"] == "/below/?source=cli"
+    for address in ("/demo", "/theme"):
+        assert signed_in.post(address, {"next": "//elsewhere"})["Location"] == "/below/"
 
 
 def test_a_stranger_is_led_to_the_sign_in_page_but_for_what_is_open(client: Client, db: None) -> None:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from html import unescape
+
 import pytest
 from django.test import Client
 from django.utils.safestring import SafeString, mark_safe
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.pages.conftest import Book
 from tests.pages.html import read
+from viewer.rendering import markdown
 from viewer.rendering.marking import WordMarks
 
 FRAGMENT = {"HX-Request": "true"}
@@ -35,6 +41,15 @@ def test_marks_stand_in_text_alone(typed: str, html: str, marked: str | None) ->
     found = WordMarks(typed).marked(mark_safe(html))  # noqa: S308
     assert isinstance(found, SafeString)
     assert found == expected
+
+
+@given(st.text(st.sampled_from("ab<>&\"' \n`*[]()é"), max_size=60), st.text(st.sampled_from("ab<&\"'é "), max_size=5))
+def test_without_the_marks_it_is_what_it_was(text: str, typed: str) -> None:
+    """Whatever a message says and somebody looks for: marks are all that is added, and what was text stays text."""
+    html = markdown.markdown(text)
+    marked = WordMarks(typed).marked(html)
+    assert unescape(marked.replace("<mark>", "").replace("</mark>", "")) == unescape(html)
+    assert re.findall(r"<(?!/?mark>)[^>]*>", marked) == re.findall(r"<[^>]*>", html)
 
 
 def test_a_window_marks_the_words_in_messages_calls_results_and_neighbours(signed_in: Client, book: Book) -> None:

@@ -11,7 +11,8 @@ from django.test.utils import CaptureQueriesContext
 
 from tests.pages.html import read
 from tests.runs.desk import Desk
-from viewer.pages.compactions.reclaimed import DAYS, WIDTH, drawn
+from viewer.pages.compactions.reclaimed import DAYS, drawn
+from viewer.rendering.charts import WIDTH
 from viewer.runs import service
 from viewer.runs.planning import Options
 

@@ -231,7 +231,7 @@ def changed(found: ComparedMessages) -> diffs.Change | None:
     return diffs.between(old, new, limit=diffs.LIMIT, lines=diffs.LINES) if old != new else None
 
 
-def escape(text: str) -> str:
+def _escape(text: str) -> str:
     return escaped(clean(text))
 
 
@@ -263,14 +263,16 @@ class _Columns:
         self.found, self.redacted = found, redacted
 
     def start(self) -> str:
-        name = escape(line(f"Before and after a compaction, {self.found.session.name}", 200))
+        name = _escape(line(f"Before and after a compaction, {self.found.session.name}", 200))
         facts = [*_facts(self.found), ("Exported", clock(timezone.now().timestamp()))]
-        rows = "".join(f"<dt>{escape(term)}</dt><dd>{escape(line(value, 500))}</dd>" for term, value in facts if value)
-        notes = "".join(f'<p class="note">{escape(note)}</p>\n' for note in (ABOUT, *unknown(self.found.cut)))
+        rows = "".join(
+            f"<dt>{_escape(term)}</dt><dd>{_escape(line(value, 500))}</dd>" for term, value in facts if value
+        )
+        notes = "".join(f'<p class="note">{_escape(note)}</p>\n' for note in (ABOUT, *unknown(self.found.cut)))
         heads = "".join(f"<h2>{head}</h2>" for head in HEADS.values())
         return (
             f'{page.head(name, COLUMNS)}<header>\n<h1 dir="auto">{name}</h1>\n<dl>{rows}</dl>\n{notes}'
-            f'<p class="redacting">{escape(about_secrets(redacted=self.redacted))}</p>\n</header>\n'
+            f'<p class="redacting">{_escape(about_secrets(redacted=self.redacted))}</p>\n</header>\n'
             f'<main>\n<div class="columns">{heads}</div>\n'
         )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
@@ -21,8 +23,12 @@ FIRST = "Stocktaking, ten warehouses"  # almost fills its model's window
 def listed_stores(request: HttpRequest, named: str = "") -> list[Store]:
     """The stores that lists are about: all, or all but the demo store. A store that is `named` is one of them."""
     stores = all_stores()
-    real = [store for store in stores if not store.is_managed or store.name == named]
-    return stores if request.COOKIES.get(COOKIE) == "1" else real or stores
+    return stores if request.COOKIES.get(COOKIE) == "1" else real_stores(stores, named)
+
+
+def real_stores(stores: Sequence[Store], named: str = "") -> list[Store]:
+    """Without the demo store, unless it is `named` or the only one."""
+    return [store for store in stores if not store.is_managed or store.name == named] or list(stores)
 
 
 def first_session() -> Link | None:

@@ -20,7 +20,7 @@ from viewer.history.before_after import ComparedRow, Fate, compare
 from viewer.pages.http import page, shows_refusals
 from viewer.pages.redaction import redacted, redacts
 from viewer.pages.session.loading import Opened, opened
-from viewer.rendering import blocks, cache, calls, diffs, formats, tools
+from viewer.rendering import blocks, cache, calls, formats, tools
 from viewer.rendering.texts import line
 from viewer.rendering.words import role_label
 from viewer.runs import compaction_list
@@ -28,6 +28,7 @@ from viewer.stores.message import StoredMessage, parted
 from viewer.stores.registry import get_store, open_store
 from viewer.stores.transcript import IndexedBoundary
 
+from .tabs import shown_change
 from .views import ShownSummary, find, start_of, summary_text, weighed
 
 WINDOW = 40  # rows shown at once
@@ -203,7 +204,7 @@ def _bands(found: Opened, cut: IndexedBoundary, rows: Sequence[ComparedRow], pre
             right=tuple(_cell(found, cut, each, row.row.right, stored) for row in band for each in row.after),
             skipped=formats.counted(skipped, "kept message") if skipped else "",
             shortened=band[0].row.left == "shortened",
-            change=None if change is None else blocks.Diff(diffs.as_html(change.text), change.added, change.removed),
+            change=None if change is None else shown_change(change),
         )
 
 

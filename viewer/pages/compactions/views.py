@@ -25,6 +25,7 @@ from viewer.pages.redaction import redacts, session_for
 from viewer.pages.sessions.lines import SessionLine, shown_lines
 from viewer.places import Place
 from viewer.rendering import formats
+from viewer.rendering.charts import Chart
 from viewer.rendering.texts import line
 from viewer.runs import compaction_list, service
 from viewer.runs.compaction_list import Numbers
@@ -33,7 +34,7 @@ from viewer.runs.models import Run
 from viewer.stores.base import Store
 from viewer.stores.registry import Reader, open_store
 
-from .reclaimed import Chart, drawn
+from .reclaimed import drawn
 
 RUNS = 50
 NEAR = 20  # sessions that need compaction, the ones active last

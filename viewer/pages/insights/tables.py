@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
-from urllib.parse import urlencode
 
+from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from viewer.catalog.sums import GroupSum, total
 from viewer.rendering import formats
+from viewer.rendering.charts import Chart, bars, day_name
 from viewer.rendering.texts import line
-
-from .drawing import DayColumn, columns
 
 MOST = 100  # rows; the others are summed in one
 NAMES = {"model": "model not known", "source": "source not known", "day": "time unknown"}
@@ -34,17 +33,6 @@ class SumRow:
     share: str
 
 
-@dataclass(frozen=True, slots=True)
-class SumChart:
-    """`most` labels the highest column, `first` and `last` are the days at its ends, `words` says all of it."""
-
-    columns: tuple[DayColumn, ...]
-    most: str
-    first: str
-    last: str
-    words: str
-
-
 def table(sums: Sequence[GroupSum], measure: str, by: str) -> tuple[SumRow, ...]:
     """Days newest first, all else the largest first."""
     ordered = sorted(sums, key=lambda each: each.key, reverse=True)
@@ -57,20 +45,20 @@ def table(sums: Sequence[GroupSum], measure: str, by: str) -> tuple[SumRow, ...]
     return tuple(rows)
 
 
-def chart(sums: Sequence[GroupSum], measure: str) -> SumChart | None:
+def chart(sums: Sequence[GroupSum], measure: str) -> Chart | None:
     """The chart of days; None where it would be a single column."""
     days = sorted((day, each.value or 0.0) for each in sums if (day := _date(each.key)) and (each.value or 0) > 0)
     if len(days) < 2:
         return None
     first, last = days[0][0], days[-1][0]
     most = max(value for _, value in days)
-    drawn = [((day - first).days, value, f"{_day(day)}: {words(value, measure)}") for day, value in days]
-    return SumChart(
-        columns=columns(drawn, (last - first).days + 1),
+    drawn = [((day - first).days, value, f"{day_name(day)}: {words(value, measure)}") for day, value in days]
+    return Chart(
+        bars=bars(drawn, (last - first).days + 1),
         most=words(most, measure),
-        first=_day(first),
-        last=_day(last),
-        words=f"{words(total(sums).value, measure)} from {_day(first)} to {_day(last)}, at most "
+        first=day_name(first),
+        last=day_name(last),
+        words=f"{words(total(sums).value, measure)} from {day_name(first)} to {day_name(last)}, at most "
         f"{words(most, measure)} in one day.",
     )
 
@@ -105,7 +93,7 @@ def _label(key: str, by: str) -> str:
     if by == "others":
         return "all others"
     if by == "day" and (day := _date(key)):
-        return _day(day)
+        return day_name(day)
     return line(key, 80) or NAMES.get(by, "")
 
 
@@ -113,7 +101,7 @@ def _href(key: str, by: str) -> str:
     """Sessions of this group; of sub-agents too, as they count."""
     if not key or by not in ("model", "source", "store"):
         return ""
-    return f"/?{urlencode({by: key, 'sub-agents': 'shown'})}"
+    return reverse("pages:sessions", query={by: key, "sub-agents": "shown"})
 
 
 def _date(key: str) -> date | None:
@@ -122,7 +110,3 @@ def _date(key: str) -> date | None:
         return date.fromisoformat(key)
     except ValueError:
         return None
-
-
-def _day(day: date) -> str:
-    return f"{day.day} {day:%b %Y}"

@@ -17,16 +17,18 @@ from viewer.catalog.models import StoreState
 from viewer.catalog.sums import By, FillingContext, GroupSum, Measure, total
 from viewer.catalog.sync import StoreListing
 from viewer.enforcement.audit_statistics import habits
+from viewer.pages.demo import real_stores
 from viewer.pages.filters import Group, Link
 from viewer.pages.http import page
 from viewer.pages.redaction import redacts
 from viewer.pages.sessions.lines import named
 from viewer.places import Place
 from viewer.rendering import formats
+from viewer.rendering.charts import Chart
 from viewer.rendering.texts import line
 from viewer.stores.registry import all_stores
 
-from .tables import SumChart, SumRow, chart, exactly, table
+from .tables import SumRow, chart, exactly, table
 
 PERIODS = {"7": "7 days", "": "30 days", "90": "90 days", "all": "all"}
 MEASURES = {
@@ -77,7 +79,7 @@ class InsightsPage:
     total: SafeString
     counted: str
     rows: tuple[SumRow, ...]
-    chart: SumChart | None
+    chart: Chart | None
     filling: tuple[FillingLine, ...]
     skipped: tuple[SkippedReading, ...]
     problems: tuple[str, ...]
@@ -116,9 +118,8 @@ def insights(request: HttpRequest) -> HttpResponse:
 
 def _shelves() -> tuple[list[StoreListing], bool]:
     """The stores that count: the demo store only where there is no other."""
-    stores = all_stores()
-    real = [store for store in stores if not store.is_managed]
-    return sync.shelves(real or stores), not real
+    stores = real_stores(all_stores())
+    return sync.shelves(stores), all(store.is_managed for store in stores)
 
 
 def _sums(states: Sequence[StoreState], measure: str, by: By, since: float) -> list[GroupSum]:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 
-from django.urls import NoReverseMatch, Resolver404, resolve, reverse
+from django.urls import Resolver404, get_script_prefix, resolve, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
@@ -91,7 +90,7 @@ def groups(asker: Asker) -> tuple[PaletteGroup, ...]:
 def session_at(address: str) -> Place | None:
     """The session whose page has this address, None for any other page."""
     try:
-        named = resolve(address.partition("?")[0]).kwargs
+        named = resolve("/" + address.partition("?")[0].removeprefix(get_script_prefix())).kwargs
         return Place(get_store(named["store"]).name, named["session_id"])
     except (Resolver404, KeyError, NotFound):
         return None
@@ -137,8 +136,7 @@ def _sessions(asker: Asker) -> tuple[PaletteEntry, ...]:
 
 def _pages() -> Iterator[PaletteEntry]:
     for label, view, place in PAGES:
-        with suppress(NoReverseMatch):
-            yield PaletteEntry(label, reverse(view) + place)
+        yield PaletteEntry(label, reverse(view) + place)
 
 
 def _actions(asker: Asker) -> Iterator[PaletteEntry]:

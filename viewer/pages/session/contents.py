@@ -53,6 +53,8 @@ class Contents:
 
 @dataclass(frozen=True, slots=True)
 class ContentsPage:
+    """A part of the contents as a page of its own."""
+
     header: Header
     contents: Contents
 

@@ -15,13 +15,12 @@ from viewer.rendering import formats
 from viewer.rendering.texts import line
 from viewer.stores.base import Store
 
-from .form import ListForm, query_of
+from .form import STATES, ListForm, query_of
 
 ORDERS = {
     "recent": "last active", "created": "started", "title": "title", "tokens": "tokens in context",
     "messages": "messages in context", "cost": "cost",
 }  # fmt: skip
-STATES = {"": "not archived", "open": "open", "ended": "ended", "archived": "archived"}
 FLAGS = {"": None, "yes": True, "no": False}
 
 

@@ -13,7 +13,7 @@ from viewer.labels.sessions import all_labels
 from viewer.rendering.texts import line
 from viewer.stores.listing import is_askable
 
-STATES = ("", "open", "ended", "archived")
+STATES = {"": "not archived", "open": "open", "ended": "ended", "archived": "archived"}
 
 
 @dataclass(frozen=True, slots=True)

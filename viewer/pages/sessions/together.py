@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from tempfile import TemporaryFile
 from typing import IO, cast
 
@@ -77,12 +77,8 @@ def _compacted(each: ChosenSession) -> ChosenSession:
         store = get_store(each.place.store)
         run = service.start(store, each.place.session, Options(summarizer=usual_summarizer(store)), apply=True)
     except StoreError as problem:
-        return _changed(each, problem=problem.message)
-    return _changed(each, run=run.pk)
-
-
-def _changed(each: ChosenSession, run: int | None = None, problem: str = "") -> ChosenSession:
-    return ChosenSession(each.key, each.place, each.name, each.tokens, each.summarizer, run, problem)
+        return replace(each, problem=problem.message)
+    return replace(each, run=run.pk)
 
 
 def _chosen(keys: Sequence[tuple[str, str]], *, redacting: bool) -> list[ChosenSession]:
