@@ -4,16 +4,15 @@ import sys
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand
-
 from viewer.api.branches import branch_out
 from viewer.api.schemas import ErrorOut, ProblemOut
 from viewer.errors import StoreError
+from viewer.management.quick import QuickCommand
 from viewer.runs import branching
 from viewer.stores.registry import get_store
 
 
-class Command(BaseCommand):
+class Command(QuickCommand):
     """Branch one session."""
 
     help = "Make a new session that goes on from the context of another one, which stays as it is."

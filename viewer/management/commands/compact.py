@@ -7,7 +7,6 @@ from textwrap import indent
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand
 
 import compaction
 from compaction.strategy import STRATEGIES
@@ -15,6 +14,7 @@ from viewer import texts
 from viewer.api import shapes
 from viewer.api.schemas import ErrorOut, ProblemOut
 from viewer.errors import StoreError
+from viewer.management.quick import QuickCommand
 from viewer.runs import job, outcomes, planning, service
 from viewer.runs.errors import WrongStatus
 from viewer.runs.models import Run
@@ -26,7 +26,7 @@ from viewer.stores.registry import agent_of, get_store
 from viewer.workspaces.rules import Rules, reason_in
 
 
-class Command(BaseCommand):
+class Command(QuickCommand):
     """Compact one session in place, or show what that would do."""
 
     help = (

@@ -3,12 +3,12 @@
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand
 
+from viewer.management.quick import QuickCommand
 from viewer.up import prepare
 
 
-class Command(BaseCommand):
+class Command(QuickCommand):
     """Make the demo store if it is missing."""
 
     help = "Make the demo store if it is missing."

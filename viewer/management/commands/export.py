@@ -5,13 +5,12 @@ import sys
 from argparse import ArgumentParser
 from typing import Any, get_args
 
-from django.core.management.base import BaseCommand
-
 from viewer.errors import StoreError
 from viewer.exports import CONTENT_TYPES, Format, View, export
+from viewer.management.quick import QuickCommand
 
 
-class Command(BaseCommand):
+class Command(QuickCommand):
     """Write one session to the standard output."""
 
     help = "Write a session to the standard output, with what looks like a secret redacted."

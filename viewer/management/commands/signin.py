@@ -3,12 +3,12 @@
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand
 
 from viewer import access
+from viewer.management.quick import QuickCommand
 
 
-class Command(BaseCommand):
+class Command(QuickCommand):
     """Print a sign-in link."""
 
     help = "Print a link that signs one browser in, once, within 24 hours."

@@ -2,14 +2,15 @@
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from viewer.errors import StoreError
+from viewer.management.quick import QuickCommand
 from viewer.stores.registry import get_store, make_empty
 from viewer.up import listing
 
 
-class Command(BaseCommand):
+class Command(QuickCommand):
     """List the stores, or make one."""
 
     help = "List the stores: path, schema, sessions, and whether their sessions can be compacted or why not."

@@ -5,14 +5,14 @@ from argparse import ArgumentParser
 from datetime import datetime
 from typing import Any
 
-from django.core.management.base import BaseCommand
 from django.utils import timezone
 
 from viewer import access
+from viewer.management.quick import QuickCommand
 from viewer.models import ApiToken
 
 
-class Command(BaseCommand):
+class Command(QuickCommand):
     """Make, list or revoke API tokens."""
 
     help = "Make, list or revoke tokens of the JSON API."

@@ -4,13 +4,12 @@ import sys
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand
-
 from viewer.errors import StoreError
+from viewer.management.quick import QuickCommand
 from viewer.runs import service
 
 
-class Command(BaseCommand):
+class Command(QuickCommand):
     """Undo one run."""
 
     help = "Take a compaction back: the messages from before return to the agent's context, later ones stay."

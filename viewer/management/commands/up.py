@@ -6,14 +6,14 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand
 
 from viewer import access
+from viewer.management.quick import QuickCommand
 from viewer.up import listing, prepare
 from viewer.up.processes import Processes
 
 
-class Command(BaseCommand):
+class Command(QuickCommand):
     """Prepare, start server and worker, print a sign-in link, run until stopped."""
 
     help = "Set up what is missing, then serve the site with one worker, and print a sign-in link."

@@ -8,7 +8,6 @@ from argparse import ArgumentParser
 from types import FrameType
 from typing import Any
 
-from django.core.management.base import BaseCommand
 from django.db import Error, connection
 from django_tasks_db.management.commands.db_worker import Worker
 from django_tasks_db.models import DBTaskResult
@@ -16,6 +15,7 @@ from django_tasks_db.utils import exclusive_transaction
 
 from viewer import holders
 from viewer.catalog import sync_worker
+from viewer.management.quick import QuickCommand
 from viewer.runs import recovery, workers
 from viewer.runs.queues import queues_here
 from viewer.up.leash import hold
@@ -74,10 +74,9 @@ class SteadyWorker(Worker):
             super().shutdown(signum, frame)
 
 
-class Command(BaseCommand):
+class Command(QuickCommand):
     """Run queued tasks until stopped."""
 
-    requires_system_checks = ()  # they load all pages, which takes longer than the rest of the start
     help = (
         "Run queued compactions, and keep the lists of sessions up to date, until stopped. Start as many as you like, "
         "on each machine that has a store."

@@ -1,0 +1,11 @@
+"""What all commands of this site share."""
+
+from django.core.management.base import BaseCommand
+
+
+class QuickCommand(BaseCommand):
+    """A command without Django's system checks: they load all pages, which takes as long as the rest of a start. `make
+    lint` runs them.
+    """
+
+    requires_system_checks = ()
