@@ -12,6 +12,7 @@ from pytest_django import Settings
 from tests.pages.conftest import Book
 from tests.pages.html import Element, read
 from viewer.catalog import sync_worker
+from viewer.pages.demo import FIRST
 from viewer.stores.hermes import schema
 
 LISBON = "Lisbon in October, five people and a dog"
@@ -73,6 +74,16 @@ def test_the_demo_never_counts_in_sums(signed_in: Client) -> None:
     page = read(signed_in.get("/compactions"))
     assert {row.all("td")[2].text for row in page.all("table")[-1].all("tr")[1:]} == {"demo"}
     assert not page.all("figure", "chart")
+
+
+@pytest.mark.usefixtures("book", "at_once")
+def test_runs_of_the_hidden_demo_are_listed_by_their_sessions_names(
+    signed_in: Client, demo: Callable[[str], str]
+) -> None:
+    signed_in.post(f"{demo(FIRST)}/compact", {"apply": "1"})
+    page = read(signed_in.get("/compactions"))
+    assert page.all("table")[0].one("bdi").text == FIRST
+    assert LISBON not in page.one("main").text
 
 
 def test_nobody_is_led_away(signed_in: Client, demo: Callable[[str], str]) -> None:

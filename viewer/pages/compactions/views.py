@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 from django.http import HttpRequest, HttpResponse
@@ -32,7 +32,7 @@ from viewer.runs.compaction_list import Numbers
 from viewer.runs.detail_loss import lost_of
 from viewer.runs.models import Run
 from viewer.stores.base import Store
-from viewer.stores.registry import Reader, open_store
+from viewer.stores.registry import Reader, all_stores, open_store
 
 from .reclaimed import drawn
 
@@ -110,42 +110,62 @@ class CompactionsPage:
     cut: bool
 
 
+@dataclass(slots=True)
+class StoreFindings:
+    """What the stores gave: boundaries, lines that cannot be shown, the names of the sessions that runs are about (by
+    store and id), stores that cannot be read; `cut` that one has more compacted sessions.
+    """
+
+    boundaries: list[BoundaryLine] = field(default_factory=list)
+    broken: list[Broken] = field(default_factory=list)
+    names: dict[tuple[str, str], str] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+    cut: bool = False
+
+
 @require_safe
 def compactions(request: HttpRequest) -> HttpResponse:
-    boundaries: list[BoundaryLine] = []
-    problems: list[str] = []
-    broken: list[Broken] = []
-    names: dict[tuple[str, str], str] = {}
-    runs = service.listed(RUNS, large="report")
-    cut = False
-    stores = demo.listed_stores(request)
-    for store in stores:
-        try:
-            with open_store(store, listed=True) as reader:
-                listed = page_of_lines(SessionFilter(compacted=True), [store], SESSIONS)
-                cut = cut or listed.more
-                boundary_lines, unshown = _found(request, reader, listed.lines)
-                boundaries += boundary_lines
-                broken += unshown
-                names |= _names(request, reader, store, runs)
-        except StoreError as problem:
-            problems.append(problem.message)
-    boundaries.sort(key=lambda each: each.at or 0.0, reverse=True)
+    runs, stores = service.listed(RUNS, large="report"), demo.listed_stores(request)
+    found = _in_stores(request, stores, runs)
     near = page_of_lines(SessionFilter(near=True), stores, NEAR)
     near_lines, unshown = shown_lines(near, all_labels(), redacting=redacts(request))
-    run_lines, unshown_runs = lines_of(runs, partial(_run, names), lambda run: (f"Run {run.pk}", run.store))
+    run_lines, unshown_runs = lines_of(runs, partial(_run, found.names), lambda run: (f"Run {run.pk}", run.store))
     data = CompactionsPage(
         runs=run_lines,
-        boundaries=tuple(boundaries),
-        chart=drawn((each.at, each.tokens) for each in boundaries if each.adds),
+        boundaries=tuple(sorted(found.boundaries, key=lambda each: each.at or 0.0, reverse=True)),
+        chart=drawn((each.at, each.tokens) for each in found.boundaries if each.adds),
         habits=tuple(map(_habit, habits())),
         near=near_lines,
         more_near=near.more,
-        broken=(*broken, *unshown, *unshown_runs),
-        problems=tuple(problems),
-        cut=cut,
+        broken=(*found.broken, *unshown, *unshown_runs),
+        problems=tuple(found.problems),
+        cut=found.cut,
     )
     return page(request, "compactions/compactions.html", data)
+
+
+def _in_stores(request: HttpRequest, stores: Sequence[Store], runs: list[Run]) -> StoreFindings:
+    """Each store is opened once: for its boundaries where it is listed, and for the names of what runs are about."""
+    found = StoreFindings()
+    for store in all_stores():
+        if store not in stores and store.name not in {run.store for run in runs}:
+            continue
+        try:
+            with open_store(store, listed=True) as reader:
+                found.names |= _names(request, reader, store, runs)
+                if store in stores:
+                    _add_boundaries(request, reader, found)
+        except StoreError as problem:
+            found.problems.append(problem.message)
+    return found
+
+
+def _add_boundaries(request: HttpRequest, reader: Reader, found: StoreFindings) -> None:
+    listed = page_of_lines(SessionFilter(compacted=True), [reader.store], SESSIONS)
+    boundary_lines, unshown = _found(request, reader, listed.lines)
+    found.boundaries += boundary_lines
+    found.broken += unshown
+    found.cut = found.cut or listed.more
 
 
 def _found(

@@ -91,9 +91,7 @@ def shown(
     *,
     near: bool,
 ) -> SessionLine:
-    """A line of the list; `near` says that the session is near the limit of its model, `before` is the session that it
-    seems to continue.
-    """
+    """A line of the list; `before` is the session that it seems to continue."""
     return SessionLine(
         key=f"{segment(store)}/{segment(each.session_id)}",
         mark=f"l{each.pk}",
