@@ -29,9 +29,11 @@ def test_hits_load_when_they_come_near_and_back_leads_back(
     first = [book.say("a", "user", f"needle {number}") for number in range(12)][0]
     screen.goto("/search?q=needle")
     screen.mouse.move(100, 300)
-    for _ in range(50):  # as a person does who goes on to the end
+    for _ in range(600):  # as a person does who goes on until the end is there
         screen.mouse.wheel(0, 400)
         screen.wait_for_timeout(50)
+        if screen.locator(".hit").count() == 12:
+            break
     expect(screen.locator(".hit")).to_have_count(12)
     screen.locator(".hit").last.click()  # the whole hit leads there
     expect(screen).to_have_url(re.compile(f"around={first}#m{first}$"))
