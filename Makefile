@@ -1,4 +1,4 @@
-# make run | check | test | lint | bench | fuzz. Each makes .venv and installs what it needs first; nothing else is touched.
+# make run | check | test | test-all | lint | bench | fuzz. Each makes .venv and installs what it needs first; nothing else is touched.
 
 PYTHON ?= python3
 VENV := .venv
@@ -7,12 +7,13 @@ PIP := $(PY) -m pip --disable-pip-version-check -qq
 CHROMIUM := chromium chromium-browser google-chrome
 
 .DEFAULT_GOAL := help
-.PHONY: help run check test lint bench fuzz chromium nginx
+.PHONY: help run check test test-all lint bench fuzz chromium nginx
 
 help:
 	@echo 'make run     everything, then serve on http://127.0.0.1:8000 (HOST and PORT change that); prints a sign-in link'
 	@echo 'make check   the quick tests: engine, stores, lists, API; about a minute and a half, no browser, no PostgreSQL'
 	@echo 'make test    all tests; installs Chromium and fetches nginx first where that needs nobody'
+	@echo 'make test-all  those, and more cases of the same: each resume of Claude Code, more kills, the site on PostgreSQL'
 	@echo 'make lint    ruff, mypy, layering rules, the Dockerfile, missing migrations'
 	@echo 'make bench   how long the slow things take'
 	@echo 'make fuzz    random calls of the whole API (schemathesis); minutes'
@@ -25,6 +26,10 @@ run: $(VENV)/.installed
 PROCESSES ?= $(shell expr `getconf _NPROCESSORS_ONLN` + 2)
 test: $(VENV)/.tests-installed chromium nginx
 	@$(PY) -m pytest -n $(PROCESSES) --dist loadfile $(ARGS)
+
+# With the tests marked `thorough`: more moments, kills and schemas of what the others show.
+test-all: export PALIMPSEST_TEST_ALL := 1
+test-all: test
 
 # The rest needs agents, a browser, PostgreSQL or processes, or waits; SLOW is what takes longest of these directories.
 QUICK := compaction store catalog api test_access.py test_settings.py test_bad_requests.py

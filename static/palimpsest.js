@@ -16,6 +16,7 @@
   // A permalink opens, scrolls and marks: folds around the target open first.
   function reveal(target) {
     if (!target) return;
+    target.querySelector(":scope > .unfolds")?.toggleAttribute("open", true);
     for (let fold = target.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
     target.scrollIntoView({ block: "start", behavior: "instant" });
   }

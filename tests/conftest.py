@@ -67,8 +67,16 @@ _LONG = (
 _TOGETHER = ("tests/faults/test_campaign.py", "tests/faults/", "tests/interop/", "tests/e2e/")
 
 
+# `make test-all` sets it: the tests marked `thorough` as well, which are more cases of what others show.
+EVERYTHING = bool(os.environ.get("PALIMPSEST_TEST_ALL"))
+
+
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    left_out = [] if EVERYTHING else [item for item in items if item.get_closest_marker("thorough")]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in set(left_out)]
+
     def rank(item: pytest.Item) -> int:
         place = item.nodeid.removeprefix("tests/")
         return next((at for at, start in enumerate(_LONG) if place.startswith(start)), len(_LONG))

@@ -77,7 +77,7 @@ def originals(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path,
     }
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.thorough)])
 def own_database(request: pytest.FixtureRequest) -> str:
     """What the site itself keeps its rows in."""
     return str(request.param)

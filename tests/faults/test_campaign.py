@@ -19,9 +19,10 @@ SITES = [
     (22, "wal", "postgres", (105, 71)),
     (21, "wal", "sqlite", (27, 20)),
 ]
+CASES = [SITES[0], *(pytest.param(*site, marks=pytest.mark.thorough) for site in SITES[1:])]
 
 
-@pytest.mark.parametrize(("schema", "journal", "own", "seeds"), SITES)
+@pytest.mark.parametrize(("schema", "journal", "own", "seeds"), CASES)
 def test_nothing_is_lost_doubled_hidden_or_orphaned(
     tmp_path: Path, request: pytest.FixtureRequest, schema: int, journal: str, own: str, seeds: tuple[int, ...]
 ) -> None:

@@ -14,7 +14,7 @@ import pytest
 from . import ours
 from .author import Author
 from .hermes import Hermes, environment
-from .stories import REQUIREMENTS, as_schema_21
+from .stories import REQUIREMENTS, VERSIONS, as_schema_21
 from .told import Row, Said, broken_pairs, live_text, row_of
 
 NOBODY = "http://127.0.0.1:9/v1"  # the agent's model is told here, not asked
@@ -22,7 +22,7 @@ WINDOW = 8_000
 REQUEST = "Move all 48 services to the new registry, and never touch u99999z the payroll one. " * 3
 
 
-@pytest.fixture(scope="module", params=sorted(REQUIREMENTS), ids=lambda version: f"schema{version}")
+@pytest.fixture(scope="module", params=VERSIONS, ids=lambda version: f"schema{version}")
 def version(request: pytest.FixtureRequest) -> int:
     found: int = request.param
     return found

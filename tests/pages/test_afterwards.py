@@ -36,7 +36,7 @@ def test_what_the_agent_lost_is_looked_for_when_it_is_asked_for(
     signed_in: Client, open_desk: Callable[..., Desk]
 ) -> None:
     desk = open_desk(21)
-    assert tabs(signed_in, desk, FIRST) == ["Summary", "808 summarised", "194 kept, 11 of them shortened", LOST]
+    assert tabs(signed_in, desk, FIRST) == ["Summary", LOST, "194 kept, 11 of them shortened", "808 summarised"]
     page = read(signed_in.get(f"{session(desk)}/boundaries/{FIRST}/details"))
     lost, total = map(int, re.findall(r"\d+", page.one("h1").text.replace(",", ""))[:2])
     assert 100 < lost < total

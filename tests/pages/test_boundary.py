@@ -45,6 +45,19 @@ def test_the_lists_work_as_pages_and_as_fragments(signed_in: Client, open_desk: 
         assert len({item.all("a")[0].text for item in listed}) == len(listed) == count
 
 
+def test_a_boundary_is_one_row_until_it_is_opened_or_led_to(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
+    session = f"/stores/hermes/sessions/{open_desk(21, 'Merged carrier 92').session_id}"
+    shown = read(signed_in.get(session)).all("section", "boundary")[-1]
+    row = shown.one("details", "unfolds")
+    assert "open" not in row.attributes
+    assert (
+        shown.one("summary", "line").text.startswith("Compacted") and row.one("nav", "tabs") and row.one("div", "undo")
+    )
+    handoff = shown.attributes["id"].removeprefix("b")
+    led_to = read(signed_in.get(f"{session}?around={handoff}")).one(id=f"b{handoff}-fold")
+    assert "open" in led_to.attributes
+
+
 @pytest.mark.usefixtures("shared_data")  # ids and numbers of the real database
 def test_every_listed_message_is_a_permalink(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
     desk = open_desk(21)
@@ -88,7 +101,8 @@ def test_it_is_said_where_no_row_tells_whether_messages_were_taken_back(
     newest = page.all("section", "boundary")[-1]
     assert ("do not tell whether it was undone" in newest.text) is not marked
     assert len(page.all("section", "boundary")) == (2 if marked else 1)
-    compared = read(signed_in.get(newest.one("div", "undo").all("a")[-1].attributes["href"]))
+    links = {link.text: link.attributes["href"] for link in newest.one("div", "undo").all("a")}
+    compared = read(signed_in.get(links["Before and after"]))
     assert ("does not tell for certain what was sent before" in compared.text) is not marked
     listed = Tool(access.new_token("reads", ["read"])).get(f"{href}/compactions")["items"][-1]
     assert (listed["unsure"], listed["undoable"]) == (not marked, marked)

@@ -163,6 +163,8 @@ def test_keys_and_neighbours(screen: Page, open_desk: Callable[..., Desk]) -> No
 def test_a_branch_by_keyboard(screen: Page, open_desk: Callable[..., Desk]) -> None:
     session = f"/stores/hermes/sessions/{open_desk(21, 'Merged carrier 92').session_id}"
     screen.goto(session)
+    screen.locator(".line").last.focus()
+    screen.keyboard.press("Enter")
     button = screen.get_by_role("button", name="Branch from here…")
     button.focus()
     screen.keyboard.press("Enter")

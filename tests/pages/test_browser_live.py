@@ -103,7 +103,9 @@ def test_a_request_that_a_newer_one_ends_is_no_error(visit: Visit, open_desk: Ca
     at_rest(screen)
     with screen.expect_request(re.compile(r"/live\?")):
         screen.locator("[data-live]").dispatch_event("look")
-    screen.locator("[data-boundary]").last.get_by_role("button", name="Undo this compaction…").click()
+    boundary = screen.locator("[data-boundary]").last
+    boundary.locator(".line").click()
+    boundary.get_by_role("button", name="Undo this compaction…").click()
     screen.get_by_role("button", name="Undo", exact=True).click()
     expect(screen.locator("[data-boundary]")).to_have_count(0)
     at_rest(screen)
@@ -119,6 +121,7 @@ def test_no_look_comes_between_an_undo_and_what_it_shows(visit: Visit, open_desk
     screen.route(re.compile(r"\?around="), lambda route: held.append(route))
     asked = looks(screen)
     boundary = screen.locator("[data-boundary]").last
+    boundary.locator(".line").click()
     boundary.get_by_role("button", name="Undo this compaction…").click()
     with screen.expect_request(re.compile(r"\?around=")):
         boundary.get_by_role("button", name="Undo", exact=True).click()

@@ -16,6 +16,7 @@ def test_the_focus_never_falls_out_of_the_page(visit: Visit, open_desk: Callable
     screen = visit()
     screen.goto(f"/stores/hermes/sessions/{open_desk(21, 'Merged carrier 92').session_id}")
     boundary = screen.locator("[data-boundary]").last
+    boundary.locator(".line").click()
 
     def press(name: str, role: str = "link") -> None:
         place = boundary.get_by_role(role, name=name)  # type: ignore[arg-type]
@@ -114,14 +115,15 @@ def test_after_every_step_back_shows_whole_pages(visit: Visit, open_desk: Callab
     session = f"/stores/hermes/sessions/{open_desk(21, 'Merged carrier 92').session_id}"
     screen.goto("/")
     steps: list[Callable[[], object]] = [
-        lambda: screen.locator(".tabs a").nth(1).click(),
-        lambda: screen.locator(".tabs a").last.click(),
+        lambda: screen.locator("[open] > .tabs a").nth(1).click(),
+        lambda: screen.locator("[open] > .tabs a").last.click(),
         lambda: screen.locator(".undo").get_by_role("button", name="Branch from here…").last.click(),
         lambda: screen.locator("#keep").select_option("50"),
         lambda: screen.get_by_role("button", name="Compact now…").click(),
     ]
     for step in steps:
         screen.goto(session)
+        screen.locator(".line").last.click()
         with screen.expect_response(lambda answer: "timeline" not in answer.url):
             step()
         at_rest(screen)
@@ -277,6 +279,7 @@ def test_contents_start_closed_on_a_phone_also_those_of_a_swap(visit: Visit, ope
     title = screen.locator("h1").bounding_box()
     assert title and title["y"] < screen.viewport_size["height"] / 2, "the title stands on the first screen"  # type: ignore[index]
     boundary = screen.locator("[data-boundary]").last
+    boundary.locator(".line").click()
     boundary.get_by_role("button", name="Undo this compaction…").click()
     boundary.get_by_role("button", name="Undo", exact=True).click()
     screen.get_by_text("in context again").first.wait_for()

@@ -82,6 +82,8 @@ def test_a_reader_finds_a_detail_sees_what_became_of_it_and_takes_it_along(
     boundary = screen.locator(".boundary").first
     if not boundary.count():
         screen.keyboard.press("]")
+    if not boundary.locator("details.unfolds[open]").count():
+        boundary.locator(".line").click()
     boundary.get_by_role("link", name="Before and after").click()
     expect(screen.locator("h1")).to_contain_text("efore and after")
     with screen.expect_download() as made:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 import pytest
@@ -15,13 +14,11 @@ from .client import NotInstalled
 from .playing import Player
 from .scenarios import SCENARIOS
 
-# Of four moments of a scenario the last one, which makes half a minute less; all where this is set.
-EVERY = bool(os.environ.get("PALIMPSEST_TEST_ALL_RESUMES"))
+# Of four moments of a scenario the last one; the others are `thorough`.
 CASES = [
-    pytest.param(name, moment, id=f"{name}.{moment}")
+    pytest.param(name, moment, id=f"{name}.{moment}", marks=[pytest.mark.thorough] if at % 4 else [])
     for name, scenario in SCENARIOS.items()
     for at, moment in enumerate(reversed(scenario.moments))
-    if EVERY or at % 4 < 1
 ]
 
 

@@ -59,8 +59,8 @@ class ShownBoundary:
     `undo` is the address that says what undoing would do, "" with the reason in `no_undo` and where a later compaction
     is the reason, its address in `later`; `unsure` says that what was summarised may have been taken back before;
     `update_href` leads to what this summary changed in the one before, "" for the first. `reading` says how the startup
-    reading after it stands, None where nobody follows it; `loss` is the class of the colour in which `details` says how
-    much is lost.
+    reading after it stands, None where nobody follows it; `lost` says how many details are lost, "" until they are looked
+    for, `loss` is the class of its colour.
     """
 
     template: ClassVar[str] = "boundary/_boundary.html"
@@ -80,7 +80,7 @@ class ShownBoundary:
     shortened: int
     summarised_href: str
     kept_href: str
-    details: str
+    lost: str
     loss: str
     details_href: str
     update_href: str
@@ -124,7 +124,7 @@ def shown_boundary(handoff: Handoff, found: Opened, marked: int | None) -> Shown
         shortened=cut.shortened,
         summarised_href=place.listed(cut.handoff_id, "summarised"),
         kept_href=place.listed(cut.handoff_id, "kept"),
-        details=lost or "details lost",
+        lost=lost,
         loss=level,
         details_href=place.listed(cut.handoff_id, "details"),
         update_href=place.listed(cut.handoff_id, "update") if earlier_cut(found.outline, cut) else "",
