@@ -111,3 +111,16 @@ def test_a_lost_detail_is_put_back_and_outlasts_a_reload(visit: Visit, ready: Ru
     expect(screen.locator("section.card.applied")).to_be_visible()
     run = Run.objects.get()
     assert "Kept exactly:" in run.summary and "Typed." in run.summary
+
+
+def test_it_shows_what_changes_in_the_summary_before(signed_in: Client, demo: Callable[[str], str], ready: Run) -> None:
+    path = demo(TITLE)
+    assert not read(signed_in.get(f"/runs/{ready.pk}")).all("pre", "diff"), "there is none before it"
+    signed_in.post(f"/runs/{ready.pk}/apply")
+    signed_in.post(f"{path}/compact", {"apply": "0", "keep": "5"})
+    again = Run.objects.exclude(pk=ready.pk).get()
+    (diff,) = read(signed_in.get(f"/runs/{again.pk}")).all("pre", "diff")
+    assert diff.all("span", "add") and diff.all("span", "del")
+    signed_in.post(f"/runs/{again.pk}/draft", {"summary": f"{again.summary}\nSomebody added this line."})
+    (edited,) = read(signed_in.get(f"/runs/{again.pk}")).all("pre", "diff")
+    assert "Somebody added this line." in edited.text and "Somebody added this line." not in diff.text

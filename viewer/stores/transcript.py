@@ -89,6 +89,11 @@ class IndexedBoundary:
         return len(self.cropped)
 
     @property
+    def shortens(self) -> bool:
+        """Whether it shortened messages and summarised none: what it put beside them is a note, not a summary."""
+        return not self.gone and bool(self.cropped)
+
+    @property
     def block_ids(self) -> tuple[int, ...]:
         return self._ids(self.block)
 

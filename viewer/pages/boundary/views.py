@@ -94,11 +94,7 @@ class ShownBoundary:
     marked: bool
     unsure: bool
     reported: str
-
-    @property
-    def shortens(self) -> bool:
-        """Whether it shortened messages and summarised none."""
-        return self.summarised == "0" and self.shortened > 0
+    shortens: bool
 
 
 def shown_boundary(handoff: Handoff, found: Opened, marked: int | None) -> ShownBoundary:
@@ -138,6 +134,7 @@ def shown_boundary(handoff: Handoff, found: Opened, marked: int | None) -> Shown
         marked=cut.handoff_id == marked,
         unsure=cut.unsure,
         reported=_reported(handoff.reported) if handoff.reported and not cut.run else "",
+        shortens=cut.shortens,
     )
 
 

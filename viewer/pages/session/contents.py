@@ -142,6 +142,6 @@ def _prompts(found: Opened, places: Sequence[int], window: tuple[int, int], reda
 
 def _boundary(cut: IndexedBoundary, place: Place, here: bool) -> Item:
     numbers = f"{cut.messages_before:,} → {cut.messages_after:,}"
-    shortened = f"shortened {formats.counted(cut.shortened, 'message')}" if cut.shortened and not cut.summarised else ""
+    shortened = f"shortened {formats.counted(cut.shortened, 'message')}" if cut.shortens else ""
     label = "begins with a summary" if cut.inherited else shortened or f"compacted, {numbers}"
     return Item(label, f"#b{cut.handoff_id}" if here else place.boundary(cut.handoff_id), True, here)

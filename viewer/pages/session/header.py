@@ -136,12 +136,15 @@ def _tokens(found: Opened, reported: int | None) -> SafeString:
 
 
 def in_context(outline: TranscriptIndex) -> str:
-    """ "239 of 1,246 messages and the summary in context": the summary is none of them, though it counts as a message
-    of the context wherever that is counted. Records that the agent keeps for itself count nowhere.
+    """ "239 of 1,246 messages and the summary in context": the summary, or the note of a compaction that only shortened,
+    is none of them, though it counts as a message of the context wherever that is counted. Records that the agent keeps
+    for itself count nowhere.
     """
     beside = sum(outline.places[number] == NONE for number in outline.live)
     said, messages = len(outline.live) - beside, outline.messages - outline.records
-    summary = " and the summary" if beside == 1 else f" and {beside} summaries" if beside else ""
+    newest = max(outline.compactions, key=lambda cut: cut.handoff_id, default=None)
+    one = "note" if newest and newest.shortens else "summary"
+    summary = f" and the {one}" if beside == 1 else f" and {beside} summaries" if beside else ""
     if said == messages and not beside:
         return f"{formats.counted(messages, 'message')}, all in context" if messages else "no messages"
     return f"{said:,} of {formats.counted(messages, 'message')}{summary} in context"

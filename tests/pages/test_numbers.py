@@ -1,0 +1,62 @@
+"""One compaction has the same numbers wherever it is told."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+from django.test import Client
+
+from tests.api.conftest import tool
+from tests.api.tool import Tool
+from tests.pages.html import read
+from tests.runs.desk import at_once
+from viewer.catalog import sync_worker
+from viewer.runs.models import Run
+
+__all__ = ["at_once", "tool"]
+
+
+@pytest.mark.parametrize("strategy", ["summary", "prune"])
+@pytest.mark.usefixtures("at_once")
+def test_tokens_are_the_same_wherever_they_are_told(
+    signed_in: Client, tool: Tool, demo: Callable[[str], str], strategy: str
+) -> None:
+    path = demo("Stocktaking, ten warehouses")
+    signed_in.post(f"{path}/compact", {"apply": "1", "strategy": strategy}, headers={"HX-Request": "true"})
+    run = Run.objects.get()
+    sync_worker.sync_all()
+    page = read(signed_in.get(path))
+    receipt = page.one("section", "applied")
+    found = re.search(r"Compacted (\S+) → (\S+) tokens", receipt.text)
+    assert found
+    before, after = found.groups()
+    assert (run.tokens_before, run.tokens_after) == (120_775, {"summary": 20_194, "prune": 43_369}[strategy])
+    assert (before, after) == ("120.8k", {"summary": "20.2k", "prune": "43.4k"}[strategy])
+
+    fragment = {"HX-Request": "true"}
+    plan = read(signed_in.get(f"{path}/plan", headers=fragment)).one(id="plan")
+    undo = read(signed_in.get(receipt.one("a", "btn").attributes["hx-get"], headers=fragment)).one("form")
+    boundary = page.one("section", id=f"b{run.handoff_id}")
+    tables = read(signed_in.get("/compactions")).all("table")
+    of_run, of_boundary = (table.one("tbody").all("tr")[0] for table in tables)
+    (line,) = [line for line in read(signed_in.get("/")).all("li", "session") if "Stocktaking" in line.text]
+    compared = read(signed_in.get(f"{path}/boundaries/{run.handoff_id}/before-after")).one("main")
+    assert f"{before} → {after} tokens" in boundary.one("h2").text
+    assert f"{after} → {before} tokens" in undo.text
+    assert f"{before} → {after} tokens" in read(signed_in.get(f"/runs/{run.pk}")).one("section", "applied").text
+    assert f"{before} → {after}" in of_run.text and f"{before} → {after}" in of_boundary.text
+    assert f"{before} → {after} tokens" in compared.text
+    assert f"{after} of 128k tokens" in page.one(id="facts").text
+    assert after in line.one("div", "fill").text
+    assert f"Now (tokens) {after}" in plan.text
+    beside = {"summary": "and the summary in context", "prune": "and the note in context"}[strategy]
+    assert beside in page.one(id="facts").text
+
+    told = tool.get(f"/runs/{run.pk}")
+    (listed,) = tool.get(f"{path}/compactions")["items"]
+    counted = [(each["tokens_before"], each["tokens_after"], each["messages_after"]) for each in (told, listed)]
+    assert counted[0] == counted[1] == (run.tokens_before, run.tokens_after, run.messages_after)
+    session = tool.get(path)
+    assert (session["tokens_live"], session["messages_live"]) == counted[0][1:]
