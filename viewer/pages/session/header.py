@@ -136,9 +136,9 @@ def _tokens(found: Opened, reported: int | None) -> SafeString:
 
 
 def in_context(outline: TranscriptIndex) -> str:
-    """ "239 of 1,246 messages and the summary in context": the summary, or the note of a compaction that only shortened,
-    is none of them, though it counts as a message of the context wherever that is counted. Records that the agent keeps
-    for itself count nowhere.
+    """ "239 of 1,246 messages and the summary in context": the summary, or the note of what only shortened, is none of
+    them, though it counts as a message of the context wherever that is counted. Records that the agent keeps for itself
+    count nowhere.
     """
     beside = sum(outline.places[number] == NONE for number in outline.live)
     said, messages = len(outline.live) - beside, outline.messages - outline.records
