@@ -32,6 +32,7 @@ import viewer
 from compaction import Plan, Policy, digest, prompt, prune, strategy, tokens
 from compaction.strategy import Strategy
 from tests import filling
+from tests.conftest import EVERYTHING
 from viewer.errors import StoreError
 from viewer.places import Place
 from viewer.runs.summarizers.base import ProgressCallback
@@ -56,7 +57,7 @@ WORK_SECONDS = 0.009  # what `_work` takes on such a machine (3 GHz)
 # What takes no longer for SHORT needs no second look: 0.2 s for LONG if its time grows with the square.
 QUICK = 0.0005
 COSTLY = 0.001
-STRIDE, COSTLY_STRIDE = 7, 20  # of the pieces a function is given every seventh, or every twentieth
+STRIDE, COSTLY_STRIDE = (3, 20) if EVERYTHING else (14, 40)  # of the pieces a function is given every so many
 WORDS = "Please look at /srv/app/a.py: it must not fail. It says 12 errors, see https://a.example/b.\n" * 20
 
 PIECES = [

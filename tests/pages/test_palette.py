@@ -221,6 +221,7 @@ def test_escape_closes_it_and_gives_the_focus_back(screen: Page, book: Book) -> 
     screen.keyboard.press("Control+k")
     expect(screen.locator("#palette")).to_be_hidden()
     screen.keyboard.press("Control+k")
+    expect(screen.locator("#palette")).to_be_visible()
     screen.mouse.click(2, 2)
     expect(screen.locator("#palette")).to_be_hidden()
 

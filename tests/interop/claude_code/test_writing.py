@@ -152,7 +152,7 @@ def test_it_goes_on_and_both_compact_on_top(work: Work) -> None:
 
 
 @pytest.mark.parametrize("strategy", ["summary", "prune"])
-@pytest.mark.parametrize("later", [0, 2, 6])
+@pytest.mark.parametrize("later", [0, pytest.param(2, marks=pytest.mark.thorough), 6])
 def test_undo(work: Work, strategy: str, later: int) -> None:
     before, stored = work.read(), work.file.read_bytes()
     run = work.compact(strategy=strategy)
