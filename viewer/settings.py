@@ -105,6 +105,7 @@ INSTALLED_APPS = [
     "django_htmx",
     "django_tasks",
     "django_tasks_db",
+    "ninja",
     "viewer",
     "viewer.history",
     "viewer.workspaces",
@@ -181,7 +182,7 @@ STORAGES = {
     "staticfiles": {
         "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
         if DEBUG
-        else "whitenoise.storage.CompressedManifestStaticFilesStorage"
+        else "viewer.static_storage.StaticFiles"
     },
 }
 WHITENOISE_USE_FINDERS = DEBUG

@@ -33,7 +33,7 @@ PAGES = (
     ("Settings: rules of the workspace", "pages:settings", "#rules"),
     ("Search every message", "pages:search", ""),
     ("Help", "pages:about", ""),
-    ("API docs", "reference", ""),
+    ("API docs", "api-1:openapi-view", ""),
 )
 _THEME = {"": "Follow the system's theme", "light": "Switch to the light theme", "dark": "Switch to the dark theme"}
 
