@@ -73,9 +73,11 @@ EVERYTHING = bool(os.environ.get("PALIMPSEST_TEST_ALL"))
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    left_out = [] if EVERYTHING else [item for item in items if item.get_closest_marker("thorough")]
+    kept, left_out = [], []
+    for item in items:
+        (left_out if not EVERYTHING and item.get_closest_marker("thorough") else kept).append(item)
     config.hook.pytest_deselected(items=left_out)
-    items[:] = [item for item in items if item not in set(left_out)]
+    items[:] = kept
 
     def rank(item: pytest.Item) -> int:
         place = item.nodeid.removeprefix("tests/")

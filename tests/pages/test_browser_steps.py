@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from tests.pages.conftest import PRESENT, Book
 from tests.pages.screens import HELD, PHONE, TOP, Visit, at_rest, require, require_top, until_kept
@@ -345,3 +346,31 @@ def test_a_permalink_is_what_e_unfolds(visit: Visit, book: Book) -> None:
     at_rest(screen)
     screen.keyboard.press("e")
     expect(screen.locator(f"#m{told} details[open]")).to_have_count(1)
+
+
+def test_a_session_opens_on_a_phone_without_a_shift(visit: Visit, open_desk: Callable[..., Desk]) -> None:
+    screen = visit(*PHONE)
+    screen.add_init_script("""
+        window.shifts = [];
+        new PerformanceObserver(list => window.shifts.push(...list.getEntries().map(shift => shift.value)))
+            .observe({type: "layout-shift", buffered: true});
+    """)
+
+    def late(route: Route) -> None:  # so that the page is painted before its script runs, as on a slow line
+        screen.wait_for_timeout(500)
+        route.continue_()
+
+    screen.route(re.compile(r"palimpsest.*\.js"), late)
+    screen.goto(f"/stores/hermes/sessions/{open_desk(21).session_id}")
+    expect(screen.locator(".timeline svg")).to_be_visible()
+    at_rest(screen)
+    assert sum(screen.evaluate("window.shifts")) < 0.02
+
+
+def test_the_contents_lead_into_a_boundary(visit: Visit, open_desk: Callable[..., Desk]) -> None:
+    screen = visit()
+    screen.goto(f"/stores/hermes/sessions/{open_desk(21, 'Merged carrier 92').session_id}")
+    tabs = screen.locator("[data-boundary]").last.locator(".tabs")
+    expect(tabs).to_be_hidden()
+    screen.locator(".toc li.cut.shown a").last.click()
+    expect(tabs).to_be_visible()

@@ -90,8 +90,7 @@ class IndexedBoundary:
 
     @property
     def shortens(self) -> bool:
-        """Whether it shortened messages and summarised none: what it put beside them is a note, not a summary."""
-        return not self.gone and bool(self.cropped)
+        return not self.gone and bool(self.cropped)  # and summarised none: its text is a note then
 
     @property
     def block_ids(self) -> tuple[int, ...]:
@@ -384,8 +383,6 @@ class TranscriptIndex:
         if place is None:
             raise NotFound(f"Message {row_id} is not part of this session's History.")
         return place
-
-    # -- changes -----------------------------------------------------------------------------------------------------
 
     def digest(self, entries: int) -> str:
         """What tells whether the first so many entries, and all boundaries, are what they were."""

@@ -59,8 +59,8 @@ class ShownBoundary:
     `undo` is the address that says what undoing would do, "" with the reason in `no_undo` and where a later compaction
     is the reason, its address in `later`; `unsure` says that what was summarised may have been taken back before;
     `update_href` leads to what this summary changed in the one before, "" for the first. `reading` says how the startup
-    reading after it stands, None where nobody follows it; `lost` says how many details are
-    lost, "" until they are looked for, `loss` is the class of its colour.
+    reading after it stands, None where nobody follows it; `lost` says how many details are lost,
+    "" until they are looked for, `loss` is the class of its colour.
     """
 
     template: ClassVar[str] = "boundary/_boundary.html"
