@@ -54,7 +54,7 @@ def slow_ones(site: Site) -> list[str]:
         post,
         "",
         "GET /sign-in/ HTTP/1.1\r\nHost: localhost\r\n\r\n",
-        f"GET /static/{largest} HTTP/1.1\r\nHost: localhost\r\n\r\n" * 5,
+        f"GET /static/{largest} HTTP/1.1\r\nHost: localhost\r\n\r\n" * 100,
     ]
 
 

@@ -105,7 +105,6 @@ INSTALLED_APPS = [
     "django_htmx",
     "django_tasks",
     "django_tasks_db",
-    "ninja",
     "viewer",
     "viewer.history",
     "viewer.workspaces",
@@ -182,7 +181,7 @@ STORAGES = {
     "staticfiles": {
         "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
         if DEBUG
-        else "viewer.static_storage.StaticFiles"
+        else "whitenoise.storage.CompressedManifestStaticFilesStorage"
     },
 }
 WHITENOISE_USE_FINDERS = DEBUG

@@ -68,6 +68,7 @@ register_converter(Whatever, "whatever")
 api = Api(
     title="Palimpsest",
     version="1",
+    docs_url=None,  # `viewer.pages.reference` is its page
     description=(
         "Sessions of AI agents, and their compaction in place. Tokens are made under Settings, or by "
         f"`{settings.COMMAND} token create NAME --scopes read,write,compact`. Errors are "

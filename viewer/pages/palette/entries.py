@@ -33,7 +33,7 @@ PAGES = (
     ("Settings: rules of the workspace", "pages:settings", "#rules"),
     ("Search every message", "pages:search", ""),
     ("Help", "pages:about", ""),
-    ("API docs", "api-1:openapi-view", ""),
+    ("API docs", "reference", ""),
 )
 _THEME = {"": "Follow the system's theme", "light": "Switch to the light theme", "dark": "Switch to the dark theme"}
 

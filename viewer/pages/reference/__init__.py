@@ -1,0 +1,1 @@
+"""The reference of the JSON API for people."""
