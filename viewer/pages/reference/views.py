@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,7 @@ from viewer.pages.http import page
 from viewer.rendering import markdown
 
 Json = Mapping[str, Any]
+_WRAPPED = re.compile(r"(?<!\n)\n(?!\n)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,7 @@ def reference(request: HttpRequest, document: Callable[[], Json]) -> HttpRespons
         "reference/reference.html",
         ReferencePage(
             signed_in=is_signed_in(request),
-            told=markdown.markdown(made["info"]["description"]),
+            told=_told(made["info"]),
             groups=tuple((tag, tuple(shown)) for tag, shown in groups.items()),
             errors=_link("ErrorOut"),
             shapes=tuple(_shape(name, shapes[name]) for name in sorted(shapes)),
@@ -93,7 +95,7 @@ def _call(method: str, path: str, call: Json) -> ShownCall:
         method=method.upper(),
         path=path,
         title=call["summary"],
-        told=markdown.markdown(call.get("description", "")),
+        told=_told(call),
         parameters=tuple(_parameter(each) for each in call.get("parameters", ())),
         takes=_kind(taken) if taken else "",
         answers=tuple(
@@ -119,13 +121,13 @@ def _parameter(said: Json) -> ShownField:
 def _shape(name: str, said: Json) -> Shape:
     required = said.get("required", ())
     fields = tuple(_field(each, kind, each in required) for each, kind in said.get("properties", {}).items())
-    return Shape(name, markdown.markdown(said.get("description", "")), fields)
+    return Shape(name, _told(said), fields)
 
 
 def _field(name: str, said: Json, required: bool, place: str = "") -> ShownField:
     default = said.get("default")
     shown = "" if default in (None, "") else str(default).lower() if isinstance(default, bool) else str(default)
-    return ShownField(name, place, _kind(said), required, shown, markdown.markdown(said.get("description", "")))
+    return ShownField(name, place, _kind(said), required, shown, _told(said))
 
 
 def _kind(said: Json) -> SafeString:
@@ -139,6 +141,11 @@ def _kind(said: Json) -> SafeString:
     if said.get("type") == "array":
         return format_html("list of {}", _kind(said.get("items", {})))
     return format_html("{}", {"date-time": "time (ISO 8601)"}.get(said.get("format", ""), said.get("type", "any")))
+
+
+def _told(said: Json) -> SafeString:
+    """What a docstring says, without the ends of its lines, which the Markdown of messages keeps."""
+    return markdown.markdown(_WRAPPED.sub(" ", said.get("description", "")))
 
 
 def _link(name: str) -> SafeString:
