@@ -73,7 +73,8 @@ EVERYTHING = bool(os.environ.get("PALIMPSEST_TEST_ALL"))
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    kept, left_out = [], []
+    kept: list[pytest.Item] = []
+    left_out: list[pytest.Item] = []
     for item in items:
         (left_out if not EVERYTHING and item.get_closest_marker("thorough") else kept).append(item)
     config.hook.pytest_deselected(items=left_out)
