@@ -21,7 +21,7 @@ _WRAPPED = re.compile(r"(?<!\n)\n(?!\n)")
 
 
 @dataclass(frozen=True, slots=True)
-class ShownField:
+class ApiField:
     """A parameter of a call, or a field of a shape. `place` says where a parameter stands; `default` is JSON or ""."""
 
     name: str
@@ -33,7 +33,7 @@ class ShownField:
 
 
 @dataclass(frozen=True, slots=True)
-class ShownCall:
+class ApiCall:
     """One call. `takes` and `answers` are the shapes of its JSON, "" for none."""
 
     id: str
@@ -41,7 +41,7 @@ class ShownCall:
     path: str
     title: str
     told: SafeString
-    parameters: tuple[ShownField, ...]
+    parameters: tuple[ApiField, ...]
     takes: SafeString | str
     answers: tuple[tuple[str, SafeString], ...]
 
@@ -52,7 +52,7 @@ class Shape:
 
     name: str
     told: SafeString
-    fields: tuple[ShownField, ...]
+    fields: tuple[ApiField, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class ReferencePage:
 
     signed_in: bool
     told: SafeString
-    groups: tuple[tuple[str, tuple[ShownCall, ...]], ...]
+    groups: tuple[tuple[str, tuple[ApiCall, ...]], ...]
     errors: SafeString
     shapes: tuple[Shape, ...]
 
@@ -70,7 +70,7 @@ class ReferencePage:
 def reference(request: HttpRequest, document: Callable[[], Json]) -> HttpResponse:
     """The page; `document` makes the OpenAPI document. Anybody may read it, as the document itself."""
     made = document()
-    groups: dict[str, list[ShownCall]] = {}
+    groups: dict[str, list[ApiCall]] = {}
     for path, calls in made["paths"].items():
         for method, call in calls.items():
             groups.setdefault(call["tags"][0], []).append(_call(method, path, call))
@@ -88,9 +88,9 @@ def reference(request: HttpRequest, document: Callable[[], Json]) -> HttpRespons
     )
 
 
-def _call(method: str, path: str, call: Json) -> ShownCall:
+def _call(method: str, path: str, call: Json) -> ApiCall:
     taken, answered = _content(call.get("requestBody", {})), call["responses"]
-    return ShownCall(
+    return ApiCall(
         id=call["operationId"],
         method=method.upper(),
         path=path,
@@ -112,7 +112,7 @@ def _content(body: Json) -> Json:
     return found
 
 
-def _parameter(said: Json) -> ShownField:
+def _parameter(said: Json) -> ApiField:
     return _field(
         said["name"], {"description": said.get("description", ""), **said["schema"]}, bool(said["required"]), said["in"]
     )
@@ -124,10 +124,10 @@ def _shape(name: str, said: Json) -> Shape:
     return Shape(name, _told(said), fields)
 
 
-def _field(name: str, said: Json, required: bool, place: str = "") -> ShownField:
+def _field(name: str, said: Json, required: bool, place: str = "") -> ApiField:
     default = said.get("default")
     shown = "" if default in (None, "") else str(default).lower() if isinstance(default, bool) else str(default)
-    return ShownField(name, place, _kind(said), required, shown, _told(said))
+    return ApiField(name, place, _kind(said), required, shown, _told(said))
 
 
 def _kind(said: Json) -> SafeString:
