@@ -97,13 +97,8 @@
     for (const { isIntersecting, target } of entries) if (isIntersecting) load(target);
   }, { rootMargin: "600px 0px" });
   const load = (link) => link.classList.contains("htmx-request") || link.dispatchEvent(new Event("near"));
-  const watched = new WeakSet();
   function watch() {
-    for (const link of all(".neighbour[hx-get]")) {
-      if (watched.has(link) || (!scrolled && link.classList.contains("earlier"))) continue;
-      watched.add(link);
-      near.observe(link);
-    }
+    for (const link of all(".neighbour[hx-get]")) if (scrolled || !link.classList.contains("earlier")) near.observe(link);
   }
 
   // Going back, or loading again, gives the page as it was left: its windows, and the place in them. The place is kept
@@ -458,6 +453,7 @@
     inMyZone();
     drafts().forEach(weigh);
     refocus();
+    near.disconnect(); // a link that came near before htmx knew it is told again
     watch();
     if (!timer) look(wait);
     seen.disconnect();

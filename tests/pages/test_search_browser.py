@@ -28,8 +28,9 @@ def test_hits_load_when_they_come_near_and_back_leads_back(
     book.session("a")
     first = [book.say("a", "user", f"needle {number}") for number in range(12)][0]
     screen.goto("/search?q=needle")
+    screen.evaluate("htmx.config.defaultSettleDelay = 200")  # in which the next link is there, and loads nothing yet
     screen.mouse.move(100, 300)
-    for _ in range(600):  # as a person does who goes on until the end is there
+    for _ in range(200):  # as a person does who goes on until the end is there
         screen.mouse.wheel(0, 400)
         screen.wait_for_timeout(50)
         if screen.locator(".hit").count() == 12:
