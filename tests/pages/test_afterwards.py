@@ -75,6 +75,8 @@ def test_of_our_own_compactions_the_tab_says_how_many(signed_in: Client, open_de
     label = f"{lost:,} of {total:,} details ({lost / total:.0%}), {stated - kept:,} of {stated:,} statements"
     label = f"{label} ({(stated - kept) / stated:.0%}) lost".replace("%", " %")
     assert label in tabs(signed_in, desk, run.handoff_id)
+    row = read(signed_in.get(f"{session(desk)}?around={run.handoff_id}")).one("h2", id=f"b{run.handoff_id}-line").text
+    assert f"{lost:,} details, {stated - kept:,} statements lost" in row
     page = read(signed_in.get(f"{session(desk)}/boundaries/{run.handoff_id}/details"))
     assert page.one("h1").text == label
 

@@ -59,8 +59,8 @@ class ShownBoundary:
     `undo` is the address that says what undoing would do, "" with the reason in `no_undo` and where a later compaction
     is the reason, its address in `later`; `unsure` says that what was summarised may have been taken back before;
     `update_href` leads to what this summary changed in the one before, "" for the first. `reading` says how the startup
-    reading after it stands, None where nobody follows it; `lost` says how many details are lost,
-    "" until they are looked for, `loss` is the class of its colour.
+    reading after it stands, None where nobody follows it; `lost` says how many details are lost of
+    how many, `few_lost` in few words, "" until they are looked for; `loss` is the class of their colour.
     """
 
     template: ClassVar[str] = "boundary/_boundary.html"
@@ -80,6 +80,7 @@ class ShownBoundary:
     shortened: int
     summarised_href: str
     kept_href: str
+    few_lost: str
     lost: str
     loss: str
     details_href: str
@@ -101,7 +102,7 @@ def shown_boundary(handoff: Handoff, found: Opened, marked: int | None) -> Shown
     """A boundary as the page shows it."""
     cut = find(found, handoff.boundary.handoff_id)
     place, no_undo = found.place, _no_undo(found, cut)
-    lost, level = _loss(cut)
+    few_lost, lost, level = _loss(cut)
     before, after = compaction_list.weights(found.outline, [cut])[cut.handoff_id]
     return ShownBoundary(
         id=cut.handoff_id,
@@ -120,6 +121,7 @@ def shown_boundary(handoff: Handoff, found: Opened, marked: int | None) -> Shown
         shortened=cut.shortened,
         summarised_href=place.listed(cut.handoff_id, "summarised"),
         kept_href=place.listed(cut.handoff_id, "kept"),
+        few_lost=few_lost,
         lost=lost,
         loss=level,
         details_href=place.listed(cut.handoff_id, "details"),
@@ -150,10 +152,16 @@ def _reported(noted: ReportedCompaction) -> str:
     return "; ".join(filter(None, [trigger, _SCOPES.get(noted.scope, ""), ", ".join(tokens)]))
 
 
-def _loss(cut: IndexedBoundary) -> tuple[str, str]:
-    """What one of our own compactions lost as a label and its colour; of the agent's it is looked for in the tab."""
+def _loss(cut: IndexedBoundary) -> tuple[str, str, str]:
+    """What one of our own compactions lost: in few words, as a label, its colour. What the agent's lost is looked for
+    in the tab.
+    """
     counts = counted(cut.run)
-    return label((loss_of(*counts.details, "detail"), loss_of(*counts.statements, "statement"))) if counts else ("", "")
+    if not counts:
+        return "", "", ""
+    found = (("detail", counts.details), ("statement", counts.statements))
+    few = ", ".join(formats.counted(lost, what) for what, (lost, total) in found if total)
+    return f"{few} lost" if few else "", *label(loss_of(*loss, what) for what, loss in found)
 
 
 def earlier_cut(outline: TranscriptIndex, cut: IndexedBoundary) -> IndexedBoundary | None:
