@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
+from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +30,8 @@ def _found() -> dict[str, Any]:
 
     from tests.catalog.shelves import ids
     from tests.support.session_lists import FILTERS, ORDERS, walk
-    from viewer.catalog import sync_worker
-    from viewer.catalog.models import SessionIndex
+    from viewer.catalog import sums, sync_worker
+    from viewer.catalog.models import SessionIndex, StoreState
     from viewer.enforcement.models import Audit
 
     first = ids(order="recent")
@@ -46,8 +47,20 @@ def _found() -> dict[str, Any]:
         "lists": lists,
         "numbers": sorted(SessionIndex.objects.values_list("session_id", "messages", "compactions", "tokens", "parts")),
         "audits": sorted(Audit.objects.values_list("session_id", "handoff_id", "status")),
+        "sums": [
+            sorted(map(astuple, sums.of_sessions(list(StoreState.objects.all()), measure, by, 0.0)))
+            for measure in ("tokens", "cost", "messages", "compactions")
+            for by in ("day", "model", "source", "store")
+        ],
+        "filling": [each.line.session_id for each in sums.filling(list(StoreState.objects.all()), _newest(), 20)],
         "plans": _plans() if connection.vendor == "postgresql" else [],
     }
+
+
+def _newest() -> float:
+    from viewer.catalog.models import SessionIndex
+
+    return SessionIndex.objects.latest("last_active").last_active + 1.0
 
 
 def _plans() -> list[str]:

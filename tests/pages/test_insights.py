@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable
+from copy import copy
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from tests.catalog.shelves import settle
 from tests.pages.conftest import Book
 from tests.pages.html import read
 from tests.runs.desk import Desk
-from viewer.catalog import sync_worker
+from viewer.catalog import sums, sync_worker
 from viewer.catalog.models import SessionIndex
+from viewer.enforcement.models import Audit
 from viewer.runs import service
 from viewer.runs.planning import Options
 
@@ -115,3 +121,48 @@ def test_reclaimed_and_lost_are_those_of_the_runs(signed_in: Client, open_desk: 
 def test_nothing_there(signed_in: Client, book: Book, query: str) -> None:
     text = signed_in.get(f"/insights?{query}").content.decode()
     assert "in this" in text and "No turn after a compaction was audited yet." in text
+
+
+def test_files_left_out_are_listed_by_store_and_model(signed_in: Client, book: Book) -> None:
+    book.session("a")
+    book.chat("a", 2)
+    sync_worker.sync_all()
+    for number, (store, model, status) in enumerate(
+        [("own", "m", "missing"), ("own", "m", "passed"), ("own", "<b>", "missing"), ("closed", "m", "missing")]
+    ):
+        Audit.objects.create(
+            store=store,
+            session_id="a",
+            handoff_id=number,
+            model=model,
+            compacted_at=1.0,
+            after=1,
+            status=status,
+            settled=True,
+        )
+    table = read(signed_in.get("/insights")).all("table")[-1]
+    rows = [[cell.text for cell in row.all("td")] for row in table.all("tr")[1:]]
+    assert sorted(rows) == [["own", "<b>", "1 of 1"], ["own", "m", "1 of 2"]]  # of open stores only
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("name", ["Europe/Berlin", "Asia/Kathmandu", "Australia/Lord_Howe", "America/New_York"])
+def test_a_day_is_one_of_the_zone_also_where_its_offset_changes(book: Book, name: str) -> None:
+    """Minutes around each midnight of a year, as a calendar counts them."""
+    zone, expected, lines = ZoneInfo(name), Counter[str](), []
+    midnights = [datetime(2025, 12, 1, tzinfo=zone) + timedelta(days=day) for day in range(300)]
+    times = [midnight.timestamp() + minutes * 60 for midnight in midnights for minutes in (-1, 1, 700)]
+    book.session("first")
+    book.chat("first", 1)
+    sync_worker.sync_all()
+    line = SessionIndex.objects.get()
+    SessionIndex.objects.all().delete()
+    for number, at in enumerate(times):
+        changed = copy(line)
+        changed.pk, changed.session_id, changed.last_active = None, f"s{number}", at
+        lines.append(changed)
+        expected[datetime.fromtimestamp(at, zone).date().isoformat()] += 1
+    SessionIndex.objects.bulk_create(lines)
+    with timezone.override(zone):
+        found = sums.of_sessions([line.state], "messages", "day", 0.0)
+    assert {each.key: each.of for each in found} == expected
