@@ -64,6 +64,32 @@ def test_each_lost_detail_can_be_put_into_the_summary(signed_in: Client, ready: 
     assert Run.objects.get().draft == ready.draft
 
 
+def test_all_that_is_lost_is_listed_and_can_be_put_in(signed_in: Client, ready: Run) -> None:
+    """However many: a page names 100, and leads on."""
+    lost = ready.report["lost"]
+    lost = [{**lost[at % len(lost)], "text": f"detail {at}", "line": f"The line of detail {at}"} for at in range(250)]
+    ready.report |= {"lost": lost, "anchors": {"name": [0, 250]}}
+    ready.save()
+    page = read(signed_in.get(f"/runs/{ready.pk}"))
+    (more,) = [each for each in page.all("a", "later") if "list=lost&" in each.attributes["href"]]
+    assert more.text == "150 more"
+    names = []
+    for expected in (100, 50):
+        part = read(signed_in.get(more.attributes["hx-get"], headers=FRAGMENT))
+        names += [each.attributes["value"] for each in part.all("button", name="put")]
+        assert len(names[-expected:]) == expected
+        more = next(iter(part.all("a", "later")), more)
+    assert names == [f"lost:{at}" for at in range(100, 250)]
+    answer = read(signed_in.post(f"/runs/{ready.pk}/draft", {"put": "lost:249"}, headers=FRAGMENT))
+    assert "In the summary" in answer.one(id="put-lost249").text
+    assert Run.objects.get().draft.endswith("The line of detail 249")
+    page = read(signed_in.get(f"/runs/{ready.pk}/lost?list=lost&from=200"))
+    assert len(page.one("ul", "lost").all("li")) == 50 and not page.all("button", name="put")
+    signed_in.post(f"/runs/{ready.pk}/discard")
+    part = read(signed_in.get(f"/runs/{ready.pk}/lost?list=lost&from=200&putting=1", headers=FRAGMENT))
+    assert part.all("li") and not part.all("button", name="put"), "there is no candidate any more"
+
+
 def test_what_is_put_in_is_lost_no_longer(signed_in: Client, ready: Run) -> None:
     before = len(ready.report["lost_statements"])
     signed_in.post(f"/runs/{ready.pk}/draft", {"put": "lost_statements:0"})

@@ -431,7 +431,7 @@ def test_after_a_compaction_the_next_thing_to_do_is_no_other_preview(
     assert not [button for button in panel.all("button", "primary") if "disabled" not in button.attributes]
     receipt = read(signed_in.get(address(desk))).one("section", "applied")
     undo = receipt.one("a", "btn")
-    assert undo.text == "Undo this compaction…"
+    assert undo.text == "Undo this compaction…" and "primary" in undo.classes
     assert "Undo this compaction?" in read(signed_in.get(undo.attributes["hx-get"], headers=FRAGMENT)).text
 
 
@@ -762,3 +762,17 @@ def test_a_run_into_a_new_session_leads_there(signed_in: Client, open_desk: Call
     assert "in a new session" in page.one("dl", "facts").text
     shown = read(signed_in.get(next(a.attributes["href"] for a in card.all("a") if a.text == "History"), follow=True))
     assert shown.all("section", "boundary") or shown.one(id="reading")
+
+
+def test_when_the_agent_went_on_from_the_result_undo_leads_no_more(
+    signed_in: Client, open_desk: Callable[..., Desk], at_once: None
+) -> None:
+    desk = open_desk(21)
+    signed_in.post(f"{address(desk)}/compact", {"apply": "1"})
+    for at in range(60):
+        desk.append(f"number {at} " + "of many words " * 280, ("user", "assistant")[at % 2])
+    page = read(signed_in.get(address(desk)))
+    assert "Picked up" in page.one("section", "applied").text
+    assert "primary" not in page.one("section", "applied").one("a", "btn").classes
+    panel = read(signed_in.get(f"{address(desk)}/plan", headers=FRAGMENT))
+    assert [each.text for each in panel.all("button", "primary")] == ["Preview"]

@@ -8,7 +8,7 @@ from . import demo, redaction, theme
 from .about import views as about
 from .boundary import before_after, branch, startup_audit, tabs, undo
 from .boundary import views as boundary
-from .compact import candidate, runs
+from .compact import candidate, lost, runs
 from .compact import views as compact
 from .compactions import views as compactions
 from .insights import views as insights
@@ -53,6 +53,7 @@ urlpatterns = [
     path("runs/<int:run_id>/draft", runs.draft, name="draft"),
     path("runs/<int:run_id>/goes", candidate.goes, name="goes"),
     path("runs/<int:run_id>/stays", candidate.stays, name="stays"),
+    path("runs/<int:run_id>/lost", lost.lost, name="lost"),
     path("runs/<int:run_id>/discard", runs.discard, name="discard"),
     path("runs/<int:run_id>/cancel", runs.cancel, name="cancel"),
     path(_SESSION, session.session, name="session"),

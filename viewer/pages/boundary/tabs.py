@@ -11,6 +11,7 @@ from django.views.decorators.http import require_safe
 
 from compaction.workspace_rules import without_rules
 from viewer.errors import NotFound
+from viewer.pages.compact.card import RunCard
 from viewer.pages.compact.report import Loss, Lost, label, lost_parts, named_lost
 from viewer.pages.http import is_fragment, page, shows_refusals
 from viewer.pages.redaction import redacts, text_for
@@ -36,7 +37,9 @@ LISTS = {"lost_statements": "Statements", "lost": "Details", "lost_printed": "Pr
 
 @dataclass(frozen=True, slots=True)
 class LostList:
-    """One list of lost things: a page of them; `next` leads to those after, `left` says how many more there are."""
+    """One list of lost things: a page of them; `next` leads to those after, `left` says how many more there are.
+    `putting` is the candidate whose summary they can be put into, None where there is none.
+    """
 
     name: str
     title: str
@@ -44,6 +47,7 @@ class LostList:
     named: tuple[Lost, ...]
     next: str
     left: str
+    putting: RunCard | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,19 +83,26 @@ def details(request: HttpRequest, store: str, session_id: str, handoff_id: int) 
         found = opened(reader, session_id, redacting=redacts(request))
         noted = losses(reader, found.session.id, found.outline, find(found, handoff_id))
     which, start = request.GET.get("list", ""), start_of(request)
-    lists = tuple(each for each in _lists(noted, found.place, handoff_id, start) if not which or each.name == which)
+    more = found.place.listed(handoff_id, "details")
+    lists = tuple(each for each in lost_lists(noted, found.place, more, start) if not which or each.name == which)
     if which in LISTS and lists and is_fragment(request):
         return page(request, "boundary/_more_lost.html", lists[0])
+    data = details_page(noted, lists, **_top(found, handoff_id))
+    return page(request, data.fragment if is_fragment(request) else "boundary/tab.html", data)
+
+
+def details_page(noted: Mapping[str, Any], lists: tuple[LostList, ...], name: str, back: str) -> DetailsPage:
+    """The page of what is lost, as `noted` (`detail_loss.noted`)."""
     told, statements, _ = lost_parts(noted)
     heading = label((told, statements))[0] or "details lost"
-    data = DetailsPage(
-        **_top(found, handoff_id),
+    return DetailsPage(
+        name=name,
+        back=back,
         heading=heading[0].upper() + heading[1:],
         explained=_explained(told),
         recognised=RECOGNISED,
         lists=lists,
     )
-    return page(request, data.fragment if is_fragment(request) else "boundary/tab.html", data)
 
 
 def _explained(told: Loss | None) -> str:
@@ -100,13 +111,15 @@ def _explained(told: Loss | None) -> str:
     return OF_DETAILS.format(formats.counted(told.total, "detail"), f"{told.lost:,}", "is" if told.lost == 1 else "are")
 
 
-def _lists(noted: Mapping[str, Any], place: Place, handoff_id: int, start: int) -> Iterator[LostList]:
+def lost_lists(noted: Mapping[str, Any], place: Place, href: str, start: int) -> Iterator[LostList]:
+    """The lists from the one at `start` on; `href` is where more of them are found."""
     details, statements, printed = lost_parts(noted)
     for (name, title), loss in zip(LISTS.items(), (statements, details, printed), strict=True):
         if loss is not None:
-            named = named_lost(noted[name], place, start)
+            all_of_them = noted.get(name, ())
+            named = named_lost(all_of_them, place, start)
             stop = start + len(named)
-            more = f"{place.listed(handoff_id, 'details')}?list={name}&from={stop}" if stop < len(noted[name]) else ""
+            more = f"{href}?list={name}&from={stop}" if stop < len(all_of_them) else ""
             left = f"{loss.lost - stop:,} more" if loss.lost > stop else ""
             yield LostList(name, title, loss, named, more, left)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from django.http import HttpRequest, HttpResponse
@@ -26,7 +27,7 @@ from viewer.runs.planning import strategy_of
 from viewer.stores.registry import get_store, open_store
 
 from .card import RunCard, options_sent, run_card
-from .report import Lost
+from .report import Lost, named_lost
 
 FIRST = 50  # messages of a column
 GOES = "The summary will stand for these. They stay in the store, in History and in search."
@@ -93,15 +94,19 @@ def candidate_of(request: HttpRequest, run: Run, card: RunCard) -> Candidate | N
 def with_names(run: Run, card: RunCard, text: str) -> RunCard:
     """The card with its lost details named, so that each can be put into the summary."""
     report = card.report
-    lists = (("lost", report.named), ("lost_statements", report.stated))
-    named, stated = (
-        tuple(_named(run, one, f"{which}:{at}", text) for at, one in enumerate(found)) for which, found in lists
-    )
+    named, stated = puttable(run, report.named, "lost", text), puttable(run, report.stated, "lost_statements", text)
     return replace(card, report=replace(report, named=named, stated=stated))
 
 
-def _named(run: Run, one: Lost, name: str, text: str) -> Lost:
-    return replace(one, name=name, put=drafts.holds(text, drafts.line_of(run.report, name)))
+def puttable(run: Run, found: Sequence[Lost], which: str, text: str, start: int = 0) -> tuple[Lost, ...]:
+    """Lost details of the list `which` of the run's report, from the one at `start` on, each with its name and whether
+    `text` holds it.
+    """
+    names = (f"{which}:{at}" for at in range(start, start + len(found)))
+    return tuple(
+        replace(one, name=name, put=drafts.holds(text, drafts.line_of(run.report, name)))
+        for one, name in zip(found, names, strict=True)
+    )
 
 
 def _summary_before(found: Opened) -> str:
@@ -162,8 +167,9 @@ def edited(request: HttpRequest, run: Run, put: str) -> HttpResponse:
     shown = candidate_of(request, run, run_card(run, redacting=redacts(request)))
     if shown is None:
         return HttpResponse(status=204)
-    report = shown.card.report
-    found = next((one for one in (*report.named, *report.stated) if one.name == put), None)
-    if found is None:
+    which, _, at = put.partition(":")
+    if not drafts.line_of(run.report, put):
         return page(request, "compact/_edited.html", shown)
-    return page(request, "compact/_after_put.html", AfterPut(found, shown))
+    found = named_lost(run.report[which], shown.card.place, int(at), 1)
+    text = shown.card.summary if shown.card.typed is None else shown.card.typed
+    return page(request, "compact/_after_put.html", AfterPut(puttable(run, found, which, text, int(at))[0], shown))

@@ -122,6 +122,11 @@ class RunCard:
         return "" if self.handoff_id is None else self.place.listed(self.handoff_id, "before-after")
 
     @property
+    def leads_to_undo(self) -> bool:
+        """Whether *Undo* is what to do next, if anything: until the agent goes on from the result."""
+        return self.status == "applied" and not self.moved and not self.picked_up
+
+    @property
     def news(self) -> str:
         """What a screen reader says when the card changes."""
         return f"Run {self.id}: {self.label}. {self.error or self.part}"

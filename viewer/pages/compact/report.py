@@ -9,6 +9,8 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
+from django.urls import reverse
+
 from viewer.places import Place
 from viewer.rendering import formats
 from viewer.rendering.texts import clean, line
@@ -98,7 +100,8 @@ class SummaryReport:
 
     `shortens`: there is no summary, nothing is summarised. `details` and `statements` of people and the agent are lost
     where they stand neither in the summary nor in a kept message, `printed` are those only tools printed; None where
-    there were none. `named` are the first of the lost details, `stated` of the statements.
+    there were none. `named` are the first of the lost details, `stated` of the statements; `href`
+    leads to all.
     """
 
     kept: str
@@ -112,6 +115,7 @@ class SummaryReport:
     printed: Loss | None
     named: tuple[Lost, ...]
     stated: tuple[Lost, ...]
+    href: str
 
     @property
     def unnamed(self) -> int:
@@ -141,6 +145,7 @@ def report_of(run: Run, place: Place) -> SummaryReport:
         printed=printed,
         named=named_lost(found.get("lost", ()), place),
         stated=named_lost(found.get("lost_statements", ()), place),
+        href=reverse("pages:lost", args=[run.pk]),
     )
 
 
@@ -165,7 +170,7 @@ def _planned(run_id: int, created_at: datetime, status: str, attempts: int) -> t
     return len(plan.get("middle", ())), len(plan.get("lifted", ()))
 
 
-def named_lost(found: Sequence[Any], place: Place, start: int = 0) -> tuple[Lost, ...]:
+def named_lost(found: Sequence[Any], place: Place, start: int = 0, most: int = LOST_SHOWN) -> tuple[Lost, ...]:
     """A page of lost details, in the order they were noted: the most telling first."""
     return tuple(
         Lost(
@@ -175,7 +180,7 @@ def named_lost(found: Sequence[Any], place: Place, start: int = 0) -> tuple[Lost
             line=_around(one.get("line", ""), one["text"]),
             by=SPEAKERS.get(one.get("by", ""), ""),
         )
-        for one in found[start : start + LOST_SHOWN]
+        for one in found[start : start + most]
     )
 
 

@@ -132,9 +132,12 @@ class Panel:
 
     @property
     def leads(self) -> bool:
-        """Whether *Preview* is what to do next: not beside a run that is open, to be reviewed, or just written."""
-        idle = self.run is None or self.run.status in ("failed", "conflict")
-        return idle and self.plan is not None and not self.plan.little
+        """Whether *Preview* is what to do next: not beside a run that is open, to be reviewed, or written and not
+        picked up, which has a button of its own for that.
+        """
+        run = self.run
+        led = run is not None and (run.open or run.status == "ready" or run.leads_to_undo)
+        return not led and self.plan is not None and not self.plan.little
 
 
 def panel(

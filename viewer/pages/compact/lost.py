@@ -1,0 +1,43 @@
+"""All that the summary of a run loses, as a page of its own and, a page at a time, in the lists of a candidate."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from viewer.pages.boundary.tabs import LISTS, LostList, details_page, lost_lists
+from viewer.pages.boundary.views import start_of
+from viewer.pages.http import is_fragment, page, shows_refusals
+from viewer.pages.redaction import redacts
+from viewer.places import Place
+from viewer.runs import drafts, service
+from viewer.runs.models import Run
+
+from .candidate import puttable
+from .card import run_card
+
+
+@require_safe
+@shows_refusals
+def lost(request: HttpRequest, run_id: int) -> HttpResponse:
+    """All lists, or with `list` and `from` more of one; with `putting` each can be put into the candidate's summary."""
+    run, which, start = service.get_run(run_id), request.GET.get("list", ""), start_of(request)
+    noted, href = run.report or {}, reverse("pages:lost", args=[run_id])
+    found = lost_lists(noted, Place(run.store, run.session_id), href, start)
+    lists = tuple(each for each in found if not which or each.name == which)
+    if which in LISTS and lists and is_fragment(request):
+        putting = run.status == "ready" and which in drafts.LISTS and "putting" in request.GET
+        more = _putting(request, run, lists[0], start) if putting else lists[0]
+        return page(request, "boundary/_more_lost.html", more)
+    data = details_page(noted, lists, name=f"Run {run_id}", back=reverse("pages:run", args=[run_id]))
+    return page(request, "boundary/tab.html", data)
+
+
+def _putting(request: HttpRequest, run: Run, more: LostList, start: int) -> LostList:
+    card = run_card(run, redacting=redacts(request))
+    text = card.summary if card.typed is None else card.typed
+    named = puttable(run, more.named, more.name, text, start)
+    return replace(more, named=named, putting=card, next=f"{more.next}&putting=1" if more.next else "")
