@@ -118,10 +118,7 @@ MIDDLEWARE = [
     "viewer.csp.ContentSecurityPolicy",
     "viewer.tls.BehindTls",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    # Behind WhiteNoise, whose files are compressed when they are collected. BREACH: a page's only secret of ours is its
-    # CSRF token, masked anew in every answer; the session cookie is not sent with another site's requests; and this
-    # middleware adds up to 100 random bytes to each answer.
-    "django.middleware.gzip.GZipMiddleware",
+    "viewer.compressing.Compression",  # behind WhiteNoise, whose files are compressed when they are collected
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -181,7 +178,7 @@ STORAGES = {
     "staticfiles": {
         "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
         if DEBUG
-        else "whitenoise.storage.CompressedManifestStaticFilesStorage"
+        else "viewer.static_files.MinifiedStaticFilesStorage"
     },
 }
 WHITENOISE_USE_FINDERS = DEBUG

@@ -369,6 +369,8 @@ def test_a_conflict_says_why_and_what_to_do(signed_in: Client, open_desk: Callab
         ("ls src/**/*.py lib/**", "ls src/**/*.py lib/**"),
         ("[the log](https://ci.example/42)", "[the log](https://ci.example/42)"),
         ("f(**options)", "f(**options)"),
+        ("| 3-02 | ribbon, red | **-6** |", "3-02 · ribbon, red · -6"),
+        ("cat log | grep 3-02 | wc", "cat log | grep 3-02 | wc"),
     ],
 )
 def test_a_lost_line_is_shown_without_the_signs_of_lists_and_bold_words(stood: str, shown: str) -> None:

@@ -192,6 +192,11 @@ def _around(text: str, detail: str) -> str:
 
 
 def unmarked(text: str) -> str:
-    """A line without Markdown's signs at its start and around bold words; what else stands in it stays."""
+    """A line without Markdown's signs at its start, around bold words and between the cells of a table's row; what else
+    stands in it stays.
+    """
+    row = text.strip()
+    if len(row) > 2 and row[0] == row[-1] == "|":
+        text = " · ".join(cell.strip() for cell in row[1:-1].split("|"))
     match = _START.match(text)
     return _BOLD.sub(r"\1", text[match.end() :] if match else text)

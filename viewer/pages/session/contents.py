@@ -20,7 +20,7 @@ from viewer.stores.transcript import HistoryWindow, IndexedBoundary
 from .header import Header, header
 from .loading import Opened, opened
 
-PROMPTS = 80  # of a part; a page has the part around its window
+PROMPTS = 40  # of a part; a page has the part around its window
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,94 @@
+"""What is sent for a page is small and compressed."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import brotli  # type: ignore[import-untyped]
+import pytest
+from django.conf import settings
+from django.contrib.staticfiles import finders
+from django.core.management import call_command
+from django.test import Client, override_settings
+
+from tests.pages.conftest import Book
+from tests.runs.desk import Desk
+
+WITH_A_SESSION = ("palimpsest.css", "palimpsest.js", "seek.js", "django_htmx/htmx-2.min.js")
+
+
+@pytest.fixture(scope="module")
+def collected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The files as they are served, by the names they have here."""
+    root = tmp_path_factory.mktemp("static")
+    storages = {**settings.STORAGES, "staticfiles": {"BACKEND": "viewer.static_files.MinifiedStaticFilesStorage"}}
+    with override_settings(STATIC_ROOT=root, STORAGES=storages):
+        call_command("collectstatic", verbosity=0, interactive=False)
+    names = json.loads((root / "staticfiles.json").read_text())["paths"]
+    return {name: root / hashed for name, hashed in names.items()}
+
+
+def sent(path: Path) -> int:
+    return Path(f"{path}.br").stat().st_size
+
+
+def test_style_and_script_are_small(collected: dict[str, Path]) -> None:
+    sizes = {name: sent(collected[name]) for name in (*WITH_A_SESSION, "palette.js")}
+    assert sizes["palimpsest.css"] < 10_000
+    assert sizes["palette.js"] < 2_000, "this one is sent when it is first asked for"
+    assert sizes["palimpsest.js"] + sizes["django_htmx/htmx-2.min.js"] < 22_000
+
+
+def test_scripts_and_styles_are_served_without_comments(collected: dict[str, Path]) -> None:
+    for name in ("palimpsest.css", "palimpsest.js", "seek.js", "list.js", "palette.js"):
+        found = finders.find(name)
+        assert found
+        before, after = Path(found).read_text(), collected[name].read_text()
+        assert len(after) > len(before) / 2 and "// " in before + "// " and "\n  " not in after and "\n//" not in after
+    whole = finders.find("django_htmx/htmx-2.min.js")
+    assert whole and collected["django_htmx/htmx-2.min.js"].read_bytes() == Path(whole).read_bytes()
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("shared_data")  # a session of 1,248 messages as people have it
+def test_a_session_is_sent_in_45_kilobytes(
+    signed_in: Client, open_desk: Callable[..., Desk], collected: dict[str, Path]
+) -> None:
+    """The page, its style and its scripts, as a browser that was never here is sent them."""
+    desk = open_desk(21)
+    answer = signed_in.get(f"/stores/hermes/sessions/{desk.session_id}", headers={"Accept-Encoding": "gzip, br"})
+    assert answer["Content-Encoding"] == "br"
+    assert len(answer.content) + sum(sent(collected[name]) for name in WITH_A_SESSION) < 45_000
+
+
+@pytest.mark.parametrize(
+    ("accepted", "encoding", "unpack"),
+    [
+        ("gzip", "gzip", gzip.decompress),
+        ("gzip, deflate, br", "br", brotli.decompress),
+        ("br;q=1.0", "br", brotli.decompress),
+    ],
+)
+def test_pages_and_fragments_are_sent_compressed(
+    signed_in: Client, book: Book, accepted: str, encoding: str, unpack: Callable[[Any], bytes]
+) -> None:
+    href = book.session("s")
+    ids = book.chat("s", 80)
+    for address, headers in ((href, {}), (f"{href}?before={ids[70]}", {"HX-Request": "true"})):
+        plain = signed_in.get(address, headers=headers)
+        answer = signed_in.get(address, headers={"Accept-Encoding": accepted, **headers})
+        assert answer["Content-Encoding"] == encoding and "Accept-Encoding" in answer["Vary"]
+        assert int(answer["Content-Length"]) == len(answer.content) < len(plain.content) / 4
+        assert abs(len(unpack(answer.content)) - len(plain.content)) < 100
+
+
+@pytest.mark.parametrize("accepted", ["", "identity", "br;q=0", "deflate"])
+def test_who_takes_no_compression_is_sent_none(signed_in: Client, book: Book, accepted: str) -> None:
+    href = book.session("s")
+    book.chat("s", 8)
+    answer = signed_in.get(href, headers={"Accept-Encoding": accepted})
+    assert not answer.has_header("Content-Encoding") and b"</html>" in answer.content
