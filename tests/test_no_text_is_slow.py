@@ -147,6 +147,7 @@ ELSEWHERE = {
     "reads what we wrote: rows, numbers, names of ours": """
         compaction.wording.sentence compaction.tokens.load compaction.actions.Work compaction.actions.in_short
         compaction.apply.Result.tokens_after
+        viewer.compressing
         compaction.apply.Rewrites compaction.boundaries.by_tokens compaction.prune.PrunePlan compaction.prune.apply
         compaction.digest.fold compaction.digest.Fold.take compaction.left.RemainingLines.below
         viewer.api.Api viewer.api.cursors.read viewer.api.errors.problem viewer.apps viewer.bad_requests
