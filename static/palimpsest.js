@@ -176,6 +176,11 @@
   }));
   on("htmx:beforeRequest", () => hold());
 
+  // A second click of two answers no question that came with the first.
+  on("click", (event) => {
+    if (event.detail > 1 && event.target.closest(".confirm")) event.preventDefault();
+  });
+
   // A look for news that fails says so, and the next one comes all the same: its answer never takes its place.
   on("htmx:beforeSwap", ({ detail }) => {
     if (detail.xhr.status < 400 || !detail.requestConfig.elt.matches("[data-live]")) return;

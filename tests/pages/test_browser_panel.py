@@ -48,6 +48,32 @@ def test_a_press_on_compact_now_counts_however_soon_after_typing(
     expect(confirm).to_be_visible()
 
 
+def test_the_question_is_in_sight_and_a_double_click_does_not_answer_it(
+    visit: Visit, open_desk: Callable[..., Desk]
+) -> None:
+    desk = open_desk(21)
+    before = desk.live()
+    screen = visit()
+    screen.set_viewport_size({"width": 1500, "height": 700})
+    screen.goto(f"/stores/hermes/sessions/{desk.session_id}")
+    at_rest(screen)
+    screen.get_by_role("button", name="Compact now…").click()
+    question = screen.get_by_role("group", name="Confirm")
+    expect(question).to_be_in_viewport(ratio=1)
+    yes = question.get_by_role("button", name="Compact")
+    expect(yes).to_be_focused()
+    box = yes.bounding_box()
+    assert box
+    screen.mouse.move(box["x"] + 9, box["y"] + 9)
+    screen.mouse.down(click_count=2)
+    screen.mouse.up(click_count=2)
+    screen.wait_for_timeout(500)
+    assert not Run.objects.exists() and desk.live() == before
+    yes.click()
+    expect(screen.locator("section.card").first).to_be_visible()
+    assert Run.objects.exists()
+
+
 def test_a_press_that_is_let_go_elsewhere_plans_after_all(visit: Visit, open_desk: Callable[..., Desk]) -> None:
     screen = panel(visit, open_desk(21))
     screen.get_by_label("Recent messages to keep").focus()
