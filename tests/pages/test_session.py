@@ -7,6 +7,7 @@ import re
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
+from typing import Any
 
 import pytest
 from django.test import Client
@@ -443,7 +444,28 @@ def test_a_session_with_hundreds_of_prompts_lists_those_around_its_window(signed
     href = book.session("s")
     ids = book.chat("s", 1_000)
     contents = read(signed_in.get(f"{href}?around={ids[500]}")).one("nav", "toc")
-    assert len(contents.all("li")) == 80 + 2, "prompts, and what lies before and after them"
+    assert len(contents.all("li")) == 40 + 2, "prompts, and what lies before and after them"
     assert {item.text for item in contents.all("li", "shown")} == {f"s {at}" for at in range(470, 530, 2)}
     earlier, later = (item.one("a").attributes["href"] for item in contents.all("li", "more"))
-    assert [earlier, later] == [f"{href}/contents?before=209", f"{href}/contents?after=289"]
+    assert [earlier, later] == [f"{href}/contents?before=229", f"{href}/contents?after=269"]
+
+
+@pytest.mark.parametrize(
+    ("noted", "shown"),
+    [
+        ({"input_tokens": 20_000, "output_tokens": 1_200, "cache_read_tokens": 10_000}, "31.2k tokens used in all"),
+        (
+            {"input_tokens": 900, "actual_cost_usd": 0.5, "estimated_cost_usd": 2.0},
+            "$0.50, 900 tokens used in all",
+        ),
+        ({"input_tokens": "many", "output_tokens": float("inf")}, ""),
+        ({}, ""),
+    ],
+)
+def test_what_the_agent_noted_of_cost_and_tokens(
+    signed_in: Client, book: Book, noted: dict[str, Any], shown: str
+) -> None:
+    href = book.session("s", **noted)
+    book.chat("s", 2)
+    text = read(signed_in.get(href)).text
+    assert shown in text and ("used in all" in text) == bool(shown)

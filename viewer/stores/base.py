@@ -120,11 +120,13 @@ class Session:
 @dataclass(frozen=True, slots=True)
 class ReportedUsage:
     """What an agent itself noted of a session: the tokens of the newest request, None where none was made since the
-    newest compaction; and US dollars for all of them by the price list, None where a price is not known.
+    newest compaction; US dollars for all of them by the price list, None where a price is not known; and the `total` of
+    tokens that all of them read and wrote, the cache's included, None where the agent keeps no sum.
     """
 
     tokens: int | None = None
     cost: float | None = None
+    total: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from compaction.secrets import redact_shown
@@ -14,7 +14,7 @@ from viewer.pages.redaction import name, redacted_session
 from viewer.places import Place
 from viewer.rendering import formats
 from viewer.rendering.texts import clean, line
-from viewer.stores.base import ChildSession, Store
+from viewer.stores.base import ChildSession, ReportedUsage, Store
 from viewer.stores.registry import agent_of
 from viewer.stores.transcript import NONE, TranscriptIndex
 
@@ -119,13 +119,20 @@ def _facts(found: Opened) -> list[str | SafeString]:
         line(session.git_branch, 60),
         in_context(outline),
         _tokens(found, reported.tokens),
-        formats.dollars(reported.cost) if reported.cost else "",
+        _spent(reported),
         f"compacted {times(compactions)}" if compactions else "never compacted",
         f"{session.parts} parts" if session.parts > 1 else "",
         format_html("last active {}", formats.ago(session.last_active)),
         f"ended ({line(session.end_reason, 40) or 'closed'})" if session.ended_at is not None else "",
         "archived" if session.archived else "",
     ]
+
+
+def _spent(reported: ReportedUsage) -> SafeString | str:
+    """What all requests of the session cost, in dollars and tokens, as far as the agent noted it."""
+    cost = formats.dollars(reported.cost) if reported.cost else ""
+    tokens = format_html("{} tokens used in all", formats.number(reported.total)) if reported.total else ""
+    return format_html_join(", ", "{}", ((each,) for each in (cost, tokens) if each))
 
 
 def _tokens(found: Opened, reported: int | None) -> SafeString:

@@ -20,6 +20,8 @@ BRANCHED, DELEGATED = "_branched_from", "_delegate_from"
 FORKS = (BRANCHED, DELEGATED, "_reset_from")
 
 
+_COSTS = ("actual_cost_usd", "estimated_cost_usd")
+_TOKENS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
 _WANTED = {
     "id": "NULL", "source": "''", "model": "NULL", "title": "NULL", "parent_session_id": "NULL", "started_at": "0",
     "ended_at": "NULL", "end_reason": "NULL", "archived": "0", "cwd": "NULL", "model_config": "NULL",
@@ -50,12 +52,18 @@ def get_session(reader: OpenStore, session_id: str) -> Session:
 
 
 def usage(reader: OpenStore, session_id: str) -> ReportedUsage:
-    """What the agent noted of a session's cost: what was billed, or else its estimate. Raises NotFound."""
-    columns = selection(reader.columns.sessions, {"actual_cost_usd": "NULL", "estimated_cost_usd": "NULL"})
+    """What the agent noted of a session: what was billed, or else its estimate, and the tokens of all requests. Raises
+    NotFound.
+    """
+    columns = selection(reader.columns.sessions, dict.fromkeys((*_COSTS, *_TOKENS), "NULL"))
     found = reader.con.execute(f"SELECT {columns} FROM sessions WHERE id = ?", [session_id]).fetchone()
     if found is None:
         raise NotFound(f"Store {reader.store.name} has no session {session_id!r}.")
-    return ReportedUsage(cost=next((number(cost) for cost in found if cost), None))
+    costs, tokens = found[: len(_COSTS)], found[len(_COSTS) :]
+    total = sum(number(count) for count in tokens)
+    return ReportedUsage(
+        cost=next((number(cost) for cost in costs if cost), None), total=int(total) if 0 < total < 1e15 else None
+    )
 
 
 def _session(reader: OpenStore, row: dict[str, Any], active: float) -> Session:
