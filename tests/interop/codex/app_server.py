@@ -43,19 +43,24 @@ class AppServer:
         """Load a session from its file."""
         self.call("thread/resume", threadId=session_id, excludeTurns=True)
 
+    def unload(self, session_id: str) -> None:
+        """Let go of a session, so that it is read from its file when it is resumed again."""
+        self.call("thread/unsubscribe", threadId=session_id)
+        self.wait_for("thread/closed")
+
     def fork(self, session_id: str) -> str:
         """A session that goes on from another one; its id."""
         return str(self.call("thread/fork", threadId=session_id, excludeTurns=True)["thread"]["id"])
 
-    def turn(self, session_id: str, prompt: str) -> str:
+    def turn(self, session_id: str, prompt: str, *more: Json) -> str:
         """Say a prompt and wait for the end of its turn; the id of the turn."""
-        started = self.start_turn(session_id, prompt)
+        started = self.start_turn(session_id, prompt, *more)
         self.wait_for("turn/completed")
         return started
 
-    def start_turn(self, session_id: str, prompt: str) -> str:
-        """Say a prompt; the id of its turn."""
-        said = [{"type": "text", "text": prompt}]
+    def start_turn(self, session_id: str, prompt: str, *more: Json) -> str:
+        """Say a prompt, with more parts of it; the id of its turn."""
+        said = [{"type": "text", "text": prompt}, *more]
         return str(self.call("turn/start", threadId=session_id, input=said)["turn"]["id"])
 
     def compact(self, session_id: str) -> None:

@@ -7,13 +7,14 @@ import os
 import shutil
 import sqlite3
 import tarfile
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
 from tests.interop.fetched import fetched, npm
-from tests.interop.processes import Command, run
+from tests.interop.processes import WAIT, Command, run
 
 from .app_server import AppServer
 from .service import Service
@@ -23,6 +24,7 @@ NEWEST = "0.169.0"
 PROGRAM = "vendor/x86_64-unknown-linux-musl/bin/codex"  # in the package; it needs nothing of the rest
 GPT_6, GPT_5 = "gpt-6-sol", "gpt-5.5"  # the first keeps its tools and instructions in the session, the other does not
 Provider = Literal["ours", "openai"]  # compacts by a prompt of its own, or has the model do it
+FULL = 200_000  # tokens at which it compacts by itself
 FLAGS = ("--json", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox")
 SESSIONS = ("sessions", "archived_sessions")
 
@@ -63,9 +65,9 @@ class Client:
         builtin = f'openai_base_url = "{self.service.url}"\n'
         return (
             f'model = "{self.model}"\n'
-            "analytics.enabled = false\n"
-            "features.plugins = false\n"
-            "check_for_update_on_startup = false\n"
+            'approval_policy = "never"\nsandbox_mode = "danger-full-access"\n'
+            f"thread_unload_delay_secs = 0\nmodel_auto_compact_token_limit = {FULL}\n"
+            "check_for_update_on_startup = false\nanalytics.enabled = false\nfeatures.plugins = false\n"
             + (f'{own}wire_api = "responses"\n' if self.provider == "ours" else builtin)
         )  # fmt: skip
 
@@ -109,6 +111,14 @@ class Client:
     def fork(self, session_id: str, prompt: str) -> str:
         """Go on with a session that points into another one; its id."""
         return _told_id(self.run("exec", "fork", *FLAGS, session_id, prompt))
+
+    def wait_for(self, session_id: str, text: str) -> None:
+        """Return once a text is in the session's file."""
+        written, deadline = json.dumps(text, ensure_ascii=False)[1:-1], time.monotonic() + WAIT
+        while written not in self.rollout(session_id).read_text(encoding="utf-8"):
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{text!r} is not written within {WAIT} s")
+            time.sleep(0.02)
 
     @contextmanager
     def app_server(self) -> Iterator[AppServer]:
