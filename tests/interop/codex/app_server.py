@@ -6,6 +6,7 @@ import json
 import queue
 import subprocess
 import threading
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import IO
@@ -15,6 +16,7 @@ from tests.interop.processes import WAIT, WITH_PARENT, ClientFailed, end
 from .service import Json
 
 HELLO = {"clientInfo": {"name": "tests", "version": "1"}, "capabilities": {"experimentalApi": True}}
+CLOSING = "retry thread/resume after the thread is closed"
 
 
 class AppServer:
@@ -40,8 +42,16 @@ class AppServer:
         return str(self.call("thread/start", **options)["thread"]["id"])
 
     def resume(self, session_id: str) -> None:
-        """Load a session from its file."""
-        self.call("thread/resume", threadId=session_id, excludeTurns=True)
+        """Load a session from its file, which may just be let go of."""
+        deadline = time.monotonic() + WAIT
+        while True:
+            try:
+                self.call("thread/resume", threadId=session_id, excludeTurns=True)
+                return
+            except ClientFailed as failed:
+                if CLOSING not in str(failed) or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.01)
 
     def unload(self, session_id: str) -> None:
         """Let go of a session, so that it is read from its file when it is resumed again."""

@@ -78,6 +78,7 @@ class Scenario:
     resumes: int
     model: str = GPT_6
     provider: Provider = "ours"
+    thorough: bool = False
 
 
 class Player:

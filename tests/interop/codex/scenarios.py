@@ -5,13 +5,14 @@ from __future__ import annotations
 from . import scenarios_branched, scenarios_compacted, scenarios_strange
 from .client import GPT_5
 from .playing import Stage
-from .scenes import BOTH, SCENARIOS, patch, scenario, shell
+from .scenarios_compacted import talk
+from .scenes import NEWER_FIRST, OLDER_FIRST, SCENARIOS, patch, scenario, shell
 from .service import calls, custom, says
 
 __all__ = ["SCENARIOS", "scenarios_branched", "scenarios_compacted", "scenarios_strange"]
 
 
-@scenario(3, models=BOTH)
+@scenario(3, models=NEWER_FIRST)
 def plain_talk(stage: Stage) -> None:
     session = stage.start("The first question: what is in the garden?")
     stage.turn(session, "  Umlauts äöü, 完了, 👩‍👩‍👧 and <b>&amp;</b> \u2028 with spaces around.  \n")
@@ -20,20 +21,21 @@ def plain_talk(stage: Stage) -> None:
     stage.turn(session, "Thank you.")
 
 
-@scenario(4, models=BOTH)
+@scenario(4, models=OLDER_FIRST)
 def parallel_tools(stage: Stage) -> None:
-    stage.service.replies += [calls(shell("echo one"), shell("echo two"), text="Both at once."), says("Both are done.")]
-    session = stage.start("Do both.")
-    stage.service.replies += [
-        calls(shell("sleep 0.4; echo slow"), shell("false"), shell("echo quick"), reasoning="One of them will fail."),
-        calls(shell("seq 1 9000")),
-        says("One of them failed."),
-    ]
-    stage.turn(session, "Do three.")
-    stage.service.replies += [calls(shell("echo a"), custom("no_such_tool", "what"), shell("echo b")), says("Well.")]
-    stage.turn(session, "Call what is not there.")
-    stage.turn(session, "Thank you.")
-    stage.turn(session, "And good bye.")
+    with stage.app_server() as server:
+        session = talk(stage, server)
+        stage.service.replies += [
+            calls(shell("sleep 0.4; echo slow"), shell("false"), shell("echo quick"), reasoning="One will fail."),
+            calls(shell("seq 1 9000")),
+            says("One of them failed."),
+        ]
+        stage.turn_of(server, session, "Do three.")
+        absent = calls(shell("echo a"), custom("no_such_tool", "what"), shell("echo b"))
+        stage.service.replies += [absent, says("Well.")]
+        stage.turn_of(server, session, "Call what is not there.")
+        stage.turn_of(server, session, "Thank you.")
+        stage.turn_of(server, session, "And good bye.")
 
 
 @scenario(2, models=(GPT_5,))
@@ -43,14 +45,19 @@ def patches(stage: Stage) -> None:
         calls(shell("cat note.txt"), patch("*** Update File: nothing.txt", "@@", "-a", "+b")),
         says("The note is there."),
     ]
-    session = stage.start("Write a note and look at it.")
-    stage.turn(session, "Thank you.")
-    stage.turn(session, "And good bye.")
+    _begin_and_go_on(stage, "Write a note and look at it.")
 
 
-@scenario(2)
+@scenario(2, thorough=True)
 def scripts(stage: Stage) -> None:
     stage.service.replies += [calls(custom("exec", "text('a')"), text="In one go."), says("It is done.")]
-    session = stage.start("Run a script.")
-    stage.turn(session, "Thank you.")
-    stage.turn(session, "And good bye.")
+    _begin_and_go_on(stage, "Run a script.")
+
+
+def _begin_and_go_on(stage: Stage, prompt: str) -> None:
+    with stage.app_server() as server:
+        session = server.start()
+        server.turn(session, prompt)
+        server.unload(session)
+        stage.turn_of(server, session, "Thank you.")
+        stage.turn_of(server, session, "And good bye.")

@@ -5,53 +5,58 @@ from __future__ import annotations
 import shutil
 import subprocess
 
+from .app_server import AppServer
 from .playing import Stage
 from .scenarios_compacted import compact, talk
-from .scenes import BOTH, scenario, shell
+from .scenes import NEWER_FIRST, OLDER_FIRST, scenario, shell
 from .service import calls, says
 
 
-@scenario(6, models=BOTH)
+@scenario(6, models=NEWER_FIRST)
 def forks(stage: Stage) -> None:
-    session = talk(stage)
-    fork = stage.fork(session, "Another way, please.")
-    stage.turn(fork, "And further on it.")
     with stage.app_server() as server:
+        session = talk(stage, server)
+        fork = _fork(server, session)
+        stage.turn_of(server, fork, "Another way, please.")
         stage.turn_of(server, session, "The same way, please.")
-        second = server.fork(fork)
-        server.unload(second)
+        second = _fork(server, fork)
         stage.turn_of(server, second, "A third way.")
         compact(server, fork)
         stage.turn_of(server, fork, "Where were we?")
-        third = server.fork(fork)
-        server.unload(third)
+        third = _fork(server, fork)
         stage.turn_of(server, third, "A fourth way.")
         stage.turn_of(server, second, "Still the third way.")
 
 
-@scenario(6, models=BOTH)
+def _fork(server: AppServer, session: str) -> str:
+    fork = server.fork(session)
+    server.unload(fork)
+    return fork
+
+
+@scenario(6, models=OLDER_FIRST)
 def reverted(stage: Stage) -> None:
-    session = talk(stage)
     with stage.app_server() as server:
+        session = talk(stage, server)
         turns = [stage.turn_of(server, session, f"What grows in bed {number}?") for number in range(2)]
-        server.resume(session)
-        server.revert(session, turns[1])
-        server.unload(session)
+        _revert(server, session, turns[1])
         later = stage.turn_of(server, session, "Rather, what grows on the roof?")
         compact(server, session)
         stage.turn_of(server, session, "And under it?")
-        server.resume(session)
-        server.revert(session, later)
-        server.unload(session)
+        _revert(server, session, later)
         stage.turn_of(server, session, "Nothing of all that.")
-        fork = server.fork(session)
-        server.unload(fork)
-        stage.turn_of(server, fork, "A fork of what is left.")
+        stage.turn_of(server, _fork(server, session), "A fork of what is left.")
+
+
+def _revert(server: AppServer, session: str, turn: str) -> None:
+    server.resume(session)
+    server.revert(session, turn)
+    server.unload(session)
 
 
 @scenario(2)
 def archived(stage: Stage) -> None:
-    session = talk(stage)
+    session = stage.start("What is in the garden?")
     stage.run("archive", session)
     with stage.resuming(session):
         stage.run("unarchive", session)
@@ -59,7 +64,7 @@ def archived(stage: Stage) -> None:
     stage.turn(session, "Thank you.")
 
 
-@scenario(5, models=BOTH)
+@scenario(5, models=NEWER_FIRST)
 def legacy(stage: Stage) -> None:
     with stage.app_server() as server:
         session = server.start(historyMode="legacy")
@@ -70,16 +75,14 @@ def legacy(stage: Stage) -> None:
         stage.turn_of(server, session, "Go on.")
         compact(server, session)
         stage.turn_of(server, session, "And behind the garden?")
-        fork = server.fork(session)
-        server.unload(fork)
-        stage.turn_of(server, fork, "Another way.")
+        stage.turn_of(server, _fork(server, session), "Another way.")
         stage.turn_of(server, session, "The same way.")
-    stage.turn(session, "Thank you.")
+        stage.turn_of(server, session, "Thank you.")
 
 
 @scenario(1)
 def compressed(stage: Stage) -> None:
-    session = talk(stage)
+    session = stage.start("What is in the garden?")
     path, zstd = stage.rollout(session), shutil.which("zstd")
     assert zstd, "there is no zstd here"
     subprocess.run([zstd, "--quiet", "--rm", path], check=True)

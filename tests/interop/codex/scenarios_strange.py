@@ -9,42 +9,45 @@ from tests.interop.processes import ClientFailed
 from .client import GPT_5, GPT_6
 from .playing import Stage
 from .scenarios_compacted import compact, talk
-from .scenes import BOTH, picture, scenario, shell
+from .scenes import NEWER_FIRST, OLDER_FIRST, picture, scenario, shell
 from .service import calls, function, refuses, says
 
 
-@scenario(3, models=BOTH)
+@scenario(3, models=OLDER_FIRST, thorough=True)
 def killed_while_asked(stage: Stage) -> None:
-    session = talk(stage)
-    with stage.app_server() as server, stage.service.held():
+    with stage.app_server() as server:
+        session = talk(stage, server)
         server.resume(session)
         asked = len(stage.service.of("turn"))
-        server.start_turn(session, "Nobody will answer this.")
-        stage.service.wait_for("turn", asked + 1)
-        server.kill()
-    stage.turn(session, "Go on.")
-    stage.turn(session, "And on.")
-    stage.turn(session, "And on once more.")
+        with stage.service.held():
+            server.start_turn(session, "Nobody will answer this.")
+            stage.service.wait_for("turn", asked + 1)
+            server.kill()
+    _go_on(stage, session)
 
 
-@scenario(3, models=BOTH)
-def killed_in_tools(stage: Stage) -> None:
-    session = talk(stage)
+def _go_on(stage: Stage, session: str) -> None:
     with stage.app_server() as server:
+        for prompt in ("Go on.", "And on.", "And on once more."):
+            stage.turn_of(server, session, prompt)
+
+
+@scenario(3, models=NEWER_FIRST)
+def killed_in_tools(stage: Stage) -> None:
+    with stage.app_server() as server:
+        session = talk(stage, server)
         server.resume(session)
         stage.service.replies += [calls(shell("echo quick"), shell("sleep 30"), text="Both.")]
         server.start_turn(session, "Do what takes long.")
         stage.wait_for(session, "sleep 30")
         server.kill()
-    stage.turn(session, "Go on.")
-    stage.turn(session, "And on.")
-    stage.turn(session, "And on once more.")
+    _go_on(stage, session)
 
 
-@scenario(2, models=BOTH)
+@scenario(2, models=OLDER_FIRST)
 def interrupted(stage: Stage) -> None:
-    session = talk(stage)
     with stage.app_server() as server:
+        session = talk(stage, server)
         server.resume(session)
         stage.service.replies += [calls(shell("echo quick"), shell("sleep 30"), text="Both.")]
         turn = server.start_turn(session, "Do what takes long.")
@@ -56,16 +59,16 @@ def interrupted(stage: Stage) -> None:
         stage.turn_of(server, session, "And on.")
 
 
-@scenario(2)
+@scenario(2, thorough=True)
 def refused(stage: Stage) -> None:
-    session = talk(stage)
+    session = stage.start("What is in the garden?")
     stage.service.replies += [calls(shell("echo a")), refuses(400, "invalid_request_error", "Not this.")]
     with suppress(ClientFailed):
         stage.turn(session, "Try it.")
     stage.turn(session, "Try again.")
 
 
-@scenario(3, models=BOTH)
+@scenario(3, models=NEWER_FIRST)
 def pictures(stage: Stage) -> None:
     with stage.app_server() as server:
         session = server.start()
@@ -78,20 +81,21 @@ def pictures(stage: Stage) -> None:
         stage.turn_of(server, session, "Good bye.")
 
 
-@scenario(3, models=BOTH)
+@scenario(3, models=NEWER_FIRST)
 def project_rules(stage: Stage) -> None:
     rules = stage.work / "AGENTS.md"
     rules.write_text("Speak of gardens alone.\n")
-    session = talk(stage)
-    stage.turn(session, "Go on.")
-    rules.write_text("Speak of houses alone.\n")
-    stage.turn(session, "And the house?")
-    stage.turn(session, "Thank you.")
+    with stage.app_server() as server:
+        session = talk(stage, server)
+        stage.turn_of(server, session, "Go on.")
+        rules.write_text("Speak of houses alone.\n")
+        stage.turn_of(server, session, "And the house?")
+        stage.turn_of(server, session, "Thank you.")
 
 
-@scenario(3)
+@scenario(3, thorough=True)
 def other_models(stage: Stage) -> None:
-    session = talk(stage)
+    session = stage.start("What is in the garden?")
     stage.turn(session, "And you?", "-m", GPT_5)
     stage.turn(session, "And you again?", "-m", GPT_6)
     stage.turn(session, "Thank you.")
@@ -105,20 +109,20 @@ def sub_agent(stage: Stage) -> None:
     service.replies += [calls(function("spawn_agent", task, "collaboration"), text="Somebody else may count.")]
     service.replies += [calls(function("wait_agent", {"timeout_ms": 10_000}, "collaboration")), says("Three.")]
     session = stage.start("How many files are there?")
-    stage.turn(session, "Thank you.")
-    stage.turn(session, "Good bye.")
-    stage.turn(session, "And again.")
-
-
-@scenario(2, models=BOTH)
-def added_by_others(stage: Stage) -> None:
-    session = talk(stage)
-    said = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Said by a program."}]}
     with stage.app_server() as server:
+        for prompt in ("Thank you.", "Good bye.", "And again."):
+            stage.turn_of(server, session, prompt)
+
+
+@scenario(2, models=OLDER_FIRST)
+def added_by_others(stage: Stage) -> None:
+    with stage.app_server() as server:
+        session = talk(stage, server)
         server.resume(session)
+        said = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Said by a program."}]}
         server.call("thread/inject_items", threadId=session, items=[said])
         server.unload(session)
         stage.turn_of(server, session, "Who said this?")
-    with stage.rollout(session).open("a") as file:
-        file.write('{"timestamp":"2026-11-26T01:00:00.000Z","type":"event_msg","payl')
-    stage.turn(session, "A torn line is before this.")
+        with stage.rollout(session).open("a") as file:
+            file.write('{"timestamp":"2026-11-26T01:00:00.000Z","type":"event_msg","payl')
+        stage.turn_of(server, session, "A torn line is before this.")

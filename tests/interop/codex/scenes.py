@@ -15,21 +15,23 @@ SCENARIOS: dict[str, Scenario] = {}
 
 
 def scenario(
-    resumes: int, *, models: tuple[str, ...] = (GPT_6,), provider: Provider = "ours"
+    resumes: int, *, models: tuple[str, ...] = (GPT_6,), provider: Provider = "ours", thorough: bool = False
 ) -> Callable[[Play], Play]:
-    """Note a function as a scenario, one for each model; named as the function is."""
+    """Note a function as a scenario, one for each model; named as it is. Only that with the first model is not
+    `thorough`, if any is not.
+    """
 
     def note(play: Play) -> Play:
         named = getattr(play, "__name__", "").replace("_", "-")
         for model in models:
-            name = named if model == models[0] else f"{named}-{model}"
-            SCENARIOS[name] = Scenario(name, play, resumes, model, provider)
+            name = named if model == GPT_6 else f"{named}-{model}"
+            SCENARIOS[name] = Scenario(name, play, resumes, model, provider, thorough or model != models[0])
         return play
 
     return note
 
 
-BOTH = (GPT_6, GPT_5)
+NEWER_FIRST, OLDER_FIRST = (GPT_6, GPT_5), (GPT_5, GPT_6)
 
 
 def shell(command: str) -> Json:

@@ -179,6 +179,7 @@ def text_of(item: Json) -> str:
 
 class _Responses(BaseHTTPRequestHandler):
     server: Service
+    protocol_version = "HTTP/1.1"  # of another one, the client would try its WebSocket five times more
 
     def do_GET(self) -> None:
         if self.headers["upgrade"]:  # it tries a WebSocket first, and takes this for "not here"
@@ -207,6 +208,7 @@ class _Responses(BaseHTTPRequestHandler):
         self.send_response(status)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(payload)))
+        self.send_header("Connection", "close")
         with suppress(ConnectionError):  # nobody waits any more: it was interrupted or killed
             self.end_headers()
             self.wfile.write(payload)

@@ -1,0 +1,73 @@
+"""What a model is told, as a flat list that can be compared: by a request of the client, and by rows of our reader."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .service import Json
+
+WRAPPERS = ("<environment_context>", "# AGENTS.md instructions", "<turn_aborted>")
+ABORTED = "aborted"  # what the client says to a call that it finds without an output
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One thing that is said: `id` is that of the call it makes or answers, `name` the tool's; `said` is a text, the
+    input of a call, the kind and length of a picture.
+    """
+
+    role: str
+    kind: str
+    said: str
+    id: str = ""
+    name: str = ""
+
+    @property
+    def is_context(self) -> bool:
+        """Whether the client says by it where it is and what it is to do."""
+        return self.role == "developer" or (self.role == "user" and self.said.startswith(WRAPPERS))
+
+
+def told(items: Sequence[Json]) -> list[Block]:
+    """The blocks of the items of a request or file, without outputs that the client made up."""
+    return [block for item in items if not is_made_up(item) for block in _blocks(item)]
+
+
+def is_made_up(item: Json) -> bool:
+    """Whether the client says this output by itself, in each request, since there is none of the call in its file."""
+    if item.get("output") != ABORTED:
+        return False
+    return uuid.UUID(item["id"].partition("_")[2]).version == 5  # made of the call's id; those of its file are of 7
+
+
+def _blocks(item: Json) -> Iterator[Block]:
+    match item["type"]:
+        case "message":
+            yield from _parts(item["role"], item["content"])
+        case "reasoning":
+            yield Block("assistant", "reasoning", "\n".join(part["text"] for part in item["summary"]))
+        case "function_call":
+            yield Block("assistant", "call", _sorted(json.loads(item["arguments"])), item["call_id"], item["name"])
+        case "custom_tool_call":
+            yield Block("assistant", "call", item["input"], item["call_id"], item["name"])
+        case "function_call_output" | "custom_tool_call_output":
+            for part in _parts("tool", item["output"]):
+                yield Block("tool", part.kind, part.said, item["call_id"])
+        case kind:
+            yield Block(item.get("role", ""), kind, _sorted({name: item[name] for name in item if name != "id"}))
+
+
+def _parts(role: str, content: str | Sequence[Json]) -> Iterator[Block]:
+    for part in [{"type": "input_text", "text": content}] if isinstance(content, str) else content:
+        if part["type"] == "input_image":
+            yield Block(role, "image", str(len(part["image_url"])))
+        else:
+            yield Block(role, "text", part["text"])
+
+
+def _sorted(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, ensure_ascii=False)
