@@ -68,7 +68,7 @@ class Client:
             'approval_policy = "never"\nsandbox_mode = "danger-full-access"\n'
             f"thread_unload_delay_secs = 0\nmodel_auto_compact_token_limit = {FULL}\n"
             "check_for_update_on_startup = false\nanalytics.enabled = false\nfeatures.plugins = false\n"
-            "features.shell_snapshot = false\n"
+            "features.shell_snapshot = false\nskills.bundled.enabled = false\n"
             + (f'{own}wire_api = "responses"\n' if self.provider == "ours" else builtin)
         )  # fmt: skip
 

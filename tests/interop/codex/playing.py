@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
+from . import views
 from .app_server import AppServer
 from .client import GPT_6, Client, Provider, copy_home, program
 from .service import Json, Service
@@ -30,9 +31,7 @@ class Case:
     @property
     def sent(self) -> list[Json]:
         """The items it sent of the session, without the new prompt or the one for a summary."""
-        items: list[Json] = self.body["input"]
-        own = "tools" in self.body  # with them, a model is also told its instructions anew each time
-        return items[int(own) : -1]
+        return views.of_session(self.body)
 
 
 class Stage(Client):

@@ -71,3 +71,10 @@ def _parts(role: str, content: str | Sequence[Json]) -> Iterator[Block]:
 
 def _sorted(value: Any) -> str:
     return json.dumps(value, sort_keys=True, ensure_ascii=False)
+
+
+def of_session(body: Json) -> list[Json]:
+    """The items of a request without what the client adds by itself: its instructions, the prompt or task at the end."""
+    own = "tools" in body  # with them, a model is also told its instructions anew each time
+    items: list[Json] = body["input"]
+    return items[int(own) : -1]
