@@ -21,7 +21,11 @@ from .service import Service
 
 PACKAGE = "@openai/codex"
 NEWEST = "0.169.0"
-PROGRAM = "vendor/x86_64-unknown-linux-musl/bin/codex"  # in the package; it needs nothing of the rest
+PROGRAMS = (
+    "bin/codex",
+    "codex/codex",
+)  # how its path in the package ends, now and before; it needs nothing of the rest
+OLDER, OLDEST = "0.150.0", "0.125.0"  # the first to write paginated sessions; one that writes none
 GPT_6, GPT_5 = "gpt-6-sol", "gpt-5.5"  # the first keeps its tools and instructions in the session, the other does not
 Provider = Literal["ours", "openai"]  # compacts by a prompt of its own, or has the model do it
 FULL = 200_000  # tokens at which it compacts by itself
@@ -37,7 +41,7 @@ def program(version: str = NEWEST) -> Path:
         npm("pack", "--ignore-scripts", "--pack-destination", home, package)
         (archive,) = home.glob("*.tgz")
         with tarfile.open(archive) as packed:
-            member = packed.getmember(f"package/{PROGRAM}")
+            (member,) = (each for each in packed.getmembers() if each.name.endswith(PROGRAMS))
             member.name = "codex"
             packed.extract(member, home, filter="data")
         archive.unlink()

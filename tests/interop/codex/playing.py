@@ -13,7 +13,7 @@ from types import TracebackType
 
 from . import views
 from .app_server import AppServer
-from .client import GPT_6, Client, Provider, copy_home, program
+from .client import GPT_6, NEWEST, Client, Provider, copy_home, program
 from .service import Json, Service
 
 WORKERS = (os.cpu_count() or 1) + 1  # one more than there are cores: a client also waits
@@ -77,6 +77,7 @@ class Scenario:
     resumes: int
     model: str = GPT_6
     provider: Provider = "ours"
+    version: str = NEWEST
     thorough: bool = False
 
 
@@ -106,7 +107,7 @@ class Player:
         place = self._place / scenario.name
         shutil.rmtree(place, ignore_errors=True)
         with Service() as service:
-            stage = Stage(program(), place, service, model=scenario.model, provider=scenario.provider)
+            stage = Stage(program(scenario.version), place, service, model=scenario.model, provider=scenario.provider)
             stage.cases = []
             scenario.play(stage)
         return stage.cases

@@ -8,6 +8,7 @@ import subprocess
 from contextlib import closing
 from pathlib import Path
 
+from . import views
 from .service import Json
 
 
@@ -19,7 +20,15 @@ def resumed(home: Path, session_id: str) -> list[Json]:
             items.append(line["payload"])
         elif line["type"] == "compacted":
             items = list(line["payload"]["replacement_history"])
+        elif line["payload"].get("type") == "thread_rolled_back":  # 0.125; later ones have segments instead
+            items = items[: _prompts(items)[-line["payload"]["num_turns"]]]
     return [{name: value for name, value in item.items() if name != _INTERNAL} for item in items]
+
+
+def _prompts(items: list[Json]) -> list[int]:
+    """Where people say something."""
+    told = [views.told([item]) for item in items]
+    return [at for at, blocks in enumerate(told) if blocks and blocks[0].role == "user" and not blocks[0].is_context]
 
 
 _INTERNAL = "internal_chat_message_metadata_passthrough"  # sent to the client's own provider alone

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from tests.interop.pictures import png
 
-from .client import GPT_5, GPT_6, Provider
+from .client import GPT_5, GPT_6, NEWEST, Provider
 from .playing import Play, Scenario
 from .service import Json, custom, function
 
@@ -15,7 +15,12 @@ SCENARIOS: dict[str, Scenario] = {}
 
 
 def scenario(
-    resumes: int, *, models: tuple[str, ...] = (GPT_6,), provider: Provider = "ours", thorough: bool = False
+    resumes: int,
+    *,
+    models: tuple[str, ...] = (GPT_6,),
+    provider: Provider = "ours",
+    version: str = NEWEST,
+    thorough: bool = False,
 ) -> Callable[[Play], Play]:
     """Note a function as a scenario, one for each model; named as it is. Only that with the first model is not
     `thorough`, if any is not.
@@ -25,7 +30,8 @@ def scenario(
         named = getattr(play, "__name__", "").replace("_", "-")
         for model in models:
             name = named if model == GPT_6 else f"{named}-{model}"
-            SCENARIOS[name] = Scenario(name, play, resumes, model, provider, thorough or model != models[0])
+            leave_out = thorough or model != models[0]
+            SCENARIOS[name] = Scenario(name, play, resumes, model, provider, version, leave_out)
         return play
 
     return note

@@ -20,6 +20,8 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 WAIT = 20.0  # seconds an awaited request or a held reply may take
 SUMMARY_TASK = "You are performing a CONTEXT CHECKPOINT COMPACTION"  # begins the last message of a local compaction
 RESPONSES = "/v1/responses"
+COMPACT = f"{RESPONSES}/compact"  # asked for by 0.125, instead of a turn whose last item is this:
+TRIGGER = "compaction_trigger"
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +152,7 @@ class Service(ThreadingHTTPServer):
 
     def _kind(self, body: Json) -> Kind:
         last = body["input"][-1]
-        if last["type"] == "compaction_trigger":
+        if last["type"] == TRIGGER:
             return "encrypted summary"
         if text_of(last).startswith(SUMMARY_TASK):
             return "summary"
@@ -191,12 +193,20 @@ class _Responses(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        if self.path.partition("?")[0] != RESPONSES:
+        path = self.path.partition("?")[0]
+        if path not in (RESPONSES, COMPACT):
             self.send_error(404)
             return
+        if path == COMPACT:
+            body["input"] += [{"type": TRIGGER}]
         reply = self.server.take(body)
         if reply.status != 200:
             self._send("application/json", json.dumps({"error": reply.items[0]}).encode(), reply.status)
+            return
+        if path == COMPACT:
+            kept = [item for item in body["input"] if item.get("role") == "user"]
+            compacted = {"id": new_id("resp"), "object": "response.compaction", "output": [*kept, *reply.items]}
+            self._send("application/json", json.dumps(compacted).encode())
             return
         events = [f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in _events(reply)]
         self._send("text/event-stream", "".join(events).encode())

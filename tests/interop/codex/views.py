@@ -74,7 +74,7 @@ def _sorted(value: Any) -> str:
 
 
 def of_session(body: Json) -> list[Json]:
-    """The items of a request without what the client adds by itself: its instructions, the prompt or task at the end."""
-    own = "tools" in body  # with them, a model is also told its instructions anew each time
+    """The items of a request without what the client adds by itself: its instructions, and the prompt at the end."""
+    instructed = "tools" in body and "instructions" not in body  # by a message before those of the session
     items: list[Json] = body["input"]
-    return items[int(own) : -1]
+    return items[int(instructed) : -1]
