@@ -16,9 +16,10 @@ __all__ = ["SCENARIOS", "scenarios_branched", "scenarios_compacted", "scenarios_
 def plain_talk(stage: Stage) -> None:
     session = stage.start("The first question: what is in the garden?")
     stage.turn(session, "  Umlauts äöü, 完了, 👩‍👩‍👧 and <b>&amp;</b> \u2028 with spaces around.  \n")
-    stage.service.replies += [says("It is four.", reasoning="Two and two is four.")]
-    stage.turn(session, "What is two and two?")
-    stage.turn(session, "Thank you.")
+    with stage.app_server() as server:
+        stage.service.replies += [says("It is four.", reasoning="Two and two is four.")]
+        stage.turn_of(server, session, "What is two and two?")
+        stage.turn_of(server, session, "Thank you.")
 
 
 @scenario(4, models=OLDER_FIRST)

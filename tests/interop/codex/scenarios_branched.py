@@ -56,12 +56,15 @@ def _revert(server: AppServer, session: str, turn: str) -> None:
 
 @scenario(2)
 def archived(stage: Stage) -> None:
-    session = stage.start("What is in the garden?")
-    stage.run("archive", session)
-    with stage.resuming(session):
-        stage.run("unarchive", session)
-        super(Stage, stage).turn(session, "Out of the archive.")
-    stage.turn(session, "Thank you.")
+    with stage.app_server() as server:
+        session = talk(stage, server)
+        server.call("thread/archive", threadId=session)
+        with stage.resuming(session):
+            server.call("thread/unarchive", threadId=session)
+            server.resume(session)
+            server.turn(session, "Out of the archive.")
+            server.unload(session)
+        stage.turn_of(server, session, "Thank you.")
 
 
 @scenario(5, models=NEWER_FIRST)
