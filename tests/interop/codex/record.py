@@ -22,7 +22,7 @@ RESUMES = {  # of each scenario, which of the times that a session was resumed
     "plain-talk": [2],
     "local-compaction-gpt-5.5": [0],
     "remote-compaction-gpt-5.5": [0],
-    "forks-gpt-5.5": [0],
+    "forks-gpt-5.5": [2],
     "reverted-gpt-5.5": [2],
     "legacy-gpt-5.5": [1],
     "killed-in-tools-gpt-5.5": [0],

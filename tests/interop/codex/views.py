@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from viewer.stores.message import StoredMessage
 
 from .service import Json
 
 WRAPPERS = ("<environment_context>", "# AGENTS.md instructions", "<turn_aborted>")
 ABORTED = "aborted"  # what the client says to a call that it finds without an output
+_ENCRYPTED = re.compile(r"\[The summary is encrypted: ([\d,]+) characters")  # how our reader says it
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +36,13 @@ class Block:
         return self.role == "developer" or (self.role == "user" and self.said.startswith(WRAPPERS))
 
 
+def of_session(body: Json) -> list[Json]:
+    """The items of a request without what the client adds by itself: its instructions, and the prompt at the end."""
+    instructed = "tools" in body and "instructions" not in body  # by a message before those of the session
+    items: list[Json] = body["input"]
+    return items[int(instructed) : -1]
+
+
 def told(items: Sequence[Json]) -> list[Block]:
     """The blocks of the items of a request or file, without outputs that the client made up."""
     return [block for item in items if not is_made_up(item) for block in _blocks(item)]
@@ -44,37 +55,58 @@ def is_made_up(item: Json) -> bool:
     return uuid.UUID(item["id"].partition("_")[2]).version == 5  # made of the call's id; those of its file are of 7
 
 
+def conversation(blocks: Iterable[Block]) -> list[Block]:
+    """Without what the client says of itself."""
+    return [block for block in blocks if not block.is_context]
+
+
+def of_rows(rows: Iterable[StoredMessage]) -> list[Block]:
+    """The blocks of the rows of a reader."""
+    return [block for row in rows for block in _of_row(row)]
+
+
+def _of_row(row: StoredMessage) -> Iterator[Block]:
+    if row.reasoning:
+        yield Block(row.role, "reasoning", row.reasoning)
+    if found := _ENCRYPTED.match(str(row.content)):
+        yield Block("user", "encrypted", found[1])
+    elif row.content or not row.tool_calls:
+        yield from _parts(row.role, row.content or "", row.tool_call_id)
+    for call in row.tool_calls:
+        called = call["function"]
+        yield Block(row.role, "call", called["arguments"], call["id"], called["name"])
+
+
 def _blocks(item: Json) -> Iterator[Block]:
     match item["type"]:
         case "message":
             yield from _parts(item["role"], item["content"])
+        case "agent_message":
+            yield from _parts("user", item["content"])
         case "reasoning":
-            yield Block("assistant", "reasoning", "\n".join(part["text"] for part in item["summary"]))
+            yield Block("assistant", "reasoning", "\n\n".join(part["text"] for part in item["summary"]))
         case "function_call":
-            yield Block("assistant", "call", _sorted(json.loads(item["arguments"])), item["call_id"], item["name"])
+            name = f"{item['namespace']}.{item['name']}" if item.get("namespace") else item["name"]
+            yield Block("assistant", "call", item["arguments"], item["call_id"], name)
         case "custom_tool_call":
             yield Block("assistant", "call", item["input"], item["call_id"], item["name"])
         case "function_call_output" | "custom_tool_call_output":
-            for part in _parts("tool", item["output"]):
-                yield Block("tool", part.kind, part.said, item["call_id"])
+            yield from _parts("tool", item["output"], item["call_id"])
+        case "compaction":
+            yield Block("user", "encrypted", f"{len(item['encrypted_content']):,}")
         case kind:
             yield Block(item.get("role", ""), kind, _sorted({name: item[name] for name in item if name != "id"}))
 
 
-def _parts(role: str, content: str | Sequence[Json]) -> Iterator[Block]:
+def _parts(role: str, content: str | Sequence[Json], call_id: str = "") -> Iterator[Block]:
     for part in [{"type": "input_text", "text": content}] if isinstance(content, str) else content:
         if part["type"] == "input_image":
-            yield Block(role, "image", str(len(part["image_url"])))
+            yield Block(role, "image", str(len(part["image_url"])), call_id)
+        elif "text" in part:
+            yield Block(role, "text", part["text"], call_id)
         else:
-            yield Block(role, "text", part["text"])
+            yield Block(role, part["type"], _sorted(part), call_id)
 
 
 def _sorted(value: Any) -> str:
     return json.dumps(value, sort_keys=True, ensure_ascii=False)
-
-
-def of_session(body: Json) -> list[Json]:
-    """The items of a request without what the client adds by itself: its instructions, and the prompt at the end."""
-    instructed = "tools" in body and "instructions" not in body  # by a message before those of the session
-    items: list[Json] = body["input"]
-    return items[int(instructed) : -1]
