@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from . import scenarios_branched, scenarios_compacted, scenarios_older, scenarios_strange
+from . import scenarios_branched, scenarios_mixed, scenarios_older, scenarios_strange
 from .client import GPT_5
 from .playing import Stage
 from .scenarios_compacted import talk
 from .scenes import NEWER_FIRST, OLDER_FIRST, SCENARIOS, patch, scenario, shell
 from .service import calls, custom, says
 
-__all__ = ["SCENARIOS", "scenarios_branched", "scenarios_compacted", "scenarios_older", "scenarios_strange"]
+__all__ = ["SCENARIOS", "scenarios_branched", "scenarios_mixed", "scenarios_older", "scenarios_strange"]
 
 
 @scenario(3, models=NEWER_FIRST)

@@ -7,7 +7,6 @@ import re
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from viewer.stores.message import StoredMessage
 
@@ -15,6 +14,7 @@ from .service import Json
 
 WRAPPERS = ("<environment_context>", "# AGENTS.md instructions", "<turn_aborted>")
 ABORTED = "aborted"  # what the client says to a call that it finds without an output
+UNTOLD = ("id", "internal_chat_message_metadata_passthrough")
 _ENCRYPTED = re.compile(r"\[The summary is encrypted: ([\d,]+) characters")  # how our reader says it
 
 
@@ -84,7 +84,8 @@ def _blocks(item: Json) -> Iterator[Block]:
         case "agent_message":
             yield from _parts("user", item["content"])
         case "reasoning":
-            yield Block("assistant", "reasoning", "\n\n".join(part["text"] for part in item["summary"]))
+            if item["summary"]:  # of one that is encrypted alone, nothing can be told
+                yield Block("assistant", "reasoning", "\n\n".join(part["text"] for part in item["summary"]))
         case "function_call":
             name = f"{item['namespace']}.{item['name']}" if item.get("namespace") else item["name"]
             yield Block("assistant", "call", item["arguments"], item["call_id"], name)
@@ -95,7 +96,7 @@ def _blocks(item: Json) -> Iterator[Block]:
         case "compaction":
             yield Block("user", "encrypted", f"{len(item['encrypted_content']):,}")
         case kind:
-            yield Block(item.get("role", ""), kind, _sorted({name: item[name] for name in item if name != "id"}))
+            yield Block("developer" if kind == "additional_tools" else "assistant", kind, _sorted(item))
 
 
 def _parts(role: str, content: str | Sequence[Json], call_id: str = "") -> Iterator[Block]:
@@ -108,5 +109,6 @@ def _parts(role: str, content: str | Sequence[Json], call_id: str = "") -> Itera
             yield Block(role, part["type"], _sorted(part), call_id)
 
 
-def _sorted(value: Any) -> str:
-    return json.dumps(value, sort_keys=True, ensure_ascii=False)
+def _sorted(value: Json) -> str:
+    said = {name: each for name, each in value.items() if name not in UNTOLD}
+    return json.dumps(said, sort_keys=True, ensure_ascii=False)
