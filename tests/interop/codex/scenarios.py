@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from . import scenarios_branched, scenarios_mixed, scenarios_older, scenarios_strange
-from .client import GPT_5
 from .playing import Stage
 from .scenarios_compacted import talk
 from .scenes import NEWER_FIRST, OLDER_FIRST, SCENARIOS, patch, scenario, shell
@@ -22,8 +21,8 @@ def plain_talk(stage: Stage) -> None:
         stage.turn_of(server, session, "Thank you.")
 
 
-@scenario(4, models=OLDER_FIRST)
-def parallel_tools(stage: Stage) -> None:
+@scenario(5, models=OLDER_FIRST)
+def tools(stage: Stage) -> None:
     with stage.app_server() as server:
         session = talk(stage, server)
         stage.service.replies += [
@@ -35,30 +34,12 @@ def parallel_tools(stage: Stage) -> None:
         absent = calls(shell("echo a"), custom("no_such_tool", "what"), shell("echo b"))
         stage.service.replies += [absent, says("Well.")]
         stage.turn_of(server, session, "Call what is not there.")
-        stage.turn_of(server, session, "Thank you.")
-        stage.turn_of(server, session, "And good bye.")
-
-
-@scenario(2, models=(GPT_5,))
-def patches(stage: Stage) -> None:
-    stage.service.replies += [
-        calls(patch("*** Add File: note.txt", "+The gate is open."), text="A note first."),
-        calls(shell("cat note.txt"), patch("*** Update File: nothing.txt", "@@", "-a", "+b")),
-        says("The note is there."),
-    ]
-    _begin_and_go_on(stage, "Write a note and look at it.")
-
-
-@scenario(2, thorough=True)
-def scripts(stage: Stage) -> None:
-    stage.service.replies += [calls(custom("exec", "text('a')"), text="In one go."), says("It is done.")]
-    _begin_and_go_on(stage, "Run a script.")
-
-
-def _begin_and_go_on(stage: Stage, prompt: str) -> None:
-    with stage.app_server() as server:
-        session = server.start()
-        server.turn(session, prompt)
-        server.unload(session)
-        stage.turn_of(server, session, "Thank you.")
+        stage.service.replies += [
+            calls(patch("*** Add File: note.txt", "+The gate is open."), text="A note first."),
+            calls(shell("cat note.txt"), patch("*** Update File: nothing.txt", "@@", "-a", "+b")),
+            says("The note is there."),
+        ]
+        stage.turn_of(server, session, "Write a note and look at it.")
+        stage.service.replies += [calls(custom("exec", "text('a')"), text="In one go."), says("It is done.")]
+        stage.turn_of(server, session, "Run a script.")
         stage.turn_of(server, session, "And good bye.")

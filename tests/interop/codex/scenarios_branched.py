@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
+import zstandard
 
 from .app_server import AppServer
 from .playing import Stage
@@ -54,8 +53,9 @@ def _revert(server: AppServer, session: str, turn: str) -> None:
     server.unload(session)
 
 
-@scenario(2)
-def archived(stage: Stage) -> None:
+@scenario(3)
+def stored_away(stage: Stage) -> None:
+    """In the archive, and compressed."""
     with stage.app_server() as server:
         session = talk(stage, server)
         server.call("thread/archive", threadId=session)
@@ -64,6 +64,10 @@ def archived(stage: Stage) -> None:
             server.resume(session)
             server.turn(session, "Out of the archive.")
             server.unload(session)
+        path = stage.rollout(session)
+        path.with_suffix(".jsonl.zst").write_bytes(zstandard.compress(path.read_bytes()))
+        path.unlink()
+        stage.turn_of(server, session, "Out of the box.")
         stage.turn_of(server, session, "Thank you.")
 
 
@@ -81,12 +85,3 @@ def legacy(stage: Stage) -> None:
         stage.turn_of(server, _fork(server, session), "Another way.")
         stage.turn_of(server, session, "The same way.")
         stage.turn_of(server, session, "Thank you.")
-
-
-@scenario(1)
-def compressed(stage: Stage) -> None:
-    session = stage.start("What is in the garden?")
-    path, zstd = stage.rollout(session), shutil.which("zstd")
-    assert zstd, "there is no zstd here"
-    subprocess.run([zstd, "--quiet", "--rm", path], check=True)
-    stage.turn(session, "Out of the box.")

@@ -6,6 +6,7 @@ from contextlib import suppress
 
 from tests.interop.processes import ClientFailed
 
+from .app_server import AppServer
 from .client import GPT_5, GPT_6
 from .playing import Stage
 from .scenarios_compacted import compact, talk
@@ -44,21 +45,6 @@ def killed_in_tools(stage: Stage) -> None:
     _go_on(stage, session)
 
 
-@scenario(2, models=OLDER_FIRST)
-def interrupted(stage: Stage) -> None:
-    with stage.app_server() as server:
-        session = talk(stage, server)
-        server.resume(session)
-        stage.service.replies += [calls(shell("echo quick"), shell("sleep 30"), text="Both.")]
-        turn = server.start_turn(session, "Do what takes long.")
-        stage.wait_for(session, "sleep 30")
-        server.call("turn/interrupt", threadId=session, turnId=turn)
-        server.wait_for("turn/completed")
-        server.unload(session)
-        stage.turn_of(server, session, "Go on.")
-        stage.turn_of(server, session, "And on.")
-
-
 @scenario(2, thorough=True)
 def refused(stage: Stage) -> None:
     session = stage.start("What is in the garden?")
@@ -66,31 +52,6 @@ def refused(stage: Stage) -> None:
     with suppress(ClientFailed):
         stage.turn(session, "Try it.")
     stage.turn(session, "Try again.")
-
-
-@scenario(3, models=NEWER_FIRST)
-def pictures(stage: Stage) -> None:
-    with stage.app_server() as server:
-        session = server.start()
-        server.turn(session, "What is on this picture?", picture(8))
-        server.unload(session)
-        stage.turn_of(server, session, "And on these two?", picture(12), picture(16))
-        compact(server, session)
-        stage.turn_of(server, session, "Thank you.")
-        compact(server, session)
-        stage.turn_of(server, session, "Good bye.")
-
-
-@scenario(3, models=NEWER_FIRST)
-def project_rules(stage: Stage) -> None:
-    rules = stage.work / "AGENTS.md"
-    rules.write_text("Speak of gardens alone.\n")
-    with stage.app_server() as server:
-        session = talk(stage, server)
-        stage.turn_of(server, session, "Go on.")
-        rules.write_text("Speak of houses alone.\n")
-        stage.turn_of(server, session, "And the house?")
-        stage.turn_of(server, session, "Thank you.")
 
 
 @scenario(3, thorough=True)
@@ -114,15 +75,41 @@ def sub_agent(stage: Stage) -> None:
             stage.turn_of(server, session, prompt)
 
 
-@scenario(2, models=OLDER_FIRST)
-def added_by_others(stage: Stage) -> None:
+@scenario(9, models=OLDER_FIRST)
+def all_sorts(stage: Stage) -> None:
+    rules = stage.work / "AGENTS.md"
+    rules.write_text("Speak of gardens alone.\n")
     with stage.app_server() as server:
         session = talk(stage, server)
-        server.resume(session)
-        said = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Said by a program."}]}
-        server.call("thread/inject_items", threadId=session, items=[said])
-        server.unload(session)
+        stage.turn_of(server, session, "What is on this picture?", picture(8))
+        rules.write_text("Speak of houses alone.\n")
+        stage.turn_of(server, session, "And on these two?", picture(12), picture(16))
+        _interrupt(stage, server, session)
+        stage.turn_of(server, session, "Go on.")
+        _add(server, session, "Said by a program.")
         stage.turn_of(server, session, "Who said this?")
+        compact(server, session)
+        stage.turn_of(server, session, "What was on the pictures?")
         with stage.rollout(session).open("a") as file:
             file.write('{"timestamp":"2026-11-26T01:00:00.000Z","type":"event_msg","payl')
         stage.turn_of(server, session, "A torn line is before this.")
+        compact(server, session)
+        for prompt in ("And now?", "Thank you.", "Good bye."):
+            stage.turn_of(server, session, prompt)
+
+
+def _interrupt(stage: Stage, server: AppServer, session: str) -> None:
+    server.resume(session)
+    stage.service.replies += [calls(shell("echo quick"), shell("sleep 30"), text="Both.")]
+    turn = server.start_turn(session, "Do what takes long.")
+    stage.wait_for(session, "sleep 30")
+    server.call("turn/interrupt", threadId=session, turnId=turn)
+    server.wait_for("turn/completed")
+    server.unload(session)
+
+
+def _add(server: AppServer, session: str, text: str) -> None:
+    server.resume(session)
+    said = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]}
+    server.call("thread/inject_items", threadId=session, items=[said])
+    server.unload(session)
