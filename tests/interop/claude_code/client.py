@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
-import platform
 import shutil
-import subprocess
-import sys
-import tempfile
 import time
 import uuid
 from collections.abc import Iterator
@@ -18,7 +13,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from .processes import WAIT, Command, Conversation, Terminal, run
+from tests.interop.fetched import fetched, npm
+from tests.interop.processes import WAIT, Command, run
+
+from .processes import Conversation, Terminal
 from .service import Json, Service
 
 PACKAGE = "@anthropic-ai/claude-code-linux-x64"  # the program alone, from 2.1.110 on; it needs no Node
@@ -28,53 +26,13 @@ KEY = "none"
 TOOLS = "Bash,Read,Write,Task,Agent"  # that it may use without asking
 
 
-class NotInstalled(Exception):
-    """The program cannot be had here, and why."""
-
-
 def program(version: str = NEWEST) -> Path:
     """The program of a version, installed once and kept in the cache directory. Raises NotInstalled."""
-    if (sys.platform, platform.machine()) != ("linux", "x86_64"):
-        raise NotInstalled(f"the program is one for linux on x86_64, and this is {sys.platform}")
-    cache = Path(os.environ.get("PALIMPSEST_CACHE_DIR") or _user_cache() / "palimpsest")
-    cache.mkdir(parents=True, exist_ok=True)
-    home = cache / f"claude-code-{version}"
-    found = home / "node_modules" / PACKAGE / "claude"
-    with open(f"{home}.lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # parallel test runs share the cache
-        if not _is_whole(found, version):
-            _install(home, version)
-    return found
 
+    def install(home: Path) -> None:
+        npm("install", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix", home, f"{PACKAGE}@{version}")
 
-def _user_cache() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-
-
-def _is_whole(found: Path, version: str) -> bool:
-    """Whether the program is there and runs; its package is unpacked file by file."""
-    if not found.exists():
-        return False
-    with tempfile.TemporaryDirectory(prefix="palimpsest-claude-") as home:
-        told = subprocess.run(
-            [found, "--version"], capture_output=True, text=True, timeout=WAIT, env={"PATH": os.defpath, "HOME": home}
-        )
-    return told.returncode == 0 and told.stdout.startswith(version)
-
-
-def _install(home: Path, version: str) -> None:
-    npm = shutil.which("npm")
-    if npm is None:
-        raise NotInstalled("there is no npm")
-    shutil.rmtree(home, ignore_errors=True)
-    home.mkdir()
-    done = subprocess.run(
-        [npm, "install", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix", home, f"{PACKAGE}@{version}"],
-        capture_output=True, text=True, timeout=600,
-    )  # fmt: skip
-    if done.returncode:
-        shutil.rmtree(home, ignore_errors=True)
-        raise NotInstalled(f"npm could not install {PACKAGE}@{version}: {done.stderr.strip()[-400:]}")
+    return fetched(f"claude-code-{version}", f"node_modules/{PACKAGE}/claude", version, install)
 
 
 class Client:

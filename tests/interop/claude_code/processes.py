@@ -8,63 +8,27 @@ import os
 import pty
 import queue
 import re
-import shutil
-import signal
 import struct
 import subprocess
 import termios
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Literal
 
+from tests.interop.processes import WAIT, WITH_PARENT, ClientFailed, Command, end
+
 from .service import Json
 
-WAIT = 60.0  # seconds for one turn: a busy machine takes three for what an idle one does in less than one
 STILL = 0.3  # seconds without a change of the screen
 TURNING = 1.5  # seconds with changes after which they will not end
 SCREEN = (50, 160)  # lines and columns
-Command = Sequence[str | Path]
 Choice = Literal["restore", "summarise from", "summarise up to"]
 CHOICES: dict[Choice, str] = {"restore": "1", "summarise from": "2", "summarise up to": "3"}
 UP, DELETE_LINE = "\x1b[A", "\x15"
 OnDisk = Callable[[str], None]  # returns once a text is in the session's file
-
-
-# It ends with the thread that started it, also where the tests are killed: it would go on to ask for its model.
-WITH_PARENT = ("setpriv", "--pdeathsig", "KILL", "--") if shutil.which("setpriv") else ()
-
-
-class ClientFailed(Exception):
-    """A run that did not end as asked, with what it wrote."""
-
-
-def run(command: Command, work: Path, environment: Mapping[str, str]) -> str:
-    """What one run prints. Raises ClientFailed."""
-    with subprocess.Popen(
-        [*WITH_PARENT, *command], cwd=work, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, text=True, start_new_session=True,
-    ) as process:  # fmt: skip
-        try:
-            printed, complained = process.communicate(timeout=WAIT)
-        except BaseException:
-            end(process, patience=0)
-            raise
-    if process.returncode:
-        raise ClientFailed(f"{' '.join(map(str, command))}: exit {process.returncode}\n{printed}{complained}")
-    return printed
-
-
-def end(process: subprocess.Popen[str] | subprocess.Popen[bytes], patience: float = 10.0) -> None:
-    """Wait for a process that was asked to end; kill it with all that it started if it does not."""
-    try:
-        process.wait(patience)
-    except subprocess.TimeoutExpired:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
 
 
 class Conversation:

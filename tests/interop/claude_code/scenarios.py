@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tests.interop.pictures import png
+
 from . import scenarios_compacted, scenarios_edited, scenarios_strange
 from .client import OLDER, Client
 from .playing import Moment
-from .scenes import SCENARIOS, new_session, picture, png, scenario, shell, text
+from .scenes import SCENARIOS, new_session, picture, scenario, shell, text
 from .service import Json, calls, says
 
 __all__ = ["SCENARIOS", "scenarios_compacted", "scenarios_edited", "scenarios_strange"]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import base64
-import struct
 import uuid
-import zlib
 from collections.abc import Callable
+
+from tests.interop.pictures import png
 
 from .client import NEWEST
 from .playing import Play, Scenario
@@ -44,17 +44,6 @@ def text(said: str) -> Json:
 def picture(size: int) -> Json:
     """A square PNG of so many pixels a side, as a block."""
     return {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": _base64(png(size))}}
-
-
-def png(size: int) -> bytes:
-    rows = (b"\0" + b"\x20\x60\xa0" * size) * size
-    header = struct.pack(">IIBBBBB", size, size, 8, 2, 0, 0, 0)
-    chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(rows)), (b"IEND", b""))
-    return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(*chunk) for chunk in chunks)
-
-
-def _chunk(kind: bytes, data: bytes) -> bytes:
-    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
 
 def _base64(data: bytes) -> str:

@@ -17,12 +17,13 @@ from tests.api.conftest import tool
 from tests.api.tool import Tool
 from tests.contract.claude_code import ClaudeByHand
 from tests.contract.site import Site
+from tests.interop.fetched import NotInstalled
 from tests.runs.desk import at_once
 from viewer.stores.base import Store
 from viewer.stores.registry import get_store, open_store
 
 from . import views
-from .client import Client, NotInstalled, program
+from .client import Client, program
 from .playing import NEXT
 from .scenes import new_session, shell
 from .service import Service, calls, says
