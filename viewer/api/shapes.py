@@ -60,7 +60,7 @@ def session(reader: Reader, found: Session) -> SessionOut:
         messages_live=len(outline.live),
         messages_total=outline.messages,
         tokens_live=outline.tokens_live if reported.tokens is None else reported.tokens,
-        context_window=counting.context_window(found.model),
+        context_window=counting.context_window(found.model, found.window),
         compactions=len(outline.compactions),
         parent=found.parent or None,
         cwd=found.cwd,

@@ -102,7 +102,7 @@ def _note(reader: Reader, line: SessionIndex, facts: SessionFacts) -> bool:
     line.started_at, line.ended_at, line.continued = facts.started_at, facts.ended_at, facts.continued
     line.archived, line.pinned = facts.archived, facts.pinned
     line.cwd, line.git_branch = _kept(facts.cwd), _kept(facts.git_branch)
-    line.window = counting.context_window(line.model)
+    line.window = counting.context_window(line.model, facts.window)
     if before is None or line.mark != facts.mark.digest:
         _note_rows(reader, line, facts)
     _set_words(line)

@@ -160,7 +160,7 @@ def read_basis(reader: Reader, session_id: str, mode: str = "in_place", planned:
     if (problem := reader.compact_refusal(session_id, mode)) is not None:
         raise problem
     session, live_context = reader.session(session_id), reader.basis(session_id, planned)
-    window = counting.context_window(session.model)
+    window = counting.context_window(session.model, session.window)
     return Basis(session, for_model(live_context.messages), live_context.sizes, live_context.token, window)
 
 

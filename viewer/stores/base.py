@@ -82,7 +82,8 @@ class Session:
     """One session. Times in epoch seconds; `parts` counts the sessions of its conversation up to this one;
     `base_title` is the title without the number that an agent gives to such a part; `branched_from` is the id of the
     session whose context it began with, `delegated_from` of the one whose sub-agent spoke in it, "" for none; `is_open`
-    says whether a client of the agent has it open, None where the agent does not tell.
+    says whether a client of the agent has it open, None where the agent does not tell; `window` is the model's as the
+    agent was told it, in tokens, 0 where it does not say.
     """
 
     store: str
@@ -104,6 +105,7 @@ class Session:
     base_title: str = ""
     git_branch: str = ""
     is_open: bool | None = None
+    window: int = 0
 
     @property
     def name(self) -> str:

@@ -47,8 +47,12 @@ def row_tokens(row: StoredMessage, count: compaction.Counter) -> int:
 
 
 @lru_cache(maxsize=256)
-def context_window(model: str) -> int:
-    """Tokens a model can take, from the price list of public models; 200,000 for one it does not know."""
+def context_window(model: str, told: int = 0) -> int:
+    """Tokens a model can take: what its agent was `told`, else by the price list of public models; 200,000 for one that
+    it does not know.
+    """
+    if told > 0:
+        return told
     name = model[-LONGEST_NAME:].rpartition("/")[2].lower()
     known = {
         entry.id: entry.context_window

@@ -33,7 +33,8 @@ class SessionFacts:
     """One session. Times in epoch seconds; `row` is its number in the store; `continued` says that the agent ended it
     to go on in another session; `base_title` and `part_number` are what its title says of the part of a conversation it
     is (the whole title and 1 where it says nothing); `forked_from` are the sessions that its own configuration names as
-    where it was forked from, which it therefore does not continue.
+    where it was forked from, which it therefore does not continue; `window` is the model's as the agent was told it, 0
+    where it does not say.
     """
 
     id: str
@@ -55,6 +56,7 @@ class SessionFacts:
     mark: RowsDigest
     git_branch: str = ""
     pinned: bool = False
+    window: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ class Opened:
     @property
     def window(self) -> int:
         """Tokens that its model can take."""
-        return counting.context_window(self.session.model)
+        return counting.context_window(self.session.model, self.session.window)
 
 
 def opened(reader: Reader, session_id: str, *, redacting: bool = False) -> Opened:
