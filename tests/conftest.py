@@ -44,6 +44,7 @@ os.environ["DJANGO_SETTINGS_MODULE"] = "viewer.settings"
 os.environ["PALIMPSEST_DATA_DIR"] = str(_SURROUNDINGS / "data")
 os.environ["HERMES_HOME"] = str(_SURROUNDINGS / "hermes-home")
 os.environ["CLAUDE_CONFIG_DIR"] = str(_SURROUNDINGS / "no-claude-home")
+os.environ["CODEX_HOME"] = str(_SURROUNDINGS / "no-codex-home")
 # Playwright's synchronous API keeps an event loop in the test's thread, where Django would refuse every query.
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
 

@@ -41,6 +41,8 @@ from viewer.stores.base import Store
 from viewer.stores.claude_code.kind import ClaudeCode
 from viewer.stores.claude_code.reader import ClaudeReader
 from viewer.stores.claude_code.writer import ClaudeWriter
+from viewer.stores.codex.kind import Codex
+from viewer.stores.codex.reader import CodexReader
 from viewer.stores.hermes import dialect
 from viewer.stores.hermes.agent import HermesAgent
 from viewer.stores.hermes.reader import HermesReader
@@ -99,7 +101,7 @@ def _planned(text: str) -> Plan:
 _FOREIGN = (
     Store, Reader, Writer, StoreKind, Agent, TranscriptIndex, IndexedBoundary, ModelAccess, HttpRequest, QueryDict,
     dialect.StoreConnection, dialect.Rows, ProgressCallback, Path, Strategy, HermesAgent, HermesReader, HermesWriter,
-    ClaudeCode, ClaudeReader, ClaudeWriter, BinaryIO,
+    ClaudeCode, ClaudeReader, ClaudeWriter, Codex, CodexReader, BinaryIO,
 )  # fmt: skip
 MADE: filling.Makers = {
     Place: lambda text: Place("own", "s"),
@@ -140,7 +142,8 @@ ELSEWHERE = {
         viewer.environment
         viewer.exports.making.export viewer.exports.source.plan viewer.workspaces.context_files.read_context_file
         viewer.workspaces.rules.workspace_of viewer.stores.hermes.postgres viewer.stores.hermes.schema_postgres.create
-        viewer.stores.hermes.sqlite viewer.stores.registry.get_store viewer.stores.jsonl.files""",
+        viewer.stores.hermes.sqlite viewer.stores.registry.get_store viewer.stores.jsonl.files
+        viewer.stores.jsonl.compressed viewer.stores.jsonl.listing viewer.stores.codex.facts""",
     "talks to a model's server": """
         viewer.runs.summarizers.anthropic.pieces viewer.runs.summarizers.openai.pieces
         viewer.runs.summarizers.failures.of viewer.runs.summarizers.exchange.Exchange""",
@@ -163,7 +166,9 @@ ELSEWHERE = {
         viewer.stores.claude_code.abandoned
         viewer.stores.claude_code.commits viewer.stores.claude_code.context.layout_of
         viewer.stores.claude_code.growing viewer.stores.claude_code.lines.compaction viewer.stores.claude_code.thread
-        viewer.stores.claude_code.transcript""",
+        viewer.stores.claude_code.transcript
+        viewer.stores.codex.index viewer.stores.codex.lineage viewer.stores.codex.texts
+        viewer.stores.codex.units""",
 }
 NAMES = {name for names in ELSEWHERE.values() for name in names.split()}
 

@@ -55,6 +55,7 @@ TRUSTED_PROXIES = env.networks("PALIMPSEST_TRUSTED_PROXIES")
 STORES = env.stores("PALIMPSEST_STORES")
 HERMES_HOME = env.directory("HERMES_HOME", Path.home() / ".hermes")
 CLAUDE_HOME = env.directory("CLAUDE_CONFIG_DIR", Path.home() / ".claude")
+CODEX_HOME = env.directory("CODEX_HOME", Path.home() / ".codex")
 DEMO_STORE = DATA_DIR / "demo.db"
 for _file in (DEMO_STORE, DATA_DIR / "secret-key"):
     keep_private(_file)

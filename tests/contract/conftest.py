@@ -18,13 +18,14 @@ from viewer.stores.hermes import schema
 
 from .agents import Agent, Demo, InFile, JsonFile, Old, OnServer, RealHermes, emptied
 from .claude_code import ClaudeByHand
+from .codex import CodexByHand
 from .site import Site
 
 __all__ = ["at_once", "tool"]
 
 BETWEEN = pytest.param("hermes22", marks=pytest.mark.thorough)  # what it is asked is asked of 21 and 31
 COMPACTED = ("hermes21", BETWEEN, "hermes31", "postgres", "demo", "claude-code")
-KINDS = ("hermes16", "json", *COMPACTED)
+KINDS = ("hermes16", "json", "codex", *COMPACTED)
 
 
 @pytest.fixture(scope="session")
@@ -61,6 +62,8 @@ def _agent(kind: str, request: pytest.FixtureRequest, place: Path) -> Agent:
         return JsonFile(place / "agent.json")
     if kind == "claude-code":
         return ClaudeByHand(place / "claude")
+    if kind == "codex":
+        return CodexByHand(place / "codex")
     if kind == "postgres":
         return OnServer(stores.empty(request.getfixturevalue("postgres")).url)
     if kind == "demo":

@@ -11,6 +11,7 @@ from viewer.errors import NotFound
 
 from .base import Store
 from .claude_code.kind import ClaudeCodeStores
+from .codex.kind import CodexStores
 from .hermes.demo import ensure_demo
 from .hermes.kind import Hermes
 from .kind import Agent, StoreKind, for_list
@@ -23,7 +24,7 @@ __all__ = [
     "writer_of",
 ]  # fmt: skip
 
-KINDS: list[StoreKind] = [Hermes(), ClaudeCodeStores()]
+KINDS: list[StoreKind] = [Hermes(), ClaudeCodeStores(), CodexStores()]
 
 
 def all_stores() -> list[Store]:
@@ -55,7 +56,7 @@ def get_store(name: str) -> Store:
 
 def unread_homes() -> list[tuple[str, Path]]:
     """Homes of other agents that exist on this machine and that Palimpsest cannot read yet: (agent, directory)."""
-    homes = [("Codex", ".codex/sessions"), ("OpenClaw", ".openclaw/agents")]
+    homes = [("OpenClaw", ".openclaw/agents")]
     return [(agent, path) for agent, place in homes if (path := Path.home() / place).is_dir()]
 
 

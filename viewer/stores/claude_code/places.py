@@ -10,12 +10,12 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from hashlib import blake2b
 from pathlib import Path
 
 from viewer.errors import NotFound
 from viewer.stores.base import Store
 from viewer.stores.jsonl.files import FileState, state_of
+from viewer.stores.jsonl.listing import number_of
 
 _SESSION = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _SUB_AGENT = re.compile(r"(?:[A-Za-z0-9_-]{1,100}/){0,4}agent-[A-Za-z0-9_-]{1,100}")
@@ -39,11 +39,6 @@ class SessionFile:
     def parent(self) -> str:
         """The session whose sub-agent spoke in it, "" for none."""
         return parent_of(self.id)
-
-
-def number_of(session_id: str) -> int:
-    """A positive number of 62 bits for a session."""
-    return int.from_bytes(blake2b(session_id.encode(), digest_size=8).digest(), "big") >> 2 or 1
 
 
 def parent_of(session_id: str) -> str:

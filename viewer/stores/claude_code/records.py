@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from viewer.stores.jsonl.files import ReadFile, RecordCache
 from viewer.stores.jsonl.lines import Line
 from viewer.stores.message import BOOKKEEPING_ROLES, State
+from viewer.stores.pricing import TokenUsage
 
 from .injected import is_injected
 
@@ -34,23 +35,6 @@ class Piece:
     size: int
     answers: str = ""
     is_prompt: bool = False
-
-
-class TokenUsage(NamedTuple):
-    """What a response reports of its request, in tokens: neither read from the cache nor written to it, written to it
-    for five minutes, for an hour, read from it; and of itself.
-    """
-
-    fresh: int
-    written: int
-    written_long: int
-    cached: int
-    output: int
-
-    @property
-    def context(self) -> int:
-        """All of the request."""
-        return self.fresh + self.written + self.written_long + self.cached
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,4 +255,4 @@ def seconds(stamp: Any) -> float:
 
 RECORDS: RecordCache[Record] = RecordCache(record_of)
 
-__all__ = ["RECORDS", "Kept", "Piece", "Record", "SessionRecords", "State", "record_of", "seconds"]
+__all__ = ["RECORDS", "Kept", "Piece", "Record", "SessionRecords", "State", "TokenUsage", "record_of", "seconds"]

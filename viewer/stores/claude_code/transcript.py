@@ -10,6 +10,7 @@ from functools import cached_property
 from itertools import chain
 
 from viewer.stores.history_types import Boundary, History, HistoryEntry
+from viewer.stores.jsonl.outline import MessageRow, in_order
 from viewer.stores.message import State
 from viewer.stores.packing import extended, pack
 from viewer.stores.recorded import Recorded
@@ -240,19 +241,6 @@ def _first_line(tree: Tree, record: Record) -> str:
 # -- the index ---------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class MessageRow:
-    """A `packing.IndexRow`: a message, or a further line of one ("out")."""
-
-    id: int
-    role: str
-    state: State
-    time: float
-    size: int
-    is_prompt: bool = False
-    is_plain: bool = False
-
-
 def extended_index(found: SessionMessages, index: TranscriptIndex) -> TranscriptIndex | None:
     """The index with the messages that were appended since; None where any other may have changed."""
     if not index.ids or index.ids[-1] not in found.units:
@@ -283,7 +271,7 @@ def index_of(found: SessionMessages, recorded: Recorded) -> TranscriptIndex:
     runs = {each.receipt["handoff"]: each.run for each in recorded.written if not each.undone}
     boundaries = tuple(_boundary(found, each, runs.get(each.handoff)) for each in found.boundaries)
     message_of = {row: entry.id for entry in entries for row in entry.rows}
-    history = History(_items(entries, boundaries), boundaries, message_of, settled=True)
+    history = History(in_order(entries, boundaries), boundaries, message_of, settled=True)
     rows = sorted([*_rows(found), *_further_lines(found)], key=lambda row: row.id)
     index = pack(history, rows)
     order = array("i", [number for each in found.live if (number := index.number(each)) is not None])
@@ -348,10 +336,3 @@ def _boundary(found: SessionMessages, compacted: Compacted, run: int | None) -> 
         shortened_ids=tuple(new.values()),
         run=run,
     )
-
-
-def _items(entries: Sequence[HistoryEntry], boundaries: Sequence[Boundary]) -> tuple[HistoryEntry | Boundary, ...]:
-    """Each boundary directly before the first message that its tail kept, or where it was written."""
-    places = [(each.handoff_id if each.cut_id is None else each.cut_id, 0, at) for at, each in enumerate(boundaries)]
-    order = sorted([*places, *((entry.id, 1, at) for at, entry in enumerate(entries))])
-    return tuple(boundaries[at] if kind == 0 else entries[at] for _, kind, at in order)

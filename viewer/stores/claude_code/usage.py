@@ -5,24 +5,11 @@ A response is several lines with one id and one usage, of which the last is whol
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
-from typing import NamedTuple
 
-import genai_prices
-from genai_prices.types import PriceCalculation, TieredPrices
+from viewer.stores.pricing import price
 
-from .records import SYNTHETIC_MODEL, Record, TokenUsage
-
-LONGEST_NAME = 200  # characters of a model's name that are looked at
-
-
-class Rates(NamedTuple):
-    """US dollars for one token of each field of `TokenUsage`, in requests of fewer than `until` tokens."""
-
-    rates: tuple[float, ...]
-    until: float
+from .records import SYNTHETIC_MODEL, Record
 
 
 def tokens_in_context(thread: Sequence[Record]) -> int | None:
@@ -46,49 +33,4 @@ def cost(records: Iterable[Record]) -> float | None:
     return sum(known) if known and len(known) == len(found) else None
 
 
-def price(model: str, usage: TokenUsage) -> float | None:
-    """US dollars for one response; None for a model that the price list does not have.
-
-    Asking the list takes a fifth of a millisecond, so that it is only asked where a long request costs more per token.
-    """
-    model = model[:LONGEST_NAME]
-    known = _rates(model)
-    if known is None:
-        return None
-    if usage.context < known.until:
-        return sum(count * rate for count, rate in zip(usage, known.rates, strict=True))
-    found = _listed(model, usage)
-    return None if found is None else float(found.total_price)
-
-
-@lru_cache(maxsize=256)
-def _rates(model: str) -> Rates | None:
-    fields = range(len(TokenUsage._fields))
-    found = [_listed(model, TokenUsage(*(int(at == field) for at in fields))) for field in fields]
-    known = [each for each in found if each is not None]
-    if len(known) < len(found):
-        return None
-    steps = [
-        tier.start
-        for value in vars(known[0].model_price).values()
-        if isinstance(value, TieredPrices)
-        for tier in value.tiers
-    ]
-    return Rates(tuple(float(each.total_price) for each in known), min(steps, default=math.inf))
-
-
-def _listed(model: str, usage: TokenUsage) -> PriceCalculation | None:
-    """The price of one response: Anthropic's, else of whoever sells a model of this name."""
-    asked = genai_prices.Usage(
-        input_tokens=usage.context,
-        cache_write_tokens=usage.written + usage.written_long,
-        cache_write_1h_tokens=usage.written_long,
-        cache_read_tokens=usage.cached,
-        output_tokens=usage.output,
-    )
-    for provider in ("anthropic", None):
-        try:
-            return genai_prices.calc_price(asked, model, provider_id=provider)
-        except (LookupError, ValueError):
-            continue
-    return None
+__all__ = ["cost", "price", "tokens_in_context"]

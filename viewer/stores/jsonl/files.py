@@ -69,12 +69,19 @@ class ReadFile(Generic[R]):
     tail: bytes
 
 
+def plainly(path: Path) -> BinaryIO:
+    """A file as it is. Raises OSError."""
+    return path.open("rb", buffering=BUFFER)
+
+
 class RecordCache(Generic[R]):
     """Records of files by path, those used longest ago forgotten first. Safe between threads."""
 
-    def __init__(self, record_of: Callable[[Line, int], R], held: int = HELD) -> None:
-        """`record_of` makes a record of a line and its number in the file."""
-        self._record_of = record_of
+    def __init__(
+        self, record_of: Callable[[Line, int], R], held: int = HELD, opened: Callable[[Path], BinaryIO] = plainly
+    ) -> None:
+        """`record_of` makes a record of a line and its number in the file, `opened` opens a file to be read."""
+        self._record_of, self._opened = record_of, opened
         self._files: LRUCache[str, ReadFile[R]] = LRUCache(
             held, getsizeof=lambda each: min(max(len(each.records), SMALLEST), held // 2)
         )
@@ -88,7 +95,7 @@ class RecordCache(Generic[R]):
             now = state_of(path)
             if known is not None and known.state == now:
                 return known
-            with path.open("rb", buffering=BUFFER) as file:
+            with self._opened(path) as file:
                 found = self._read_on(file, known, now) if known is not None and _goes_on(file, known, now) else None
                 found = found or self._read_on(file, None, now)
         except OSError as problem:

@@ -1,0 +1,105 @@
+"""What lists and headers say of Codex' sessions: names, models, cost, clients, and what an index is given."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import genai_prices
+import pytest
+
+from tests.contract.codex import CodexByHand
+from tests.contract.talk import heard, talk
+from tests.support.codex_home import agent, fresh, reader, said, session_id
+from viewer.errors import StoreUnavailable
+from viewer.stores.base import Store
+from viewer.stores.codex import database
+from viewer.stores.reader import Reader
+from viewer.stores.registry import agent_of, open_store
+
+__all__ = ["agent", "reader", "session_id"]
+
+
+def test_facts_of_a_session(agent: CodexByHand, reader: Reader, session_id: str) -> None:
+    agent.write("s", talk(1))
+    found, facts = reader.session(session_id), reader.listing.facts([session_id])[session_id]
+    assert (found.title, found.model, found.cwd, found.git_branch, found.source) == (
+        "s", "test-model", "/home/user/work", "main", "cli",
+    )  # fmt: skip
+    assert (facts.title, facts.model, facts.git_branch) == ("s", "test-model", "main")
+    assert found.first_words.startswith("request0")
+    assert found.is_open is None  # no client of this home locks
+
+
+def test_cost_is_what_the_total_grew_by(agent: CodexByHand, reader: Reader, session_id: str) -> None:
+    agent.write("s", [])
+    agent.append("s", "turn_context", {"model": "gpt-5", "cwd": "/srv"})
+    for total in ((1_000, 400, 50), (1_000, 400, 50), (3_000, 400, 150)):
+        usage = dict(zip(("input_tokens", "cached_input_tokens", "output_tokens"), total, strict=True))
+        usage["total_tokens"] = total[0] + total[2]
+        info = {"total_token_usage": usage, "last_token_usage": usage}
+        agent.append("s", "event_msg", {"type": "token_count", "info": info})
+    asked = genai_prices.Usage(input_tokens=3_000, cache_read_tokens=400, output_tokens=150)
+    price = float(genai_prices.calc_price(asked, "gpt-5", provider_id="openai").total_price)
+    told_now = reader.usage(session_id)
+    assert told_now.cost == pytest.approx(price) and told_now.tokens == 3_150
+
+
+def test_a_locked_session_is_open(agent: CodexByHand, reader: Reader, session_id: str) -> None:
+    agent.write("s", talk(1))
+    locks = agent.root / "thread-writer-locks"
+    locks.mkdir()
+    with (locks / f"{session_id}.lock").open("w") as held:
+        assert reader.session(session_id).is_open is False  # a file alone is what a killed client left
+        fcntl.flock(held, fcntl.LOCK_EX)
+        assert reader.session(session_id).is_open is True
+
+
+def test_the_title_is_no_copy_of_the_first_request(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    with closing(sqlite3.connect(home / "state_5.sqlite")) as con:
+        con.execute("CREATE TABLE threads (id, rollout_path, title, first_user_message)")
+        con.execute("INSERT INTO threads VALUES ('a', '/x', 'Hello', 'Hello'), ('b', '/y', 'Gardens', 'Hello')")
+        con.commit()
+    (home / "state_4.sqlite").write_text("older")
+    found = database.noted(Store("c", f"codex://{home}", "configured"))
+    assert (found["a"].title, found["b"].title) == ("", "Gardens")
+    assert sorted(os.listdir(home)) == ["state_4.sqlite", "state_5.sqlite"]  # nothing was made beside them
+
+
+def test_a_database_that_cannot_be_read_is_left_alone(agent: CodexByHand, session_id: str) -> None:
+    agent.write("s", talk(1))
+    (agent.root / "state_6.sqlite").write_bytes(b"no database" * 1_000)
+    assert said(fresh(agent), session_id) == heard(talk(1))
+
+
+def test_a_search_index_is_given_each_message_once(agent: CodexByHand, reader: Reader, session_id: str) -> None:
+    agent.write("s", talk(1))
+    first = reader.searchable(session_id, "")
+    assert first is not None and len(first.messages) == 5
+    agent.say("s", {"role": "user", "content": "a further word"})
+    second = reader.searchable(session_id, first.cursor)
+    assert second is not None and [each.text for each in second.messages] == ["a further word"]
+
+
+def test_compacting_is_refused_with_the_reason(agent: CodexByHand, reader: Reader, session_id: str) -> None:
+    agent.write("s", talk(1))
+    refused = reader.compact_refusal(session_id)
+    assert refused is not None and "cannot be compacted" in str(refused)
+
+
+def test_no_home_no_store(tmp_path: Path) -> None:
+    store = Store("c", f"codex://{tmp_path}", "configured")
+    with pytest.raises(StoreUnavailable, match="no sessions of Codex"), open_store(store):
+        pass
+
+
+def test_how_a_session_is_resumed(agent: CodexByHand, session_id: str) -> None:
+    agent.write("s", talk(1))
+    owner = agent_of(Store("codex", agent.url, "configured"))
+    assert owner.resume_command(session_id) == f"cd /home/user/work && codex resume {session_id}"
+    assert owner.open_sessions() is None and owner.reads_rules_by_itself() == "AGENTS.md"

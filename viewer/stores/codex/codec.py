@@ -1,0 +1,192 @@
+"""Messages made of the items that say them, and lines as rows. Decoding never fails: what is unknown stays as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import Any, BinaryIO
+
+from viewer.errors import StoreUnavailable
+from viewer.stores.jsonl.compressed import opened
+from viewer.stores.jsonl.files import line_at
+from viewer.stores.jsonl.lines import LONGEST, decoded
+from viewer.stores.message import State, StoredMessage, Withheld
+
+from . import items
+from .lineage import RolloutPart
+from .records import RolloutRecord
+from .replay import MESSAGE, PlacedItem
+from .units import RolloutMessage, RolloutMessages
+
+SHOWN_BROKEN = 20_000  # bytes of a line that is no object which are shown
+OTHER_AGENT = "from another agent"
+ENCRYPTED = "[The summary is encrypted: {size:,} characters that the model alone can read.]"
+IN_BOUNDARY = "It is what the model was sent from then on."
+_REPLY = ("reasoning", "function_call", "custom_tool_call", "local_shell_call", "tool_search_call")
+
+
+class ItemReader(ExitStack):
+    """Reads items out of the files of a session; of the lines that hold many, one at a time is in memory."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._files: dict[str, BinaryIO] = {}
+        self._line: tuple[tuple[str, int], dict[str, Any]] | None = None
+
+    def file(self, part: RolloutPart) -> BinaryIO:
+        """Raises StoreUnavailable."""
+        path = part.rollout.path
+        if path not in self._files:
+            try:
+                self._files[path] = self.enter_context(opened(part.path))
+            except OSError as problem:
+                raise StoreUnavailable(f"{path} cannot be read: {problem.strerror or problem}.") from problem
+        return self._files[path]
+
+    def value(self, part: RolloutPart, record: RolloutRecord) -> dict[str, Any] | None:
+        """The object of a line; None for one that is no object, too long, or another one by now."""
+        key = part.rollout.path, record.offset
+        if self._line is not None and self._line[0] == key:
+            return self._line[1]
+        if record.length > LONGEST:
+            return None
+        value = decoded(line_at(self.file(part), record.offset, record.length))
+        if value is not None:
+            self._line = key, value
+        return value
+
+    def item(self, placed: PlacedItem) -> dict[str, Any] | None:
+        """An item as it is stored; None where it is not there any more."""
+        _, payload = items.payload_of(self.value(placed.part, placed.record))
+        if placed.at is None:
+            return payload or None
+        if placed.at == MESSAGE:
+            return {"type": "message", "role": "user", "content": payload.get("message")}
+        history = payload.get("replacement_history")
+        found = history[placed.at] if isinstance(history, list) and placed.at < len(history) else None
+        return found if isinstance(found, dict) else None
+
+
+# -- messages ----------------------------------------------------------------------------------------------------------
+
+
+def message_of(
+    reader: ItemReader, found: RolloutMessages, unit: RolloutMessage, session_id: str, *, sent: bool = False
+) -> StoredMessage:
+    """A message as it is stored, or with those of its items alone that are `sent`."""
+    chosen = [each for each in unit.items if not sent or each in found.sent_items]
+    values = [value for each in chosen if (value := reader.item(found.replay.items[each])) is not None]
+    state = found.states[unit.id]
+    if not values:
+        return StoredMessage(unit.id, session_id, unit.role, None, state, unit.time, flagged=unit.is_summary)
+    if unit.role == "assistant":
+        return _reply(values, unit, session_id, state)
+    item = values[0]
+    if unit.role == "tool":
+        return StoredMessage(
+            unit.id, session_id, "tool", _content(item.get("output", item.get("tools"))), state, unit.time,
+            tool_call_id=str(item.get("call_id") or ""),
+        )  # fmt: skip
+    return StoredMessage(
+        id=unit.id,
+        session_id=session_id,
+        role=unit.role,
+        content=_said(item),
+        state=state,
+        timestamp=unit.time,
+        flagged=unit.is_summary,
+        extra=_beside(item),
+    )
+
+
+def _said(item: dict[str, Any]) -> Any:
+    if item.get("type") in items.ENCRYPTED:
+        return ENCRYPTED.format(size=len(str(item.get("encrypted_content") or "")))
+    return _content(item.get("content"))
+
+
+def _beside(item: dict[str, Any]) -> dict[str, Any]:
+    if item.get("type") != items.AGENT_MESSAGE:
+        return {}
+    named = {name: item[name] for name in ("author", "recipient") if isinstance(item.get(name), str)}
+    return {"display_kind": OTHER_AGENT, **named}
+
+
+def _reply(values: Sequence[dict[str, Any]], unit: RolloutMessage, session_id: str, state: State) -> StoredMessage:
+    """A model's response: what it thought, said and called."""
+    blocks = [block for value in values if value.get("type") not in _REPLY for block in _blocks(value)]
+    return StoredMessage(
+        id=unit.id,
+        session_id=session_id,
+        role="assistant",
+        content=_content(blocks),
+        state=state,
+        timestamp=unit.time,
+        tool_calls=[_call(value) for value in values if value.get("type") in items.CALLS],
+        reasoning="\n\n".join(filter(None, map(_thought, values))),
+    )
+
+
+def _blocks(item: dict[str, Any]) -> list[Any]:
+    if item.get("type") != "message":
+        return [item]  # such as a search that the service itself did
+    content = item.get("content")
+    return content if isinstance(content, list) else [{"type": "output_text", "text": content}]
+
+
+def _content(content: Any) -> Any:
+    """Text where there is nothing but one text, else the parts."""
+    if not isinstance(content, list):
+        return content
+    if not content:
+        return ""
+    first = content[0]
+    is_text = len(content) == 1 and isinstance(first, dict) and first.get("type") in ("input_text", "output_text")
+    return first["text"] if is_text and isinstance(first.get("text"), str) else content
+
+
+def _thought(item: dict[str, Any]) -> str:
+    if item.get("type") != "reasoning":
+        return ""
+    said = [part for name in ("summary", "content") for part in item.get(name) or () if isinstance(part, dict)]
+    return "\n\n".join(part["text"] for part in said if isinstance(part.get("text"), str))
+
+
+def _call(item: dict[str, Any]) -> dict[str, Any]:
+    """A call in OpenAI's chat shape; the input of a custom tool is a text of its own."""
+    arguments = next((item[name] for name in ("arguments", "input", "action") if item.get(name) is not None), "")
+    name = item.get("name") or str(item.get("type")).removesuffix("_call")
+    if isinstance(item.get("namespace"), str) and item["namespace"]:
+        name = f"{item['namespace']}.{name}"
+    said = arguments if isinstance(arguments, str) else items.as_json(arguments)
+    return {"id": item.get("call_id"), "type": "function", "function": {"name": name, "arguments": said}}
+
+
+# -- lines as rows -----------------------------------------------------------------------------------------------------
+
+
+def row_of(
+    reader: ItemReader, part: RolloutPart, record: RolloutRecord, session_id: str, state: State
+) -> StoredMessage:
+    """A line as it is stored: what it says as content, everything else beside it."""
+    row_id = part.start + record.offset
+    value = reader.value(part, record)
+    if value is None:
+        start = line_at(reader.file(part), record.offset, min(record.length, SHOWN_BROKEN)).decode("utf-8", "replace")
+        why = "too long to be read" if record.length > LONGEST else "no JSON object"
+        return StoredMessage(row_id, session_id, "", start, state, 0.0, extra={"line": why})
+    kind, payload = items.payload_of(value)
+    extra = {name: each for name, each in payload.items() if name != "content" and each is not None}
+    for name in ("replacement_history", "replacement_history_metadata"):
+        if isinstance(extra.get(name), list):
+            extra[name] = Withheld(record.length, f"{len(extra[name]):,} items. {IN_BOUNDARY}")
+    extra |= {f"line.{name}": value[name] for name in ("ordinal", "metadata") if name in value}
+    return StoredMessage(
+        id=row_id,
+        session_id=session_id,
+        role=kind,
+        content=_content(payload.get("content")),
+        state=state,
+        timestamp=record.time,
+        extra=extra,
+    )

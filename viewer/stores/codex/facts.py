@@ -1,0 +1,141 @@
+"""What lists say of a session, from the start and the end of its current file, and the client's own database."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from compaction import messages as chat
+from viewer.stores.base import LONGEST_FIRST_WORDS
+from viewer.stores.jsonl.compressed import opened
+from viewer.stores.jsonl.files import FileState, state_of
+from viewer.stores.jsonl.lines import decoded
+
+from . import items
+from .places import ThreadFile, Threads, by_file_id
+from .records import base_of, seconds
+
+START, END = 1 << 18, 1 << 16  # bytes that are read of a file; its first lines hold tools and instructions
+LONGEST_META = 1 << 22  # bytes of a first line
+REMEMBERED = 10_000  # files
+DEEPEST = 50  # files that a first request is looked for in
+
+
+@dataclass(frozen=True, slots=True)
+class HeadFacts:
+    """What the first lines of a file say. `spawned_by` is the session whose sub-agent speaks in it, `forked_from` the
+    one that it is a fork of, `base` the file that it goes on from; "" for none.
+    """
+
+    spawned_by: str
+    forked_from: str
+    base: str
+    source: str
+    cwd: str
+    branch: str
+    model: str
+    first_words: str
+    began: float
+    agent: str
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadFacts:
+    """Times in epoch seconds; `began` is 0.0 where no line has a time."""
+
+    head: HeadFacts
+    title: str
+    first_words: str
+    cwd: str
+    model: str
+
+
+def facts_of(file: ThreadFile, known: Threads) -> ThreadFacts:
+    """The facts of a session. Raises OSError."""
+    head = head_of(file.rollout.path)
+    cwd, model = _end(file.rollout.path, file.state)
+    return ThreadFacts(
+        head=head,
+        title=file.noted.title or head.agent,
+        first_words=_inherited_words(head, known) or head.first_words,
+        cwd=cwd or head.cwd,
+        model=model or head.model or file.noted.model,
+    )
+
+
+def head_of(path: str) -> HeadFacts:
+    """What the first lines of a file say. Raises OSError."""
+    state = state_of(path)
+    return _head(path, state.inode, min(state.size, START))
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _head(path: str, inode: int, size: int) -> HeadFacts:
+    with opened(Path(path)) as file:
+        first = file.readline(LONGEST_META)
+        lines = [first, *file.read(START).split(b"\n")]
+    values = [items.payload_of(value) for line in lines if (value := decoded(line)) is not None]
+    meta = values[0][1] if values and values[0][0] == "session_meta" else {}
+    git = _object(meta.get("git"))
+    spawn = _object(_object(_object(meta.get("source")).get("subagent")).get("thread_spawn"))
+    base = base_of(meta)
+    parent = _text(spawn.get("parent_thread_id"))
+    contexts = [payload for kind, payload in values if kind == "turn_context"]
+    return HeadFacts(
+        spawned_by=parent,
+        forked_from="" if parent else _text(meta.get("forked_from_id")),
+        base=base.file_id if base else "",
+        source=_text(meta.get("source")) or ("subagent" if isinstance(meta.get("source"), dict) else "") or "codex",
+        cwd=_text(meta.get("cwd")),
+        branch=_text(git.get("branch")),
+        model=next((_text(each.get("model")) for each in reversed(contexts)), ""),
+        first_words=next(filter(None, (_asked(kind, payload) for kind, payload in values)), "")[:LONGEST_FIRST_WORDS],
+        began=seconds(meta.get("timestamp")) or (seconds((decoded(first) or {}).get("timestamp"))),
+        agent=_text(meta.get("agent_nickname")) or _text(spawn.get("agent_nickname")),
+    )
+
+
+def _inherited_words(head: HeadFacts, known: Threads) -> str:
+    """The first request of the files that one goes on from, "" for none."""
+    words = ""
+    for _ in range(DEEPEST):
+        rollout = by_file_id(known, head.base) if head.base else None
+        if rollout is None:
+            break
+        head = head_of(rollout.path)
+        words = head.first_words or words
+    return words
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _end(path: str, state: FileState) -> tuple[str, str]:
+    """Directory and model that the newest turn names, "" where the end of the file has none."""
+    with opened(Path(path)) as file:
+        size = file.seek(0, 2)
+        file.seek(max(0, size - END))
+        lines = file.read(END).split(b"\n")
+    for line in reversed(lines):
+        if line.startswith(b"{") and b'"turn_context"' in line[:200]:
+            kind, payload = items.payload_of(decoded(line))
+            if kind == "turn_context":
+                return _text(payload.get("cwd")), _text(payload.get("model"))
+    return "", ""
+
+
+def _asked(kind: str, payload: dict[str, Any]) -> str:
+    """What a person asked in a line, white space folded."""
+    if kind == "compacted" and isinstance(payload.get("replacement_history"), list):
+        return next(filter(None, (_asked("response_item", each) for each in payload["replacement_history"])), "")
+    if kind != "response_item" or not isinstance(payload, dict) or payload.get("role") != "user":
+        return ""
+    return " ".join(chat.said(payload.get("content")).split()) if items.facts_of(payload).is_prompt else ""
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""

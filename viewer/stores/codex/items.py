@@ -1,0 +1,198 @@
+"""Items of the Responses interface, as files have them: which are messages, which the client's own context."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import blake2b
+from typing import Any
+
+from compaction import messages as chat
+from compaction import protocol
+
+INTERNAL = "internal_chat_message_metadata_passthrough"
+CONTEXT = ""  # the role here of what the client tells a model about itself, which is no message
+AGENT_MESSAGE = "agent_message"
+ENCRYPTED = ("compaction", "compaction_summary", "context_compaction")
+OUTPUTS = ("function_call_output", "custom_tool_call_output", "tool_search_output", "mcp_tool_call_output")
+CALLS = ("function_call", "custom_tool_call", "local_shell_call", "tool_search_call")
+NOT_SENT = ("ghost_snapshot", "compaction_trigger")
+_PARTS = ("input_text", "output_text", "input_image", "input_audio", "input_file")
+# Beginnings of what the client says in a user's role, in files that do not name the kinds of content.
+WRAPPERS = (
+    "<environment_context>", "# AGENTS.md instructions", "<user_instructions>", "<turn_aborted>",
+    "<permissions instructions>", "<skills_instructions>", "<user_shell_command>", "<subagent_notification>",
+)  # fmt: skip
+# The first words of a summary that the client itself wrote (its templates/compact/summary_prefix.md).
+SUMMARY_PREFIX = "Another language model started to solve this problem and produced a summary of its thinking process."
+SUMMARY_KIND = "compaction.summary"
+
+Item = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ItemFacts:
+    """One item without its text: `id` as its maker gave it ("" for none), `digest` of all that it says, `size` in
+    characters; `role` of a chat, CONTEXT for the client's own; `call` the call that it makes, `answers` the one whose
+    result it is. `is_summary` says that it carries what a compaction wrote.
+    """
+
+    type: str
+    id: str
+    digest: int
+    role: str
+    size: int
+    is_prompt: bool = False
+    is_summary: bool = False
+    call: str = ""
+    answers: str = ""
+
+    @property
+    def is_of_model(self) -> bool:
+        return self.role == "assistant"
+
+
+def facts_of(item: Item) -> ItemFacts:
+    """What an item is. Of an unknown type: something that the model said."""
+    kind, role = _text(item.get("type")), _role(item)
+    content = item.get("content") if kind in ("message", AGENT_MESSAGE) else None
+    said = chat.said(content) if role == "user" else ""
+    is_summary = kind in ENCRYPTED or (role == "user" and _is_summary(item, said))
+    return _shared(
+        ItemFacts(
+            type=kind,
+            id=_text(item.get("id")),
+            digest=digest_of(item),
+            role=role,
+            size=_size(content if content is not None else {name: item[name] for name in item if name != INTERNAL}),
+            is_prompt=role == "user" and kind == "message" and bool(content) and not is_summary,
+            is_summary=is_summary,
+            call=_text(item.get("call_id")) if kind in CALLS else "",
+            answers=(_text(item.get("call_id")) or "?") if kind in OUTPUTS else "",
+        )
+    )
+
+
+@lru_cache(maxsize=50_000)
+def _shared(facts: ItemFacts) -> ItemFacts:
+    """One object for all snapshots that hold the item."""
+    return facts
+
+
+def digest_of(item: Item) -> int:
+    """A number of 63 bits for what an item says, whoever numbered it."""
+    said = {name: value for name, value in item.items() if name not in ("id", INTERNAL) and value is not None}
+    data = json.dumps(said, sort_keys=True, ensure_ascii=False).encode("utf-8", "replace")
+    return int.from_bytes(blake2b(data, digest_size=8).digest(), "big") >> 1
+
+
+def _role(item: Item) -> str:
+    kind = item.get("type")
+    if is_context(item):
+        return CONTEXT
+    if kind == "message":
+        return _text(item.get("role")) or "user"
+    if kind in OUTPUTS:
+        return "tool"
+    return "user" if kind == AGENT_MESSAGE or kind in ENCRYPTED else "assistant"
+
+
+def is_context(item: Item) -> bool:
+    """Whether an item is what the client tells a model about itself: tools, instructions, surroundings."""
+    if item.get("type") == "additional_tools":
+        return True
+    if item.get("type") != "message":
+        return False
+    role, kinds = item.get("role"), kinds_of(item)
+    if role in ("developer", "system"):
+        return True
+    if role != "user":
+        return False
+    if kinds and set(kinds) != {"unknown"}:
+        return not any(kind.startswith("user.") or kind == SUMMARY_KIND for kind in kinds)
+    return chat.said(item.get("content"))[:200].lstrip().startswith(WRAPPERS)
+
+
+def kinds_of(item: Item) -> tuple[str, ...]:
+    """What the client says that the parts of a message are, () where it says nothing."""
+    around = item.get(INTERNAL)
+    kinds = around.get("content_item_kinds") if isinstance(around, dict) else None
+    return tuple(kind for kind in kinds if isinstance(kind, str)) if isinstance(kinds, list) else ()
+
+
+def _is_summary(item: Item, said: str) -> bool:
+    if SUMMARY_KIND in kinds_of(item) or said.startswith(SUMMARY_PREFIX):
+        return True
+    return protocol.is_handoff({"role": "user", "content": said})
+
+
+# -- whether the client takes it ---------------------------------------------------------------------------------------
+
+
+def is_sound(item: Any) -> bool:
+    """Whether the client reads an item; a line with any other is left out by it as a whole."""
+    if not isinstance(item, dict) or not isinstance(item.get("type"), str):
+        return False
+    kind = item["type"]
+    if kind == "message":
+        return isinstance(item.get("role"), str) and _is_content(item.get("content"))
+    if kind == "function_call":
+        return all(isinstance(item.get(name), str) for name in ("name", "arguments", "call_id"))
+    if kind == "custom_tool_call":
+        return all(isinstance(item.get(name), str) for name in ("name", "input", "call_id"))
+    if kind in ("function_call_output", "custom_tool_call_output"):
+        output = item.get("output")
+        return isinstance(item.get("call_id"), str) and (isinstance(output, str) or _is_content(output))
+    return isinstance(item.get("encrypted_content"), str) if kind == "compaction" else True
+
+
+def _is_content(content: Any) -> bool:
+    parts = content if isinstance(content, list) else None
+    return parts is not None and all(isinstance(part, dict) and part.get("type") in _PARTS for part in parts)
+
+
+def are_sound(history: Any, metadata: Any) -> bool:
+    """Whether the client takes the history of a compaction's line, with what stands beside it."""
+    if not isinstance(history, list) or not all(map(is_sound, history)):
+        return False
+    return metadata is None or (isinstance(metadata, list) and len(metadata) == len(history))
+
+
+# -- values ------------------------------------------------------------------------------------------------------------
+
+
+def payload_of(value: dict[str, Any] | None) -> tuple[str, dict[str, Any]]:
+    """Type and payload of a line's object; "" for what is none. The oldest files have nothing around their items."""
+    if value is None:
+        return "", {}
+    payload, kind = value.get("payload"), value.get("type")
+    if isinstance(payload, dict):
+        return _text(kind), payload
+    if "payload" in value:
+        return "", {}
+    if isinstance(kind, str):
+        return "response_item", value
+    return ("session_meta" if isinstance(value.get("id"), str) else ""), value
+
+
+def _size(value: Any) -> int:
+    """Characters of the texts in a value."""
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, Sequence):
+        return sum(map(_size, value))
+    if isinstance(value, Mapping):
+        return sum(_size(each) for name, each in value.items() if name not in ("type", "id", "encrypted_content"))
+    return 0
+
+
+def _text(value: Any) -> str:
+    return sys.intern(value) if isinstance(value, str) else ""
+
+
+def as_json(value: Any) -> str:
+    """A value as the text of a call's arguments."""
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,100 @@
+"""The files of a session put together: those that its current file goes on from, and what it went back behind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from viewer.stores.jsonl.files import FileState
+
+from .places import Rollout, ThreadFile, Threads, by_file_id
+from .records import RECORDS, RolloutRecord
+
+SHIFT = 40  # bits of an id that say where in its file a line begins: a terabyte
+MOST_FILES = 1_000  # that are followed, and that a thread may have; ids stay below 2**53
+
+
+@dataclass(frozen=True, slots=True)
+class RolloutPart:
+    """One file. `start` is added to offsets for ids; what is sent of it ends before the offset `end`, None where all
+    is. `is_own` says that it is of the session's thread, `is_sent` that the current file goes on from it.
+    """
+
+    rollout: Rollout
+    state: FileState
+    start: int
+    records: list[RolloutRecord]
+    end: int | None
+    is_own: bool
+    is_sent: bool
+
+    @property
+    def path(self) -> Path:
+        return Path(self.rollout.path)
+
+    def sent(self) -> Iterator[RolloutRecord]:
+        """Its records that the history of the session has."""
+        return (each for each in self.records if self.end is None or each.offset < self.end)
+
+    def left(self) -> Iterator[RolloutRecord]:
+        """Its records that the session went back behind."""
+        return (each for each in self.records if self.end is not None and each.offset >= self.end)
+
+
+@dataclass(frozen=True, slots=True)
+class Lineage:
+    """The files of a session, those of the oldest records first. `missing` is the id of a file that is not there, of
+    which the current one goes on, "" for none.
+    """
+
+    parts: tuple[RolloutPart, ...]
+    missing: str
+
+    @property
+    def current(self) -> RolloutPart:
+        """The file that the session is written to."""
+        return [each for each in self.parts if each.is_sent][-1]
+
+    @property
+    def text(self) -> str:
+        """Another text when any of it changed."""
+        return ";".join(f"{each.rollout.file_id} {each.end} {each.state.text}" for each in self.parts)
+
+    def part_of(self, message_id: int) -> RolloutPart | None:
+        """The file that a message stands in."""
+        start = message_id >> SHIFT << SHIFT
+        return next((each for each in self.parts if each.start == start), None)
+
+
+def lineage_of(file: ThreadFile, known: Threads) -> Lineage:
+    """The files of a session as they are now. Raises StoreUnavailable."""
+    chain, missing = _chain(file.rollout, known)
+    own = {each.file_id: (each, None, False) for each in file.files[-MOST_FILES:]}
+    others = {each.file_id: (each, end, True) for each, end in chain if each.thread != file.id}
+    sent = {each.file_id: (each, end, True) for each, end in chain if each.thread == file.id}
+    ordered = [*others.values(), *(sent.get(file_id, found) for file_id, found in own.items())]
+    parts = []
+    for number, (rollout, end, is_sent) in enumerate(ordered):
+        read = RECORDS.read(Path(rollout.path))
+        is_own = rollout.thread == file.id
+        ends = 0 if not is_sent else end
+        parts.append(RolloutPart(rollout, read.state, number << SHIFT, read.records, ends, is_own, is_sent))
+    return Lineage(tuple(parts), missing)
+
+
+def _chain(current: Rollout, known: Threads) -> tuple[list[tuple[Rollout, int | None]], str]:
+    """The files from the first one on, each with the offset that its history ends before; and one that is missing."""
+    chain: list[tuple[Rollout, int | None]] = [(current, None)]
+    seen = {current.file_id}
+    while len(chain) < MOST_FILES:
+        records = RECORDS.read(Path(chain[-1][0].path)).records
+        base = records[0].base if records else None
+        if base is None or base.file_id in seen:
+            return chain[::-1], ""
+        found = by_file_id(known, base.file_id)
+        if found is None:
+            return chain[::-1], base.file_id
+        seen.add(base.file_id)
+        chain.append((found, base.end))
+    return chain[::-1], ""

@@ -1,0 +1,253 @@
+"""What a home of Codex tells of its sessions: every reading that the rest of the site asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+from viewer.errors import StoreUnavailable
+from viewer.stores.base import Capabilities, ChangeToken, ChildSession, ReportedUsage, Session, Store
+from viewer.stores.history_types import HistoryEntry
+from viewer.stores.message import (
+    AbandonedBranch,
+    Addition,
+    Handoff,
+    HistoryMessage,
+    State,
+    StoredMessage,
+    live_content,
+    parted,
+)
+from viewer.stores.reader import Reader
+from viewer.stores.recorded import Recorded
+from viewer.stores.searching import SearchableText
+from viewer.stores.transcript import Item, TranscriptIndex
+
+from . import additions, clients, codec, index, places, refusals, texts, usage
+from .codec import ItemReader
+from .facts import ThreadFacts, facts_of, head_of
+from .lineage import Lineage, RolloutPart, lineage_of
+from .listing import CodexListing
+from .places import ThreadFile, Threads
+from .records import RolloutRecord
+from .units import RolloutMessages
+
+
+@dataclass(frozen=True)
+class CodexReader(Reader):
+    """An open store, which is a directory: each question opens the files that it is about."""
+
+    store: Store
+
+    offers_text: ClassVar[bool] = True
+    rows_are_messages: ClassVar[bool] = False
+
+    def compact_reason(self) -> str:
+        return refusals.NOT_YET
+
+    def capabilities(self) -> Capabilities:
+        files = self.listing.all()
+        return Capabilities(
+            schema=None,
+            sessions=len(files),
+            size=sum(each.state.size for each in files),
+            compact_reason=self.compact_reason(),
+            search=False,
+            summary_flag=True,
+            turn_leases=True,
+        )
+
+    @cached_property
+    def listing(self) -> CodexListing:  # read once: it looks at every file
+        return CodexListing(self.store)
+
+    @cached_property
+    def _threads(self) -> Threads:
+        return places.threads(self.store)
+
+    def _file(self, session_id: str) -> ThreadFile:
+        return places.find(self.store, session_id, self._threads)
+
+    def _lineage(self, session_id: str) -> Lineage:
+        return lineage_of(self._file(session_id), self._threads)
+
+    def _messages(self, session_id: str) -> RolloutMessages:
+        return index.messages_of(session_id, self._lineage(session_id))
+
+    # -- sessions
+
+    def session(self, session_id: str) -> Session:
+        file = self._file(session_id)
+        found = self._facts(file)
+        head, changed, opened = found.head, file.state.changed / 1e9, clients.open_sessions(self.store)
+        return Session(
+            store=self.store.name,
+            id=session_id,
+            source=head.source,
+            model=found.model,
+            title=found.title,
+            first_words=found.first_words,
+            parent=head.spawned_by or head.forked_from,
+            started_at=head.began or changed,
+            last_active=changed,
+            ended_at=None,
+            end_reason="",
+            archived=file.rollout.is_archived,
+            cwd=found.cwd,
+            parts=1,
+            branched_from=head.forked_from,
+            delegated_from=head.spawned_by,
+            git_branch=head.branch,
+            is_open=None if opened is None else session_id in opened,
+        )
+
+    def _facts(self, file: ThreadFile) -> ThreadFacts:
+        try:
+            return facts_of(file, self._threads)
+        except OSError as problem:
+            raise StoreUnavailable(f"{file.path} cannot be read: {problem.strerror or problem}.") from problem
+
+    def usage(self, session_id: str) -> ReportedUsage:
+        return usage.reported(self._lineage(session_id))
+
+    def children(self, parts: Sequence[str]) -> list[ChildSession]:
+        found = []
+        for session_id, files in self._threads.items():
+            with suppress(OSError):
+                head = head_of(files[0].path)
+                if session_id not in parts and (head.spawned_by in parts or head.forked_from in parts):
+                    facts = self._facts(self._file(session_id))
+                    kind = "delegate" if head.spawned_by else "branch"
+                    found.append((head.began, session_id, facts.title or facts.first_words, kind))
+        return [
+            ChildSession(session_id, name, "delegate" if kind == "delegate" else "branch")
+            for _, session_id, name, kind in sorted(found)
+        ]
+
+    # -- messages
+
+    def messages(self, session_id: str, ids: Sequence[int]) -> dict[int, StoredMessage]:
+        found = self._messages(session_id)
+        wanted = [unit for each in ids if (unit := found.unit_of(each)) is not None]
+        with ItemReader() as reader:
+            rows = {each: codec.message_of(reader, found, found.units[each], session_id) for each in wanted}
+        return rows
+
+    def sent(self, session_id: str, ids: Sequence[int]) -> dict[int, StoredMessage]:
+        found = self._messages(session_id)
+        with ItemReader() as reader:
+            return dict(self._sent(reader, found, session_id, ids))
+
+    def _sent(
+        self, reader: ItemReader, found: RolloutMessages, session_id: str, ids: Sequence[int]
+    ) -> Iterator[tuple[int, StoredMessage]]:
+        for each in ids:
+            unit = found.units.get(each)
+            if unit is None:
+                continue
+            row = codec.message_of(reader, found, unit, session_id, sent=found.states[each] == "live")
+            if row.role != "tool" or row.tool_call_id not in found.lone_results:
+                yield each, row
+
+    def live(self, session_id: str) -> list[StoredMessage]:
+        live = self._messages(session_id).live
+        rows = self.sent(session_id, live)
+        return [rows[each] for each in live if each in rows]
+
+    def raw(self, session_id: str, *, before: int | None, limit: int, live_only: bool = False) -> list[StoredMessage]:
+        found = self._messages(session_id)
+        chosen: list[tuple[RolloutPart, RolloutRecord]] = []
+        sent = (found.replay.items[each] for each in found.sent_items)
+        live = {each.part.start + each.record.offset for each in sent}
+        for part, record in _newest_first(found.lineage):
+            if len(chosen) == limit:
+                break
+            row_id = part.start + record.offset
+            if (before is None or row_id < before) and (row_id in live or not live_only):
+                chosen.append((part, record))
+        with ItemReader() as reader:
+            return [
+                codec.row_of(reader, part, record, session_id, _state(found, part.start + record.offset, live))
+                for part, record in reversed(chosen)
+            ]
+
+    def shown(self, session_id: str, items: Iterable[Item]) -> list[HistoryMessage | Handoff]:
+        listed = list(items)
+        rows = self.messages(session_id, [_row_id(item) for item in listed])
+        noted = {each.handoff: each.replayed for each in self._messages(session_id).compactions}
+        shown: list[HistoryMessage | Handoff] = []
+        for item in listed:
+            row = rows.get(_row_id(item))
+            if row is None:
+                continue
+            if isinstance(item, HistoryEntry):
+                shown.append(HistoryMessage(item, row, live_content(row)))
+            else:
+                said, known = parted(row), noted.get(item.handoff_id)
+                reported = usage.of_compaction(known) if known else None
+                shown.append(Handoff(item, row, said.summary, said.directive, reported))
+        return shown
+
+    def additions(self, session_id: str, ids: Sequence[int], *, end: bool) -> list[Addition]:
+        with ItemReader() as reader:
+            return list(additions.of_context(reader, self._messages(session_id), frozenset(ids), end=end))
+
+    def abandoned(self, session_id: str) -> list[AbandonedBranch]:
+        found = self._messages(session_id)
+        branches = []
+        for behind, items in found.replay.left:
+            ids = [each for each in found.ids_of(items) if found.states[each] == "out"]
+            before = found.replay.first.get(behind) if behind is not None else None
+            if ids:
+                time = max(found.units[each].time for each in ids)
+                branches.append(AbandonedBranch(before if before in found.units else None, tuple(ids), time))
+        return branches
+
+    def next_message(self, session_id: str, after: int) -> StoredMessage | None:
+        found = self._messages(session_id)
+        later = (each for each in found.ids if each > after and not found.units[each].is_summary)
+        following = next(later, None)
+        return None if following is None else self.messages(session_id, [following]).get(following)
+
+    def searchable(self, session_id: str, after: str) -> SearchableText | None:
+        with ItemReader() as reader:
+            return texts.searchable(reader, self._messages(session_id), session_id, after)
+
+    # -- History
+
+    def change_token(self, session_id: str) -> ChangeToken:
+        lineage = self._lineage(session_id)
+        current = lineage.current
+        newest = current.start + current.records[-1].offset if current.records else 0
+        return ChangeToken(((session_id, lineage.text),), newest)
+
+    def index(self, session_id: str, recorded: Recorded, token: ChangeToken) -> TranscriptIndex:
+        return index.index_of(self._messages(session_id), recorded)
+
+    def extended(
+        self, session_id: str, index_before: TranscriptIndex, before: ChangeToken, now: ChangeToken
+    ) -> TranscriptIndex | None:
+        return index.extended_index(self._messages(session_id), index_before)
+
+    def sees_turns(self) -> bool:
+        return True
+
+
+def _newest_first(lineage: Lineage) -> Iterator[tuple[RolloutPart, RolloutRecord]]:
+    for part in reversed(lineage.parts):
+        records = part.records if part.is_own else list(part.sent())
+        yield from ((part, record) for record in reversed(records))
+
+
+def _row_id(item: Item) -> int:
+    return item.full_id if isinstance(item, HistoryEntry) else item.handoff_id
+
+
+def _state(found: RolloutMessages, row_id: int, live: set[int]) -> State:
+    if row_id in live:
+        return "live"
+    unit = found.unit_of(row_id)
+    return "out" if unit is None else found.states[unit]

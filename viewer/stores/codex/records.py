@@ -1,0 +1,181 @@
+"""The records of a session's files: of each line what the replay and the index need, and no text."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from viewer.stores.jsonl import compressed
+from viewer.stores.jsonl.files import ReadFile, RecordCache
+from viewer.stores.jsonl.lines import Line
+
+from . import items
+from .items import ItemFacts
+
+MARK = "palimpsest"  # a key of ours in the line of a compaction, which the client leaves alone
+MOST_TOKENS = 10**12  # in one field of a usage; a larger number is none
+TURN_STARTS, TURN_ENDS = ("task_started", "turn_started"), ("task_complete", "turn_complete", "turn_aborted")
+
+
+class CountedTokens(NamedTuple):
+    """What a request and its response used, in tokens: cached ones are part of the input."""
+
+    input: int
+    cached: int
+    output: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryBase:
+    """That a file goes on from another one: its file id, and the byte that the history in it ends before."""
+
+    file_id: str
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class CompactedFacts:
+    """What a compaction's line says. `items` are the whole new context, None where the client is to make it of what
+    was asked and the summary (`message`, characters of it in `size`); `handoff` is the place of the summary among
+    them, None for none. One of ours is known by its `mark`.
+    """
+
+    items: tuple[ItemFacts, ...] | None
+    handoff: int | None
+    size: int
+    window_id: str
+    mark: str
+
+
+@dataclass(frozen=True, slots=True)
+class RolloutRecord:
+    """One line. `place` is its number in the file; `time` in epoch seconds, 0.0 for none; `subtype` that of an event
+    or item. `is_summarizing` says that the item is a model's answer to the question for a summary, which no later
+    request has; `turn` is the turn that begins or ends, `is_asked_for` that a request began it.
+    """
+
+    place: int
+    offset: int
+    length: int
+    type: str
+    subtype: str = ""
+    time: float = 0.0
+    ordinal: int | None = None
+    item: ItemFacts | None = None
+    is_summarizing: bool = False
+    compacted: CompactedFacts | None = None
+    turn: str = ""
+    is_asked_for: bool = False
+    rolled_back: int = 0
+    total: CountedTokens | None = None
+    last: CountedTokens | None = None
+    model: str = ""
+    base: HistoryBase | None = None
+
+    @property
+    def is_end_of_response(self) -> bool:
+        """Whether what a model says behind it belongs to another response."""
+        return self.type in ("token_usage_record", "compacted") or self.subtype in (*TURN_STARTS, *TURN_ENDS)
+
+
+def record_of(line: Line, place: int) -> RolloutRecord:
+    """What a line says; a record of no type for one that is no object or too long."""
+    value = line.value() or {}
+    kind, payload = items.payload_of(value or None)
+    around: dict[str, Any] = {
+        "place": place, "offset": line.offset, "length": line.length, "type": sys.intern(kind),
+        "time": seconds(value.get("timestamp")), "ordinal": _number(value.get("ordinal")),
+    }  # fmt: skip
+    if kind == "response_item":
+        return _of_item(around, payload, value.get("metadata"))
+    if kind == "compacted":
+        return RolloutRecord(**around, compacted=_compacted(payload))
+    if kind == "event_msg":
+        return _of_event(around, payload)
+    if kind == "turn_context":
+        return RolloutRecord(**around, model=_text(payload.get("model")), turn=_text(payload.get("turn_id")))
+    if kind == "session_meta":
+        return RolloutRecord(**around, base=base_of(payload))
+    return RolloutRecord(**around)
+
+
+def _of_item(around: dict[str, Any], item: dict[str, Any], metadata: Any) -> RolloutRecord:
+    kind = _text(item.get("type"))
+    if kind in items.NOT_SENT:
+        return RolloutRecord(**around, subtype=kind)
+    output = isinstance(metadata, dict) and bool(metadata.get("compaction_output"))
+    return RolloutRecord(**around, subtype=kind, item=items.facts_of(item), is_summarizing=output)
+
+
+def _of_event(around: dict[str, Any], event: dict[str, Any]) -> RolloutRecord:
+    kind = _text(event.get("type"))
+    found = event.get("info")
+    info: dict[str, Any] = found if kind == "token_count" and isinstance(found, dict) else {}
+    return RolloutRecord(
+        **around,
+        subtype=kind,
+        turn=_text(event.get("turn_id")),
+        is_asked_for=isinstance(event.get("turn_attribution"), dict),
+        rolled_back=_count(event, "num_turns") if kind == "thread_rolled_back" else 0,
+        total=_tokens(info.get("total_token_usage")),
+        last=_tokens(info.get("last_token_usage")),
+    )
+
+
+def _compacted(payload: dict[str, Any]) -> CompactedFacts | None:
+    """None for a line that the client leaves out."""
+    history, message = payload.get("replacement_history"), payload.get("message")
+    found = payload.get(MARK)
+    mark = _text(found.get("id")) if isinstance(found, dict) else ""
+    size, window = len(message) if isinstance(message, str) else 0, _text(payload.get("window_id"))
+    if history is None:
+        return CompactedFacts(None, None, size, window, mark)
+    if not items.are_sound(history, payload.get("replacement_history_metadata")):
+        return None
+    facts = tuple(map(items.facts_of, history))
+    handoffs = [at for at, each in enumerate(facts) if each.is_summary]
+    return CompactedFacts(facts, handoffs[-1] if handoffs else None, size, window, mark)
+
+
+def base_of(meta: dict[str, Any]) -> HistoryBase | None:
+    """Where the history of a file begins, None for in the file itself."""
+    found = meta.get("history_base")
+    if not isinstance(found, dict):
+        return None
+    file_id, end = _text(found.get("thread_id")), _number(found.get("end_byte_offset"))
+    return HistoryBase(file_id, end) if file_id and end is not None else None
+
+
+def _tokens(usage: Any) -> CountedTokens | None:
+    if not isinstance(usage, dict):
+        return None
+    names = ("input_tokens", "cached_input_tokens", "output_tokens", "total_tokens")
+    return CountedTokens(*(_count(usage, name) for name in names))
+
+
+def _count(value: dict[str, Any], name: str) -> int:
+    found = value.get(name)
+    return found if isinstance(found, int) and 0 < found < MOST_TOKENS else 0
+
+
+def _number(value: Any) -> int | None:
+    return value if isinstance(value, int) and 0 <= value < 2**53 else None
+
+
+def _text(value: Any) -> str:
+    return sys.intern(value) if isinstance(value, str) else ""
+
+
+def seconds(stamp: Any) -> float:
+    """Epoch seconds of an ISO time, 0.0 for what is none."""
+    try:
+        return datetime.fromisoformat(stamp).timestamp() if isinstance(stamp, str) else 0.0
+    except (ValueError, OverflowError):
+        return 0.0
+
+
+RolloutRecords = ReadFile[RolloutRecord]
+RECORDS: RecordCache[RolloutRecord] = RecordCache(record_of, opened=compressed.opened)

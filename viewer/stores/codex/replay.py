@@ -1,0 +1,207 @@
+"""The rule by which a session is resumed, run over its records: what is sent, what each compaction replaced, what was
+taken back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from .items import ItemFacts
+from .lineage import Lineage, RolloutPart
+from .records import TURN_ENDS, TURN_STARTS, RolloutRecord
+
+MESSAGE = -1  # stands for the place of a summary that a compaction's line has beside its items
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedItem:
+    """One item and where it stands: in the line of `record`, or `at` this place in the history of a compaction. Of a
+    message that was sent before, and says something else since, `copy_of` is the item of before.
+    """
+
+    id: int
+    part: RolloutPart
+    record: RolloutRecord
+    facts: ItemFacts
+    at: int | None = None
+    copy_of: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayedCompaction:
+    """One compaction: `id` is that of its line, `handoff` the item that carries its summary (or the line itself),
+    `before` and `after` the items in context, in order; `is_own_turn` says that nothing was asked in its turn so far.
+    """
+
+    id: int
+    part: RolloutPart
+    record: RolloutRecord
+    handoff: int
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+    is_own_turn: bool
+
+
+@dataclass
+class Replay:
+    """What the records say so far. `live` are the items that would be sent now; `responses` the items of each response
+    of a model by its first one, `first` the first item of the response that an item belongs to; `left` what was taken
+    back, with the item that it stood behind.
+    """
+
+    items: dict[int, PlacedItem] = field(default_factory=dict)
+    live: list[int] = field(default_factory=list)
+    compactions: list[ReplayedCompaction] = field(default_factory=list)
+    responses: dict[int, list[int]] = field(default_factory=dict)
+    first: dict[int, int] = field(default_factory=dict)
+    left: list[tuple[int | None, list[int]]] = field(default_factory=list)
+    open: int | None = None  # the response that goes on
+    open_end: int | None = None  # that of the last file, where nothing says that it ended
+    _by_id: dict[str, int] = field(default_factory=dict)  # the newest item that its maker gave this id
+    is_own_turn: bool = False
+
+    def read(self, part: RolloutPart, records: Iterable[RolloutRecord], *, sent: bool = True) -> None:
+        """Go on with these records, or only note their items where they are not sent."""
+        behind = self.live[-1] if self.live else None
+        noted: list[int] = []
+        for record in records:
+            if record.is_end_of_response:
+                self.open = None
+            if record.item is not None and not record.is_summarizing:
+                noted.append(self._item(part, record, record.item))
+                if sent:
+                    self.live.append(noted[-1])
+            elif record.compacted is not None and sent:
+                self._compaction(part, record)
+            elif record.rolled_back and sent:
+                self._roll_back(record.rolled_back)
+            elif record.subtype in TURN_STARTS:
+                self.is_own_turn = True
+            elif record.subtype in TURN_ENDS:
+                self.is_own_turn = False
+            if record.item is not None and record.item.is_prompt:
+                self.is_own_turn = False
+        self.open_end, self.open = self.open, None
+        if not sent and noted:
+            self.left.append((behind, noted))
+
+    # -- items ----------------------------------------------------------------------------------------------------
+
+    def _item(self, part: RolloutPart, record: RolloutRecord, facts: ItemFacts) -> int:
+        placed = PlacedItem(part.start + record.offset, part, record, facts)
+        self.items[placed.id] = placed
+        self._note(placed.id, facts)
+        if not facts.is_of_model:
+            self.open = None
+        elif self.open is None or self._begins(facts):
+            self.open = placed.id
+            self.responses[placed.id] = [placed.id]
+        else:
+            self.responses[self.open].append(placed.id)
+        self.first[placed.id] = placed.id if self.open is None else self.open
+        return placed.id
+
+    def _begins(self, facts: ItemFacts) -> bool:
+        """Whether an item can only begin a response: what is thought or said comes before what is called."""
+        assert self.open is not None
+        called = any(self.items[each].facts.call for each in self.responses[self.open])
+        return called and not facts.call
+
+    # -- compactions ----------------------------------------------------------------------------------------------
+
+    def _compaction(self, part: RolloutPart, record: RolloutRecord) -> None:
+        facts = record.compacted
+        assert facts is not None
+        line = part.start + record.offset
+        before = tuple(self.live)
+        if facts.items is None:
+            after = [each for each in before if self.items[each].facts.is_prompt]
+            handoff = self._placed(part, record, _told(record, facts.size), MESSAGE)
+            after.append(handoff)
+        else:
+            after = self._carried(part, record, facts.items)
+            handoff = line if facts.handoff is None else after[facts.handoff]
+        self.live = after
+        made = ReplayedCompaction(line, part, record, handoff, before, tuple(after), self.is_own_turn)
+        self.compactions.append(made)
+
+    def _carried(self, part: RolloutPart, record: RolloutRecord, history: Sequence[ItemFacts]) -> list[int]:
+        """The items of a new history, those that were there already under the ids they have: the newest of equals."""
+        equal: dict[int, list[int]] = {}
+        for each in self.live:
+            equal.setdefault(self.items[each].facts.digest, []).append(each)
+        used: set[int] = set()
+        found = []
+        for at in range(len(history) - 1, -1, -1):
+            known = self._same(history[at], equal, used)
+            if known is None:
+                known = self._placed(part, record, history[at], at, self._by_id.get(history[at].id))
+            used.add(known)
+            found.append(known)
+        return found[::-1]
+
+    def _same(self, facts: ItemFacts, equal: dict[int, list[int]], used: set[int]) -> int | None:
+        """The item that says this and is not used yet, one in context before any other; None for none."""
+        known = self._by_id.get(facts.id) if facts.id else None
+        if known is not None and known not in used and self.items[known].facts.digest == facts.digest:
+            return known
+        there = [each for each in equal.get(facts.digest, ()) if each not in used]
+        named = [each for each in there if self.items[each].facts.id == facts.id]
+        return next(reversed(named or there), None)
+
+    def _placed(
+        self, part: RolloutPart, record: RolloutRecord, facts: ItemFacts, at: int, copy_of: int | None = None
+    ) -> int:
+        """An item that stands nowhere but in the line of a compaction."""
+        item_id = part.start + record.offset + at + 2
+        root = None if copy_of is None or facts.is_summary else self.items[copy_of].copy_of or copy_of
+        self.items[item_id] = PlacedItem(item_id, part, record, facts, at, root)
+        self.first[item_id] = item_id
+        if facts.is_of_model:
+            self.responses[item_id] = [item_id]
+        self._note(item_id, facts)
+        return item_id
+
+    def _note(self, item_id: int, facts: ItemFacts) -> None:
+        if facts.id:
+            self._by_id[facts.id] = item_id
+
+    # -- what was taken back --------------------------------------------------------------------------------------
+
+    def _roll_back(self, turns: int) -> None:
+        """Take back the newest requests and what follows them, with the compactions that stand in those turns."""
+        gone: list[int] = []
+        while turns:
+            tail = self.live[self._kept() :] if self.compactions else self.live
+            asked = [at for at, each in enumerate(tail) if self.items[each].facts.is_prompt]
+            if len(asked) >= turns or not self.compactions:
+                cut = len(self.live) - len(tail) + (asked[-turns] if len(asked) >= turns else 0)
+                gone = [*self.live[cut:], *gone]
+                self.live = self.live[:cut]
+                break
+            turns -= len(asked)
+            gone = [*tail, *gone]
+            self.live = list(self.compactions.pop().before)
+        if gone:
+            self.left.append((self.live[-1] if self.live else None, gone))
+
+    def _kept(self) -> int:
+        """How many of the items in context the newest compaction put there."""
+        return min(len(self.compactions[-1].after), len(self.live))
+
+
+def _told(record: RolloutRecord, size: int) -> ItemFacts:
+    """The summary that a compaction's line has beside its items, as one."""
+    return ItemFacts("message", "", record.offset, "user", size, is_summary=True)
+
+
+def replayed(lineage: Lineage) -> Replay:
+    """All that the files of a session say. What it went back behind is noted in the order in which it was said."""
+    found = Replay()
+    for part in lineage.parts:
+        if part.is_sent:
+            found.read(part, part.sent())
+        if part.is_own:
+            found.read(part, part.left(), sent=False)
+    return found

@@ -1,0 +1,130 @@
+"""What lists ask of a directory of sessions: it has no numbers of its own, so files go by their time and ids.
+
+A message's number is when its file was last written, in nanoseconds: whatever is newer than what was seen has news. A
+session's number is made of its id. What leaves no newer time (a file that is gone, or whose time was put back) is found
+by comparing sizes and times of all files, which costs no reading.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
+from functools import cached_property
+from hashlib import blake2b
+from typing import Generic, Protocol, TypeVar
+
+from viewer.stores.listing import Ends, SessionFacts, Unaskable
+
+from .files import FileState
+
+
+class ListedFile(Protocol):
+    """The file that a session is written to now."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def state(self) -> FileState: ...
+    @property
+    def number(self) -> int:
+        """A number of the session's own in the store, made of its id."""
+
+
+def number_of(session_id: str) -> int:
+    """A positive number of 62 bits for a session."""
+    return int.from_bytes(blake2b(session_id.encode(), digest_size=8).digest(), "big") >> 2 or 1
+
+
+F = TypeVar("F", bound=ListedFile)
+
+
+class FileListing(ABC, Generic[F]):
+    """`listing.Listing` of such a store."""
+
+    @abstractmethod
+    def files(self) -> Iterable[F]:
+        """The files of all sessions. Raises OSError where they cannot be listed."""
+
+    @abstractmethod
+    def facts_of(self, file: F) -> SessionFacts:
+        """What its file says of a session. Raises OSError."""
+
+    @abstractmethod
+    def words_of(self, file: F) -> str:
+        """The beginning of the first request, "" for none. Raises OSError."""
+
+    @cached_property
+    def _files(self) -> dict[str, F]:
+        try:
+            return {each.id: each for each in self.files()}
+        except OSError:
+            return {}
+
+    @cached_property
+    def _by_number(self) -> list[tuple[int, str]]:
+        return sorted((each.number, each.id) for each in self._files.values())
+
+    @cached_property
+    def _by_time(self) -> list[F]:
+        """The newest first."""
+        return sorted(self._files.values(), key=lambda each: each.state.changed, reverse=True)
+
+    def all(self) -> Collection[F]:
+        """The files of all sessions."""
+        return self._files.values()
+
+    def ends(self) -> Ends:
+        highest = self._by_number[-1][0] if self._by_number else 0
+        return Ends(self.newest_message(), highest, len(self._files))
+
+    def newest_message(self) -> int:
+        return self._by_time[0].state.changed if self._by_time else 0
+
+    def fingerprint(self, message: int) -> str | None:
+        return ""  # a directory is never another one under the same number
+
+    def given_messages(self) -> int:
+        return self.newest_message()
+
+    def sessions_with_news(self, above: int, limit: int) -> tuple[list[str], int]:
+        newer = [each for each in reversed(self._by_time) if each.state.changed > above][:limit]
+        return [each.id for each in reversed(newer)], newer[-1].state.changed if newer else above
+
+    def active_lately(self, limit: int) -> list[str]:
+        return [each.id for each in self._by_time[:limit]]
+
+    def sessions_above(self, number: int, limit: int) -> list[tuple[int, str]]:
+        return [pair for pair in self._by_number if pair[0] > number][:limit]
+
+    def sessions_down_from(self, number: int, limit: int) -> list[tuple[int, str]]:
+        return [pair for pair in reversed(self._by_number) if pair[0] <= number][:limit]
+
+    def facts(self, ids: Sequence[str]) -> dict[str, SessionFacts]:
+        found = {}
+        for session_id in ids:
+            file = self._files.get(session_id)
+            with suppress(OSError):
+                if file is not None:
+                    found[session_id] = self.facts_of(file)
+        return found
+
+    def unaskable(self, ids: Sequence[str]) -> dict[str, Unaskable]:
+        return {}
+
+    def appended(self, session_id: str, before: str, after: str) -> int | None:
+        return None
+
+    def has_archived(self, session_id: str) -> bool:
+        return False
+
+    def last_active(self, session_id: str) -> float:
+        file = self._files.get(session_id)
+        return file.state.changed / 1e9 if file else 0.0
+
+    def first_words(self, session_id: str) -> str:
+        file = self._files.get(session_id)
+        try:
+            return self.words_of(file) if file else ""
+        except OSError:
+            return ""
