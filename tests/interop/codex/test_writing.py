@@ -21,6 +21,7 @@ from viewer.stores.registry import get_store, open_store, writer_of
 
 from . import views
 from .client import FULL, Client, program
+from .record import RECORDED
 from .scenarios_compacted import compact
 from .scenes import shell
 from .service import Service, calls, says
@@ -60,7 +61,9 @@ def opened(
     homes: Homes, tool: Tool, transactional_db: None, at_once: None, settings: Settings, tmp_path: Path
 ) -> Iterator[Open]:
     """A function that makes a session of a sort, which the site knows."""
-    settings.HERMES_HOME = settings.CLAUDE_HOME = tmp_path / "no-home"
+    if reason := cannot_compact():
+        pytest.skip(reason)
+    settings.HERMES_HOME = settings.CLAUDE_HOME = settings.CODEX_HOME = tmp_path / "no-home"
     settings.DEMO_STORE = tmp_path / "no-demo.db"
     with ExitStack() as stack:
 
@@ -69,8 +72,6 @@ def opened(
                 client, session = homes(SORTS[name].home)
             except NotInstalled as missing:
                 pytest.skip(f"Codex is not here: {missing}")
-            if reason := cannot_compact(client):
-                pytest.skip(reason)
             copied = client.copy(tmp_path / "copy", stack.enter_context(Service()))
             agent = RealCodex(f"codex:///{copied.home}")
             settings.STORES = {"work": agent.url}
@@ -85,9 +86,9 @@ OTHERS = tuple(sort for sort in SORTS if sort != "paginated")
 MORE = (("summary", 0), ("summary", 2), ("prune", 2), ("prune", 6))
 
 
-def cannot_compact(client: Client) -> str:
+def cannot_compact() -> str:
     """Why sessions of the client cannot be compacted here, "" when they can."""
-    with open_store(Store("work", f"codex:///{client.home}", "configured")) as reader:
+    with open_store(Store("work", f"codex:///{RECORDED / 'plain-talk.2'}", "configured")) as reader:
         return reader.compact_reason()
 
 
