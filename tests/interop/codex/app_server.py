@@ -27,6 +27,7 @@ class AppServer:
             [*WITH_PARENT, program, "app-server"], cwd=work, env=environment, stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True,
         )  # fmt: skip
+        self._locks = Path(environment["CODEX_HOME"]) / "thread-writer-locks"
         self._heard: queue.Queue[Json | None] = queue.Queue()
         self._asked = 0
         assert self._process.stdout
@@ -57,6 +58,9 @@ class AppServer:
         """Let go of a session, so that it is read from its file when it is resumed again."""
         self.call("thread/unsubscribe", threadId=session_id)
         self.wait_for("thread/closed")
+        deadline = time.monotonic() + WAIT
+        while (self._locks / f"{session_id}.lock").exists() and time.monotonic() < deadline:
+            time.sleep(0.002)  # it says so before it is so
 
     def fork(self, session_id: str) -> str:
         """A session that goes on from another one; its id."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import subprocess
 from contextlib import closing
 from pathlib import Path
+
+import zstandard
 
 from . import views
 from .service import Json
@@ -58,7 +59,7 @@ def lineage(home: Path, path: Path, end: int | None = None) -> list[Json]:
 def _content(path: Path) -> bytes:
     if path.exists():
         return path.read_bytes()
-    return subprocess.run(["zstd", "-dcq", f"{path}.zst"], check=True, capture_output=True).stdout
+    return zstandard.decompress(path.with_suffix(".jsonl.zst").read_bytes())
 
 
 def _named(home: Path, file_id: str) -> Path:

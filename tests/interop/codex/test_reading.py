@@ -1,14 +1,22 @@
-"""What is read of a session is what the real Codex sends to the model when it resumes it."""
+"""Our reader tells of a session what the real Codex sends to the model when it resumes it."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
+from contextlib import suppress
+
 import pytest
+
+from viewer.stores.base import Store
+from viewer.stores.registry import open_store
 
 from . import views
 from .conftest import Cases
 from .playing import Scenario
 from .resumed import resumed
 from .scenarios import SCENARIOS
+from .service import Json, text_of
 
 LEAST = 60  # resumes that a run compares
 
@@ -26,10 +34,49 @@ def test_enough_is_compared() -> None:
 
 
 @pytest.mark.parametrize("scenario", PLAYED)
-def test_the_rule_in_few_words(cases: Cases, scenario: str) -> None:
+def test_what_is_sent_on_resume(cases: Cases, scenario: str) -> None:
     found = cases(scenario)
     assert len(found) == SCENARIOS[scenario].resumes
     for case in found:
-        read, sent = views.told(resumed(case.home, case.session_id)), views.told(case.sent)
+        with open_store(Store("work", f"codex:///{case.home}", "configured")) as reader:
+            read = views.of_rows(reader.live(case.session_id))
+        assert read == views.conversation(views.told(case.sent)), case.name
+
+
+@pytest.mark.parametrize("scenario", PLAYED)
+def test_what_the_client_says_of_itself(cases: Cases, scenario: str) -> None:
+    """It stands where it was sent, but for what is new since."""
+    for case in cases(scenario):
+        with open_store(Store("work", f"codex:///{case.home}", "configured")) as reader:
+            rows = reader.live(case.session_id)
+            added = reader.additions(case.session_id, [row.id for row in rows], end=True)
+        read: list[views.Block | str] = []
+        for row in [*rows, None]:
+            before = None if row is None else row.id
+            read += [_squeezed(each.text) for each in added if each.is_sent and each.before == before]
+            read += [] if row is None else views.of_rows([row])
+        sent = [each for item in case.sent for each in _told(item)]
         assert read == sent[: len(read)], case.name
-        assert all(block.is_context for block in sent[len(read) :]), case.name
+        assert all(isinstance(each, str) for each in sent[len(read) :]), case.name
+
+
+def _told(item: Json) -> Sequence[views.Block | str]:
+    blocks = views.told([item])
+    if not blocks or not blocks[0].is_context:
+        return blocks
+    return [_squeezed(json.dumps(item["tools"]) if "tools" in item else text_of(item))]
+
+
+def _squeezed(text: str) -> str:
+    with suppress(ValueError):
+        text = json.dumps(json.loads(text), sort_keys=True)
+    return "".join(text.split())
+
+
+@pytest.mark.parametrize("scenario", PLAYED)
+def test_the_rule_in_few_words(cases: Cases, scenario: str) -> None:
+    """It gives all items, also what the client says of itself, but for what is new since."""
+    for case in cases(scenario):
+        items, sent = views.told(resumed(case.home, case.session_id)), views.told(case.sent)
+        assert items == sent[: len(items)], case.name
+        assert all(block.is_context for block in sent[len(items) :]), case.name

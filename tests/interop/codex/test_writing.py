@@ -1,0 +1,216 @@
+"""What we write into a session of the real Codex: it resumes from exactly that, goes on, and it is undone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from pytest_django import Settings
+
+from tests.api.conftest import tool
+from tests.api.tool import Tool
+from tests.contract.site import Site
+from tests.interop.fetched import NotInstalled
+from tests.interop.processes import ClientFailed
+from tests.runs.desk import at_once
+from viewer.holders import new_holder
+from viewer.stores.base import Store
+from viewer.stores.registry import get_store, open_store, writer_of
+
+from . import views
+from .client import FULL, Client, program
+from .record import RECORDED
+from .scenarios_compacted import compact
+from .scenes import shell
+from .service import Service, calls, says
+from .work import KEPT, SORTS, SUMMARY, RealCodex, Work, talk
+
+__all__ = ["at_once", "tool"]
+
+Homes = Callable[[str], tuple[Client, str]]
+Open = Callable[[str], Work]
+
+
+@pytest.fixture(scope="module")
+def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Homes]:
+    """A function from the name of a home to a client with it, and the id of its session."""
+    made: dict[str, tuple[Client, str]] = {}
+    with ExitStack() as stack:
+
+        def home(name: str) -> tuple[Client, str]:
+            if name not in made:
+                service = stack.enter_context(Service())
+                client = Client(
+                    program(),
+                    tmp_path_factory.mktemp(name),
+                    service,
+                    provider="openai" if name == "encrypted" else "ours",
+                )
+                options = {"historyMode": "legacy"} if name == "legacy" else {}
+                with client.app_server() as server:
+                    made[name] = client, talk(client, server, **options)
+            return made[name]
+
+        yield home
+
+
+@pytest.fixture
+def opened(
+    homes: Homes, tool: Tool, transactional_db: None, at_once: None, settings: Settings, tmp_path: Path
+) -> Iterator[Open]:
+    """A function that makes a session of a sort, which the site knows."""
+    if reason := cannot_compact():
+        pytest.skip(reason)
+    settings.HERMES_HOME = settings.CLAUDE_HOME = settings.CODEX_HOME = tmp_path / "no-home"
+    settings.DEMO_STORE = tmp_path / "no-demo.db"
+    with ExitStack() as stack:
+
+        def work(name: str) -> Work:
+            try:
+                client, session = homes(SORTS[name].home)
+            except NotInstalled as missing:
+                pytest.skip(f"Codex is not here: {missing}")
+            copied = client.copy(tmp_path / "copy", stack.enter_context(Service()))
+            agent = RealCodex(f"codex:///{copied.home}")
+            settings.STORES = {"work": agent.url}
+            server = stack.enter_context(copied.app_server())
+            session = SORTS[name].make(copied, server, session)
+            return Work(copied, server, session, Site(tool, "work", agent))
+
+        yield work
+
+
+OTHERS = tuple(sort for sort in SORTS if sort != "paginated")
+MORE = (("summary", 0), ("summary", 2), ("prune", 2), ("prune", 6))
+
+
+def cannot_compact() -> str:
+    """Why sessions of the client cannot be compacted here, "" when they can."""
+    with open_store(Store("work", f"codex:///{RECORDED / 'plain-talk.2'}", "configured")) as reader:
+        return reader.compact_reason()
+
+
+def ours(blocks: list[views.Block]) -> list[int]:
+    """Where our summaries stand."""
+    return [at for at, block in enumerate(blocks) if block.said.startswith(SUMMARY)]
+
+
+def test_it_resumes_from_what_was_kept_and_the_summary(opened: Open) -> None:
+    work = opened("paginated")
+    work.say("And now?")
+    before, context = work.read(), work.context()
+    work.compact()
+    after = work.say("Go on.")
+    (at,) = ours(after)
+    start, recent = after[:at], after[at + 1 :]
+    assert len(recent) >= KEPT and recent == before[-len(recent) :]
+    assert len(start) + len(recent) < len(before)
+    assert work.context() == context
+
+
+@pytest.mark.parametrize("sort", SORTS)
+def test_it_goes_on_and_has_all_of_it_again(opened: Open, sort: str) -> None:
+    work = opened(sort)
+    work.say("And now?")
+    tools, before = work.tools(), work.read()
+    encrypted = [block for block in before if block.kind == "encrypted"]
+    assert bool(encrypted) == (sort == "above encrypted")
+    run = work.compact()
+    work.client.service.replies += [calls(shell("echo c"), shell("echo d")), says("More is done.")]
+    after = work.say("Do more.")
+    assert len(ours(after)) == 1 and len(after) < len(before)
+    assert [block for block in after if block.kind == "encrypted"] == encrypted
+    assert work.tools() == tools
+    later = work.read()[len(after) :]
+    assert [block.kind for block in later].count("call") == 2
+    work.undo(run)
+    assert work.say("All of it again.") == [*before, *later]
+
+
+@pytest.mark.parametrize(
+    "sort", [pytest.param(s, marks=[] if s == "paginated" else pytest.mark.thorough) for s in SORTS]
+)
+def test_both_compact_on_top(opened: Open, sort: str) -> None:
+    work = opened(sort)
+    work.say("And now?")
+    tools = work.tools()
+    work.compact()
+    compact(work.server, work.session)
+    native = work.say("And on.")
+    assert work.tools() == tools
+    assert any(block.kind == "encrypted" or "The summary so far." in block.said for block in native)
+    work.say_much()
+    work.compact()
+    again = work.say("And on.")
+    assert ours(again) and work.tools() == tools
+
+
+@pytest.mark.parametrize(
+    ("strategy", "later"),
+    [("prune", 0), ("summary", 6), *(pytest.param(*each, marks=pytest.mark.thorough) for each in MORE)],
+)
+def test_undo(opened: Open, strategy: str, later: int) -> None:
+    work = opened("paginated")
+    before, stored = work.read(), work.file.read_bytes()
+    run = work.compact(strategy=strategy)
+    assert work.read() != before
+    for number in range(later):
+        work.say(f"Later request {number}.")
+    said = work.read()[len(work.read()) - 2 * later :]
+    work.undo(run)
+    assert work.read() == [*before, *said]
+    assert work.file.read_bytes().startswith(stored)
+    assert work.say("And now?") == [*before, *said]
+    more = work.read()[len(before) + len(said) :]
+    again = work.compact(strategy=strategy)
+    work.say("And then?")
+    work.undo(again)
+    assert work.say("And at last?")[: len(before)] == before
+    assert more
+
+
+@pytest.mark.parametrize("sort", ["legacy", pytest.param("paginated", marks=pytest.mark.thorough)])
+def test_a_full_session_is_not_compacted_again_by_the_client(opened: Open, sort: str) -> None:
+    """It goes by the newest count of tokens that it finds, of a legacy session in all of it."""
+    work = opened(sort)
+    work.client.service.replies += [says("A great deal.", input_tokens=FULL + 50_000)]
+    work.say("What else?")
+    work.compact()
+    work.say("Go on.", first="turn")
+    assert not work.client.service.of("summary")
+
+
+def test_while_it_is_open_nothing_is_written(opened: Open) -> None:
+    work = opened("paginated")
+    work.server.resume(work.session)
+    stored = work.file.read_bytes()
+    refused = work.site.refusal("POST", f"{work.site.at(work.session)}/runs", {"apply": True})
+    assert refused == "session_busy" and work.file.read_bytes() == stored
+    assert work.site.tool.get(work.site.at(work.session))["active"]
+    work.server.unload(work.session)
+    assert not work.site.tool.get(work.site.at(work.session))["active"]
+    work.compact()
+
+
+def test_while_we_write_it_is_not_resumed(opened: Open) -> None:
+    work = opened("paginated")
+    writer, holder = writer_of(get_store("work")), new_holder()
+    writer.take_lock(work.session, holder)
+    with pytest.raises(ClientFailed, match="active writer"):
+        work.server.resume(work.session)
+    writer.release_lock(work.session, holder)
+    work.say("And now?")
+
+
+@pytest.mark.parametrize("moment", ["inside", pytest.param("behind", marks=pytest.mark.thorough)])
+def test_a_writer_that_is_killed(opened: Open, moment: str) -> None:
+    work = opened("paginated")
+    before = work.read()
+    work.site.written(f"codex:///{work.client.home}", work.session, moment)
+    sent = work.say("And now?")
+    assert (sent == before) == (moment == "inside") and bool(ours(sent)) == (moment == "behind")
+    said = work.say_much()
+    work.compact()
+    assert ours(work.say("And on.")) and work.read()[-2:] != said[-2:]

@@ -1,0 +1,24 @@
+"""Sessions that the real Codex wrote are read as it sent them when it resumed them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.interop.codex import views
+from tests.interop.codex.record import RECORDED
+from viewer.stores.base import Store
+from viewer.stores.registry import open_store
+
+# `python -m tests.interop.codex.record` writes them.
+SESSIONS = sorted(path for path in RECORDED.iterdir() if path.is_dir())
+
+
+@pytest.mark.parametrize("recorded", SESSIONS, ids=lambda path: path.name)
+def test_a_recorded_session(recorded: Path) -> None:
+    told = json.loads(recorded.with_suffix(f"{recorded.suffix}.sent.json").read_text(encoding="utf-8"))
+    with open_store(Store("work", f"codex:///{recorded}", "configured")) as reader:
+        read = views.of_rows(reader.live(told["session_id"]))
+    assert read == views.conversation(views.told(told["sent"]))
