@@ -48,6 +48,15 @@ def test_cost_is_what_the_total_grew_by(agent: CodexByHand, reader: Reader, sess
     assert told_now.cost == pytest.approx(price) and told_now.tokens == 3_150
 
 
+@pytest.mark.parametrize(("noted", "window"), [(258_400, 258_400), ("much", 0), (-1, 0), (None, 0)])
+def test_the_window_is_the_one_the_client_was_told(
+    agent: CodexByHand, reader: Reader, session_id: str, noted: object, window: int
+) -> None:
+    agent.write("s", talk(1))
+    agent.append("s", "event_msg", {"type": "token_count", "info": {"model_context_window": noted}})
+    assert reader.session(session_id).window == reader.listing.facts([session_id])[session_id].window == window
+
+
 def test_a_locked_session_is_open(agent: CodexByHand, reader: Reader, session_id: str) -> None:
     agent.write("s", talk(1))
     locks = agent.root / "thread-writer-locks"

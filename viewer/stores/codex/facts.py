@@ -26,7 +26,8 @@ DEEPEST = 50  # files that a first request is looked for in
 @dataclass(frozen=True, slots=True)
 class HeadFacts:
     """What the first lines of a file say. `spawned_by` is the session whose sub-agent speaks in it, `forked_from` the
-    one that it is a fork of, `base` the file that it goes on from; "" for none.
+    one that it is a fork of, `base` the file that it goes on from; "" for none. `began` is in epoch seconds, 0.0 where
+    no line has a time.
     """
 
     spawned_by: str
@@ -43,25 +44,27 @@ class HeadFacts:
 
 @dataclass(frozen=True, slots=True)
 class ThreadFacts:
-    """Times in epoch seconds; `began` is 0.0 where no line has a time."""
+    """`window` is the model's in tokens, 0 where the end of the file does not name it."""
 
     head: HeadFacts
     title: str
     first_words: str
     cwd: str
     model: str
+    window: int
 
 
 def facts_of(file: ThreadFile, known: Threads) -> ThreadFacts:
     """The facts of a session. Raises OSError."""
     head = head_of(file.rollout.path)
-    cwd, model = _end(file.rollout.path, file.state)
+    cwd, model, window = _end(file.rollout.path, file.state)
     return ThreadFacts(
         head=head,
         title=file.noted.title or head.agent,
         first_words=_inherited_words(head, known) or head.first_words,
         cwd=cwd or head.cwd,
         model=model or head.model or file.noted.model,
+        window=window,
     )
 
 
@@ -110,18 +113,29 @@ def _inherited_words(head: HeadFacts, known: Threads) -> str:
 
 
 @lru_cache(maxsize=REMEMBERED)
-def _end(path: str, state: FileState) -> tuple[str, str]:
-    """Directory and model that the newest turn names, "" where the end of the file has none."""
+def _end(path: str, state: FileState) -> tuple[str, str, int]:
+    """Directory and model that the newest turn names, and the window that its newest count names; "" and 0 where the
+    end of the file has none.
+    """
     with opened(Path(path)) as file:
         size = file.seek(0, 2)
         file.seek(max(0, size - END))
         lines = file.read(END).split(b"\n")
+    window = 0
     for line in reversed(lines):
+        if not window and line.startswith(b"{") and b'"model_context_window"' in line:
+            window = _window(items.payload_of(decoded(line))[1])
         if line.startswith(b"{") and b'"turn_context"' in line[:200]:
             kind, payload = items.payload_of(decoded(line))
             if kind == "turn_context":
-                return _text(payload.get("cwd")), _text(payload.get("model"))
-    return "", ""
+                return _text(payload.get("cwd")), _text(payload.get("model")), window
+    return "", "", window
+
+
+def _window(event: dict[str, Any]) -> int:
+    """The model's window that a count or the start of a turn names, in tokens, 0 for none."""
+    found = (event.get("model_context_window"), _object(event.get("info")).get("model_context_window"))
+    return next((each for each in found if type(each) is int and 0 < each < 10**12), 0)
 
 
 def _asked(kind: str, payload: dict[str, Any]) -> str:

@@ -53,4 +53,5 @@ class CodexListing(FileListing[ThreadFile]):
             forked_from=(parent,) if parent else (),
             mark=RowsDigest(1 if file.state.size else 0, 0, file.state.changed, file.state.text + file.noted.title),
             git_branch=head.branch,
+            window=found.window,
         )

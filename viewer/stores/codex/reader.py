@@ -102,6 +102,7 @@ class CodexReader(Reader):
             delegated_from=head.spawned_by,
             git_branch=head.branch,
             is_open=None if opened is None else session_id in opened,
+            window=found.window,
         )
 
     def _facts(self, file: ThreadFile) -> ThreadFacts:
