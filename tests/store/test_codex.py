@@ -14,7 +14,9 @@ from tests.contract.codex import CodexByHand, Line, items, meta, told
 from tests.contract.talk import heard, talk, turn
 from tests.support.codex_home import agent, fresh, history, reader, said, session_id, shown
 from viewer.errors import NotFound, StoreUnavailable
+from viewer.stores.codex import index
 from viewer.stores.codex.items import SUMMARY_PREFIX
+from viewer.stores.codex.replay import replayed
 from viewer.stores.reader import Reader
 
 __all__ = ["agent", "reader", "session_id"]
@@ -341,3 +343,30 @@ def test_files_of_bare_items(tmp_path: Path, agent: CodexByHand, session_id: str
     lines = [{"id": session_id, "timestamp": "2025-05-07T17:24:21.597Z"}, {"record_type": "state"}, *bare]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     assert said(fresh(agent), session_id) == [("user", "Hello"), ("assistant", "Hi")]
+
+
+def test_reading_on_is_as_reading_anew(agent: CodexByHand, reader: Reader, session_id: str) -> None:
+    agent.write("s", [])
+    steps: list[tuple[str, Line]] = [("response_item", item) for said_now in talk(2) for item in items(said_now)]
+    steps += [("token_usage_record", {}), ("event_msg", {"type": "task_started", "turn_id": "t"})]
+    steps += [("compacted", {"message": "", "replacement_history": [steps[0][1], told("user", SUMMARY, "x")]})]
+    steps += [("response_item", item) for said_now in talk(1, "later") for item in items(said_now)]
+    steps += [("event_msg", {"type": "thread_rolled_back", "num_turns": 1})]
+    for kind, payload in steps:
+        agent.append("s", kind, payload)
+        lineage = reader._lineage(session_id)  # type: ignore[attr-defined]
+        read_on, anew = index.messages_of(session_id, lineage), replayed(lineage)
+        assert read_on.replay.live == anew.live and read_on.replay.responses == anew.responses
+        assert read_on.replay.left == anew.left and read_on.replay.first == anew.first
+        assert [each.after for each in read_on.replay.compactions] == [each.after for each in anew.compactions]
+
+
+def test_a_line_that_is_not_finished_is_read_once_it_is(agent: CodexByHand, reader: Reader, session_id: str) -> None:
+    agent.write("s", talk(1))
+    whole = agent.path("s").read_bytes()
+    agent.say("s", {"role": "user", "content": "whole"})
+    longer = agent.path("s").read_bytes()
+    agent.path("s").write_bytes(longer[: len(whole) + 40])
+    assert said(reader, session_id) == heard(talk(1))
+    agent.path("s").write_bytes(longer)
+    assert said(reader, session_id)[-1] == ("user", "whole")

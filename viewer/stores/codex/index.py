@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from threading import Lock
 
@@ -35,10 +35,34 @@ def messages_of(session_id: str, lineage: Lineage) -> RolloutMessages:
         known = _held.get(key)
     if known is not None and known[0] == lineage.text:
         return known[1]
-    found = RolloutMessages(lineage, replayed(lineage))
+    found = (grown(known[1], lineage) if known else None) or RolloutMessages(lineage, replayed(lineage))
     with _lock:
         _held[key] = lineage.text, found
     return found
+
+
+def grown(found: RolloutMessages, lineage: Lineage) -> RolloutMessages | None:
+    """The messages with the lines that were appended to the current file since; None where they are to be made anew."""
+    *others, last = found.lineage.parts
+    *others_now, now = lineage.parts
+    count = len(last.records)
+    is_same = [(each.rollout, each.state, each.end) for each in others] == [
+        (each.rollout, each.state, each.end) for each in others_now
+    ]
+    is_longer = last.rollout == now.rollout and last.is_sent and last.end is None and now.end is None
+    if (
+        not is_same
+        or not is_longer
+        or not 0 < count <= len(now.records)
+        or last.records[-1] is not now.records[count - 1]
+    ):
+        return None
+    replay = found.replay.copy()
+    replay.read(now, now.records[count:])
+    made = RolloutMessages(lineage, replay)
+    if replay.compactions == found.replay.compactions:
+        vars(made).update(compactions=found.compactions)  # of a long session, most of the work
+    return made
 
 
 def index_of(found: RolloutMessages, recorded: Recorded) -> TranscriptIndex:
@@ -55,7 +79,8 @@ def index_of(found: RolloutMessages, recorded: Recorded) -> TranscriptIndex:
         if (entry := _entry(found, unit, copies.get(unit.id, ()))) is not None
     ]
     runs = {each.receipt["handoff"]: each.run for each in recorded.written if not each.undone}
-    boundaries = tuple(_boundary(found, handoffs, each, runs.get(each.handoff)) for each in found.compactions)
+    roots = {unit.id: unit.copy_of for unit in found.units.values() if unit.copy_of is not None}
+    boundaries = tuple(_boundary(roots, handoffs, each, runs.get(each.handoff)) for each in found.compactions)
     message_of = {row: entry.id for entry in entries for row in entry.rows}
     history = History(in_order(entries, boundaries), boundaries, message_of, settled=True)
     index = pack(history, [_row(found, each) for each in found.ids])
@@ -80,8 +105,8 @@ def _entry(found: RolloutMessages, unit: RolloutMessage, copies: Sequence[Rollou
     return HistoryEntry(unit.id, rows, unit.id, newest.id, state, newest is not unit)
 
 
-def _boundary(found: RolloutMessages, handoffs: set[int], compacted: CompactedMessages, run: int | None) -> Boundary:
-    root = {unit.id: unit.copy_of for unit in found.units.values() if unit.copy_of is not None}
+def _boundary(root: Mapping[int, int], handoffs: set[int], compacted: CompactedMessages, run: int | None) -> Boundary:
+    """`root` has the message of which each shortened copy is one."""
     before = set(compacted.before)
     new = {each: root[each] for each in compacted.after if each in root and each not in before}
     said = dict.fromkeys(root.get(each, each) for each in compacted.before if each not in handoffs)

@@ -28,7 +28,7 @@ class PlacedItem:
     copy_of: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ReplayedCompaction:
     """One compaction: `id` is that of its line, `handoff` the item that carries its summary (or the line itself),
     `before` and `after` the items in context, in order; `is_own_turn` says that nothing was asked in its turn so far.
@@ -60,6 +60,23 @@ class Replay:
     open_end: int | None = None  # that of the last file, where nothing says that it ended
     _by_id: dict[str, int] = field(default_factory=dict)  # the newest item that its maker gave this id
     is_own_turn: bool = False
+
+    def copy(self) -> Replay:
+        """The same, to go on from without changing this one."""
+        made = Replay(
+            items=dict(self.items),
+            live=list(self.live),
+            compactions=list(self.compactions),
+            responses=dict(self.responses),
+            first=dict(self.first),
+            left=list(self.left),
+            open=self.open_end,
+            is_own_turn=self.is_own_turn,
+            _by_id=dict(self._by_id),
+        )
+        if self.open_end is not None:
+            made.responses[self.open_end] = list(self.responses[self.open_end])
+        return made
 
     def read(self, part: RolloutPart, records: Iterable[RolloutRecord], *, sent: bool = True) -> None:
         """Go on with these records, or only note their items where they are not sent."""
