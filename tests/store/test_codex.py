@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import zstandard
 
-from tests.contract.codex import CodexByHand, Line, items, meta, told
+from tests.contract.codex import INTERNAL, CodexByHand, Line, items, meta, told
 from tests.contract.talk import heard, talk, turn
 from tests.support.codex_home import agent, fresh, history, reader, said, session_id, shown
 from viewer.errors import NotFound, StoreUnavailable
@@ -370,3 +370,9 @@ def test_a_line_that_is_not_finished_is_read_once_it_is(agent: CodexByHand, read
     assert said(reader, session_id) == heard(talk(1))
     agent.path("s").write_bytes(longer)
     assert said(reader, session_id)[-1] == ("user", "whole")
+
+
+def test_what_the_service_did_itself_is_shown_as_it_is(agent: CodexByHand, reader: Reader, session_id: str) -> None:
+    agent.write("s", [])
+    add(agent, ask("Search"), {"type": "web_search_call", "id": "ws_1", "status": "completed", INTERNAL: {}})
+    assert reader.live(session_id)[1].content == [{"type": "web_search_call", "id": "ws_1", "status": "completed"}]

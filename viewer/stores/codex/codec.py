@@ -129,7 +129,8 @@ def _reply(values: Sequence[dict[str, Any]], unit: RolloutMessage, session_id: s
 
 def _blocks(item: dict[str, Any]) -> list[Any]:
     if item.get("type") != "message":
-        return [item]  # such as a search that the service itself did
+        shown = {name: value for name, value in item.items() if name != items.INTERNAL}
+        return [shown]  # such as a search that the service itself did
     content = item.get("content")
     return content if isinstance(content, list) else [{"type": "output_text", "text": content}]
 
