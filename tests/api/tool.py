@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from django.test import Client
@@ -18,13 +19,17 @@ class Tool:
     token: str
 
     def call(self, method: str, path: str, body: Any = None, **query: Any) -> tuple[int, Any]:
-        client = Client(headers={"Authorization": f"Bearer {self.token}"}, raise_request_exception=False)
         address = f"/api/v1{path}"
         if method == "GET":
-            response = client.get(address, query)
+            response = self._client.get(address, query)
         else:
-            response = client.generic(method, address, json.dumps(body or {}), content_type="application/json")
+            response = self._client.generic(method, address, json.dumps(body or {}), content_type="application/json")
         return response.status_code, response.json()
+
+    @cached_property
+    def _client(self) -> Client:
+        """One for all calls: it builds the middleware once."""
+        return Client(headers={"Authorization": f"Bearer {self.token}"}, raise_request_exception=False)
 
     def get(self, path: str, **query: Any) -> Any:
         status, answer = self.call("GET", path, **query)

@@ -97,16 +97,14 @@ class _ByHand(Agent):
             "INSERT INTO sessions (id, source, title, model, started_at, message_count) VALUES (?, 'cli', ?, ?, ?, ?)",
             session_id, session_id, "test-model", STARTED, len(messages),
         )  # fmt: skip
-        for message in messages:
-            self.say(session_id, message)
+        self.insert(_SAID, [_row(session_id, message) for message in messages])
 
     def say(self, session_id: str, message: Message) -> None:
-        calls = json.dumps(message["tool_calls"]) if "tool_calls" in message else None
-        self.sql(
-            "INSERT INTO messages (session_id, role, content, tool_calls, tool_call_id, timestamp) "
-            "VALUES (?, ?, ?, ?, ?, ?)",
-            session_id, message["role"], message["content"], calls, message.get("tool_call_id"), time.time(),
-        )  # fmt: skip
+        self.insert(_SAID, [_row(session_id, message)])
+
+    @abstractmethod
+    def insert(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
+        """Insert rows in one transaction: a session of a hundred messages is no hundred connections."""
 
     def load(self, session_id: str) -> list[Heard]:
         found = self.sql(
@@ -118,6 +116,16 @@ class _ByHand(Agent):
         newest = "SELECT MAX(id) FROM messages WHERE session_id = ? AND active = 1 AND role = 'user'"
         ((request,),) = self.sql(newest, session_id)
         self.sql("UPDATE messages SET active = 0 WHERE session_id = ? AND active = 1 AND id >= ?", session_id, request)
+
+
+_SAID = (
+    "INSERT INTO messages (session_id, role, content, tool_calls, tool_call_id, timestamp) VALUES (?, ?, ?, ?, ?, ?)"
+)
+
+
+def _row(session_id: str, message: Message) -> Sequence[Any]:
+    calls = json.dumps(message["tool_calls"]) if "tool_calls" in message else None
+    return session_id, message["role"], message["content"], calls, message.get("tool_call_id"), time.time()
 
 
 def _in_file(path: Path, query: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
@@ -134,6 +142,10 @@ class InFile(_ByHand):
 
     def sql(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
         return _in_file(self.path, query, values)
+
+    def insert(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
+        with closing(sqlite3.connect(self.path, timeout=20)) as con, con:
+            con.executemany(statement, rows)
 
 
 class Old(InFile):
@@ -155,6 +167,10 @@ class OnServer(_ByHand):
         with psycopg.connect(self.url, autocommit=True) as con:
             cursor = con.execute(query.replace("?", "%s").encode(), values)
             return cursor.fetchall() if cursor.description else []
+
+    def insert(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
+        with psycopg.connect(self.url) as con, con.cursor() as cursor:
+            cursor.executemany(statement.replace("?", "%s").encode(), rows)
 
 
 class JsonFile(Agent):
