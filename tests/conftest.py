@@ -56,7 +56,9 @@ def pytest_configure() -> None:
 
     plain = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
     settings.STORAGES = {**settings.STORAGES, "staticfiles": plain}
-    settings.WHITENOISE_USE_FINDERS = settings.WHITENOISE_AUTOREFRESH = True  # found when asked for, not for each client
+    settings.WHITENOISE_USE_FINDERS = settings.WHITENOISE_AUTOREFRESH = (
+        True  # found when asked for, not for each client
+    )
 
 
 # What takes long begins first, so that no process is left with it when the others are done.

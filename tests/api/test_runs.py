@@ -100,6 +100,7 @@ def test_compact_at_once_and_list_runs(desk: Desk, tool: Tool) -> None:
     assert made[2]["tokens_after"] and discarded["tokens_before"]
 
 
+@pytest.mark.usefixtures("shared_data")  # with old tool output to shorten
 def test_shortening_tool_output_instead_of_a_summary(desk: Desk, tool: Tool) -> None:
     path, before = session_path(desk), desk.live()
     status, plan = tool.call("POST", f"{path}/plan", {"strategy": "prune"})

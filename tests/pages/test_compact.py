@@ -69,6 +69,7 @@ def _tokens(value: Element) -> int:
     return int((titles[0] if titles else value.text).removesuffix(" tokens").replace(",", ""))
 
 
+@pytest.mark.usefixtures("shared_data")
 def test_a_change_plans_again(signed_in: Client, open_desk: Callable[..., Desk]) -> None:
     href = f"{address(open_desk(31))}/plan"
     usual = read(signed_in.get(href, headers=FRAGMENT))
@@ -80,6 +81,7 @@ def test_a_change_plans_again(signed_in: Client, open_desk: Callable[..., Desk])
     assert more.one("option", selected="", value="170").text == "At least the last 170"
 
 
+@pytest.mark.usefixtures("shared_data")
 def test_the_other_way_shortens_tool_output_without_a_summary(
     signed_in: Client, open_desk: Callable[..., Desk], at_once: None
 ) -> None:
@@ -286,6 +288,7 @@ def test_the_time_in_which_somebody_looked_at_a_candidate_is_no_time_it_took(
 
 @pytest.mark.parametrize("strategy", ["summary", "prune"])
 @pytest.mark.parametrize("version", [21, 31])
+@pytest.mark.usefixtures("shared_data")
 def test_a_compaction_is_counted_alike_wherever_it_is_told(
     signed_in: Client, open_desk: Callable[..., Desk], at_once: None, strategy: str, version: int
 ) -> None:
