@@ -43,6 +43,7 @@ from viewer.stores.claude_code.reader import ClaudeReader
 from viewer.stores.claude_code.writer import ClaudeWriter
 from viewer.stores.codex.kind import Codex
 from viewer.stores.codex.reader import CodexReader
+from viewer.stores.codex.writer import CodexWriter
 from viewer.stores.hermes import dialect
 from viewer.stores.hermes.agent import HermesAgent
 from viewer.stores.hermes.reader import HermesReader
@@ -101,7 +102,7 @@ def _planned(text: str) -> Plan:
 _FOREIGN = (
     Store, Reader, Writer, StoreKind, Agent, TranscriptIndex, IndexedBoundary, ModelAccess, HttpRequest, QueryDict,
     dialect.StoreConnection, dialect.Rows, ProgressCallback, Path, Strategy, HermesAgent, HermesReader, HermesWriter,
-    ClaudeCode, ClaudeReader, ClaudeWriter, Codex, CodexReader, BinaryIO,
+    ClaudeCode, ClaudeReader, ClaudeWriter, Codex, CodexReader, CodexWriter, BinaryIO,
 )  # fmt: skip
 MADE: filling.Makers = {
     Place: lambda text: Place("own", "s"),
@@ -168,8 +169,8 @@ ELSEWHERE = {
         viewer.stores.claude_code.commits viewer.stores.claude_code.context.layout_of
         viewer.stores.claude_code.growing viewer.stores.claude_code.lines.compaction viewer.stores.claude_code.thread
         viewer.stores.claude_code.transcript
-        viewer.stores.codex.index viewer.stores.codex.lineage viewer.stores.codex.texts
-        viewer.stores.codex.units""",
+        viewer.stores.codex.commits viewer.stores.codex.context viewer.stores.codex.index viewer.stores.codex.lineage
+        viewer.stores.codex.texts viewer.stores.codex.told viewer.stores.codex.undoing viewer.stores.codex.units""",
 }
 NAMES = {name for names in ELSEWHERE.values() for name in names.split()}
 

@@ -4,10 +4,11 @@ What the client itself sends of its files is held in `tests/interop/codex`.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import sqlite3
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -23,9 +24,9 @@ CONTEXT = "<environment_context>\n  <cwd>/home/user/work</cwd>\n</environment_co
 class CodexByHand(Agent):
     """A home with the sessions of one day, and the client's database of names."""
 
-    can_compact = False
     writes_messages = False
     unique_titles = False
+    names_and_branches = False
 
     def __init__(self, path: Path) -> None:
         super().__init__(f"codex://{path}")
@@ -115,6 +116,17 @@ class CodexByHand(Agent):
 
     # -- what nobody asks for
 
+    @contextmanager
+    def compacting(self, session_id: str) -> Iterator[None]:
+        """A client has the session open: this very process."""
+        directory = self.root / "thread-writer-locks"
+        directory.mkdir(exist_ok=True)
+        place = directory / f"{self._thread(session_id)}.lock"
+        with place.open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+            place.unlink()
+
     def break_rows(self, session_id: str) -> None:
         def broken(said: list[Line]) -> None:
             said[0]["role"] = "narrator"
@@ -170,7 +182,7 @@ def items(message: Message) -> list[Line]:
 
 
 def is_context(item: Line) -> bool:
-    kinds: list[str] = item[INTERNAL]["content_item_kinds"] if item["type"] == "message" else []
+    kinds: list[str] = item.get(INTERNAL, {}).get("content_item_kinds", []) if item["type"] == "message" else []
     return kinds == ["environments.environment_context"]
 
 

@@ -24,8 +24,8 @@ from .site import Site
 __all__ = ["at_once", "tool"]
 
 BETWEEN = pytest.param("hermes22", marks=pytest.mark.thorough)  # what it is asked is asked of 21 and 31
-COMPACTED = ("hermes21", BETWEEN, "hermes31", "postgres", "demo", "claude-code")
-KINDS = ("hermes16", "json", "codex", *COMPACTED)
+COMPACTED = ("hermes21", BETWEEN, "hermes31", "postgres", "demo", "claude-code", "codex")
+KINDS = ("hermes16", "json", *COMPACTED)
 
 
 @pytest.fixture(scope="session")

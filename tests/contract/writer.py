@@ -24,13 +24,14 @@ from viewer.errors import StoreError  # noqa: E402
 from viewer.runs import candidate, planning  # noqa: E402
 from viewer.stores.base import Store  # noqa: E402
 from viewer.stores.claude_code import lines  # noqa: E402
+from viewer.stores.codex import lines as codex_lines  # noqa: E402
 from viewer.stores.hermes import writing  # noqa: E402
 from viewer.stores.message import message_of  # noqa: E402
 from viewer.stores.registry import open_store, writer_of  # noqa: E402
 
 SUMMARY = "## Goal\nFinish."
 # In the middle of each kind's commit: rows are inserted and not committed, lines are made and not appended.
-INSIDE: list[tuple[Any, str]] = [(writing, "insert_block"), (lines, "encoded")]
+INSIDE: list[tuple[Any, str]] = [(writing, "insert_block"), (lines, "encoded"), (codex_lines, "encoded")]
 
 
 def _killing(plain: Any) -> Any:

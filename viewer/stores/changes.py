@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import compaction
+from compaction import protocol
 
 from .message import StoredMessage
 
@@ -82,6 +83,20 @@ def _from_json(value: Any) -> Edit:
     if "insert" in value:
         return InsertMessage(json.loads(value["insert"]))
     return ChangeMessage(value["id"], json.loads(value["changes"]), value["why"])
+
+
+def around_handoff(edits: Sequence[Edit]) -> tuple[list[Edit], Any, list[Edit]]:
+    """The edits before the handoff, its content, those behind it. One that was merged into a message is set apart, for
+    a store in which any message may follow any other.
+    """
+    for at, edit in enumerate(edits):
+        if isinstance(edit, InsertMessage):
+            return list(edits[:at]), edit.message["content"], list(edits[at + 1 :])
+        if isinstance(edit, ChangeMessage) and edit.why == "merged":
+            parts = compaction.split(edit.changes["content"], flagged=True)
+            body = next(part.text for part in parts if part.kind == "summary")
+            return list(edits[:at]), protocol.handoff_text(body), [KeepMessage(edit.id), *edits[at + 1 :]]
+    raise ValueError("These edits hold no handoff.")
 
 
 @dataclass(frozen=True, slots=True)

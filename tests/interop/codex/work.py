@@ -67,7 +67,7 @@ class Work:
 
     def undo(self, run: int) -> None:
         status, undone = self.site.tool.call("POST", f"/runs/{run}/undo")
-        assert (status, undone["status"]) == (200, "undone"), undone
+        assert (status, undone.get("status")) == (200, "undone"), undone
 
     def read(self) -> list[views.Block]:
         """What we say that the model sees."""

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, BinaryIO
 
-from compaction import protocol, split
 from viewer.errors import CompactionConflict
-from viewer.stores.changes import ChangeMessage, Edit, InsertMessage, Json, KeepMessage
+from viewer.stores.changes import ChangeMessage, Edit, InsertMessage, Json, KeepMessage, around_handoff
 
 from .places import SessionFile
 from .records import Record
@@ -67,25 +66,12 @@ class Layout:
 
 def layout_of(found: SessionMessages, planned: Sequence[Record], edits: Sequence[Edit]) -> Layout:
     """What the edits of a plan make of the thread as it is now; what came since stays at the end."""
-    before, content, after = _parted(edits)
+    before, content, after = around_handoff(edits)
     tail = _tail(found, planned, after)
     later = [record.uuid for record in found.thread[len(planned) :]]
     if not later and planned and (not tail or tail[-1] != planned[-1].uuid):
         tail.append(planned[-1].uuid)  # the client needs the thread's last record, whatever it is
     return Layout(_head(found, planned, before), content, [*tail, *later])
-
-
-def _parted(edits: Sequence[Edit]) -> tuple[list[Edit], Any, list[Edit]]:
-    """The edits before the handoff, its content, those behind it. One that was merged into a message is set apart:
-    here any message may follow any other.
-    """
-    for at, edit in enumerate(edits):
-        if isinstance(edit, InsertMessage):
-            return list(edits[:at]), edit.message["content"], list(edits[at + 1 :])
-        if isinstance(edit, ChangeMessage) and edit.why == "merged":
-            body = next(part.text for part in split(edit.changes["content"], flagged=True) if part.kind == "summary")
-            return list(edits[:at]), protocol.handoff_text(body), [KeepMessage(edit.id), *edits[at + 1 :]]
-    raise ValueError("These edits hold no handoff.")
 
 
 def _head(found: SessionMessages, planned: Sequence[Record], edits: Sequence[Edit]) -> list[str | Changed]:

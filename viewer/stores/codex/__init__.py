@@ -7,6 +7,7 @@ or one other item; its id is the number of its file, shifted, plus the offset of
 stands nowhere but in a compaction's line some bytes behind that. `docs/codex.md` has the format and how it is known.
 
 `places` finds files, `database` asks the client's for names, `records` and `items` read lines, `lineage` puts files
-together, `replay` has the rule, `codec` makes messages of items, `index` the index. May not know: our own database,
-pages, runs.
+together, `replay` has the rule, `codec` makes messages of items, `index` the index. What is written: `locks` keeps
+clients out, `context` and `changed` make the items of a new context, `told` and `lines` the lines around it, `commits`
+writes them and `undoing` takes them back. May not know: our own database, pages, runs.
 """

@@ -1,13 +1,15 @@
 """Which sessions a client has open: each is a locked file of `thread-writer-locks`.
 
 Nothing is locked to find out, which would keep a client from opening the session just then: the system's list of locks
-is read.
+is read. A client before 0.150 locks nothing; it has the file open that it writes to.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from viewer.stores.base import Store
@@ -51,3 +53,53 @@ def _locked() -> dict[int, int]:
             if inode.isdigit() and words[4].lstrip("-").isdigit():
                 found[int(inode)] = max(0, int(words[4]))
     return found
+
+
+def says_who(store: Store, session_id: str) -> str:
+    """Who has a session locked that somebody has, as a sentence."""
+    return has_it_open((open_sessions(store) or {}).get(session_id, 0))
+
+
+def has_it_open(process: int) -> str:
+    """That this process has a session open, as a sentence; 0 where it is not known which one."""
+    name = ""
+    with suppress(OSError):
+        name = Path(f"/proc/{process}/comm").read_text(errors="replace").strip()
+    who = "Codex" if not process or name.startswith("codex") else "Another program"
+    which = f" (process {process})" if process else ""
+    return f"{who}{which} has this session open and would go on with what it has in memory. Close it there first."
+
+
+def writing(path: Path) -> Iterator[int]:
+    """Other processes that have a file open to write to it, as far as this user may look at them; none but on Linux."""
+    try:
+        wanted = os.stat(path)
+        processes = [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    except OSError:
+        return
+    for process in processes:
+        if process != os.getpid() and _writes(process, wanted):
+            yield process
+
+
+def _writes(process: int, wanted: os.stat_result) -> bool:
+    try:
+        for name in os.listdir(f"/proc/{process}/fd"):
+            with suppress(OSError):
+                if _is_open_to_write(process, name, wanted):
+                    return True
+    except OSError:
+        pass
+    return False
+
+
+def _is_open_to_write(process: int, name: str, wanted: os.stat_result) -> bool:
+    """Raises OSError where it is closed by now."""
+    if not os.readlink(f"/proc/{process}/fd/{name}").startswith("/"):
+        return False
+    found = os.stat(f"/proc/{process}/fd/{name}")
+    if (found.st_dev, found.st_ino) != (wanted.st_dev, wanted.st_ino):
+        return False
+    told = Path(f"/proc/{process}/fdinfo/{name}").read_text()
+    flags = next((line.split()[1] for line in told.splitlines() if line.startswith("flags:")), "0")
+    return int(flags, 8) & os.O_ACCMODE != os.O_RDONLY

@@ -66,6 +66,20 @@ class ItemReader(ExitStack):
         found = history[placed.at] if isinstance(history, list) and placed.at < len(history) else None
         return found if isinstance(found, dict) else None
 
+    def metadata(self, placed: PlacedItem) -> dict[str, Any] | None:
+        """What the client notes beside an item, None for nothing."""
+        value = self.value(placed.part, placed.record)
+        if placed.at is None:
+            return _object((value or {}).get("metadata"))
+        beside = items.payload_of(value)[1].get("replacement_history_metadata")
+        if not isinstance(beside, list) or not 0 <= placed.at < len(beside):
+            return None
+        return _object(beside[placed.at])
+
+
+def _object(value: Any) -> dict[str, Any] | None:
+    return value if isinstance(value, dict) else None
+
 
 # -- messages ----------------------------------------------------------------------------------------------------------
 

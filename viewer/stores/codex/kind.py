@@ -16,10 +16,12 @@ from viewer.errors import NotFound, StoreUnavailable
 from viewer.stores.base import Session, Store
 from viewer.stores.kind import Agent, StoreKind
 from viewer.stores.reader import Reader
+from viewer.stores.writer import Writer
 
 from . import clients, places
 from .facts import facts_of
 from .reader import CodexReader
+from .writer import CodexWriter
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +91,14 @@ class CodexStores(StoreKind):
         return blake2b(repr(files).encode(), digest_size=16).hexdigest()
 
     def session_version(self, store: Store, session_id: str) -> str:
-        """Of its current file: those before it do not change."""
+        """Of its current file: what changes in those before it, an undo, changes the time of that too."""
         with suppress(NotFound):
             file = places.find(store, session_id)
             return f"{file.rollout.path} {file.state.text}"
         return ""
+
+    def writer(self, store: Store) -> Writer:
+        return CodexWriter(store)
 
     def agent(self, store: Store) -> Agent:
         return Codex(store)

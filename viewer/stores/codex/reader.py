@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
-from viewer.errors import StoreUnavailable
+from viewer.errors import NotBranchable, SessionEnded, StoreReadOnly, StoreUnavailable
+from viewer.holders import Holder
 from viewer.stores.base import Capabilities, ChangeToken, ChildSession, ReportedUsage, Session, Store
+from viewer.stores.changes import Commit, Edit, Json, LiveContext, UndoPlan
 from viewer.stores.history_types import HistoryEntry
 from viewer.stores.message import (
     AbandonedBranch,
@@ -24,9 +26,9 @@ from viewer.stores.message import (
 from viewer.stores.reader import Reader
 from viewer.stores.recorded import Recorded
 from viewer.stores.searching import SearchableText
-from viewer.stores.transcript import Item, TranscriptIndex
+from viewer.stores.transcript import IndexedBoundary, Item, TranscriptIndex
 
-from . import additions, clients, codec, index, places, refusals, texts, usage
+from . import additions, clients, codec, commits, context, index, locks, places, refusals, texts, undoing, usage
 from .codec import ItemReader
 from .facts import ThreadFacts, facts_of, head_of
 from .lineage import Lineage, RolloutPart, lineage_of
@@ -46,7 +48,16 @@ class CodexReader(Reader):
     rows_are_messages: ClassVar[bool] = False
 
     def compact_reason(self) -> str:
-        return refusals.NOT_YET
+        return refusals.of_store(self.store)
+
+    def compact_refusal(self, session_id: str, mode: str = "in_place") -> StoreReadOnly | SessionEnded | None:
+        reason = refusals.refusal(self.store, self._file(session_id), self._threads) or (
+            refusals.NO_SPLIT if mode != "in_place" else ""
+        )
+        return StoreReadOnly(reason) if reason else None
+
+    def branch_refusal(self, session_id: str) -> StoreReadOnly | SessionEnded | None:
+        return StoreReadOnly(refusals.NO_BRANCH.format(session=self._file(session_id).id))
 
     def capabilities(self) -> Capabilities:
         files = self.listing.all()
@@ -235,6 +246,44 @@ class CodexReader(Reader):
 
     def sees_turns(self) -> bool:
         return True
+
+    # -- what a compaction asks
+
+    def basis(self, session_id: str, planned: Json | None = None) -> LiveContext:
+        found = self._messages(session_id)
+        token = context.token_of(found) if planned is None else planned
+        ids = found.live if planned is None else found.ids_of(context.planned_items(found, planned))
+        with ItemReader() as reader:
+            rows = [row for _, row in self._sent(reader, found, session_id, ids)]
+        return LiveContext(rows, {row.id: row.size for row in rows}, token)
+
+    def check_basis(self, session_id: str, token: Json) -> None:
+        context.planned_items(self._messages(session_id), token)
+
+    def find_commit(
+        self, session_id: str, token: Json, edits: Sequence[Edit], recorded: Recorded, mode: str = "in_place"
+    ) -> Commit | None:
+        found = commits.newest_of(self._messages(session_id), commits.mark_of(token, edits))
+        return None if found is None else commits.commit_of(found, found.replayed.record.time or None)
+
+    def wrote(self, session_id: str, receipt: Json) -> bool:
+        return not undoing.is_undone(self._lineage(session_id), receipt)
+
+    def undo_plan(self, session_id: str, compaction: Json | IndexedBoundary) -> UndoPlan:
+        return undoing.plan(session_id, self._messages(session_id), compaction)
+
+    def context_before(self, session_id: str, compaction: Json | IndexedBoundary) -> list[int]:
+        found = undoing.taken(self._messages(session_id), compaction)
+        if found is None:
+            raise NotBranchable(undoing.GONE)
+        return list(found.before)
+
+    def find_undo(self, session_id: str, receipt: Json) -> Json | None:
+        is_undone = undoing.is_undone(self._lineage(session_id), receipt)
+        return {"window": receipt["window"]} if is_undone else None
+
+    def lock_of(self, session_id: str) -> Holder | None:
+        return locks.holding(self.store, session_id, self._file(session_id).path)
 
 
 def _newest_first(lineage: Lineage) -> Iterator[tuple[RolloutPart, RolloutRecord]]:

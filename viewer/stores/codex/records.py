@@ -15,6 +15,7 @@ from . import items
 from .items import ItemFacts
 
 MARK = "palimpsest"  # a key of ours in the line of a compaction, which the client leaves alone
+COMPACTED, UNDONE = "compacted", "xompacted"  # types of lines: that of a compaction, and of one that was taken back
 MOST_TOKENS = 10**12  # in one field of a usage; a larger number is none
 TURN_STARTS, TURN_ENDS = ("task_started", "turn_started"), ("task_complete", "turn_complete", "turn_aborted")
 
@@ -40,7 +41,7 @@ class HistoryBase:
 class CompactedFacts:
     """What a compaction's line says. `items` are the whole new context, None where the client is to make it of what
     was asked and the summary (`message`, characters of it in `size`); `handoff` is the place of the summary among
-    them, None for none. One of ours is known by its `mark`.
+    them, None for none. One of ours is known by its `mark`, and says in it where its handoff stands.
     """
 
     items: tuple[ItemFacts, ...] | None
@@ -137,7 +138,9 @@ def _compacted(payload: dict[str, Any]) -> CompactedFacts | None:
         return None
     facts = tuple(map(items.facts_of, history))
     handoffs = [at for at, each in enumerate(facts) if each.is_summary]
-    return CompactedFacts(facts, handoffs[-1] if handoffs else None, size, window, mark)
+    told = _number(found.get("handoff")) if isinstance(found, dict) else None
+    handoff = told if told in handoffs else handoffs[-1] if handoffs else None
+    return CompactedFacts(facts, handoff, size, window, mark)
 
 
 def base_of(meta: dict[str, Any]) -> HistoryBase | None:
@@ -178,4 +181,11 @@ def seconds(stamp: Any) -> float:
 
 
 RolloutRecords = ReadFile[RolloutRecord]
-RECORDS: RecordCache[RolloutRecord] = RecordCache(record_of, opened=compressed.opened)
+
+
+def _may_be_undone(record: RolloutRecord) -> bool:
+    """Whether an undo may overwrite the line's type, or a redo write it back."""
+    return record.type in (COMPACTED, UNDONE)
+
+
+RECORDS: RecordCache[RolloutRecord] = RecordCache(record_of, opened=compressed.opened, watched=_may_be_undone)

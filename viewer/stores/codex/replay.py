@@ -58,7 +58,7 @@ class Replay:
     left: list[tuple[int | None, list[int]]] = field(default_factory=list)
     open: int | None = None  # the response that goes on
     open_end: int | None = None  # that of the last file, where nothing says that it ended
-    _by_id: dict[str, int] = field(default_factory=dict)  # the newest item that its maker gave this id
+    _by_id: dict[str, int] = field(default_factory=dict)  # the newest item of each `_name`
     is_own_turn: bool = False
 
     def copy(self) -> Replay:
@@ -144,18 +144,47 @@ class Replay:
         self.compactions.append(made)
 
     def _carried(self, part: RolloutPart, record: RolloutRecord, history: Sequence[ItemFacts]) -> list[int]:
-        """The items of a new history, those that were there already under the ids they have: the newest of equals."""
+        """The items of a new history, those that were there already under the ids they have. A response of which an
+        item says something else now is a copy as a whole.
+        """
+        known = self._known(history)
+        roots = [
+            self._by_id.get(_name(facts)) if same is None else same for facts, same in zip(history, known, strict=True)
+        ]
+        changed = {
+            self.first[root]
+            for facts, same, root in zip(history, known, roots, strict=True)
+            if same is None and root is not None and facts.is_of_model
+        }
+        found: list[int] = []
+        copies: dict[int, int] = {}  # of each response its first item here
+        for at, (facts, same, root) in enumerate(zip(history, known, roots, strict=True)):
+            response = self.first[root] if root is not None and facts.is_of_model else None
+            if same is not None and response not in changed:
+                found.append(same)
+                continue
+            found.append(self._placed(part, record, facts, at, root))
+            if response is not None:
+                self._join(copies.setdefault(response, found[-1]), found[-1])
+        return found
+
+    def _join(self, first: int, item_id: int) -> None:
+        """Make a placed item one of the response that `first` begins."""
+        if first != item_id:
+            self.first[item_id] = first
+            self.responses[first].append(item_id)
+            del self.responses[item_id]
+
+    def _known(self, history: Sequence[ItemFacts]) -> list[int | None]:
+        """For each item of a new history the one that is there already, the newest of equals; None for none."""
         equal: dict[int, list[int]] = {}
         for each in self.live:
             equal.setdefault(self.items[each].facts.digest, []).append(each)
         used: set[int] = set()
         found = []
-        for at in range(len(history) - 1, -1, -1):
-            known = self._same(history[at], equal, used)
-            if known is None:
-                known = self._placed(part, record, history[at], at, self._by_id.get(history[at].id))
-            used.add(known)
-            found.append(known)
+        for facts in reversed(history):
+            found.append(self._same(facts, equal, used))
+            used.update(each for each in found[-1:] if each is not None)
         return found[::-1]
 
     def _same(self, facts: ItemFacts, equal: dict[int, list[int]], used: set[int]) -> int | None:
@@ -181,8 +210,8 @@ class Replay:
         return item_id
 
     def _note(self, item_id: int, facts: ItemFacts) -> None:
-        if facts.id:
-            self._by_id[facts.id] = item_id
+        if name := _name(facts):
+            self._by_id[name] = item_id
 
     # -- what was taken back --------------------------------------------------------------------------------------
 
@@ -206,6 +235,11 @@ class Replay:
     def _kept(self) -> int:
         """How many of the items in context the newest compaction put there."""
         return min(len(self.compactions[-1].after), len(self.live))
+
+
+def _name(facts: ItemFacts) -> str:
+    """What an item is known by, whatever it says: the id that its maker gave it, else its call; "" for nothing."""
+    return facts.id or (f"call {facts.call}" if facts.call else f"result of {facts.answers}" if facts.answers else "")
 
 
 def _told(record: RolloutRecord, size: int) -> ItemFacts:

@@ -1,7 +1,8 @@
 """Files of lines as they are now: read once, read on when they grew, and anew when they are others.
 
 A file is another one when its inode is, when it is shorter than it was, or when the bytes that it ended with are no
-longer there.
+longer there. Where a kind's undo overwrites bytes of earlier lines, the lines whose beginnings are looked at again are
+named by `watched`.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
 from typing import BinaryIO, Generic, Protocol, TypeVar
@@ -22,6 +23,7 @@ from .lines import BUFFER, Line, lines_from
 
 HELD = 60_000  # records in this process, about 40 MB; of two files in any case
 TAIL = 512  # bytes before the end by which a file is known again
+HEAD = 160  # bytes of a watched line by which it is known again
 SMALLEST = 50  # records that a file counts as at least
 
 
@@ -60,13 +62,14 @@ def state_of(path: str | Path) -> FileState:
 @dataclass(frozen=True, slots=True)
 class ReadFile(Generic[R]):
     """The records of a file in the order of its lines. `end` is where its last finished line ends and `tail` what
-    stands before that.
+    stands before that; `heads` are the beginnings of watched lines by offset.
     """
 
     state: FileState
     records: list[R]
     end: int
     tail: bytes
+    heads: dict[int, bytes] = field(default_factory=dict)
 
 
 def plainly(path: Path) -> BinaryIO:
@@ -78,10 +81,16 @@ class RecordCache(Generic[R]):
     """Records of files by path, those used longest ago forgotten first. Safe between threads."""
 
     def __init__(
-        self, record_of: Callable[[Line, int], R], held: int = HELD, opened: Callable[[Path], BinaryIO] = plainly
+        self,
+        record_of: Callable[[Line, int], R],
+        held: int = HELD,
+        opened: Callable[[Path], BinaryIO] = plainly,
+        watched: Callable[[R], bool] | None = None,
     ) -> None:
-        """`record_of` makes a record of a line and its number in the file, `opened` opens a file to be read."""
-        self._record_of, self._opened = record_of, opened
+        """`record_of` makes a record of a line and its number in the file, `opened` opens a file to be read. Of a
+        record that is `watched`, few in a file, somebody may overwrite the beginning of the line in place.
+        """
+        self._record_of, self._opened, self._watched = record_of, opened, watched
         self._files: LRUCache[str, ReadFile[R]] = LRUCache(
             held, getsizeof=lambda each: min(max(len(each.records), SMALLEST), held // 2)
         )
@@ -112,13 +121,16 @@ class RecordCache(Generic[R]):
         """From the end of the last finished line; a line that was unfinished then is read again."""
         end = known.end if known else 0
         records = [each for each in known.records if each.offset < end] if known else []
+        heads = {offset: head for offset, head in known.heads.items() if offset < end} if known else {}
         for line in lines_from(file, end):
             if line.is_whole or line.value() is not None:
                 records.append(self._record_of(line, len(records)))
+                if line.data is not None and self._watched is not None and self._watched(records[-1]):
+                    heads[line.offset] = line.data[:HEAD]
             if line.is_whole:
                 end = line.offset + line.length + 1
         file.seek(max(0, end - TAIL))
-        return ReadFile(now, records, end, file.read(min(end, TAIL)))
+        return ReadFile(now, records, end, file.read(min(end, TAIL)), heads)
 
 
 def _goes_on(file: BinaryIO, known: ReadFile[R], now: FileState) -> bool:
@@ -126,7 +138,9 @@ def _goes_on(file: BinaryIO, known: ReadFile[R], now: FileState) -> bool:
     if not same or now.size < known.end or (now.size == known.state.size and now.changed != known.state.changed):
         return False
     file.seek(max(0, known.end - TAIL))
-    return file.read(len(known.tail)) == known.tail
+    if file.read(len(known.tail)) != known.tail:
+        return False
+    return all(line_at(file, offset, len(head)) == head for offset, head in known.heads.items())
 
 
 def line_at(file: BinaryIO, offset: int, length: int) -> bytes:

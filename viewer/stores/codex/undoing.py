@@ -1,0 +1,153 @@
+"""Taking a compaction of ours back: the types of its lines become ones that the client does not know, one byte each.
+
+Nothing moves: other files, and the client's own notes, point into a file by byte. The turn's first and last line stay,
+so that the client still finds its turn, and the numbers of the lines go on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from viewer.errors import CompactionConflict
+from viewer.stores.changes import Json, UndoPlan
+from viewer.stores.jsonl.append import Appending
+from viewer.stores.jsonl.files import FileState, line_at
+from viewer.stores.transcript import IndexedBoundary
+
+from . import commits
+from .codec import ItemReader
+from .commits import WrittenTurn
+from .lineage import Lineage
+from .records import COMPACTED
+from .replay import replayed
+from .units import CompactedMessages, RolloutMessages
+
+GONE = "This compaction is no longer in the session's file."
+LEFT = "The session went back to before this compaction: it is not in effect any more."
+COVERED = "A later compaction stands on top of this one: undo that one first."
+NATIVE = "Codex made this compaction itself, and it is taken back there: go back to before its turn."
+INHERITED = "This compaction stands in the session that this one was forked from: undo it there."
+CHANGED = "The lines of this compaction are not as they were written: somebody changed the file."
+COMPARED = 80  # characters of a line behind its numbers: what it is, and of which turn
+TYPES = (COMPACTED, "world_state", "turn_context", "event_msg")
+KEPT = (b'"payload":{"type":"task_started"', b'"payload":{"type":"task_complete"')
+
+
+@dataclass(frozen=True, slots=True)
+class OverwrittenUndo:
+    """What an undo writes: the offsets of the bytes that become `x`, that of the compaction's line first. `path` is the
+    file and `seen` how it was when this was planned; `current` the file that the session goes on in.
+    """
+
+    session_id: str
+    window: str
+    path: str
+    current: str
+    bytes: tuple[int, ...]
+    seen: FileState
+
+
+def refused(reason: str) -> UndoPlan:
+    return UndoPlan((), (), (), reason)
+
+
+def taken(found: RolloutMessages, compaction: Json | IndexedBoundary) -> CompactedMessages | None:
+    """A compaction that stands: by the window that it began, for bytes may have moved; else by its handoff."""
+    if isinstance(compaction, IndexedBoundary):
+        return next((each for each in found.compactions if each.handoff == compaction.handoff_id), None)
+    return next((each for each in found.compactions if _window(each) == compaction["window"]), None)
+
+
+def _window(compacted: CompactedMessages) -> str:
+    facts = compacted.replayed.record.compacted
+    return facts.window_id if facts is not None else ""
+
+
+def plan(session_id: str, found: RolloutMessages, compaction: Json | IndexedBoundary) -> UndoPlan:
+    """What taking a compaction back would do now, or why it cannot be done."""
+    standing = taken(found, compaction)
+    if standing is None:
+        known = isinstance(compaction, dict) and commits.line_of(found.lineage, compaction["window"])
+        return refused(LEFT if known else GONE)
+    record, part = standing.replayed.record, found.lineage.part_of(standing.replayed.id)
+    if part is None:
+        return refused(GONE)
+    if record.compacted is None or not record.compacted.mark:
+        return refused(NATIVE)
+    if not part.is_own:
+        return refused(INHERITED)
+    if standing is not found.compactions[-1]:
+        return refused(COVERED)
+    turn = commits.turn_of(part, record)
+    places = _places(turn) if turn.is_whole else None
+    if places is None or (isinstance(compaction, dict) and not _as_written(turn, compaction)):
+        return refused(CHANGED)
+    after = RolloutMessages(found.lineage, replayed(_without(found.lineage, standing)))
+    before, now = set(found.live), set(after.live)
+    current = found.lineage.current.rollout.path
+    return UndoPlan(
+        restored=tuple(each for each in after.live if each not in before),
+        hidden=tuple(each for each in found.live if each not in now),
+        later=tuple(each for each in after.live if each > standing.replayed.id and each in before),
+        refusal="",
+        what=OverwrittenUndo(session_id, turn.window, part.rollout.path, current, places, part.state),
+    )
+
+
+def _without(lineage: Lineage, standing: CompactedMessages) -> Lineage:
+    """The files as they would be."""
+    gone = standing.replayed.record
+    own = lineage.part_of(standing.replayed.id)
+    assert own is not None
+    records = [replace(each, type="", compacted=None) if each.offset == gone.offset else each for each in own.records]
+    return replace(
+        lineage, parts=tuple(replace(each, records=records) if each is own else each for each in lineage.parts)
+    )
+
+
+def _as_written(turn: WrittenTurn, receipt: Json) -> bool:
+    """Whether each line begins as it was written, wherever it stands now; a client may number its lines anew."""
+    then = [_behind_numbers(beginning) for _, beginning in receipt["lines"]]
+    return [_behind_numbers(beginning) for _, beginning in turn.lines] == then and turn.id == receipt["turn"]
+
+
+def _behind_numbers(line: str) -> str:
+    """A line's beginning from its type on, as much of it as there is in any case."""
+    return line[line.find('"type"') :][:COMPARED]
+
+
+def _places(turn: WrittenTurn) -> tuple[int, ...] | None:
+    """Where the first letters of the types stand, the compaction's first; None where a line is another one."""
+    found: dict[int, bool] = {}
+    with ItemReader() as reader:
+        file = reader.file(turn.part)
+        for offset, _ in turn.lines:
+            line = line_at(file, offset, commits.BEGINNING)
+            if any(kept in line for kept in KEPT):
+                continue
+            place, kind = _type_of(line)
+            if not kind:
+                return None
+            found[offset + place] = kind == COMPACTED
+    return tuple(sorted(found, key=lambda place: not found[place]))
+
+
+def _type_of(line: bytes) -> tuple[int, str]:
+    """Where the type of a line stands, and what it is; "" for none of those that a compaction has."""
+    start = b'"type":"'
+    at = line.find(start) + len(start)
+    return at, next((kind for kind in TYPES if line[at:].startswith(f'{kind}"'.encode())), "")
+
+
+def undo(found: RolloutMessages, opened: Appending, undoing: OverwrittenUndo) -> Json:
+    """Write it; the receipt. Raises CompactionConflict where the file is another than was planned on."""
+    seen = opened.state
+    if seen != undoing.seen or found.lineage.current.rollout.path != undoing.current:
+        raise CompactionConflict("The session was written to meanwhile. Look at it, then undo again.")
+    opened.overwrite(dict.fromkeys(undoing.bytes, b"x"), seen)
+    return {"window": undoing.window}
+
+
+def is_undone(lineage: Lineage, receipt: Json) -> bool:
+    """Whether the line of this compaction is none any more, or gone."""
+    return commits.line_of(lineage, receipt["window"]) is None

@@ -1,0 +1,86 @@
+"""What may be written to Codex' sessions: lines behind the end, and, to take ours back, bytes of our own lines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from viewer.errors import CompactionConflict, NotBranchable, NotUndoable, SessionBusy, StoreReadOnly
+from viewer.stores.changes import Commit, Edit, Json, UndoPlan
+from viewer.stores.jsonl.append import appending
+from viewer.stores.writer import Writer
+
+from . import commits, locks, places, undoing
+from .places import ThreadFile
+from .refusals import NO_BRANCH, NO_RENAME, NO_SPLIT, refusal
+
+
+@dataclass(frozen=True, slots=True)
+class CodexWriter(Writer):
+    """The writes of a store. Whoever holds a session here has the client's own lock on it, in this process: it ends
+    with the process, whatever happens.
+    """
+
+    refresh_seconds: ClassVar[float] = 3_600.0
+
+    def take_lock(self, session_id: str, holder: str) -> None:
+        locks.take(self.store, session_id, places.find(self.store, session_id).path, holder)
+
+    def refresh_lock(self, session_id: str, holder: str) -> bool:
+        return locks.holder_of(self.store, session_id) == holder
+
+    def take_lease(self, session_id: str, holder: str) -> None:
+        """No turn begins while the session is locked."""
+        self._require_held(session_id, holder)
+
+    def release_quietly(self, session_id: str, holder: str) -> None:
+        locks.release(self.store, session_id, holder)
+
+    def release_lock(self, session_id: str, holder: str) -> None:
+        locks.release(self.store, session_id, holder)
+
+    def _require_held(self, session_id: str, holder: str) -> ThreadFile:
+        file = places.find(self.store, session_id)
+        if locks.holder_of(self.store, session_id) != holder:
+            raise SessionBusy("The lock on this session was lost. Nothing was written. Try again.")
+        locks.require_closed(file.path)
+        return file
+
+    def _writable(self, session_id: str, holder: str) -> ThreadFile:
+        file = self._require_held(session_id, holder)
+        if reason := refusal(self.store, file, places.threads(self.store)):
+            raise StoreReadOnly(reason)
+        return file
+
+    def rename(self, session_id: str, title: str) -> None:
+        places.find(self.store, session_id)
+        raise StoreReadOnly(NO_RENAME)
+
+    def branch(self, session_id: str, message_ids: Sequence[int], *, now: float) -> str:
+        places.find(self.store, session_id)
+        raise NotBranchable(NO_BRANCH.format(session=session_id))
+
+    def apply(
+        self, session_id: str, token: Json, edits: Sequence[Edit], *, mode: str, holder: str, now: float
+    ) -> Commit:
+        if mode != "in_place":
+            raise StoreReadOnly(NO_SPLIT)
+        file = self._writable(session_id, holder)
+        with appending(file.path) as opened:
+            return commits.commit(self.store, session_id, opened, token, edits, now=now)
+
+    def undo(self, plan: UndoPlan, *, holder: str) -> Json:
+        if not isinstance(plan.what, undoing.OverwrittenUndo):
+            raise NotUndoable(plan.refusal)
+        file, what = self._writable(plan.what.session_id, holder), plan.what
+        with appending(Path(what.path)) as opened:
+            try:
+                done = undoing.undo(commits.messages_now(self.store, what.session_id), opened, what)
+            except CompactionConflict as conflict:
+                raise NotUndoable(conflict.message) from conflict
+        if what.path != what.current:
+            with appending(file.path) as current:
+                current.touch(current.state)  # lists go by the file that a session goes on in
+        return done
