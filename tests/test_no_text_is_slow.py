@@ -144,7 +144,7 @@ ELSEWHERE = {
         viewer.exports.making.export viewer.exports.source.plan viewer.workspaces.context_files.read_context_file
         viewer.workspaces.rules.workspace_of viewer.stores.hermes.postgres viewer.stores.hermes.schema_postgres.create
         viewer.stores.hermes.sqlite viewer.stores.registry.get_store viewer.stores.jsonl.files
-        viewer.stores.jsonl.compressed viewer.stores.jsonl.listing viewer.stores.codex.facts""",
+        viewer.stores.jsonl.listing viewer.stores.codex.facts""",
     "talks to a model's server": """
         viewer.runs.summarizers.anthropic.pieces viewer.runs.summarizers.openai.pieces
         viewer.runs.summarizers.failures.of viewer.runs.summarizers.exchange.Exchange""",

@@ -29,8 +29,8 @@ def test_all_prompts_are_listed_with_one_request_for_each_further_part(signed_in
     ids = book.chat("s", 500)  # every other one is a prompt
     page = read(signed_in.get(f"{href}?around={ids[250]}#m{ids[250]}")).one("ol", id="toc")
     assert [link.text for item in page.all("li", "more") for link in item.all("a")] == [
-        "\u2191 104 earlier prompts",
-        "\u2193 106 later prompts",
+        "\u2191 84 earlier prompts",
+        "\u2193 86 later prompts",
     ]
     listed = lines(page)
     asked = 0
@@ -75,10 +75,10 @@ def test_parts_come_into_the_list_without_leaving_the_page(visit: Visit, book: B
     screen.goto(f"{href}?around={ids[250]}#m{ids[250]}")
     address = screen.url
     for name in (
-        "\u2191 104 earlier prompts",
-        "\u2191 24 earlier prompts",
-        "\u2193 106 later prompts",
-        "\u2193 26 later prompts",
+        "\u2191 84 earlier prompts",
+        "\u2191 4 earlier prompts",
+        "\u2193 86 later prompts",
+        "\u2193 6 later prompts",
     ):
         screen.get_by_role("link", name=name, exact=True).click()
         screen.get_by_role("link", name=name, exact=True).wait_for(state="detached")

@@ -444,10 +444,10 @@ def test_a_session_with_hundreds_of_prompts_lists_those_around_its_window(signed
     href = book.session("s")
     ids = book.chat("s", 1_000)
     contents = read(signed_in.get(f"{href}?around={ids[500]}")).one("nav", "toc")
-    assert len(contents.all("li")) == 40 + 2, "prompts, and what lies before and after them"
+    assert len(contents.all("li")) == 80 + 2, "prompts, and what lies before and after them"
     assert {item.text for item in contents.all("li", "shown")} == {f"s {at}" for at in range(470, 530, 2)}
     earlier, later = (item.one("a").attributes["href"] for item in contents.all("li", "more"))
-    assert [earlier, later] == [f"{href}/contents?before=229", f"{href}/contents?after=269"]
+    assert [earlier, later] == [f"{href}/contents?before=209", f"{href}/contents?after=289"]
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from viewer.stores.transcript import HistoryWindow, IndexedBoundary
 from .header import Header, header
 from .loading import Opened, opened
 
-FIRST, PROMPTS = 40, 80  # of the part around a page's window, and of each further one
+PROMPTS = 80  # of a part; a page has the part around its window
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +84,9 @@ def contents(found: Opened, window: HistoryWindow) -> Contents:
     prompts, stop = outline.prompts, outline.messages - window.later
     first, last = bisect_left(prompts, window.earlier), bisect_left(prompts, stop) - 1
     middle = first + last if last >= first else 2 * first
-    start = max(0, min((middle - FIRST) // 2, len(prompts) - FIRST))
+    start = max(0, min((middle - PROMPTS) // 2, len(prompts) - PROMPTS))
     here = frozenset(cut.handoff_id for cut in window.items if isinstance(cut, IndexedBoundary))
-    return _part(found, start, start + FIRST, (window.earlier, stop), here)
+    return _part(found, start, start + PROMPTS, (window.earlier, stop), here)
 
 
 def _part(found: Opened, start: int, stop: int, window: tuple[int, int], here: frozenset[int]) -> Contents:
