@@ -48,6 +48,7 @@ from viewer.stores.hermes import dialect
 from viewer.stores.hermes.agent import HermesAgent
 from viewer.stores.hermes.reader import HermesReader
 from viewer.stores.hermes.writer import HermesWriter
+from viewer.stores.jsonl.reader import FileReader
 from viewer.stores.kind import Agent, StoreKind
 from viewer.stores.query import Query, parse
 from viewer.stores.reader import Reader
@@ -102,7 +103,7 @@ def _planned(text: str) -> Plan:
 _FOREIGN = (
     Store, Reader, Writer, StoreKind, Agent, TranscriptIndex, IndexedBoundary, ModelAccess, HttpRequest, QueryDict,
     dialect.StoreConnection, dialect.Rows, ProgressCallback, Path, Strategy, HermesAgent, HermesReader, HermesWriter,
-    ClaudeCode, ClaudeReader, ClaudeWriter, Codex, CodexReader, CodexWriter, BinaryIO,
+    ClaudeCode, ClaudeReader, ClaudeWriter, Codex, CodexReader, CodexWriter, FileReader, BinaryIO,
 )  # fmt: skip
 MADE: filling.Makers = {
     Place: lambda text: Place("own", "s"),

@@ -38,16 +38,16 @@ def outlook(store: Store, session_id: str, before: int | None) -> BranchOutlook:
     Raises NotFound, StoreUnavailable.
     """
     with open_store(store) as reader:
-        model = reader.session(session_id).model
+        session = reader.session(session_id)
         try:
             taken, left_out = _rows(reader, session_id, before)
         except (NotBranchable, SessionEnded, StoreReadOnly) as refused:
             return BranchOutlook(refused.message, 0, 0, "")
-    count = counting.counter_for(model)
+    count = counting.counter_for(session.model)
     rows = for_model(taken)
     tokens = sum(counting.row_tokens(row, count) for row in rows)
     slow = slow_sentence(reader.copy_seconds(sum(row.size for row in rows)))
-    warnings = filter(None, (_left_out_sentence(left_out), slow, threshold_warning(store, model, tokens)))
+    warnings = filter(None, (_left_out_sentence(left_out), slow, threshold_warning(store, session, tokens)))
     return BranchOutlook("", len(rows), tokens, " ".join(warnings))
 
 

@@ -13,7 +13,7 @@ from viewer.errors import NotUndoable, StoreError
 from viewer.history import indexes, records
 from viewer.history import undo as rule
 from viewer.stores import counting
-from viewer.stores.base import Store
+from viewer.stores.base import Session, Store
 from viewer.stores.changes import IS_SPLIT
 from viewer.stores.message import StoredMessage, for_model
 from viewer.stores.registry import Reader, agent_of, get_store, open_store, writer_of
@@ -44,7 +44,7 @@ class UndoOutlook:
 def outlook(store: Store, session_id: str, handoff_id: int) -> UndoOutlook:
     """What undoing this compaction would do now. Raises NotFound, StoreUnavailable."""
     with open_store(store) as reader:
-        model = reader.session(session_id).model
+        session = reader.session(session_id)
         undo_plan = rule.plan(reader, session_id, handoff_id, indexes.of(reader, session_id))
         problem = reader.compact_refusal(session_id)
         before = reader.live(session_id)
@@ -52,7 +52,7 @@ def outlook(store: Store, session_id: str, handoff_id: int) -> UndoOutlook:
         slow = _slow(reader, [*before, *returning.values()])
     hidden = set(undo_plan.hidden)
     after = [*returning.values(), *(row for row in before if row.id not in hidden)]
-    count = counting.counter_for(model)
+    count = counting.counter_for(session.model)
     now, then = (for_model(rows) for rows in (before, after))
     tokens_then = sum(counting.row_tokens(row, count) for row in then)
     return UndoOutlook(
@@ -62,7 +62,7 @@ def outlook(store: Store, session_id: str, handoff_id: int) -> UndoOutlook:
         context_tokens_before=sum(counting.row_tokens(row, count) for row in now),
         context_tokens_after=tokens_then,
         later_messages=len(undo_plan.later),
-        warning=" ".join(filter(None, [threshold_warning(store, model, tokens_then), slow])),
+        warning=" ".join(filter(None, [threshold_warning(store, session, tokens_then), slow])),
         erases=undo_plan.erases,
     )
 
@@ -125,10 +125,10 @@ def _applied(store: Store, session_id: str, handoff_id: int) -> models.QuerySet[
     return Run.objects.filter(store=store.name, session_id=session_id, handoff_id=handoff_id, status="applied")
 
 
-def threshold_warning(store: Store, model: str, tokens: int) -> str:
+def threshold_warning(store: Store, session: Session, tokens: int) -> str:
     """What to expect of a context of so many tokens, as a sentence; "" while the agent would leave it as it is."""
-    window = counting.context_window(model)
-    threshold = agent_of(store).threshold(model, window)
+    window = counting.context_window(session.model, session.window)
+    threshold = agent_of(store).threshold(session.model, window)
     if threshold is None or tokens < threshold:
         return ""
     return (

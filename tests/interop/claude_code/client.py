@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from tests.interop.fetched import fetched, npm
+from tests.interop.model_server import Json
 from tests.interop.processes import WAIT, Command, run
 
 from .processes import Conversation, Terminal
-from .service import Json, Service
+from .service import Service
 
 PACKAGE = "@anthropic-ai/claude-code-linux-x64"  # the program alone, from 2.1.110 on; it needs no Node
 NEWEST = "2.1.330"

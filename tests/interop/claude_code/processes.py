@@ -18,9 +18,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Literal
 
+from tests.interop.model_server import Json
 from tests.interop.processes import WAIT, WITH_PARENT, ClientFailed, Command, end
-
-from .service import Json
 
 STILL = 0.3  # seconds without a change of the screen
 TURNING = 1.5  # seconds with changes after which they will not end

@@ -10,10 +10,10 @@ import json
 import re
 import shutil
 import tempfile
-from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+
+from tests.interop.cutting import cut
 
 from . import views
 from .playing import Case, Player
@@ -48,7 +48,6 @@ MOMENTS = {
     "steered": ["older-leaf", "nowhere", "before-boundary"],
 }
 HOME = "/home/user"
-LONG = 80  # characters of a text of the client's own that are kept
 MUCH = 2_000  # characters of a result that are kept twice
 REQUESTS = ("api-request", "api-request-shape", "api-request-blob")
 
@@ -98,19 +97,10 @@ def _shortened_line(line: bytes) -> bytes:
     if record.get("type") in REQUESTS:
         return b""
     if record.get("attachment", {"type": "file"})["type"] not in ("queued_command", "file"):
-        record = _cut(record)
+        record = cut(record)
     if len(str(record.get("toolUseResult"))) > MUCH:
-        record["toolUseResult"] = _cut(record["toolUseResult"])
+        record["toolUseResult"] = cut(record["toolUseResult"])
     return json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
-
-
-def _cut(value: Any) -> Any:
-    """The same with all long texts cut, and long lists."""
-    if isinstance(value, str):
-        return value if len(value) <= LONG else f"{value[:LONG]}…"
-    if isinstance(value, Mapping):
-        return {name: _cut(each) for name, each in value.items()}
-    return [_cut(each) for each in value[:2]] if isinstance(value, list) else value
 
 
 def _anonymous(data: bytes, case: Case) -> bytes:

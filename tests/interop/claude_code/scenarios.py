@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tests.interop.model_server import Json
 from tests.interop.pictures import png
 
 from . import scenarios_compacted, scenarios_edited, scenarios_strange
 from .client import OLDER, Client
 from .playing import Moment
 from .scenes import SCENARIOS, new_session, picture, scenario, shell, text
-from .service import Json, calls, says
+from .service import calls, says
 
 __all__ = ["SCENARIOS", "scenarios_compacted", "scenarios_edited", "scenarios_strange"]
 

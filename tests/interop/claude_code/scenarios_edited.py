@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 
+from tests.interop.model_server import Json
+
 from .client import Client, records
 from .playing import Moment
 from .scenes import new_session, scenario, shell
-from .service import Json, calls, says
+from .service import calls, says
 
 NOWHERE = "00000000-0000-0000-0000-000000000000"  # what the client names as the end of a thread that was rewound
 

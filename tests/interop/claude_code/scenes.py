@@ -6,11 +6,11 @@ import base64
 import uuid
 from collections.abc import Callable
 
+from tests.interop.model_server import Json
 from tests.interop.pictures import png
 
 from .client import NEWEST
 from .playing import Play, Scenario
-from .service import Json
 
 SCENARIOS: dict[str, Scenario] = {}
 

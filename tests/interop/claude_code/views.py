@@ -8,9 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from tests.interop.model_server import Json
 from viewer.stores.message import StoredMessage
-
-from .service import Json
 
 # What the client says when it goes on from a request that nobody answered, ...
 FILLERS = ("No response requested.", "Continue from where you left off.")

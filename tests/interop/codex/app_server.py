@@ -11,9 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO
 
+from tests.interop.model_server import Json
 from tests.interop.processes import WAIT, WITH_PARENT, ClientFailed, end
-
-from .service import Json
 
 HELLO = {"clientInfo": {"name": "tests", "version": "1"}, "capabilities": {"experimentalApi": True}}
 CLOSING = "retry thread/resume after the thread is closed"

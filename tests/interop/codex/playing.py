@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
+from tests.interop.model_server import Json
+
 from . import views
 from .app_server import AppServer
 from .client import GPT_6, NEWEST, Client, Provider, copy_home, program
-from .service import Json, Service
+from .service import Service
 
 WORKERS = (os.cpu_count() or 1) + 1  # one more than there are cores: a client also waits
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from tests.interop.cutting import cut
+from tests.interop.model_server import Json
+
 from .playing import Case, Player
 from .scenarios import SCENARIOS
-from .service import Json
 
 RECORDED = Path(__file__).parents[2] / "data" / "codex"
 RESUMES = {  # of each scenario, which of the times that a session was resumed
@@ -29,7 +30,6 @@ RESUMES = {  # of each scenario, which of the times that a session was resumed
     "sub-agent": [0],
 }
 HOME = "/home/user"
-LONG = 80  # characters of a text of the client's own that are kept
 MUCH = 1_000  # characters of an output that are kept
 CONTEXT = ("additional_tools", "developer")
 
@@ -89,30 +89,21 @@ def _shortened(line: bytes, starts_of: Any) -> bytes:
     elif record["type"] == "compacted":
         payload["replacement_history"] = [_cut_item(item) for item in payload["replacement_history"]]
     elif record["type"] == "event_msg" and payload["type"] == "item_completed":
-        payload["item"] = _cut(payload["item"]) if payload["item"]["type"] == "CommandExecution" else payload["item"]
+        payload["item"] = cut(payload["item"]) if payload["item"]["type"] == "CommandExecution" else payload["item"]
     elif record["type"] in ("session_meta", "world_state", "turn_context"):
         if base := payload.get("history_base"):
             base["end_byte_offset"] = starts_of(base["thread_id"])[base["end_byte_offset"]]
-        record["payload"] = _cut(payload)
+        record["payload"] = cut(payload)
     return json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def _cut_item(item: Json) -> Json:
     """The same item, without most of what is the client's own and of long outputs."""
     if item["type"] in CONTEXT or item.get("role") in CONTEXT:
-        return {name: _cut(value) for name, value in item.items()}
+        return {name: cut(value) for name, value in item.items()}
     if isinstance(item.get("output"), str) and len(item["output"]) > MUCH:
         return item | {"output": f"{item['output'][:MUCH]}…"}
     return item
-
-
-def _cut(value: Any) -> Any:
-    """The same with all long texts cut, and long lists."""
-    if isinstance(value, str):
-        return value if len(value) <= LONG else f"{value[:LONG]}…"
-    if isinstance(value, Mapping):
-        return {name: _cut(each) for name, each in value.items()}
-    return [_cut(each) for each in value[:2]] if isinstance(value, list) else value
 
 
 def _anonymous(data: bytes, case: Case) -> bytes:

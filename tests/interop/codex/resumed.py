@@ -9,8 +9,9 @@ from pathlib import Path
 
 import zstandard
 
+from tests.interop.model_server import Json
+
 from . import views
-from .service import Json
 
 
 def resumed(home: Path, session_id: str) -> list[Json]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable
 
+from tests.interop.model_server import Json
 from tests.interop.pictures import png
 
 from .client import GPT_5, GPT_6, NEWEST, Provider
 from .playing import Play, Scenario
-from .service import Json, custom, function
+from .service import custom, function
 
 SCENARIOS: dict[str, Scenario] = {}
 

@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import json
-import threading
-import time
 import uuid
-from collections import deque
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Literal, get_args
+from http.server import BaseHTTPRequestHandler
 
-Json = dict[str, Any]
-Kind = Literal["turn", "helper", "summary", "encrypted summary"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
+from tests.interop.model_server import Json, ModelServer
 
-WAIT = 20.0  # seconds an awaited request or a held reply may take
 SUMMARY_TASK = "You are performing a CONTEXT CHECKPOINT COMPACTION"  # begins the last message of a local compaction
 RESPONSES = "/v1/responses"
 COMPACT = f"{RESPONSES}/compact"  # asked for by 0.125, instead of a turn whose last item is this:
@@ -81,76 +74,16 @@ def new_id(prefix: str) -> str:
     return f"{prefix}_{uuid.uuid4().hex[:24]}"
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
-    """A request that came: a "turn" of a session, one of a "helper" (sub-agent), or one for a summary."""
+class Service(ModelServer[Reply]):
+    """Answers turns of Codex; requests for a summary with `summary`."""
 
-    kind: Kind
-    body: Json
-
-
-class Service(ThreadingHTTPServer):
-    """Answers turns with `replies`, then with a text of its own each; helpers by the start of their task."""
-
-    daemon_threads = True
+    kinds = ("turn", "helper", "summary", "encrypted summary")
+    root = "/v1"
 
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Responses)
-        self.replies: deque[Reply] = deque()
-        self.helpers: dict[str, Reply] = {}
-        self.summary = "The summary so far."
-        self.requests: list[Request] = []
-        self._asked = threading.Condition()
-        self._may_reply: dict[Kind, threading.Event] = {kind: threading.Event() for kind in KINDS}
-        self._let_reply(*KINDS)
-        threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+        super().__init__(_Responses)
 
-    def __exit__(self, *_: object) -> None:
-        self._let_reply(*KINDS)
-        self.shutdown()
-        self.server_close()
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}/v1"
-
-    def of(self, kind: Kind) -> list[Json]:
-        """The bodies of the requests of one kind, oldest first."""
-        with self._asked:
-            return [request.body for request in self.requests if request.kind == kind]
-
-    def take(self, body: Json) -> Reply:
-        """Keep a request and, unless replies are held back, say what to answer."""
-        kind = self._kind(body)
-        with self._asked:
-            self.requests.append(Request(kind, body))
-            reply = self._reply(kind, body)
-            self._asked.notify_all()
-        self._may_reply[kind].wait(WAIT)
-        return reply
-
-    def wait_for(self, kind: Kind, count: int) -> None:
-        """Return once there were so many requests of a kind."""
-        deadline = time.monotonic() + WAIT
-        with self._asked:
-            while sum(request.kind == kind for request in self.requests) < count:
-                if not self._asked.wait(deadline - time.monotonic()):
-                    raise TimeoutError(f"no {kind} request {count} within {WAIT} s")
-
-    @contextmanager
-    def held(self, kind: Kind = "turn") -> Iterator[None]:
-        """Inside, requests of a kind arrive but get no reply: the model is still at it."""
-        self._may_reply[kind].clear()
-        try:
-            yield
-        finally:
-            self._let_reply(kind)
-
-    def _let_reply(self, *kinds: Kind) -> None:
-        for kind in kinds:
-            self._may_reply[kind].set()
-
-    def _kind(self, body: Json) -> Kind:
+    def _kind(self, body: Json) -> str:
         last = body["input"][-1]
         if last["type"] == TRIGGER:
             return "encrypted summary"
@@ -163,7 +96,7 @@ class Service(ThreadingHTTPServer):
         said = "\n".join(text_of(item) for item in body["input"] if item["type"] == "agent_message")
         return next((reply for task, reply in self.helpers.items() if task in said), None)
 
-    def _reply(self, kind: Kind, body: Json) -> Reply:
+    def _reply(self, kind: str, body: Json) -> Reply:
         if kind == "helper":
             return self._helper(body) or says("Done.")
         if kind == "summary":

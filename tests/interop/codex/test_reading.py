@@ -8,6 +8,7 @@ from contextlib import suppress
 
 import pytest
 
+from tests.interop.model_server import Json
 from viewer.stores.base import Store
 from viewer.stores.registry import open_store
 
@@ -16,7 +17,7 @@ from .conftest import Cases
 from .playing import Scenario
 from .resumed import resumed
 from .scenarios import SCENARIOS
-from .service import Json, text_of
+from .service import text_of
 
 LEAST = 60  # resumes that a run compares
 

@@ -16,12 +16,10 @@ from tests.interop.fetched import NotInstalled
 from tests.interop.processes import ClientFailed
 from tests.runs.desk import at_once
 from viewer.holders import new_holder
-from viewer.stores.base import Store
-from viewer.stores.registry import get_store, open_store, writer_of
+from viewer.stores.registry import get_store, writer_of
 
 from . import views
 from .client import FULL, Client, program
-from .record import RECORDED
 from .scenarios_compacted import compact
 from .scenes import shell
 from .service import Service, calls, says
@@ -61,8 +59,6 @@ def opened(
     homes: Homes, tool: Tool, transactional_db: None, at_once: None, settings: Settings, tmp_path: Path
 ) -> Iterator[Open]:
     """A function that makes a session of a sort, which the site knows."""
-    if reason := cannot_compact():
-        pytest.skip(reason)
     settings.HERMES_HOME = settings.CLAUDE_HOME = settings.CODEX_HOME = tmp_path / "no-home"
     settings.DEMO_STORE = tmp_path / "no-demo.db"
     with ExitStack() as stack:
@@ -84,12 +80,6 @@ def opened(
 
 OTHERS = tuple(sort for sort in SORTS if sort != "paginated")
 MORE = (("summary", 0), ("summary", 2), ("prune", 2), ("prune", 6))
-
-
-def cannot_compact() -> str:
-    """Why sessions of the client cannot be compacted here, "" when they can."""
-    with open_store(Store("work", f"codex:///{RECORDED / 'plain-talk.2'}", "configured")) as reader:
-        return reader.compact_reason()
 
 
 def ours(blocks: list[views.Block]) -> list[int]:

@@ -8,9 +8,8 @@ import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from tests.interop.model_server import Json
 from viewer.stores.message import StoredMessage
-
-from .service import Json
 
 WRAPPERS = ("<environment_context>", "# AGENTS.md instructions", "<turn_aborted>")
 ABORTED = "aborted"  # what the client says to a call that it finds without an output

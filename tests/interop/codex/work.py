@@ -17,7 +17,7 @@ from .app_server import AppServer
 from .client import Client
 from .resumed import resumed
 from .scenes import shell
-from .service import Kind, calls, says
+from .service import calls, says
 
 TURNS = 5
 KEPT = 4  # messages at the end that a compaction keeps at least
@@ -76,7 +76,7 @@ class Work:
 
     # --- the client's
 
-    def say(self, prompt: str, first: Kind = "turn") -> list[views.Block]:
+    def say(self, prompt: str, first: str = "turn") -> list[views.Block]:
         """What the client sent of the session when it was told a prompt, which is what we read before.
 
         `first` says what it asks the model for at first: it may compact before it answers.

@@ -100,8 +100,8 @@ class SummaryReport:
 
     `shortens`: there is no summary, nothing is summarised. `details` and `statements` of people and the agent are lost
     where they stand neither in the summary nor in a kept message, `printed` are those only tools printed; None where
-    there were none. `named` are the first of the lost details, `stated` of the statements; `href`
-    leads to all.
+    there were none. `named` are the first of the lost details, `stated` of the statements; `href` leads
+    to all.
     """
 
     kept: str

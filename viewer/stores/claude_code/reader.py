@@ -7,16 +7,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from threading import Lock
-from typing import BinaryIO, ClassVar
+from typing import BinaryIO
 
 from cachetools import LRUCache, cached
 
 from viewer.errors import NotBranchable, SessionEnded, StoreReadOnly, StoreUnavailable
 from viewer.holders import Holder
-from viewer.stores.base import Capabilities, ChangeToken, ChildSession, ReportedUsage, Session, Store
+from viewer.stores.base import ChangeToken, ChildSession, ReportedUsage, Session, Store
 from viewer.stores.changes import Commit, Edit, Json, LiveContext, UndoPlan
 from viewer.stores.history_types import HistoryEntry
 from viewer.stores.jsonl.files import FileState, ReadFile
+from viewer.stores.jsonl.reader import FileReader
 from viewer.stores.message import (
     AbandonedBranch,
     Addition,
@@ -28,7 +29,6 @@ from viewer.stores.message import (
     live_content,
     parted,
 )
-from viewer.stores.reader import Reader
 from viewer.stores.recorded import Recorded
 from viewer.stores.searching import SearchableText
 from viewer.stores.transcript import IndexedBoundary, Item, TranscriptIndex
@@ -60,13 +60,10 @@ REMEMBERED = 500  # sessions of which what headers say is kept in this process
 
 
 @dataclass(frozen=True)
-class ClaudeReader(Reader):
+class ClaudeReader(FileReader):
     """An open store, which is a directory: each question opens the file that it is about."""
 
     store: Store
-
-    offers_text: ClassVar[bool] = True
-    rows_are_messages: ClassVar[bool] = False
 
     def compact_reason(self) -> str:
         return refusals.of_store(self.store)
@@ -76,18 +73,6 @@ class ClaudeReader(Reader):
             refusals.NO_SPLIT if mode != "in_place" else ""
         )
         return StoreReadOnly(reason) if reason else None
-
-    def capabilities(self) -> Capabilities:
-        files = self.listing.all()
-        return Capabilities(
-            schema=None,
-            sessions=len(files),
-            size=sum(each.state.size for each in files),
-            compact_reason=self.compact_reason(),
-            search=False,
-            summary_flag=True,
-            turn_leases=True,
-        )
 
     @cached_property
     def listing(self) -> ClaudeListing:  # read once: it looks at every file

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
 
 from viewer.errors import NotBranchable, SessionEnded, StoreReadOnly, StoreUnavailable
 from viewer.holders import Holder
-from viewer.stores.base import Capabilities, ChangeToken, ChildSession, ReportedUsage, Session, Store
+from viewer.stores.base import ChangeToken, ChildSession, ReportedUsage, Session, Store
 from viewer.stores.changes import Commit, Edit, Json, LiveContext, UndoPlan
 from viewer.stores.history_types import HistoryEntry
+from viewer.stores.jsonl.reader import FileReader
 from viewer.stores.message import (
     AbandonedBranch,
     Addition,
@@ -23,7 +23,6 @@ from viewer.stores.message import (
     live_content,
     parted,
 )
-from viewer.stores.reader import Reader
 from viewer.stores.recorded import Recorded
 from viewer.stores.searching import SearchableText
 from viewer.stores.transcript import IndexedBoundary, Item, TranscriptIndex
@@ -39,13 +38,10 @@ from .units import RolloutMessages
 
 
 @dataclass(frozen=True)
-class CodexReader(Reader):
+class CodexReader(FileReader):
     """An open store, which is a directory: each question opens the files that it is about."""
 
     store: Store
-
-    offers_text: ClassVar[bool] = True
-    rows_are_messages: ClassVar[bool] = False
 
     def compact_reason(self) -> str:
         return refusals.of_store(self.store)
@@ -58,18 +54,6 @@ class CodexReader(Reader):
 
     def branch_refusal(self, session_id: str) -> StoreReadOnly | SessionEnded | None:
         return StoreReadOnly(refusals.NO_BRANCH.format(session=self._file(session_id).id))
-
-    def capabilities(self) -> Capabilities:
-        files = self.listing.all()
-        return Capabilities(
-            schema=None,
-            sessions=len(files),
-            size=sum(each.state.size for each in files),
-            compact_reason=self.compact_reason(),
-            search=False,
-            summary_flag=True,
-            turn_leases=True,
-        )
 
     @cached_property
     def listing(self) -> CodexListing:  # read once: it looks at every file

@@ -30,7 +30,7 @@ def _in_context(lineage: Lineage) -> int | None:
 
 
 def _cost(lineage: Lineage) -> float | None:
-    """By how the total of all requests grew: it is told again and again, and goes on from what a fork began with."""
+    """By how the total of all requests grew. A total may be reported twice; a fork's goes on from its parent's."""
     dollars, model, before, found = 0.0, "", NOTHING, False
     for part in lineage.parts:
         counts = part.is_own
