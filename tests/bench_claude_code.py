@@ -38,10 +38,10 @@ def main() -> None:
         os.environ["PALIMPSEST_DATA_DIR"] = data
         os.environ["PALIMPSEST_STORES"] = f"large=claude-code://{large},tree=claude-code://{tree}"
         os.environ["DJANGO_SETTINGS_MODULE"] = "viewer.settings"
-        _set_up()
+        set_up()
         _measure_session("large", session_id, large)
         _measure_tree("tree", many)
-    print(f"  peak memory of the process that showed pages {_peak():.0f} MB")
+    print(f"  peak memory of the process that showed pages {peak():.0f} MB")
 
 
 def _work() -> None:
@@ -61,16 +61,17 @@ def _work() -> None:
     seconds = time.perf_counter() - began
     done = f"{size / 1e6:.0f} MB in {seconds:.0f} s, {size / 1e6 / seconds:.1f} MB/s"
     print(f"  a worker listed, counted and indexed {done}")
-    print(f"  peak memory of the worker {_peak():.0f} MB", flush=True)
+    print(f"  peak memory of the worker {peak():.0f} MB", flush=True)
 
 
-def _peak() -> float:
-    """In MB. What `getrusage` says begins with the peak of the process that started this one."""
+def peak() -> float:
+    """The most memory of this process, in MB. What `getrusage` says begins with that of the process before it."""
     status = Path("/proc/self/status").read_text()
     return int(re.search(r"VmHWM:\s+(\d+)", status)[1]) / 1024  # type: ignore[index]
 
 
-def _set_up() -> None:
+def set_up() -> None:
+    """Django and its own database, for the stores that the environment names."""
     import django
     from django.conf import settings
     from django.core.management import call_command
@@ -130,7 +131,8 @@ def _said(dice: random.Random, number: int) -> dict[str, Any]:
 # -- measuring ---------------------------------------------------------------------------------------------------------
 
 
-def _timed(what: str, work: Callable[[], Any]) -> Any:
+def timed(what: str, work: Callable[[], Any]) -> Any:
+    """Do it, and print how long it took."""
     began = time.perf_counter()
     done = work()
     print(f"  {what:52} {(time.perf_counter() - began) * 1000:10.1f}ms", flush=True)
@@ -147,14 +149,14 @@ def _measure_session(name: str, session_id: str, root: Path) -> None:
     def get(query: str = "") -> None:
         assert client.get(f"{address}{query}").status_code == 200
 
-    _timed("first look: its page, nothing known yet", get)
-    _timed("its newest window again", get)
-    _timed("once more", get)
-    _timed("a window in the middle", lambda: get("/context?start=40000"))
+    timed("first look: its page, nothing known yet", get)
+    timed("its newest window again", get)
+    timed("once more", get)
+    timed("a window in the middle", lambda: get("/context?start=40000"))
     size, line = path.stat().st_size, json.dumps({"type": "mode", "mode": "default"}) + "\n"
     with path.open("a") as file:
         file.write(line)
-    _timed("its page behind one appended line", get)
+    timed("its page behind one appended line", get)
     os.truncate(path, size)
 
 
@@ -167,12 +169,12 @@ def _measure_tree(name: str, ids: list[str]) -> None:
         size = reader.capabilities().size
     print(f"\n{len(ids):,} sessions, {size / 1e6:.0f} MB")
     client = signed_in_client()
-    _timed("the list, first look", lambda: client.get(f"/?store={name}"))
-    _timed("what tells whether anything was written", lambda: store_version(store))
+    timed("the list, first look", lambda: client.get(f"/?store={name}"))
+    timed("what tells whether anything was written", lambda: store_version(store))
     subprocess.run([sys.executable, "-m", "tests.bench_claude_code", "worker"], check=True)
-    _timed("the list", lambda: client.get(f"/?store={name}"))
-    _timed("a search for one message", lambda: client.get(f"/search?store={name}&q=number101"))
-    _timed("a search for a common word", lambda: client.get(f"/search?store={name}&q=lantern"))
+    timed("the list", lambda: client.get(f"/?store={name}"))
+    timed("a search for one message", lambda: client.get(f"/search?store={name}&q=number101"))
+    timed("a search for a common word", lambda: client.get(f"/search?store={name}&q=lantern"))
 
 
 if __name__ == "__main__":
