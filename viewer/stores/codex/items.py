@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import marshal
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from hashlib import blake2b
+from threading import Lock
 from typing import Any
+
+from cachetools import LRUCache, cached
 
 from compaction import messages as chat
 from compaction import protocol
@@ -55,31 +58,29 @@ class ItemFacts:
         return self.role == "assistant"
 
 
+def _as_bytes(item: Item) -> bytes:
+    """A digest of an item as it stands in its line, much quicker than looking at what it says."""
+    return blake2b(marshal.dumps(dict(item), 2), digest_size=16).digest()
+
+
+@cached(LRUCache[bytes, "ItemFacts"](50_000), key=_as_bytes, lock=Lock())
 def facts_of(item: Item) -> ItemFacts:
-    """What an item is. Of an unknown type: something that the model said."""
+    """What an item is, one object for all snapshots that hold it. Of an unknown type: something that the model said."""
     kind, role = _text(item.get("type")), _role(item)
     content = item.get("content") if kind in ("message", AGENT_MESSAGE) else None
     said = chat.said(content) if role == "user" else ""
     is_summary = kind in ENCRYPTED or (role == "user" and _is_summary(item, said))
-    return _shared(
-        ItemFacts(
-            type=kind,
-            id=_text(item.get("id")),
-            digest=digest_of(item),
-            role=role,
-            size=_size(content if content is not None else {name: item[name] for name in item if name != INTERNAL}),
-            is_prompt=role == "user" and kind == "message" and bool(content) and not is_summary,
-            is_summary=is_summary,
-            call=_text(item.get("call_id")) if kind in CALLS else "",
-            answers=(_text(item.get("call_id")) or "?") if kind in OUTPUTS else "",
-        )
+    return ItemFacts(
+        type=kind,
+        id=_text(item.get("id")),
+        digest=digest_of(item),
+        role=role,
+        size=_size(content if content is not None else {name: item[name] for name in item if name != INTERNAL}),
+        is_prompt=role == "user" and kind == "message" and bool(content) and not is_summary,
+        is_summary=is_summary,
+        call=_text(item.get("call_id")) if kind in CALLS else "",
+        answers=(_text(item.get("call_id")) or "?") if kind in OUTPUTS else "",
     )
-
-
-@lru_cache(maxsize=50_000)
-def _shared(facts: ItemFacts) -> ItemFacts:
-    """One object for all snapshots that hold the item."""
-    return facts
 
 
 def digest_of(item: Item) -> int:
