@@ -190,14 +190,13 @@ def test_append_and_create(agent: Agent, site: Site, said: list[Any]) -> None:
 
 def test_branch_and_rename(agent: Agent, site: Site, said: list[Any]) -> None:
     agent.write("made", [ASKED])
-    if not agent.names_and_branches:
+    status, branch = site.tool.call("POST", f"{site.at('s')}/branches", {})
+    assert status == 201 and agent.load(branch["id"]) == agent.load("s")
+    if not agent.renames:
         before = agent.rows()
-        assert site.refusal("POST", f"{site.at('s')}/branches", {}) == "store_read_only"
         assert site.refusal("PATCH", site.at("s"), {"title": "renamed"}) == "store_read_only"
         assert agent.rows() == before
         return
-    status, branch = site.tool.call("POST", f"{site.at('s')}/branches", {})
-    assert status == 201 and agent.load(branch["id"]) == agent.load("s")
     status, renamed = site.tool.call("PATCH", site.at("s"), {"title": "renamed"})
     assert (status, renamed["title"]) == (200, "renamed")
     if agent.unique_titles:

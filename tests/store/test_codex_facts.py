@@ -95,12 +95,6 @@ def test_a_search_index_is_given_each_message_once(agent: CodexByHand, reader: R
     assert second is not None and [each.text for each in second.messages] == ["a further word"]
 
 
-def test_branching_is_refused_with_what_does_it(agent: CodexByHand, reader: Reader, session_id: str) -> None:
-    agent.write("s", talk(1))
-    refused = reader.branch_refusal(session_id)
-    assert refused is not None and f"codex fork {session_id}" in str(refused)
-
-
 def test_no_home_no_store(tmp_path: Path) -> None:
     store = Store("c", f"codex://{tmp_path}", "configured")
     with pytest.raises(StoreUnavailable, match="no sessions of Codex"), open_store(store):

@@ -44,6 +44,11 @@ class RealCodex(Agent):
         raise NotImplementedError
 
 
+def ours(blocks: list[views.Block]) -> list[int]:
+    """Where our summaries stand."""
+    return [at for at, block in enumerate(blocks) if block.said.startswith(SUMMARY)]
+
+
 @dataclass(frozen=True)
 class Work:
     """One session, with an app server that has it loaded only while it says a turn."""

@@ -53,7 +53,8 @@ class CodexReader(FileReader):
         return StoreReadOnly(reason) if reason else None
 
     def branch_refusal(self, session_id: str) -> StoreReadOnly | SessionEnded | None:
-        return StoreReadOnly(refusals.NO_BRANCH.format(session=self._file(session_id).id))
+        reason = refusals.of_branch(self.store, self._file(session_id), self._threads)
+        return StoreReadOnly(reason) if reason else None
 
     @cached_property
     def listing(self) -> CodexListing:  # read once: it looks at every file

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from viewer.errors import CompactionConflict, NotBranchable, NotUndoable, SessionBusy, StoreReadOnly
+from viewer.errors import CompactionConflict, NotUndoable, SessionBusy, StoreReadOnly
 from viewer.stores.changes import Commit, Edit, Json, UndoPlan
 from viewer.stores.jsonl.append import appending
 from viewer.stores.writer import Writer
 
-from . import commits, locks, places, undoing
+from . import branching, commits, locks, places, undoing
 from .places import ThreadFile
-from .refusals import NO_BRANCH, NO_RENAME, NO_SPLIT, refusal
+from .refusals import NO_RENAME, NO_SPLIT, of_branch, refusal
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +59,9 @@ class CodexWriter(Writer):
         raise StoreReadOnly(NO_RENAME)
 
     def branch(self, session_id: str, message_ids: Sequence[int], *, now: float) -> str:
-        places.find(self.store, session_id)
-        raise NotBranchable(NO_BRANCH.format(session=session_id))
+        if reason := of_branch(self.store, places.find(self.store, session_id), places.threads(self.store)):
+            raise StoreReadOnly(reason)
+        return branching.branch(self.store, session_id, message_ids, now=now)
 
     def apply(
         self, session_id: str, token: Json, edits: Sequence[Edit], *, mode: str, holder: str, now: float
