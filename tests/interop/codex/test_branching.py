@@ -163,3 +163,14 @@ def test_calls_that_are_not_answered_yet_are_left_out(opened: Open) -> None:
         after = branched(work)
         assert not [block for block in after.read()[-3:] if block.kind == "call"]
         assert ours(after.say("And now?"))
+
+
+def test_a_branch_of_a_fork_of_an_older_form_of_session(opened: Open) -> None:
+    work = opened("legacy")
+    fork = replace(work, session=work.server.fork(work.session))
+    work.server.turn(fork.session, "Another way, please.")
+    work.server.unload(fork.session)
+    said = fork.read()
+    branch = branched(fork)
+    assert branch.say("And another one.") == said
+    assert branch.say("And on.")[: len(said)] == said
