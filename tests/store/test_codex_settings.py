@@ -25,8 +25,9 @@ def threshold(agent: CodexByHand) -> int | None:
     [
         (b"model_auto_compact_token_limit = 100_000\n", 100_000),
         (b"model_auto_compact_token_limit = 300_000\n", USUAL),
+        *((b"model_auto_compact_token_limit = " + value, 1) for value in (b"0", b"-5")),
         (b'model = "gpt-6-sol"\n[profiles.a]\nmodel_auto_compact_token_limit = 5\n', USUAL),
-        *((b"model_auto_compact_token_limit = " + value, USUAL) for value in (b'"100"', b"true", b"-1", b"1.5", b"[")),
+        *((b"model_auto_compact_token_limit = " + value, USUAL) for value in (b'"100"', b"true", b"1.5", b"[")),
         (b"\xff\x00 = [", USUAL),
         (b"a = " + b"[" * 90_000, USUAL),
         (b"#" * 1_000_001 + b"\nmodel_auto_compact_token_limit = 100\n", USUAL),

@@ -49,4 +49,4 @@ def _read(path: Path, changed: int, size: int) -> int | None:
             found = tomllib.loads(file.read(LARGEST).decode("utf-8", "replace")).get(LIMIT)
     except (OSError, ValueError, RecursionError):
         return None
-    return found if type(found) is int and found > 0 else None
+    return max(found, 1) if type(found) is int else None  # of none, and less, it compacts each time
