@@ -234,28 +234,6 @@ def test_a_sub_agent_is_linked_and_not_resumed(agent: CodexByHand, session_id: s
     assert now.live(agent.id_of("helper"))[0].extra["display_kind"] == "from another agent"
 
 
-@pytest.mark.parametrize("has_numbers", [True, False])
-def test_the_call_that_started_a_sub_agent_leads_to_its_session(
-    agent: CodexByHand, session_id: str, has_numbers: bool
-) -> None:
-    """Whatever its result says of it, which is a name alone."""
-    agent.write("s", talk(3))
-    answers = [row.tool_call_id for row in fresh(agent).live(session_id) if row.role == "tool"]
-    for call, thread, kind in ((answers[0], "t1", "started"), (answers[1], "t2", "completed"), ("", "t3", "started")):
-        said = {"agent_thread_id": thread, "kind": kind}
-        item = {"type": "SubAgentActivity", "id": call, **said}
-        event = {"type": "item_completed", "item": item}
-        agent.append(
-            "s", "event_msg", event if has_numbers else {"type": "sub_agent_activity", "event_id": call, **said}
-        )
-    for odd in (None, [], {"type": "SubAgentActivity", "kind": "started", "id": 7, "agent_thread_id": answers[2]}):
-        agent.append("s", "event_msg", {"type": "item_completed", "item": odd})
-    other = {"type": "CommandExecution", "kind": "started", "id": answers[2], "agent_thread_id": "t4"}
-    agent.append("s", "event_msg", {"type": "item_completed", "item": other})
-    found = {row.tool_call_id: row.sub_agents for row in fresh(agent).live(session_id) if row.role == "tool"}
-    assert found == dict.fromkeys(answers, ()) | {answers[0]: ("t1",)}
-
-
 @pytest.mark.parametrize("keeps_plain", [False, True])
 def test_compressed_files(agent: CodexByHand, session_id: str, keeps_plain: bool) -> None:
     agent.write("s", talk(2))

@@ -138,3 +138,19 @@ def test_a_writer_that_is_killed(opened: Open, moment: str) -> None:
     said = work.say_much()
     work.compact()
     assert ours(work.say("And on.")) and work.read()[-2:] != said[-2:]
+
+
+@pytest.mark.parametrize("sort", ["paginated", "legacy", pytest.param("segment", marks=pytest.mark.thorough)])
+def test_an_undone_compaction_is_applied_again(opened: Open, sort: str) -> None:
+    work = opened(sort)
+    work.say("And now?")
+    before = work.read()
+    run = work.compact()
+    after = work.say("Go on.")
+    work.undo(run)
+    assert work.say("All of it again.")[: len(before)] == before
+    later = work.read()[len(before) :]
+    work.redo(run)
+    assert work.say("And what is left of it?") == [*after, *later]
+    work.undo(run)
+    assert work.say("And at last?")[: len(before)] == before

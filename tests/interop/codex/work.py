@@ -74,6 +74,10 @@ class Work:
         status, undone = self.site.tool.call("POST", f"/runs/{run}/undo")
         assert (status, undone.get("status")) == (200, "undone"), undone
 
+    def redo(self, run: int) -> None:
+        status, redone = self.site.tool.call("POST", f"/runs/{run}/redo")
+        assert (status, redone.get("status")) == (200, "applied"), redone
+
     def read(self) -> list[views.Block]:
         """What we say that the model sees."""
         with open_store(Store("work", self.site.agent.url, "configured")) as reader:

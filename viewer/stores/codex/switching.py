@@ -44,6 +44,13 @@ def letters(lines: Iterable[tuple[int, bytes]]) -> tuple[TypeLetter, ...] | None
     return tuple(sorted(found, key=lambda each: not each.is_of_compaction))
 
 
+def counting(line: str) -> str:
+    """A line from its type on, as it is where it counts."""
+    for kind in TYPES:
+        line = line.replace(f'"type":"{OFF.decode()}{kind[1:]}"', f'"type":"{kind}"', 1)
+    return line
+
+
 def off(found: Iterable[TypeLetter]) -> dict[int, bytes]:
     """What to write where so that the lines do not count, in this order."""
     return {each.offset: OFF for each in found}

@@ -77,8 +77,8 @@ def plan(session_id: str, found: RolloutMessages, compaction: Json | IndexedBoun
     if standing is not found.compactions[-1]:
         return refused(COVERED)
     turn = commits.turn_of(part, record)
-    letters = _letters(turn) if turn.is_whole else None
-    if letters is None or (isinstance(compaction, dict) and not _as_written(turn, compaction)):
+    letters = letters_of(turn) if turn.is_whole else None
+    if letters is None or (isinstance(compaction, dict) and not is_as_written(turn, compaction)):
         return refused(CHANGED)
     after = RolloutMessages(found.lineage, replayed(_without(found.lineage, standing)))
     before, now = set(found.live), set(after.live)
@@ -103,18 +103,20 @@ def _without(lineage: Lineage, standing: CompactedMessages) -> Lineage:
     )
 
 
-def _as_written(turn: WrittenTurn, receipt: Json) -> bool:
-    """Whether each line begins as it was written, wherever it stands now; a client may number its lines anew."""
+def is_as_written(turn: WrittenTurn, receipt: Json) -> bool:
+    """Whether each line begins as it was written, wherever it stands now, and whether it counts or not; a client may
+    number its lines anew.
+    """
     then = [_behind_numbers(beginning) for _, beginning in receipt["lines"]]
     return [_behind_numbers(beginning) for _, beginning in turn.lines] == then and turn.id == receipt["turn"]
 
 
 def _behind_numbers(line: str) -> str:
     """A line's beginning from its type on, as much of it as there is in any case."""
-    return line[line.find('"type"') :][:COMPARED]
+    return switching.counting(line[line.find('"type"') :][:COMPARED])
 
 
-def _letters(turn: WrittenTurn) -> tuple[TypeLetter, ...] | None:
+def letters_of(turn: WrittenTurn) -> tuple[TypeLetter, ...] | None:
     """Those of the types of its lines; None where a line is another one."""
     with ItemReader() as reader:
         file = reader.file(turn.part)

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from viewer.errors import CompactionConflict, NotUndoable, SessionBusy, StoreReadOnly
+from viewer.errors import CompactionConflict, NotRedoable, NotUndoable, SessionBusy, StoreReadOnly
 from viewer.stores.changes import Commit, Edit, Json, UndoPlan
 from viewer.stores.jsonl.append import appending
 from viewer.stores.writer import Writer
 
-from . import branching, commits, locks, places, undoing
+from . import branching, commits, locks, places, redoing, undoing
 from .places import ThreadFile
 from .refusals import NO_RENAME, NO_SPLIT, of_branch, refusal
 
@@ -81,7 +81,21 @@ class CodexWriter(Writer):
                 done = undoing.undo(commits.messages_now(self.store, what.session_id), opened, what)
             except CompactionConflict as conflict:
                 raise NotUndoable(conflict.message) from conflict
-        if what.path != what.current:
-            with appending(file.path) as current:
-                current.touch(current.state)  # lists go by the file that a session goes on in
+        self._show_change(what.path, file)
         return done
+
+    def redo(self, session_id: str, receipt: Json, *, holder: str) -> None:
+        file = self._writable(session_id, holder)
+        what = redoing.plan(commits.messages_now(self.store, session_id), receipt)
+        with appending(Path(what.path)) as opened:
+            try:
+                redoing.redo(self.store, session_id, opened, what)
+            except CompactionConflict as conflict:
+                raise NotRedoable(conflict.message) from conflict
+        self._show_change(what.path, file)
+
+    def _show_change(self, path: str, current: ThreadFile) -> None:
+        """Have lists look again, which go by the file that a session goes on in."""
+        if path != current.rollout.path:
+            with appending(current.path) as opened:
+                opened.touch(opened.state)
