@@ -32,6 +32,7 @@ class Agent(ABC):
     writes_messages = True  # messages may be appended to its sessions, and sessions made
     unique_titles = True
     renames = True  # its sessions are renamed here
+    redoes = False  # a compaction that was undone is applied again
 
     def __init__(self, url: str) -> None:
         self.url = url

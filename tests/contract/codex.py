@@ -27,6 +27,7 @@ class CodexByHand(Agent):
     writes_messages = False
     unique_titles = False
     renames = False
+    redoes = True
 
     def __init__(self, path: Path) -> None:
         super().__init__(f"codex://{path}")
