@@ -107,3 +107,16 @@ def test_the_byte_of_the_compaction_is_the_last(agent: CodexByHand, writer: Writ
         made[at : at + 1] = letter
     agent.path("s").write_bytes(made)
     assert len(said(fresh(agent), session_id)) < len(heard(talk(8)))
+
+
+def test_what_does_not_read_back_is_undone_again(
+    agent: CodexByHand, writer: Writer, session_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent.write("s", talk(8))
+    commit = compacted(agent, writer, session_id)
+    undo(agent, writer, session_id, commit)
+    before, plain = agent.path("s").read_bytes(), switching.on
+    monkeypatch.setattr(switching, "on", lambda letters: plain(letters[1:]))
+    with pytest.raises(NotRedoable, match="did not read back"):
+        redo(writer, session_id, commit)
+    assert agent.path("s").read_bytes() == before

@@ -30,7 +30,7 @@ def threshold(agent: CodexByHand) -> int | None:
         *((b"model_auto_compact_token_limit = " + value, USUAL) for value in (b'"100"', b"true", b"1.5", b"[")),
         (b"\xff\x00 = [", USUAL),
         (b"a = " + b"[" * 90_000, USUAL),
-        (b"#" * 1_000_001 + b"\nmodel_auto_compact_token_limit = 100\n", USUAL),
+        (b"model_auto_compact_token_limit = 100\n" + b"#" * 1_000_001, USUAL),
     ],
 )
 def test_the_limit_that_somebody_set(agent: CodexByHand, said: bytes, tokens: int) -> None:
