@@ -33,7 +33,7 @@ from .requests import Request, TurnMessage, is_output, plain, requests_in
 from .secrets import redact, redact_all
 from .sentences import DECIDING_SIGNS, holding, is_binding, is_decision, sentences
 from .todo import Step, newest_plan
-from .tool_results import is_flagged
+from .tool_results import is_failure, is_flagged, without_heading
 
 SCANNED = 8_000  # characters of one message that are read: its start and its end
 ARGUMENTS = 32_000  # characters of a call's arguments that are read: a file that is written whole is what was done
@@ -251,7 +251,7 @@ def _read(rows: Sequence[tuple[int, Message]], by_people: Sequence[bool]) -> lis
     ]
     said = iter(_within(words, typed))
     arguments = iter(_legible([call.arguments for row in calls for call in row], ARGUMENTS))
-    printed = (text for row in results for _, text in row)
+    printed = (_output(text) for row in results for _, text in row)
     texts = iter(_legible([ESCAPES.sub("", text) if "\x1b[" in text else text for text in printed]))
     return [
         ReadMessage(
@@ -266,6 +266,12 @@ def _read(rows: Sequence[tuple[int, Message]], by_people: Sequence[bool]) -> lis
         )
         for at, (place, row) in enumerate(rows)
     ]
+
+
+def _output(text: str) -> str:
+    """What a call printed, behind a line with its exit code if that is not 0."""
+    code, output = without_heading(text)
+    return f"exit code {code}\n{output}" if is_failure(code) else output
 
 
 def _are_outputs(rows: Sequence[tuple[int, Message]], words: Sequence[str], by_people: Sequence[bool]) -> list[bool]:

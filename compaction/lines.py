@@ -11,6 +11,7 @@ from . import messages as m
 from .bounds import end_of, start_of
 from .secrets import CUT, redact
 from .sentences import error_line
+from .tool_results import EXIT_FIRST, is_failure, without_heading
 
 NAME = 160  # characters of a tool's name or a role
 _WRAPPED = 160  # characters in which an output that is wrapped in JSON says so
@@ -21,9 +22,14 @@ _PREFERRED = (
 
 
 def outcome(text: str, most: int) -> str:
-    """One line for what a tool gave back (`unwrapped`): the error it reports, or how it begins."""
+    """One line for what a tool gave back (`unwrapped`): the error it reports, behind the exit code that it begins with,
+    or how it begins.
+    """
     first = next((line for line in map(str.strip, text.splitlines()) if line), "blank" if text else "no output")
-    return clip(error_line(text) or first, most)
+    said, ended = error_line(text) or first, EXIT_FIRST.match(text)
+    if ended and is_failure(ended["code"].lstrip("0")) and ended[0].strip() not in said:
+        said = f"{ended[0].strip()}: {said}"
+    return clip(said, most)
 
 
 def line_count(text: str) -> str:
@@ -33,17 +39,21 @@ def line_count(text: str) -> str:
 
 
 def unwrapped(text: str) -> str:
-    """The output inside the JSON object some tools wrap it in, behind the exit code if that is not 0.
+    """The output inside the JSON object some tools wrap it in, or behind the heading that others put before it; behind
+    the exit code if that is not 0.
 
     Redacted once more: JSON may have written a credential with escapes.
     """
+    code, output = without_heading(text)
+    if is_failure(code):
+        return f"exit code {code}: {output}"
     if not text.startswith("{") or '"output"' not in text[:_WRAPPED]:
-        return text
+        return output
     value = parsed(text)
-    output, code = (value.get("output"), value.get("exit_code")) if isinstance(value, dict) else (None, None)
-    if not isinstance(output, str):
+    said, number = (value.get("output"), value.get("exit_code")) if isinstance(value, dict) else (None, None)
+    if not isinstance(said, str):
         return text
-    return redact(f"exit code {code}: {output}" if isinstance(code, int) and code else output)
+    return redact(f"exit code {number}: {said}" if isinstance(number, int) and number else said)
 
 
 def arguments_of(arguments: str) -> str:

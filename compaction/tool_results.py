@@ -20,11 +20,25 @@ EXIT_LINE = re.compile(r"(?im)^(?:process exited with code|exit code:) (?P<code>
 EXIT_SENTENCE = re.compile(
     r"(?i)\bcommand (?:exited|completed|finished|failed) with (?:exit )?code (?P<code>-?\d{1,6})\b"
 )
+# What Codex says before the output of a command, by its tools of 2025 and of now: how the command ended, how long it
+# took, how much of it there is.
+_HEADING = re.compile(
+    r"(?:Chunk ID: \w{0,40}\n|Exit code: (?P<first>-?\d{1,6})\n)?Wall time:? [\d.]{1,20} seconds?\n"
+    r"(?:Process exited with code (?P<code>-?\d{1,6})\n|Process running with session ID \w{1,40}\n)?"
+    r"(?:Original token count: \d{1,12}\n)?(?:Total output lines: \d{1,12}\n)?Output:(?:\n|\Z)"
+    r"(?:Total output lines: \d{1,12}\n\n?)?"
+)
 # Claude Code's and Codex' words for a call that its person did not let through.
 NOT_ALLOWED = re.compile(
     r"\s*(?:The user doesn't want to (?:proceed|take this action)|\[Request interrupted by user"
     r"|Permission to use \w+ .{0,80}has been denied|exec command rejected by user|aborted by user)"
 )
+
+
+def without_heading(text: str) -> tuple[str, str]:
+    """The exit code that a heading of Codex names, "" for none, and the output behind it: all of a text without one."""
+    found = _HEADING.match(text)
+    return (found["code"] or found["first"] or "", text[found.end() :]) if found else ("", text)
 
 
 def exit_code(values: dict[str, Any]) -> Any:

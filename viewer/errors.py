@@ -116,3 +116,9 @@ class NotBranchable(StoreError):
     """There is no such context to branch from any more; the message says why."""
 
     code = "not_branchable"
+
+
+class NotRedoable(StoreError):
+    """This compaction cannot be applied again; the message says why."""
+
+    code = "not_redoable"

@@ -31,7 +31,8 @@ class Agent(ABC):
     can_compact = True
     writes_messages = True  # messages may be appended to its sessions, and sessions made
     unique_titles = True
-    names_and_branches = True  # its sessions are renamed and branched here
+    renames = True  # its sessions are renamed here
+    redoes = False  # a compaction that was undone is applied again
 
     def __init__(self, url: str) -> None:
         self.url = url

@@ -26,7 +26,8 @@ class CodexByHand(Agent):
 
     writes_messages = False
     unique_titles = False
-    names_and_branches = False
+    renames = False
+    redoes = True
 
     def __init__(self, path: Path) -> None:
         super().__init__(f"codex://{path}")
@@ -44,8 +45,9 @@ class CodexByHand(Agent):
 
     def path(self, session_id: str) -> Path:
         """The file that a session goes on in."""
-        ((found,),) = self.sql("SELECT rollout_path FROM threads WHERE id = ?", self._thread(session_id))
-        return Path(found)
+        rows = self.sql("SELECT rollout_path FROM threads WHERE id = ?", self._thread(session_id))
+        found = (path for (path,) in rows)
+        return Path(next(found, None) or next(self.root.rglob(f"rollout-*-{session_id}.jsonl")))
 
     def _thread(self, session_id: str) -> str:
         known = self.sql("SELECT id FROM threads WHERE id = ?", session_id)

@@ -137,6 +137,32 @@ def test_undo(agent: Agent, site: Site, said: list[Any]) -> None:
     assert site.refusal("POST", f"/runs/{run['id']}/undo") == "not_undoable"
 
 
+def test_redo(agent: Agent, site: Site, said: list[Any]) -> None:
+    run = site.compact("s")
+    redo, short = f"/runs/{run['id']}/redo", agent.load("s")
+    assert site.refusal("POST", redo) == "not_redoable"
+    site.tool.call("POST", f"/runs/{run['id']}/undo")
+    agent.say("s", ASKED)
+    before = agent.rows()
+    if not agent.redoes:
+        assert site.refusal("POST", redo) == "not_redoable" and agent.rows() == before
+        assert site.run_now(run["id"])["status"] == "undone"
+        return
+    with agent.compacting("s"):
+        assert site.refusal("POST", redo) == "session_busy" and agent.rows() == before
+    status, redone = site.tool.call("POST", redo)
+    assert (status, redone["status"], redone["undoable"]) == (200, "applied", True)
+    assert agent.load("s") == [*short, *heard([ASKED])] and loaded_as_sent(agent, site)
+    (boundary,) = site.compactions("s")
+    assert boundary["run"] == run["id"] and boundary["undoable"]
+    assert site.refusal("POST", redo) == "not_redoable"
+    site.tool.call("POST", f"/runs/{run['id']}/undo")
+    assert heard(site.context("s")) == [*said, *heard([ASKED])]
+    later = site.compact("s")
+    assert site.refusal("POST", redo) == "not_redoable"
+    assert [each["run"] for each in site.compactions("s")] == [later["id"]]
+
+
 def test_undo_keeps_what_was_said_and_taken_back_since(agent: Agent, site: Site, said: list[Any]) -> None:
     run = site.compact("s")
     for message in (*turn("kept"), ASKED, ANSWERED):
@@ -190,14 +216,13 @@ def test_append_and_create(agent: Agent, site: Site, said: list[Any]) -> None:
 
 def test_branch_and_rename(agent: Agent, site: Site, said: list[Any]) -> None:
     agent.write("made", [ASKED])
-    if not agent.names_and_branches:
+    status, branch = site.tool.call("POST", f"{site.at('s')}/branches", {})
+    assert status == 201 and agent.load(branch["id"]) == agent.load("s")
+    if not agent.renames:
         before = agent.rows()
-        assert site.refusal("POST", f"{site.at('s')}/branches", {}) == "store_read_only"
         assert site.refusal("PATCH", site.at("s"), {"title": "renamed"}) == "store_read_only"
         assert agent.rows() == before
         return
-    status, branch = site.tool.call("POST", f"{site.at('s')}/branches", {})
-    assert status == 201 and agent.load(branch["id"]) == agent.load("s")
     status, renamed = site.tool.call("PATCH", site.at("s"), {"title": "renamed"})
     assert (status, renamed["title"]) == (200, "renamed")
     if agent.unique_titles:

@@ -1,7 +1,8 @@
 """A writer in a process of its own: `python -m tests.contract.writer STORE URL SESSION MOMENT`.
 
 It plans, and commits when it has read a line; MOMENT says when it is killed: "inside" the commit's transaction,
-"behind" it, or "never". Then it prints what refused it, or nothing.
+"behind" it, or "never". Of a file of lines also while they are appended: "torn 3 0.5" is half of the fourth line; and
+of bytes that are overwritten then: "letters 2" is behind two of them. Then it prints what refused it, or nothing.
 """
 
 from __future__ import annotations
@@ -44,6 +45,33 @@ def _killing(plain: Any) -> Any:
     return killed
 
 
+def _tear(line: int, share: float) -> None:
+    """Be killed when so many lines are written, and of the next one this share."""
+    plain = os.write
+
+    def write(descriptor: int, data: bytes) -> int:
+        whole = data.splitlines(keepends=True)
+        plain(descriptor, b"".join([*whole[:line], whole[line][: int(len(whole[line]) * share)]]))
+        os.kill(os.getpid(), signal.SIGKILL)
+        return 0
+
+    vars(os)["write"] = write
+
+
+def _stop_at(letters: int) -> None:
+    """Be killed when so many bytes are overwritten."""
+    plain, left = os.pwrite, list(range(letters))
+
+    def pwrite(descriptor: int, data: bytes, offset: int) -> int:
+        written = plain(descriptor, data, offset) if left else 0
+        if not left[1:]:
+            os.kill(os.getpid(), signal.SIGKILL)
+        left.pop()
+        return written
+
+    vars(os)["pwrite"] = pwrite
+
+
 def main(name: str, url: str, session_id: str, moment: str) -> None:
     store, holder = Store(name, url, "configured"), holders.new_holder()
     writer = writer_of(store)
@@ -60,6 +88,11 @@ def main(name: str, url: str, session_id: str, moment: str) -> None:
             vars(module)[name] = _killing(vars(module)[name])
     print("planned", flush=True)
     sys.stdin.readline()
+    match moment.split():
+        case ["torn", line, share]:
+            _tear(int(line), float(share))
+        case ["letters", count]:
+            _stop_at(int(count))
     try:
         writer.apply(session_id, basis.token, edits, mode="in_place", holder=holder, now=time.time())
     except StoreError as refused:

@@ -7,6 +7,7 @@ import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import genai_prices
 import pytest
@@ -95,12 +96,6 @@ def test_a_search_index_is_given_each_message_once(agent: CodexByHand, reader: R
     assert second is not None and [each.text for each in second.messages] == ["a further word"]
 
 
-def test_branching_is_refused_with_what_does_it(agent: CodexByHand, reader: Reader, session_id: str) -> None:
-    agent.write("s", talk(1))
-    refused = reader.branch_refusal(session_id)
-    assert refused is not None and f"codex fork {session_id}" in str(refused)
-
-
 def test_no_home_no_store(tmp_path: Path) -> None:
     store = Store("c", f"codex://{tmp_path}", "configured")
     with pytest.raises(StoreUnavailable, match="no sessions of Codex"), open_store(store):
@@ -112,3 +107,27 @@ def test_how_a_session_is_resumed(agent: CodexByHand, session_id: str) -> None:
     owner = agent_of(Store("codex", agent.url, "configured"))
     assert owner.resume_command(session_id) == f"cd /home/user/work && codex resume {session_id}"
     assert owner.open_sessions() is None and owner.reads_rules_by_itself() == "AGENTS.md"
+
+
+@pytest.mark.parametrize("has_numbers", [True, False])
+def test_the_call_that_started_a_sub_agent_leads_to_its_session(
+    agent: CodexByHand, session_id: str, has_numbers: bool
+) -> None:
+    """Whatever its result says of it, which is a name alone."""
+    agent.write("s", talk(3))
+    answers = [row.tool_call_id for row in fresh(agent).live(session_id) if row.role == "tool"]
+    for call, thread, kind in ((answers[0], "t1", "started"), (answers[1], "t2", "completed"), ("", "t3", "started")):
+        said = {"agent_thread_id": thread, "kind": kind}
+        item = {"type": "SubAgentActivity", "id": call, **said}
+        event = {"type": "item_completed", "item": item}
+        agent.append(
+            "s", "event_msg", event if has_numbers else {"type": "sub_agent_activity", "event_id": call, **said}
+        )
+    wrong = {"type": "SubAgentActivity", "kind": "started", "id": 7, "agent_thread_id": answers[2]}
+    odd: Any
+    for odd in ("", [], wrong):
+        agent.append("s", "event_msg", {"type": "item_completed", "item": odd})
+    other = {"type": "CommandExecution", "kind": "started", "id": answers[2], "agent_thread_id": "t4"}
+    agent.append("s", "event_msg", {"type": "item_completed", "item": other})
+    found = {row.tool_call_id: row.sub_agents for row in fresh(agent).live(session_id) if row.role == "tool"}
+    assert found == dict.fromkeys(answers, ()) | {answers[0]: ("t1",)}

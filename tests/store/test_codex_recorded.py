@@ -22,3 +22,11 @@ def test_a_recorded_session(recorded: Path) -> None:
     with open_store(Store("work", f"codex:///{recorded}", "configured")) as reader:
         read = views.of_rows(reader.live(told["session_id"]))
     assert read == views.conversation(views.told(told["sent"]))
+
+
+def test_a_recorded_sub_agent() -> None:
+    with open_store(Store("work", f"codex:///{RECORDED / 'sub-agent.0'}", "configured")) as reader:
+        told = json.loads((RECORDED / "sub-agent.0.sent.json").read_text(encoding="utf-8"))
+        rows = [row for row in reader.live(told["session_id"]) if row.role == "tool"]
+        (child,) = reader.children([told["session_id"]])
+    assert [row.sub_agents for row in rows] == [(child.id,), ()]

@@ -101,7 +101,7 @@ def test_an_undo_that_is_killed_is_done_or_not(agent: CodexByHand, writer: Write
     commit = compacted(agent, writer, session_id)
     what = fresh(agent).undo_plan(session_id, commit.receipt).what
     with agent.path("s").open("r+b") as file:
-        file.seek(what.bytes[0])
+        file.seek(what.letters[0].offset)
         file.write(b"x")
     assert said(fresh(agent), session_id) == heard(talk(8))
     assert fresh(agent).find_undo(session_id, commit.receipt) and not fresh(agent).wrote(session_id, commit.receipt)

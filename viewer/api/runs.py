@@ -1,4 +1,4 @@
-"""Runs: ask for a compaction, follow it, apply, discard, cancel, undo."""
+"""Runs: ask for a compaction, follow it, apply, discard, cancel, undo, redo."""
 
 from __future__ import annotations
 
@@ -84,4 +84,14 @@ def undo(request: HttpRequest, run_id: int) -> RunOut:
     """The messages from before return to the context; those written since stay."""
     found = service.get_run(run_id)
     service.undo_run(found)
+    return shapes.run(found)
+
+
+@router.post("/runs/{int:run_id}/redo", auth=COMPACT, response=answers(RunOut), summary="Apply an undone one again")
+def redo(request: HttpRequest, run_id: int) -> RunOut:
+    """Where the store can do it (Codex) and no later compaction was made: the same summary, and what was written since
+    stays behind it.
+    """
+    found = service.get_run(run_id)
+    service.redo_run(found)
     return shapes.run(found)

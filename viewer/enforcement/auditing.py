@@ -22,6 +22,7 @@ from typing import Any
 
 from django.db import Error as DatabaseProblem
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from compaction import messages as m
@@ -79,9 +80,12 @@ def on_applied(run: Run, **_: Any) -> None:
 
 
 def _forget_another_files(run: Run) -> None:
-    """Delete audits of this handoff's id that are older than its run: a restored backup gives ids out again."""
+    """Delete audits of this handoff's id that are older than its run: a restored backup gives ids out again. And those
+    of a compaction that was undone and applied again.
+    """
     audits = Audit.objects.filter(store=run.store, session_id=run.new_session_id or run.session_id)
-    audits.filter(handoff_id=run.handoff_id or 0, armed_at__lt=run.created_at).delete()
+    gone = Q(armed_at__lt=run.created_at) | Q(status="undone")
+    audits.filter(gone, handoff_id=run.handoff_id or 0).delete()
 
 
 def _arm_seen(reader: Reader, session: Session, cut: IndexedBoundary) -> Audit:

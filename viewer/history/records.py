@@ -47,6 +47,11 @@ def note_undone(store: str, session_id: str, handoff_id: int, receipt: Json, cut
         known.update_or_create(store=store, session_id=session_id, handoff_id=handoff_id, run=None, defaults=undone)
 
 
+def note_redone(run: int) -> None:
+    """The compaction that this run wrote, which was undone, is in effect again."""
+    Compaction.objects.filter(run=run).update(undone=False, undone_at=None, undo={}, cut_id=None)
+
+
 def not_there(store: str, session_id: str, handoff_id: int) -> StoreError:
     """What to raise where History knows no compaction of this handoff: it was undone, or there was none."""
     undone = Compaction.objects.filter(store=store, session_id=session_id, handoff_id=handoff_id, undone=True)

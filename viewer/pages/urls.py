@@ -55,6 +55,7 @@ urlpatterns = [
     path("runs/<int:run_id>/stays", candidate.stays, name="stays"),
     path("runs/<int:run_id>/lost", lost.lost, name="lost"),
     path("runs/<int:run_id>/discard", runs.discard, name="discard"),
+    path("runs/<int:run_id>/redo", runs.redo, name="redo"),
     path("runs/<int:run_id>/cancel", runs.cancel, name="cancel"),
     path(_SESSION, session.session, name="session"),
     path(f"{_SESSION}/rename", rename.rename, name="rename"),

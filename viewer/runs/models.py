@@ -6,7 +6,8 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
-# queued -> planning -> summarizing -> ready -> waiting -> applying -> applied -> undone, or one of the others.
+# queued -> planning -> summarizing -> ready -> waiting -> applying -> applied -> undone, or one of the others. What was
+# undone may be applied again.
 OPEN_STATUSES = ("queued", "planning", "summarizing", "waiting", "applying")
 STATUSES = (*OPEN_STATUSES, "ready", "applied", "undone", "discarded", "cancelled", "failed", "conflict")
 

@@ -52,6 +52,11 @@ def undone() -> dict[str, Any]:
     return {"status": "undone", "holder": "", "progress": {"sentence": f"Undone {timezone.localtime():%d %b %H:%M}."}}
 
 
+def redone() -> dict[str, Any]:
+    """Taken back, and applied again."""
+    return {**closed("applied", "Applied again."), "applied_at": timezone.now()}
+
+
 def stopped(run: Run, code: str, message: str) -> dict[str, Any]:
     """Stopped by a refusal: back to `ready` where only the writing failed, so that the summary is not lost."""
     status = "failed"

@@ -3,7 +3,8 @@
 A run is lost when it is open and its heartbeat is old, or its worker certainly dead. First its locks in the store are
 released by their holder's name, so that a worker that is not dead after all cannot commit any more (`writing.commit`
 checks the lock inside its transaction); only then is the store searched for a commit that was made and not noted, and
-only then may another worker go on. So nothing is written twice. Undoing is noted on the run by the same name.
+only then may another worker go on. So nothing is written twice. An undo and a redo are noted on the run by the same
+name.
 """
 
 from __future__ import annotations
@@ -101,6 +102,9 @@ def sweep(older_than: float = STALE_SECONDS) -> list[Run]:
     undoing = _light(older_than).filter(status="applied", store__in=here).exclude(holder="")
     died = (run for run in undoing if run.silent or holders.is_dead(run.holder))
     changed += [run for run in died if _tried(_note_undone, run)]
+    redoing = _light(older_than).filter(status="undone", store__in=here).exclude(holder="")
+    ended = (run for run in redoing if run.silent or holders.is_dead(run.holder))
+    changed += [run for run in ended if _tried(_note_redone, run)]
     return changed
 
 
@@ -242,6 +246,27 @@ def _note_undone(run: Run) -> bool:
     with transaction.atomic():
         records.note_undone(run.store, run.session_id, run.handoff_id or 0, receipt)
         return _change(run, **outcomes.undone())
+
+
+def _note_redone(run: Run) -> bool:
+    """End what a redo left that died between the store and our row: it was done, or it was not."""
+    try:
+        store = get_store(run.store)
+        writer_of(store).release_lock(run.session_id, run.holder)
+        writer_of(store).release_lease(run.session_id, run.holder)
+        written = Compaction.objects.filter(run=run.pk).first()
+        with open_store(store) as reader:
+            is_in_effect = written is not None and reader.wrote(run.session_id, written.receipt)
+    except StoreError:
+        return False
+    if not is_in_effect:
+        return _change(run, holder="")
+    with transaction.atomic():
+        records.note_redone(run.pk)
+        changed = _change(run, **outcomes.redone())
+    run.refresh_from_db()
+    applied.send(Run, run=run)
+    return changed
 
 
 def _change(run: Run, **fields: object) -> bool:

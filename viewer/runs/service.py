@@ -1,4 +1,4 @@
-"""A run's life as people and programs drive it: start, apply, discard, cancel, undo. The work itself is `job`'s.
+"""A run's life as people and programs drive it: start, apply, discard, cancel, undo, redo. The work itself is `job`'s.
 
 Every refusal is a StoreError (or one of `errors`) with `code` and `message`.
 """
@@ -22,6 +22,7 @@ from .models import OPEN_STATUSES, Run
 from .pickup import PickUp, pick_up
 from .plain import plain
 from .planning import Options
+from .redoing import is_redoable, redo_run
 from .summarizers import get_summarizer
 from .undoing import UndoOutlook, is_undoable, outlook, undo, undo_run
 
@@ -34,6 +35,7 @@ __all__ = [
     "get_run",
     "get_summary_row",
     "is_newest",
+    "is_redoable",
     "is_undoable",
     "last_summarizer",
     "latest",
@@ -42,6 +44,7 @@ __all__ = [
     "pick_up",
     "plan_of",
     "prepare",
+    "redo_run",
     "rules_of",
     "run_before",
     "runs_of",

@@ -22,6 +22,8 @@ from .recorded import Recorded
 from .searching import HitPage, PageRequest, SearchableText, SearchFilter
 from .transcript import IndexedBoundary, Item, TranscriptIndex
 
+NO_REDO = "A compaction that was undone is not applied again in this kind of store: compact again."
+
 
 class Reader(ABC):
     """An open store, for one request."""
@@ -206,6 +208,12 @@ class Reader(ABC):
         commit is in effect.
         """
         return None
+
+    def redo_refusal(self, session_id: str, receipt: Json) -> str:
+        """Why the commit with this receipt, which was undone, cannot be applied again, as a sentence; "" when it can.
+        Raises NotFound.
+        """
+        return NO_REDO
 
     def lock_of(self, session_id: str) -> Holder | None:
         """Who is compacting this session now, None when nobody."""

@@ -103,3 +103,9 @@ class Writer:
     def undo(self, plan: UndoPlan, *, holder: str) -> Json:
         """Take a compaction back; the receipt. `holder` has lock and lease. Raises NotUndoable with the reason."""
         raise self._refusal()
+
+    def redo(self, session_id: str, receipt: Json, *, holder: str) -> None:
+        """Apply the commit with this receipt again, which was undone. `holder` has lock and lease. Raises NotRedoable
+        with the reason.
+        """
+        raise self._refusal()

@@ -40,8 +40,9 @@ def current(home: Path, session_id: str) -> Path:
     """The file that a session goes on in: what the client's database says, else the newest one."""
     if (home / "state_5.sqlite").exists():
         with closing(sqlite3.connect(f"file:{home / 'state_5.sqlite'}?mode=ro", uri=True)) as state:
-            (path,) = state.execute("SELECT rollout_path FROM threads WHERE id = ?", (session_id,)).fetchone()
-        return Path(path)
+            row = state.execute("SELECT rollout_path FROM threads WHERE id = ?", (session_id,)).fetchone()
+        if row is not None:  # it knows no session that it has not loaded yet
+            return Path(row[0])
     return max(home.rglob(f"rollout-*-{session_id}*"), key=lambda path: path.name)
 
 

@@ -2,89 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
-from pathlib import Path
-
 import pytest
-from pytest_django import Settings
 
-from tests.api.conftest import tool
-from tests.api.tool import Tool
-from tests.contract.site import Site
-from tests.interop.fetched import NotInstalled
 from tests.interop.processes import ClientFailed
-from tests.runs.desk import at_once
 from viewer.holders import new_holder
 from viewer.stores.registry import get_store, writer_of
 
-from . import views
-from .client import FULL, Client, program
+from .client import FULL
+from .opened import Open, at_once, homes, opened, tool
 from .scenarios_compacted import compact
 from .scenes import shell
-from .service import Service, calls, says
-from .work import KEPT, SORTS, SUMMARY, RealCodex, Work, talk
+from .service import calls, says
+from .work import KEPT, SORTS, ours
 
-__all__ = ["at_once", "tool"]
-
-Homes = Callable[[str], tuple[Client, str]]
-Open = Callable[[str], Work]
+__all__ = ["at_once", "homes", "opened", "tool"]
 
 
-@pytest.fixture(scope="module")
-def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Homes]:
-    """A function from the name of a home to a client with it, and the id of its session."""
-    made: dict[str, tuple[Client, str]] = {}
-    with ExitStack() as stack:
-
-        def home(name: str) -> tuple[Client, str]:
-            if name not in made:
-                service = stack.enter_context(Service())
-                client = Client(
-                    program(),
-                    tmp_path_factory.mktemp(name),
-                    service,
-                    provider="openai" if name == "encrypted" else "ours",
-                )
-                options = {"historyMode": "legacy"} if name == "legacy" else {}
-                with client.app_server() as server:
-                    made[name] = client, talk(client, server, **options)
-            return made[name]
-
-        yield home
-
-
-@pytest.fixture
-def opened(
-    homes: Homes, tool: Tool, transactional_db: None, at_once: None, settings: Settings, tmp_path: Path
-) -> Iterator[Open]:
-    """A function that makes a session of a sort, which the site knows."""
-    settings.HERMES_HOME = settings.CLAUDE_HOME = settings.CODEX_HOME = tmp_path / "no-home"
-    settings.DEMO_STORE = tmp_path / "no-demo.db"
-    with ExitStack() as stack:
-
-        def work(name: str) -> Work:
-            try:
-                client, session = homes(SORTS[name].home)
-            except NotInstalled as missing:
-                pytest.skip(f"Codex is not here: {missing}")
-            copied = client.copy(tmp_path / "copy", stack.enter_context(Service()))
-            agent = RealCodex(f"codex:///{copied.home}")
-            settings.STORES = {"work": agent.url}
-            server = stack.enter_context(copied.app_server())
-            session = SORTS[name].make(copied, server, session)
-            return Work(copied, server, session, Site(tool, "work", agent))
-
-        yield work
-
-
-OTHERS = tuple(sort for sort in SORTS if sort != "paginated")
 MORE = (("summary", 0), ("summary", 2), ("prune", 2), ("prune", 6))
-
-
-def ours(blocks: list[views.Block]) -> list[int]:
-    """Where our summaries stand."""
-    return [at for at, block in enumerate(blocks) if block.said.startswith(SUMMARY)]
 
 
 def test_it_resumes_from_what_was_kept_and_the_summary(opened: Open) -> None:
@@ -204,3 +138,19 @@ def test_a_writer_that_is_killed(opened: Open, moment: str) -> None:
     said = work.say_much()
     work.compact()
     assert ours(work.say("And on.")) and work.read()[-2:] != said[-2:]
+
+
+@pytest.mark.parametrize("sort", ["paginated", "legacy", pytest.param("segment", marks=pytest.mark.thorough)])
+def test_an_undone_compaction_is_applied_again(opened: Open, sort: str) -> None:
+    work = opened(sort)
+    work.say("And now?")
+    before = work.read()
+    run = work.compact()
+    after = work.say("Go on.")
+    work.undo(run)
+    assert work.say("All of it again.")[: len(before)] == before
+    later = work.read()[len(before) :]
+    work.redo(run)
+    assert work.say("And what is left of it?") == [*after, *later]
+    work.undo(run)
+    assert work.say("And at last?")[: len(before)] == before

@@ -44,6 +44,11 @@ class RealCodex(Agent):
         raise NotImplementedError
 
 
+def ours(blocks: list[views.Block]) -> list[int]:
+    """Where our summaries stand."""
+    return [at for at, block in enumerate(blocks) if block.said.startswith(SUMMARY)]
+
+
 @dataclass(frozen=True)
 class Work:
     """One session, with an app server that has it loaded only while it says a turn."""
@@ -68,6 +73,10 @@ class Work:
     def undo(self, run: int) -> None:
         status, undone = self.site.tool.call("POST", f"/runs/{run}/undo")
         assert (status, undone.get("status")) == (200, "undone"), undone
+
+    def redo(self, run: int) -> None:
+        status, redone = self.site.tool.call("POST", f"/runs/{run}/redo")
+        assert (status, redone.get("status")) == (200, "applied"), redone
 
     def read(self) -> list[views.Block]:
         """What we say that the model sees."""

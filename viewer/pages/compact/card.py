@@ -67,8 +67,8 @@ class RunCard:
     `moved` says that this is a new session. `earlier` is the address of an older run whose summary could not be
     written. `rules` is what stands behind the summary. `kept` is what somebody had typed into a summary that cannot be
     applied any more; `typed` what stands in the form instead of the summary (a draft, or what was refused), and
-    `refused` why it could not be applied. `summary_tokens`, `after_tokens` and `before_tokens` are there to tell what a
-    change of the summary comes to.
+    `refused` why it could not be applied. `redoable` says that an undone run can be applied again. `summary_tokens`,
+    `after_tokens` and `before_tokens` are there to tell what a change of the summary comes to.
     """
 
     id: int
@@ -103,6 +103,7 @@ class RunCard:
     again: Again | None
     earlier: str
     model: str
+    redoable: bool = False
     just_applied: bool = False
     kept: str = ""
     typed: str | None = None
@@ -168,6 +169,7 @@ def run_card(run: Run, *, redacting: bool = False) -> RunCard:
         model=clean(run.model),
         facts=_facts(run),
         again=_again(run),
+        redoable=service.is_redoable(run),
         earlier=_earlier(run) if run.status == "ready" else "",
         summary_tokens=counting.counter_for("")(run.summary) if run.status == "ready" else 0,
         typed=clean(run.draft) if run.status == "ready" and run.draft else None,

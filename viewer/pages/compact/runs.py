@@ -142,6 +142,15 @@ def discard(request: HttpRequest, run_id: int) -> HttpResponse:
 
 @require_POST
 @shows_refusals
+def redo(request: HttpRequest, run_id: int) -> HttpResponse:
+    """Apply it again after it was undone."""
+    found = service.get_run(run_id)
+    service.redo_run(found)
+    return _answer(request, found)
+
+
+@require_POST
+@shows_refusals
 def cancel(request: HttpRequest, run_id: int) -> HttpResponse:
     return _answer(request, service.cancel(service.get_run(run_id)))
 

@@ -26,7 +26,7 @@ def branch(file: SessionFile, ids: Sequence[int], *, now: float) -> str:
     written = list(_in_a_row(_with_boundary(values, found, ids), session_id))
     name = facts_of(file.path, file.state)
     title = f"{(name.title or name.first_words)[:90]} (branch)"
-    create(file.path.with_name(f"{session_id}{ENDING}"), lines.encoded([*written, lines.title(session_id, title)]))
+    create(file.path.with_name(f"{session_id}{ENDING}"), [lines.encoded([*written, lines.title(session_id, title)])])
     return session_id
 
 

@@ -9,5 +9,6 @@ stands nowhere but in a compaction's line some bytes behind that. `docs/codex.md
 `places` finds files, `database` asks the client's for names, `records` and `items` read lines, `lineage` puts files
 together, `replay` has the rule, `codec` makes messages of items, `index` the index. What is written: `locks` keeps
 clients out, `context` and `changed` make the items of a new context, `told` and `lines` the lines around it, `commits`
-writes them and `undoing` takes them back. May not know: our own database, pages, runs.
+writes them, `undoing` takes them back and `redoing` applies them again, by the letters that `switching` finds;
+`branching` copies lines. `client_settings` has the client's own limit. May not know: our own database, pages, runs.
 """

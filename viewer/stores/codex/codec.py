@@ -97,9 +97,11 @@ def message_of(
         return _reply(values, unit, session_id, state)
     item = values[0]
     if unit.role == "tool":
+        call = str(item.get("call_id") or "")
+        started = found.sub_agents.get(call)
         return StoredMessage(
             unit.id, session_id, "tool", _content(item.get("output", item.get("tools"))), state, unit.time,
-            tool_call_id=str(item.get("call_id") or ""),
+            tool_call_id=call, sub_agents=(started,) if started else (),
         )  # fmt: skip
     return StoredMessage(
         id=unit.id,

@@ -13,7 +13,7 @@ from viewer.stores.jsonl.append import Appending
 from viewer.stores.jsonl.files import line_at
 from viewer.stores.jsonl.lines import decoded
 
-from . import index, items, lines, places
+from . import index, items, lines, places, switching
 from .codec import ItemReader
 from .context import NewContext, new_context, planned_items
 from .lineage import Lineage, RolloutPart, lineage_of
@@ -38,8 +38,8 @@ def messages_now(store: Store, session_id: str) -> RolloutMessages:
 def commit(
     store: Store, session_id: str, opened: Appending, token: Json, edits: Sequence[Edit], *, now: float
 ) -> Commit:
-    """Append the lines of a compaction; read them back. Raises CompactionConflict: nothing was written then, or it was
-    taken off again.
+    """Append the lines of a compaction, and have them count once they are all there; read them back. Raises
+    CompactionConflict: nothing was written then, or it was taken off again.
     """
     found, seen = messages_now(store, session_id), opened.state
     if found.lineage.current.path != opened.path or found.lineage.current.state != seen:
@@ -50,8 +50,10 @@ def commit(
         told = last_told(reader, found.lineage)
     own = lines.OwnTurn(session_id, lines.new_id(now), lines.new_id(now), mark, _ordinal(found.lineage), now)
     data = lines.encoded(lines.compaction(context, told, own))
-    opened.append(data, seen)
+    waiting, letters = switching.switched_off(data)
+    start, _ = opened.append(waiting, seen)
     try:
+        opened.overwrite({start + at: letter for at, letter in switching.on(letters).items()}, opened.state)
         return _read_back(messages_now(store, session_id), context, data)
     except Exception:
         opened.truncate(seen.size, opened.state)

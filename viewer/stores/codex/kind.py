@@ -18,7 +18,7 @@ from viewer.stores.kind import Agent, StoreKind
 from viewer.stores.reader import Reader
 from viewer.stores.writer import Writer
 
-from . import clients, places
+from . import client_settings, clients, places
 from .facts import facts_of
 from .reader import CodexReader
 from .writer import CodexWriter
@@ -35,6 +35,9 @@ class Codex(Agent):
     @property
     def is_known(self) -> bool:
         return True
+
+    def threshold(self, model: str, window: int) -> int | None:
+        return client_settings.threshold(self.store, window)
 
     def reads_rules_by_itself(self) -> str:
         return "AGENTS.md"

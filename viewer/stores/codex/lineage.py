@@ -33,6 +33,11 @@ class RolloutPart:
     def path(self) -> Path:
         return Path(self.rollout.path)
 
+    @property
+    def number(self) -> int:
+        """Which one it is among the files of its session."""
+        return self.start >> SHIFT
+
     def sent(self) -> Iterator[RolloutRecord]:
         """Its records that the history of the session has."""
         return (each for each in self.records if self.end is None or each.offset < self.end)

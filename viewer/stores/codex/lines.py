@@ -50,6 +50,11 @@ def encoded(values: Sequence[Mapping[str, Any]]) -> bytes:
     return b"".join(line.encode("utf-8", "replace") + b"\n" for line in lines)
 
 
+def stamp(now: float) -> str:
+    """A time as lines have it."""
+    return datetime.fromtimestamp(now, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
 def new_id(now: float) -> str:
     """An id as the client makes them: a UUID of version 7, which begins with the time."""
     made = bytearray(int(now * 1000).to_bytes(6, "big") + secrets.token_bytes(10))
@@ -76,9 +81,8 @@ def compaction(context: NewContext, told: LastTold, own: OwnTurn) -> list[Line]:
         "started_at": seconds, "completed_at": seconds, "duration_ms": 1,
     }  # fmt: skip
     events.append(("event_msg", done))
-    stamp = datetime.fromtimestamp(own.now, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     return [
-        {"timestamp": stamp, **_ordinal(own, at), "type": kind, "payload": payload}
+        {"timestamp": stamp(own.now), **_ordinal(own, at), "type": kind, "payload": payload}
         for at, (kind, payload) in enumerate(events)
     ]
 

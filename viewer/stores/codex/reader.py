@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 
-from viewer.errors import NotBranchable, SessionEnded, StoreReadOnly, StoreUnavailable
+from viewer.errors import NotBranchable, NotRedoable, SessionEnded, StoreReadOnly, StoreUnavailable
 from viewer.holders import Holder
 from viewer.stores.base import ChangeToken, ChildSession, ReportedUsage, Session, Store
 from viewer.stores.changes import Commit, Edit, Json, LiveContext, UndoPlan
@@ -27,7 +27,21 @@ from viewer.stores.recorded import Recorded
 from viewer.stores.searching import SearchableText
 from viewer.stores.transcript import IndexedBoundary, Item, TranscriptIndex
 
-from . import additions, clients, codec, commits, context, index, locks, places, refusals, texts, undoing, usage
+from . import (
+    additions,
+    clients,
+    codec,
+    commits,
+    context,
+    index,
+    locks,
+    places,
+    redoing,
+    refusals,
+    texts,
+    undoing,
+    usage,
+)
 from .codec import ItemReader
 from .facts import ThreadFacts, facts_of, head_of
 from .lineage import Lineage, RolloutPart, lineage_of
@@ -53,7 +67,8 @@ class CodexReader(FileReader):
         return StoreReadOnly(reason) if reason else None
 
     def branch_refusal(self, session_id: str) -> StoreReadOnly | SessionEnded | None:
-        return StoreReadOnly(refusals.NO_BRANCH.format(session=self._file(session_id).id))
+        reason = refusals.of_branch(self.store, self._file(session_id), self._threads)
+        return StoreReadOnly(reason) if reason else None
 
     @cached_property
     def listing(self) -> CodexListing:  # read once: it looks at every file
@@ -265,6 +280,13 @@ class CodexReader(FileReader):
     def find_undo(self, session_id: str, receipt: Json) -> Json | None:
         is_undone = undoing.is_undone(self._lineage(session_id), receipt)
         return {"window": receipt["window"]} if is_undone else None
+
+    def redo_refusal(self, session_id: str, receipt: Json) -> str:
+        try:
+            redoing.plan(self._messages(session_id), receipt)
+        except NotRedoable as refused:
+            return refused.message
+        return ""
 
     def lock_of(self, session_id: str) -> Holder | None:
         return locks.holding(self.store, session_id, self._file(session_id).path)

@@ -55,7 +55,8 @@ class CompactedFacts:
 class RolloutRecord:
     """One line. `place` is its number in the file; `time` in epoch seconds, 0.0 for none; `subtype` that of an event
     or item. `is_summarizing` says that the item is a model's answer to the question for a summary, which no later
-    request has; `turn` is the turn that begins or ends, `is_asked_for` that a request began it.
+    request has; `turn` is the turn that begins or ends, `is_asked_for` that a request began it; `spawned` are a call
+    and the session of the sub-agent that it started.
     """
 
     place: int
@@ -75,6 +76,7 @@ class RolloutRecord:
     last: CountedTokens | None = None
     model: str = ""
     base: HistoryBase | None = None
+    spawned: tuple[str, str] | None = None
 
     @property
     def is_end_of_response(self) -> bool:
@@ -123,7 +125,20 @@ def _of_event(around: dict[str, Any], event: dict[str, Any]) -> RolloutRecord:
         rolled_back=_count(event, "num_turns") if kind == "thread_rolled_back" else 0,
         total=_tokens(info.get("total_token_usage")),
         last=_tokens(info.get("last_token_usage")),
+        spawned=_spawned(kind, event),
     )
+
+
+def _spawned(kind: str, event: dict[str, Any]) -> tuple[str, str] | None:
+    """The call that started a sub-agent, and its session; lines without numbers have an event of their own for it."""
+    item = event.get("item")
+    found, name = (event, "event_id") if kind == "sub_agent_activity" else (item, "id")
+    if not isinstance(found, dict) or found.get("kind") != "started":
+        return None
+    if kind == "item_completed" and found.get("type") != "SubAgentActivity":
+        return None
+    call, session = _text(found.get(name)), _text(found.get("agent_thread_id"))
+    return (call, session) if call and session else None
 
 
 def _compacted(payload: dict[str, Any]) -> CompactedFacts | None:

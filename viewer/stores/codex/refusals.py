@@ -1,4 +1,4 @@
-"""Why a session cannot be compacted, as a sentence."""
+"""Why a session cannot be compacted or branched, as a sentence."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from .lineage import lineage_of
 from .places import ThreadFile, Threads
 
 NO_SPLIT = "Codex' sessions are compacted in place; one session does not go on in another."
-NO_BRANCH = "A branch of this session is made by Codex itself: codex fork {session}."
 NO_RENAME = "The names of these sessions are in Codex' own database, which is not written to here. Rename it in Codex."
 NOT_LINUX = "Codex' sessions are compacted on Linux alone: elsewhere it was not tried with the client."
 SUB_AGENT = "This is the session of a sub-agent: the client does not go on with it."
@@ -40,8 +39,17 @@ def of_store(store: Store) -> str:
 
 def refusal(store: Store, file: ThreadFile, known: Threads) -> str:
     """Why this session can never be compacted here, "" where it can. Raises StoreUnavailable."""
-    if reason := of_store(store) or _of_file(file):
-        return reason
+    return of_store(store) or _of_file(file) or _of_lineage(file, known)
+
+
+def of_branch(store: Store, file: ThreadFile, known: Threads) -> str:
+    """Why no branch of this session can be made, "" where one can: its own file is only read. Raises
+    StoreUnavailable.
+    """
+    return of_store(store) or _of_head(file) or _of_lineage(file, known)
+
+
+def _of_lineage(file: ThreadFile, known: Threads) -> str:
     lineage = lineage_of(file, known)
     records = lineage.current.records
     if lineage.missing:
@@ -56,10 +64,14 @@ def _of_file(file: ThreadFile) -> str:
         return ARCHIVED.format(session=file.id)
     if file.rollout.path.endswith(ENDING):
         return COMPRESSED
+    return _of_head(file) or ("" if os.access(file.path, os.R_OK | os.W_OK) else NOT_WRITABLE)
+
+
+def _of_head(file: ThreadFile) -> str:
     try:
         head = head_of(file.rollout.path)
     except OSError as problem:
         raise StoreUnavailable(f"{file.path} cannot be read: {problem.strerror or problem}.") from problem
     if head.spawned_by or head.source == "subagent":
         return SUB_AGENT
-    return "" if os.access(file.path, os.R_OK | os.W_OK) else NOT_WRITABLE
+    return ""

@@ -137,17 +137,21 @@ class Replay:
             handoff = self._placed(part, record, _told(record, facts.size), MESSAGE)
             after.append(handoff)
         else:
-            after = self._carried(part, record, facts.items)
+            after = self._carried(part, record, facts.items, facts.handoff)
             handoff = line if facts.handoff is None else after[facts.handoff]
         self.live = after
         made = ReplayedCompaction(line, part, record, handoff, before, tuple(after), self.is_own_turn)
         self.compactions.append(made)
 
-    def _carried(self, part: RolloutPart, record: RolloutRecord, history: Sequence[ItemFacts]) -> list[int]:
+    def _carried(
+        self, part: RolloutPart, record: RolloutRecord, history: Sequence[ItemFacts], handoff: int | None
+    ) -> list[int]:
         """The items of a new history, those that were there already under the ids they have. A response of which an
-        item says something else now is a copy as a whole.
+        item says something else now is a copy as a whole. The summary, at the place `handoff`, is always a new one.
         """
         known = self._known(history)
+        if handoff is not None:
+            known[handoff] = None
         roots = [
             self._by_id.get(_name(facts)) if same is None else same for facts, same in zip(history, known, strict=True)
         ]

@@ -14,12 +14,12 @@ from viewer.stores.jsonl.append import Appending
 from viewer.stores.jsonl.files import FileState, line_at
 from viewer.stores.transcript import IndexedBoundary
 
-from . import commits
+from . import commits, switching
 from .codec import ItemReader
 from .commits import WrittenTurn
 from .lineage import Lineage
-from .records import COMPACTED
 from .replay import replayed
+from .switching import TypeLetter
 from .units import CompactedMessages, RolloutMessages
 
 GONE = "This compaction is no longer in the session's file."
@@ -29,13 +29,11 @@ NATIVE = "Codex made this compaction itself, and it is taken back there: go back
 INHERITED = "This compaction stands in the session that this one was forked from: undo it there."
 CHANGED = "The lines of this compaction are not as they were written: somebody changed the file."
 COMPARED = 80  # characters of a line behind its numbers: what it is, and of which turn
-TYPES = (COMPACTED, "world_state", "turn_context", "event_msg")
-KEPT = (b'"payload":{"type":"task_started"', b'"payload":{"type":"task_complete"')
 
 
 @dataclass(frozen=True, slots=True)
 class OverwrittenUndo:
-    """What an undo writes: the offsets of the bytes that become `x`, that of the compaction's line first. `path` is the
+    """What an undo writes: the letters that are switched off, that of the compaction's line first. `path` is the
     file and `seen` how it was when this was planned; `current` the file that the session goes on in.
     """
 
@@ -43,7 +41,7 @@ class OverwrittenUndo:
     window: str
     path: str
     current: str
-    bytes: tuple[int, ...]
+    letters: tuple[TypeLetter, ...]
     seen: FileState
 
 
@@ -79,8 +77,8 @@ def plan(session_id: str, found: RolloutMessages, compaction: Json | IndexedBoun
     if standing is not found.compactions[-1]:
         return refused(COVERED)
     turn = commits.turn_of(part, record)
-    places = _places(turn) if turn.is_whole else None
-    if places is None or (isinstance(compaction, dict) and not _as_written(turn, compaction)):
+    letters = letters_of(turn) if turn.is_whole else None
+    if letters is None or (isinstance(compaction, dict) and not is_as_written(turn, compaction)):
         return refused(CHANGED)
     after = RolloutMessages(found.lineage, replayed(_without(found.lineage, standing)))
     before, now = set(found.live), set(after.live)
@@ -90,7 +88,7 @@ def plan(session_id: str, found: RolloutMessages, compaction: Json | IndexedBoun
         hidden=tuple(each for each in found.live if each not in now),
         later=tuple(each for each in after.live if each > standing.replayed.id and each in before),
         refusal="",
-        what=OverwrittenUndo(session_id, turn.window, part.rollout.path, current, places, part.state),
+        what=OverwrittenUndo(session_id, turn.window, part.rollout.path, current, letters, part.state),
     )
 
 
@@ -105,38 +103,24 @@ def _without(lineage: Lineage, standing: CompactedMessages) -> Lineage:
     )
 
 
-def _as_written(turn: WrittenTurn, receipt: Json) -> bool:
-    """Whether each line begins as it was written, wherever it stands now; a client may number its lines anew."""
+def is_as_written(turn: WrittenTurn, receipt: Json) -> bool:
+    """Whether each line begins as it was written, wherever it stands now, and whether it counts or not; a client may
+    number its lines anew.
+    """
     then = [_behind_numbers(beginning) for _, beginning in receipt["lines"]]
     return [_behind_numbers(beginning) for _, beginning in turn.lines] == then and turn.id == receipt["turn"]
 
 
 def _behind_numbers(line: str) -> str:
     """A line's beginning from its type on, as much of it as there is in any case."""
-    return line[line.find('"type"') :][:COMPARED]
+    return switching.counting(line[line.find('"type"') :][:COMPARED])
 
 
-def _places(turn: WrittenTurn) -> tuple[int, ...] | None:
-    """Where the first letters of the types stand, the compaction's first; None where a line is another one."""
-    found: dict[int, bool] = {}
+def letters_of(turn: WrittenTurn) -> tuple[TypeLetter, ...] | None:
+    """Those of the types of its lines; None where a line is another one."""
     with ItemReader() as reader:
         file = reader.file(turn.part)
-        for offset, _ in turn.lines:
-            line = line_at(file, offset, commits.BEGINNING)
-            if any(kept in line for kept in KEPT):
-                continue
-            place, kind = _type_of(line)
-            if not kind:
-                return None
-            found[offset + place] = kind == COMPACTED
-    return tuple(sorted(found, key=lambda place: not found[place]))
-
-
-def _type_of(line: bytes) -> tuple[int, str]:
-    """Where the type of a line stands, and what it is; "" for none of those that a compaction has."""
-    start = b'"type":"'
-    at = line.find(start) + len(start)
-    return at, next((kind for kind in TYPES if line[at:].startswith(f'{kind}"'.encode())), "")
+        return switching.letters((offset, line_at(file, offset, commits.BEGINNING)) for offset, _ in turn.lines)
 
 
 def undo(found: RolloutMessages, opened: Appending, undoing: OverwrittenUndo) -> Json:
@@ -144,7 +128,7 @@ def undo(found: RolloutMessages, opened: Appending, undoing: OverwrittenUndo) ->
     seen = opened.state
     if seen != undoing.seen or found.lineage.current.rollout.path != undoing.current:
         raise CompactionConflict("The session was written to meanwhile. Look at it, then undo again.")
-    opened.overwrite(dict.fromkeys(undoing.bytes, b"x"), seen)
+    opened.overwrite(switching.off(undoing.letters), seen)
     return {"window": undoing.window}
 
 

@@ -126,3 +126,9 @@ class RolloutMessages:
         """The results in context without a call, which the client leaves out."""
         facts = [self.replay.items[each].facts for each in self.replay.live]
         return frozenset(each.answers for each in facts if each.answers) - {each.call for each in facts}
+
+    @cached_property
+    def sub_agents(self) -> dict[str, str]:
+        """The sessions of sub-agents by the call that started each."""
+        spawned = (record.spawned for part in self.lineage.parts for record in part.records)
+        return dict(each for each in spawned if each is not None)

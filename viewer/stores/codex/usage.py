@@ -30,17 +30,19 @@ def _in_context(lineage: Lineage) -> int | None:
 
 
 def _cost(lineage: Lineage) -> float | None:
-    """By how the total of all requests grew. A total may be reported twice; a fork's goes on from its parent's."""
+    """By how the total of all requests grew. A total may be reported twice; a fork's goes on from its parent's, and a
+    branch begins with lines that are older than itself.
+    """
     dollars, model, before, found = 0.0, "", NOTHING, False
     for part in lineage.parts:
-        counts = part.is_own
+        began = part.records[0].time if part.records else 0.0
         for record in part.sent() if not part.is_own else part.records:
             model = record.model or model
             if record.total is None or record.total == before:
                 continue
             used = _grown(before, record.total)
             before = record.total
-            if not counts:
+            if not part.is_own or record.time < began:
                 continue
             cost = price(model, used, "openai")
             if cost is None:

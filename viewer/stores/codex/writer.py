@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from viewer.errors import CompactionConflict, NotBranchable, NotUndoable, SessionBusy, StoreReadOnly
+from viewer.errors import CompactionConflict, NotRedoable, NotUndoable, SessionBusy, StoreReadOnly
 from viewer.stores.changes import Commit, Edit, Json, UndoPlan
 from viewer.stores.jsonl.append import appending
 from viewer.stores.writer import Writer
 
-from . import commits, locks, places, undoing
+from . import branching, commits, locks, places, redoing, undoing
 from .places import ThreadFile
-from .refusals import NO_BRANCH, NO_RENAME, NO_SPLIT, refusal
+from .refusals import NO_RENAME, NO_SPLIT, of_branch, refusal
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +59,9 @@ class CodexWriter(Writer):
         raise StoreReadOnly(NO_RENAME)
 
     def branch(self, session_id: str, message_ids: Sequence[int], *, now: float) -> str:
-        places.find(self.store, session_id)
-        raise NotBranchable(NO_BRANCH.format(session=session_id))
+        if reason := of_branch(self.store, places.find(self.store, session_id), places.threads(self.store)):
+            raise StoreReadOnly(reason)
+        return branching.branch(self.store, session_id, message_ids, now=now)
 
     def apply(
         self, session_id: str, token: Json, edits: Sequence[Edit], *, mode: str, holder: str, now: float
@@ -80,7 +81,21 @@ class CodexWriter(Writer):
                 done = undoing.undo(commits.messages_now(self.store, what.session_id), opened, what)
             except CompactionConflict as conflict:
                 raise NotUndoable(conflict.message) from conflict
-        if what.path != what.current:
-            with appending(file.path) as current:
-                current.touch(current.state)  # lists go by the file that a session goes on in
+        self._show_change(what.path, file)
         return done
+
+    def redo(self, session_id: str, receipt: Json, *, holder: str) -> None:
+        file = self._writable(session_id, holder)
+        what = redoing.plan(commits.messages_now(self.store, session_id), receipt)
+        with appending(Path(what.path)) as opened:
+            try:
+                redoing.redo(self.store, session_id, opened, what)
+            except CompactionConflict as conflict:
+                raise NotRedoable(conflict.message) from conflict
+        self._show_change(what.path, file)
+
+    def _show_change(self, path: str, current: ThreadFile) -> None:
+        """Have lists look again, which go by the file that a session goes on in."""
+        if path != current.rollout.path:
+            with appending(current.path) as opened:
+                opened.touch(opened.state)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -95,13 +95,14 @@ def appending(path: Path) -> Iterator[Appending]:
         os.close(descriptor)
 
 
-def create(path: Path, data: bytes) -> None:
-    """A new file with these lines, whole or not there, for its user alone. Raises StoreReadOnly, StoreUnavailable."""
+def create(path: Path, data: Iterable[bytes]) -> None:
+    """A new file of these pieces, whole or not there, for its user alone. Raises StoreReadOnly, StoreUnavailable."""
     draft = path.with_name(f".{path.name}.new")
     with _problems(path):
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
-            _write_all(descriptor, data)
+            for piece in data:
+                _write_all(descriptor, piece)
             os.fsync(descriptor)
             os.link(draft, path)  # unlike a rename it replaces nothing
         finally:

@@ -1,0 +1,47 @@
+"""A writer of ours that is killed while it writes into a session of the real Codex: the client resumes from what there
+was before, and so do we.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from .opened import Open, at_once, homes, opened, tool
+from .work import ours
+
+__all__ = ["at_once", "homes", "opened", "tool"]
+
+# The lines: task_started, compacted, world_state, turn_context, token_count, what is shown of it, task_complete.
+CUTS = ("torn 0 0.5", "torn 1 0", "torn 1 0.5", "torn 2 0", "torn 4 0.5", "torn 6 0.5", "letters 0", "letters 4")
+SORTS = ("paginated", "legacy", "segment", "above encrypted")
+CASES = [(sort, moment) for sort in SORTS for moment in CUTS]
+QUICK = {(sort, moment) for sort in ("paginated", "legacy") for moment in CUTS}
+
+
+@pytest.mark.parametrize(
+    ("sort", "moment"), [pytest.param(*case, marks=[] if case in QUICK else pytest.mark.thorough) for case in CASES]
+)
+def test_a_writer_that_is_killed_while_it_writes(opened: Open, sort: str, moment: str) -> None:
+    work = opened(sort)
+    work.say("And now?")
+    before, stored = work.read(), work.file.read_bytes()
+    work.site.written(f"codex:///{work.client.home}", work.session, moment)
+    assert work.file.read_bytes().startswith(stored) and work.file.read_bytes() != stored
+    boundaries = len(work.site.compactions(work.session))
+    assert work.read() == before
+    work.client.turn(work.session, "And in a process of its own?")  # which resumes it from its end
+    said = work.read()
+    assert said[: len(before)] == before
+    assert work.say("Go on.") == said
+    run = work.compact()
+    assert ours(work.say("And on.")) and len(work.site.compactions(work.session)) == boundaries + 1
+    work.undo(run)
+    assert work.say("And at last?")[: len(said)] == said
+
+
+@pytest.mark.parametrize("sort", ["paginated", "legacy"])
+def test_a_writer_that_is_killed_when_all_is_written(opened: Open, sort: str) -> None:
+    work = opened(sort)
+    before = work.read()
+    work.site.written(f"codex:///{work.client.home}", work.session, "letters 5")
+    assert ours(work.read()) and work.say("And now?") != before

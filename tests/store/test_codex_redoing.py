@@ -1,0 +1,122 @@
+"""A compaction that was undone is applied again by the same bytes, and what stands in the way of that."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.contract.codex import CodexByHand
+from tests.contract.talk import heard, talk
+from tests.support.codex_home import agent, fresh, history, said, session_id
+from tests.support.codex_writer import HOLDER, compacted, locked, undo, with_meta, writer
+from viewer.errors import NotRedoable
+from viewer.stores.changes import Commit
+from viewer.stores.codex import commits, redoing, switching
+from viewer.stores.writer import Writer
+
+__all__ = ["agent", "session_id", "writer"]
+
+
+def redo(writer: Writer, session_id: str, commit: Commit) -> None:
+    with locked(writer, session_id):
+        writer.redo(session_id, commit.receipt, holder=HOLDER)
+
+
+def refusal(agent: CodexByHand, session_id: str, commit: Commit) -> str:
+    return fresh(agent).redo_refusal(session_id, commit.receipt)
+
+
+@pytest.mark.parametrize("strategy", ["summary", "prune"])
+def test_the_bytes_are_those_of_before(agent: CodexByHand, writer: Writer, session_id: str, strategy: str) -> None:
+    agent.write("s", talk(8))
+    commit = compacted(agent, writer, session_id, strategy)
+    stored, shown = agent.path("s").read_bytes(), said(fresh(agent), session_id)
+    cuts = history(fresh(agent), session_id).cuts
+    undo(agent, writer, session_id, commit)
+    assert not refusal(agent, session_id, commit)
+    redo(writer, session_id, commit)
+    assert agent.path("s").read_bytes() == stored and said(fresh(agent), session_id) == shown
+    assert history(fresh(agent), session_id).cuts == cuts
+    assert fresh(agent).wrote(session_id, commit.receipt) and not fresh(agent).find_undo(session_id, commit.receipt)
+    undo(agent, writer, session_id, commit)
+    assert said(fresh(agent), session_id) == heard(talk(8))
+
+
+def test_what_was_said_since_stays_behind(agent: CodexByHand, writer: Writer, session_id: str) -> None:
+    agent.write("s", talk(8))
+    commit = compacted(agent, writer, session_id)
+    short = said(fresh(agent), session_id)
+    agent.say("s", {"role": "user", "content": "before the undo"})
+    undo(agent, writer, session_id, commit)
+    agent.say("s", {"role": "user", "content": "after it"})
+    redo(writer, session_id, commit)
+    assert said(fresh(agent), session_id) == [*short, ("user", "before the undo"), ("user", "after it")]
+
+
+def test_what_stands_in_the_way(agent: CodexByHand, writer: Writer, session_id: str) -> None:
+    agent.write("s", talk(8))
+    first = compacted(agent, writer, session_id)
+    assert "in effect" in refusal(agent, session_id, first)
+    undo(agent, writer, session_id, first)
+    second = compacted(agent, writer, session_id, summary="## Goal\nAnother one.")
+    assert "later compaction" in refusal(agent, session_id, first)
+    with pytest.raises(NotRedoable, match="later compaction"):
+        redo(writer, session_id, first)
+    undo(agent, writer, session_id, second)
+    redo(writer, session_id, first)
+    assert "Finish the garden" in str(said(fresh(agent), session_id))
+    undo(agent, writer, session_id, first)
+    path = agent.path("s")
+    stored = path.read_bytes()
+    path.write_bytes(stored.replace(b'"type":"item_completed"', b'"type":"item_obsoleted"'))
+    assert "somebody changed" in refusal(agent, session_id, first)
+    path.write_bytes(stored)
+    agent.append("s", "event_msg", {"type": "thread_rolled_back", "num_turns": 1})
+    assert "went back" in refusal(agent, session_id, first)
+    path.write_bytes(stored.replace(b"xompacted", b"yompacted"))
+    assert "no longer" in refusal(agent, session_id, first)
+
+
+def test_where_the_session_went_back_behind_it(agent: CodexByHand, writer: Writer, session_id: str) -> None:
+    agent.write("s", talk(8))
+    commit = compacted(agent, writer, session_id)
+    undo(agent, writer, session_id, commit)
+    agent.take_back("s")
+    assert "went back" in refusal(agent, session_id, commit)
+
+
+def test_it_is_not_done_in_a_fork(agent: CodexByHand, writer: Writer, session_id: str) -> None:
+    agent.write("s", talk(8))
+    commit = compacted(agent, writer, session_id)
+    base = {"thread_id": session_id, "end_byte_offset": agent.path("s").stat().st_size}
+    agent.write("fork", [])
+    with_meta(agent, "fork", {"forked_from_id": session_id, "history_base": base})
+    undo(agent, writer, session_id, commit)
+    assert "forked from" in refusal(agent, agent.id_of("fork"), commit)
+
+
+def test_the_byte_of_the_compaction_is_the_last(agent: CodexByHand, writer: Writer, session_id: str) -> None:
+    """Whoever is killed before it has changed nothing."""
+    agent.write("s", talk(8))
+    commit = compacted(agent, writer, session_id)
+    undo(agent, writer, session_id, commit)
+    letters = redoing.plan(commits.messages_now(writer.store, session_id), commit.receipt).letters
+    made = bytearray(agent.path("s").read_bytes())
+    for at, letter in switching.on(letters).items():
+        agent.path("s").write_bytes(made)
+        assert said(fresh(agent), session_id) == heard(talk(8))
+        made[at : at + 1] = letter
+    agent.path("s").write_bytes(made)
+    assert len(said(fresh(agent), session_id)) < len(heard(talk(8)))
+
+
+def test_what_does_not_read_back_is_undone_again(
+    agent: CodexByHand, writer: Writer, session_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent.write("s", talk(8))
+    commit = compacted(agent, writer, session_id)
+    undo(agent, writer, session_id, commit)
+    before, plain = agent.path("s").read_bytes(), switching.on
+    monkeypatch.setattr(switching, "on", lambda letters: plain(letters[1:]))
+    with pytest.raises(NotRedoable, match="did not read back"):
+        redo(writer, session_id, commit)
+    assert agent.path("s").read_bytes() == before

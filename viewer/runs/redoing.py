@@ -1,0 +1,74 @@
+"""Applying a compaction of ours again that was undone, where its store can do that: the same summary, the same run."""
+
+from __future__ import annotations
+
+from django.db import models, transaction
+from django.db.models.functions import Now
+
+from viewer import holders
+from viewer.errors import NotRedoable, StoreError
+from viewer.history import records
+from viewer.history.models import Compaction
+from viewer.stores.changes import Json
+from viewer.stores.registry import get_store, open_store, writer_of
+
+from . import outcomes
+from .models import Run
+from .signals import applied
+
+
+def is_redoable(run: Run) -> bool:
+    """Whether this run's compaction can be applied again now; not while its store cannot be read."""
+    try:
+        return run.status == "undone" and not refusal(run)
+    except StoreError:
+        return False
+
+
+def refusal(run: Run) -> str:
+    """Why it cannot be applied again, as a sentence; "" when it can. Raises NotFound, StoreUnavailable."""
+    receipt = receipt_of(run)
+    if run.status != "undone" or receipt is None:
+        return f"Run {run.pk} is {run.status}: only one that was undone can be applied again."
+    with open_store(get_store(run.store)) as reader:
+        if (problem := reader.compact_refusal(run.session_id)) is not None:
+            return problem.message
+        return reader.redo_refusal(run.session_id, receipt)
+
+
+def receipt_of(run: Run) -> Json | None:
+    """By what it is applied again: the receipt of its commit, which was undone; None where none is known."""
+    undone = Compaction.objects.filter(run=run.pk, undone=True)
+    found: Json | None = undone.values_list("receipt", flat=True).first()
+    return found
+
+
+def redo_run(run: Run) -> None:
+    """Apply it again, under lock and lease.
+
+    Raises NotFound, NotRedoable, SessionBusy, StoreReadOnly or StoreUnavailable; nothing is written then.
+    """
+    run.refresh_from_db()
+    if reason := refusal(run):
+        raise NotRedoable(reason)
+    receipt, holder, ours = receipt_of(run) or {}, holders.new_holder(), _undone(run)
+    writer = writer_of(get_store(run.store))
+    writer.take_lock(run.session_id, holder)
+    try:
+        writer.take_lease(run.session_id, holder)
+        ours.update(holder=holder, heartbeat_at=Now())  # by which recovery finds a redo that died before it was noted
+        writer.redo(run.session_id, receipt, holder=holder)
+        with transaction.atomic():
+            ours.update(**outcomes.redone())
+            records.note_redone(run.pk)
+    except StoreError:
+        ours.filter(holder=holder).update(holder="")
+        raise
+    finally:
+        writer.release_quietly(run.session_id, holder)
+    run.refresh_from_db()
+    applied.send(Run, run=run)
+
+
+def _undone(run: Run) -> models.QuerySet[Run]:
+    return Run.objects.filter(pk=run.pk, status="undone")

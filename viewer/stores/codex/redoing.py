@@ -1,0 +1,87 @@
+"""Applying a compaction of ours again that was undone: its lines are all there, and the letters of their types are
+written back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from viewer.errors import CompactionConflict, NotRedoable
+from viewer.stores.base import Store
+from viewer.stores.changes import Json
+from viewer.stores.jsonl.append import Appending
+from viewer.stores.jsonl.files import FileState
+
+from . import commits, switching, undoing
+from .lineage import Lineage, RolloutPart
+from .records import TURN_STARTS, UNDONE, RolloutRecord
+from .switching import TypeLetter
+from .units import RolloutMessages
+
+IN_EFFECT = "This compaction is in effect."
+COVERED = "A later compaction was made since: this one would stand below it. Undo that one first."
+LEFT = "The session went back to before this compaction since: compact again."
+NOT_AS_MEANT = "The compaction did not read back as it was meant, and was undone again. Please report this session."
+
+
+@dataclass(frozen=True, slots=True)
+class OverwrittenRedo:
+    """What a redo writes: the letters that are switched on. `path` is the file and `seen` how it was when this was
+    planned.
+    """
+
+    window: str
+    path: str
+    letters: tuple[TypeLetter, ...]
+    seen: FileState
+
+
+def plan(found: RolloutMessages, receipt: Json) -> OverwrittenRedo:
+    """What applying the commit with this receipt again would write. Raises NotRedoable."""
+    if not undoing.is_undone(found.lineage, receipt):
+        raise NotRedoable(IN_EFFECT)
+    part, record = _line(found.lineage, receipt)
+    place = part.number, record.place
+    if any((each.part.number, each.record.place) > place for each in found.replay.compactions):
+        raise NotRedoable(COVERED)
+    if _is_rolled_back(found.lineage, place):
+        raise NotRedoable(LEFT)
+    turn = commits.turn_of(part, record)
+    letters = undoing.letters_of(turn) if turn.is_whole else None
+    if letters is None or not undoing.is_as_written(turn, receipt):
+        raise NotRedoable(undoing.CHANGED)
+    return OverwrittenRedo(receipt["window"], part.rollout.path, letters, part.state)
+
+
+def _line(lineage: Lineage, receipt: Json) -> tuple[RolloutPart, RolloutRecord]:
+    """The line of the compaction, which counts for nothing: the second one of its turn."""
+    for part in reversed(lineage.parts):
+        for before, record in zip(part.records, part.records[1:], strict=False):
+            is_of_turn = before.subtype in TURN_STARTS and before.turn == receipt["turn"]
+            if record.type != UNDONE or not is_of_turn:
+                continue
+            if not part.is_own:
+                raise NotRedoable(undoing.INHERITED)
+            if not part.is_sent or (part.end is not None and record.offset >= part.end):
+                raise NotRedoable(LEFT)
+            return part, record
+    raise NotRedoable(undoing.GONE)
+
+
+def _is_rolled_back(lineage: Lineage, place: tuple[int, int]) -> bool:
+    """Whether turns were taken back behind a line, by its file's number and its own: maybe those before it, too."""
+    sent = ((part.number, record) for part in lineage.parts if part.is_sent for record in part.sent())
+    return any(record.rolled_back and (number, record.place) > place for number, record in sent)
+
+
+def redo(store: Store, session_id: str, opened: Appending, redoing: OverwrittenRedo) -> None:
+    """Write it; read it back. Raises NotRedoable, CompactionConflict where the file is another than was planned on."""
+    seen = opened.state
+    if seen != redoing.seen:
+        raise CompactionConflict("The session was written to meanwhile. Look at it, then try again.")
+    opened.overwrite(switching.on(redoing.letters), seen)
+    newest = next(reversed(commits.messages_now(store, session_id).compactions), None)
+    facts = newest.replayed.record.compacted if newest is not None else None
+    if facts is None or facts.window_id != redoing.window:
+        opened.overwrite(switching.off(redoing.letters), opened.state)
+        raise NotRedoable(NOT_AS_MEANT)
