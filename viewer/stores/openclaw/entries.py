@@ -22,12 +22,13 @@ HEADER, LEAF, COMPACTION, RESET = "session", "leaf", "compaction", "reset"
 MESSAGE, CUSTOM_MESSAGE, BRANCH_SUMMARY, EDIT = "message", "custom_message", "branch_summary", "context_edit"
 # Roles that the clients give to messages, and the role of a chat that each is sent in.
 ROLES = {"toolResult": "tool", "bashExecution": "user", "custom": "user", "branchSummary": "user"}
+UNKNOWN = "?"  # the call that a result answers, where it is not said
 SYSTEM = "system"  # the role in which pi notes what it tells a model about itself
 
 
 class ResponseUsage(NamedTuple):
-    """What a model's response reports: its tokens, those of the whole context behind it (0 where it does not say), US
-    dollars (None where it does not say), and the model's names.
+    """What a request reports, be it for a response, a summary or nothing but a cache: its tokens, those of the whole
+    context behind it (0 where it does not say), US dollars (None where it does not say), and the model's names.
     """
 
     used: TokenUsage
@@ -113,8 +114,8 @@ def entry_of(value: dict[str, Any] | None, place: int, number: int, length: int)
         is_sound=kind == COMPACTION and _is_sound(value),
         has_words=kind == EDIT and value.get("replacement") is not None,
         calls=tuple(_calls(content)) if role == "assistant" else (),
-        answers=(_text(message.get("toolCallId")) or "?") if role == "tool" else "",
-        usage=_usage(message) if role == "assistant" else None,
+        answers=(_text(message.get("toolCallId")) or UNKNOWN) if role == "tool" else "",
+        usage=_usage(message or value),
     )
 
 
