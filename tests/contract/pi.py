@@ -124,7 +124,7 @@ def heard(message: Line) -> Heard:
 
 
 def is_request(entry: Line) -> bool:
-    return entry["type"] == "message" and entry["message"]["role"] == "user"
+    return bool(entry["type"] == "message" and entry["message"]["role"] == "user")
 
 
 def active(entries: Sequence[Line]) -> list[Line]:

@@ -23,6 +23,9 @@ def compaction(name: str, parent: str, first: str | None, **more: Any) -> dict[s
     return entry(name, parent, "compaction", summary="So far.", tokensBefore=100, **kept) | more
 
 
+Values = list[dict[str, Any] | None]
+
+
 def records(*values: dict[str, Any] | None) -> list[TreeEntry]:
     return [entry_of(value, at, at * 10, 9) for at, value in enumerate(values)]
 
@@ -36,10 +39,10 @@ def names(entries: Any) -> list[str]:
 
 
 HEADER = {"type": "session", "version": 4, "id": "s", "timestamp": STAMP, "cwd": "/w"}
-LINE = [HEADER, entry("a", None), entry("b", "a"), entry("c", "b")]
+LINE: Values = [HEADER, entry("a", None), entry("b", "a"), entry("c", "b")]
 
 # What is said, and the path that OpenClaw and pi go on with.
-PATHS = {
+PATHS: dict[str, tuple[Values, str, str]] = {
     "in a row": (LINE, "abc", "abc"),
     "from an earlier one": ([*LINE, entry("d", "a"), entry("e", "d")], "ade", "ade"),
     "a leaf entry": ([*LINE, entry("L", "c", "leaf", targetId="a")], "a", "a"),
@@ -89,7 +92,7 @@ def test_a_copy_is_read_on_alone() -> None:
 
 
 # What is said behind a, b, c, and what is sent: the boundary, what it keeps, what came since.
-CONTEXTS = {
+CONTEXTS: dict[str, tuple[Values, str]] = {
     "nothing": ([], "abc"),
     "kept from": ([compaction("K", "c", "b"), entry("d", "K")], "Kbcd"),
     "the oldest": ([compaction("K", "c", "a")], "Kabc"),

@@ -31,6 +31,7 @@ from viewer.stores.transcript import Item, TranscriptIndex
 
 from . import additions, codec, database, facts, places, refusals, sources, texts, transcripts, usage
 from .codec import EntrySource
+from .entries import TreeEntry
 from .facts import TreeFacts
 from .listing import TreeListing, parent_of, source_name
 from .messages import EntryMessages
@@ -168,7 +169,7 @@ class TreeReader(FileReader):
     def raw(self, session_id: str, *, before: int | None, limit: int, live_only: bool = False) -> list[StoredMessage]:
         found = self._messages(session_id)
         live = {entry.offset for entry in found.context.now}
-        chosen = []
+        chosen: list[TreeEntry] = []
         for entry in reversed(found.entries):
             if len(chosen) == limit:
                 break
