@@ -115,7 +115,7 @@ class OpenClawByHand(Agent):
     def say(self, session_id: str, message: Message) -> None:
         self.append(session_id, "message", message=said(message))
 
-    def append(self, session_id: str, kind: str, *, packed: bool = False, **more: Any) -> Line:
+    def append(self, session_id: str, kind: str, /, *, packed: bool = False, **more: Any) -> Line:
         """A row behind the others, which hangs on the leaf where nothing else is said; `packed` compresses it."""
         path = self.active(session_id)
         parent = path[-1]["id"] if path else None

@@ -52,7 +52,7 @@ class PiByHand(Agent):
     def say(self, session_id: str, message: Message) -> None:
         self.append(session_id, "message", message=said(message))
 
-    def append(self, session_id: str, kind: str, **more: Any) -> Line:
+    def append(self, session_id: str, kind: str, /, **more: Any) -> Line:
         """A line behind the others, which hangs on the newest one where nothing else is said."""
         entries = [each for each in self.entries(session_id) if each["type"] != "session"]
         parent = entries[-1]["id"] if entries else None

@@ -37,7 +37,8 @@ class PathContext:
         return {entry.id: at for at, entry in enumerate(self.path)}
 
     @cached_property
-    def _edits(self) -> list[int]:
+    def edits(self) -> list[int]:
+        """The places of the edits on the path."""
         return [at for at, entry in enumerate(self.path) if entry.type == EDIT]
 
     def kept(self, boundary: int) -> list[TreeEntry]:
@@ -62,7 +63,7 @@ class PathContext:
 
     def _with_edits(self, entries: Sequence[TreeEntry], stop: int) -> list[TreeEntry]:
         """The entries with the newest edit of each in its place; those that an edit leaves no words are left out."""
-        edits = {self.path[at].target: self.path[at] for at in self._edits[: bisect_left(self._edits, stop)]}
+        edits = {self.path[at].target: self.path[at] for at in self.edits[: bisect_left(self.edits, stop)]}
         if not edits:
             return list(entries)
         found = []

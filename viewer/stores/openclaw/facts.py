@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, BinaryIO
 
 from cachetools import LRUCache
 
@@ -25,6 +26,7 @@ START, END = 1 << 18, 1 << 16  # bytes that are read of a file
 FIRST, LAST = 200, 60  # entries that are looked at from either end of a session in a database
 CHUNK, FARTHEST = 1 << 20, 1 << 26  # bytes of a file that are read at once, and that a name is looked for in
 REMEMBERED = 10_000  # sessions
+LONGEST_LINE = 2_000  # bytes of a line with a name
 NAME_TYPE = b'"session_info"'
 
 
@@ -43,6 +45,8 @@ class TreeFacts:
 
 
 _known: LRUCache[tuple[str, str], TreeFacts] = LRUCache(REMEMBERED)
+# By path: the file that a name was looked for in, how far, and the name.
+_names: LRUCache[str, tuple[int, int, str]] = LRUCache(REMEMBERED)
 _lock = Lock()
 
 
@@ -132,27 +136,33 @@ def _asked(value: dict[str, Any]) -> str:
 
 
 def _newest_name(path: Path, size: int) -> str:
-    """The name that a person gave to pi's session last, "" for none."""
+    """The name that a person gave to pi's session last, "" for none. What was looked at before is not read again."""
     with plainly(path) as file:
-        end = size
-        while end > max(0, size - FARTHEST):
-            start = max(0, end - CHUNK)
-            file.seek(start)
-            data = file.read(end - start + len(NAME_TYPE))
-            at = data.rfind(NAME_TYPE)
-            while at >= 0:
-                file.seek(_line_start(data, at, start))
-                value = decoded(file.readline(CHUNK))
-                if value is not None and value.get("type") == "session_info":
-                    return " ".join(_text(value.get("name")).split())[:LONGEST_TITLE]
-                at = data.rfind(NAME_TYPE, 0, at)
-            end = start
+        inode = os.fstat(file.fileno()).st_ino
+        with _lock:
+            known = _names.get(str(path), (inode, 0, ""))
+        seen, name = (known[1], known[2]) if known[0] == inode and known[1] <= size else (0, "")
+        name = _name_behind(file, max(seen, size - FARTHEST), size) or name
+        with _lock:
+            _names[str(path)] = inode, max(0, size - LONGEST_LINE), name
+    return name
+
+
+def _name_behind(file: BinaryIO, start: int, end: int) -> str:
+    """The newest name between two places of a file, "" for none."""
+    while end > start:
+        begin = max(start, end - CHUNK)
+        file.seek(max(0, begin - LONGEST_LINE))
+        data = file.read(end - max(0, begin - LONGEST_LINE) + len(NAME_TYPE))
+        at = data.rfind(NAME_TYPE)
+        while at >= 0:
+            line = data[data.rfind(b"\n", 0, at) + 1 :].split(b"\n", 1)[0]
+            value = decoded(line)
+            if value is not None and value.get("type") == "session_info":
+                return " ".join(_text(value.get("name")).split())[:LONGEST_TITLE]
+            at = data.rfind(NAME_TYPE, 0, at)
+        end = begin
     return ""
-
-
-def _line_start(data: bytes, at: int, start: int) -> int:
-    """Where in the file the line begins that has this place of `data`, which begins at `start`."""
-    return start + data.rfind(b"\n", 0, at) + 1
 
 
 def _text(value: Any) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -49,6 +49,11 @@ class EntryMessages:
         """The messages among these entries."""
         units = self.units
         return [entry.offset for entry in entries if entry.offset in units]
+
+    @cached_property
+    def edits(self) -> list[TreeEntry]:
+        """The edits of messages, on any path."""
+        return [entry for entry in self.entries if entry.type == EDIT]
 
     @cached_property
     def live(self) -> list[int]:
@@ -108,6 +113,8 @@ class EntryMessages:
     @cached_property
     def abandoned(self) -> list[AbandonedBranch]:
         """What hangs on the tree beside the active path, oldest first."""
+        if len(self.tree.path) == self.tree.count:
+            return []
         on_path = {entry.offset for entry in self.tree.path}
         tops: dict[str, TreeEntry] = {}
         members: dict[int, list[int]] = {}
@@ -148,11 +155,34 @@ def grown(found: EntryMessages, entries: Sequence[TreeEntry], text: str) -> Entr
     count = len(found.entries)
     if not 0 < count <= len(entries) or found.entries[-1] is not entries[count - 1]:
         return None
-    tree = found.tree.copy()
+    tree, before = found.tree.copy(), len(found.tree.path)
     goes_on = tree.read(entries[count:])
     made = EntryMessages(entries, tree, text)
-    new = EntryMessages(entries[count:], tree, text).units
-    vars(made).update(units=found.units | new)
-    if goes_on and not any(made.context.is_boundary(entry) for entry in entries[count:]):
-        vars(made).update(compactions=found.compactions)  # of a long session, most of the work
+    names = {entry.id for entry in entries[count:]}
+    if not names.isdisjoint(found.tree.nodes) or not names.isdisjoint(edit.target for edit in found.edits):
+        return made  # an earlier message may be another one now
+    later = EntryMessages(entries[count:], tree, text)
+    new = later.units
+    vars(made).update(units=found.units | new, ids=[*found.ids, *sorted(new)], edits=[*found.edits, *later.edits])
+    if goes_on and not any(entry.is_boundary or entry.type == EDIT for entry in tree.path[before:]):
+        _go_on(found, made, tree.path[before:], new)
     return made
+
+
+def _go_on(found: EntryMessages, made: EntryMessages, path: Sequence[TreeEntry], new: Mapping[int, TreeEntry]) -> None:
+    """What is said behind a path that was only made longer changes nothing before it: of a long session, most of the
+    work.
+    """
+    said = [entry.offset for entry in path if entry.offset in new]
+    states: dict[int, State] = dict.fromkeys(new, "out")
+    context = PathContext(made.tree)
+    vars(context).update(boundaries=found.context.boundaries, edits=found.context.edits)
+    vars(context).update(now=[*found.context.now, *path])
+    vars(made).update(
+        context=context,
+        compactions=found.compactions,
+        live=[*found.live, *said],
+        states=found.states | states | dict.fromkeys(said, "live"),
+    )
+    if len(said) == len(new):
+        vars(made).update(abandoned=found.abandoned)

@@ -26,7 +26,8 @@ class EntryTree:
     `is_strict` says that OpenClaw's rules hold, and not pi's. `leaf` is the id of the entry that is the leaf, "" for
     none, `append_parent` the one that the client's next entry hangs on; `path` are the entries from the root to the
     leaf, without `leaf` entries. `missing` is the parent that the path would go on to, and that is not there, "" where
-    it ends at a root; `is_cyclic` says that it ends where it would come to an entry again.
+    it ends at a root; `is_cyclic` says that it ends where it would come to an entry again. `count` is how many
+    entries were read, those with an id that a later one has included.
     """
 
     is_strict: bool
@@ -36,6 +37,7 @@ class EntryTree:
     path: list[TreeEntry] = field(default_factory=list)
     missing: str = ""
     is_cyclic: bool = False
+    count: int = 0
 
     def copy(self) -> EntryTree:
         """The same, to read on without changing this one."""
@@ -47,6 +49,7 @@ class EntryTree:
         for entry in entries:
             if not entry.is_in_tree:
                 continue
+            self.count += 1
             goes_on = goes_on and entry.id not in self.nodes
             self.nodes[entry.id] = entry
             if entry.type == LEAF:
