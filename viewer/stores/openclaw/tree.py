@@ -50,7 +50,7 @@ class EntryTree:
             if not entry.is_in_tree:
                 continue
             self.count += 1
-            goes_on = goes_on and entry.id not in self.nodes
+            goes_on = goes_on and entry.id not in self.nodes and entry.id != self.missing
             self.nodes[entry.id] = entry
             if entry.type == LEAF:
                 self.leaf, self.append_parent = entry.target, entry.append_parent
