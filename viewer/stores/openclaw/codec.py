@@ -10,7 +10,7 @@ from compaction import protocol
 from viewer.stores.jsonl.lines import LONGEST
 from viewer.stores.message import State, StoredMessage
 
-from .entries import BRANCH_SUMMARY, COMPACTION, CUSTOM_MESSAGE, EDIT, OWN_RECORD, RESET, TreeEntry
+from .entries import BRANCH_SUMMARY, COMPACTION, CUSTOM_MESSAGE, EDIT, OWN_RECORD, RESET, UNKNOWN, TreeEntry
 
 SHOWN_BROKEN = 20_000  # bytes of an entry that is no object which are shown
 # What both clients put around the summary of a branch that was left.
@@ -131,7 +131,7 @@ def _result(message: dict[str, Any], unit: TreeEntry, session_id: str, state: St
         content=_content(message.get("content")),
         state=state,
         timestamp=unit.time,
-        tool_call_id=unit.answers,
+        tool_call_id=_text(message.get("toolCallId")) or UNKNOWN,
         tool_name=_text(message.get("toolName")),
         extra={"is_error": True} if message.get("isError") is True else {},
     )
