@@ -339,8 +339,9 @@ def test_a_database_that_is_none(agent: OpenClawByHand) -> None:
 def test_rows_of_any_kind(agent: OpenClawByHand) -> None:
     agent.write("s", talk(1))
     window = agent.id_of("s")
-    odd = ["", "null", "[]", "{broken", '"text"', "\x00", '{"type":"message","id":"x","parentId":null,"message":7}',
-           json.dumps({"type": "message", "id": "big", "parentId": None, "message": {"content": "x" * 10_000_000}})]  # fmt: skip
+    big = {"type": "message", "id": "big", "parentId": None, "message": {"content": "x" * 10_000_000}}
+    wrong = {"type": "message", "id": "x", "parentId": None, "message": 7}
+    odd = ["", "null", "[]", "{broken", '"text"', "\x00", json.dumps(wrong), json.dumps(big)]
     for at, text in enumerate(odd):
         agent.sql("INSERT INTO transcript_events (session_id, seq, event_json, created_at) VALUES (?, ?, ?, 0)",
                   window, 1_000 + at, text)  # fmt: skip
