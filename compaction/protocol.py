@@ -89,10 +89,8 @@ CONTINUED_ENDS = (
     "\nPlease continue the conversation from where we left it off",
     "\n\nThe messages after this summary are",
 )
-# What OpenClaw and pi put around a summary, in a row that is marked as one (both: core/messages, compaction summary).
-SUMMED_UP_START = (
-    "The conversation history before this point was compacted into the following summary:\n\n<summary>\n"
-)
+# What OpenClaw and pi put around a summary that they send (`docs/openclaw.md`), in a row that is marked as one.
+SUMMED_UP_START = "The conversation history before this point was compacted into the following summary:\n\n<summary>\n"
 SUMMED_UP_END = "\n</summary>"
 
 # --- text that is written --------------------------------------------------------------------------------------------
