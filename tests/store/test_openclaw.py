@@ -370,8 +370,12 @@ def test_an_sqlite_without_octet_length(agent: OpenClawByHand) -> None:
     agent.write("s", talk(1))
     with database.connected(agent.database) as con:
         assert con.execute("PRAGMA quick_check").fetchall() == [("ok",)]
-        with pytest.raises(sqlite3.OperationalError, match="readonly"):
-            con.execute("DELETE FROM session_nodes")
+    writing = agent.connected()
+    writing.execute("UPDATE session_nodes SET updated_at = updated_at + 1")
+    assert Path(f"{agent.database}-wal").exists()
+    with database.connected(agent.database) as con, pytest.raises(sqlite3.OperationalError, match="readonly"):
+        con.execute("DELETE FROM session_nodes")
+    writing.close()
 
 
 # -- files of older clients --------------------------------------------------------------------------------------------

@@ -229,6 +229,12 @@ def test_an_index_is_extended_as_it_would_be_made(agent: PiByHand, session_id: s
         longer = reader.extended(session_id, index, before, now)
         assert longer is not None and longer.messages == index.messages + 1
         assert longer == history(reader, session_id)
+    shell = {"role": "bashExecution", "command": "ls", "output": "", "excludeFromContext": True, "timestamp": 1}
+    agent.append("s", "message", message=shell)
+    with opened(agent) as reader:
+        assert reader.extended(session_id, longer, now, reader.change_token(session_id)) is None, "it is not sent"
+        longer, now = history(reader, session_id), reader.change_token(session_id)
+        assert len(longer.live) == 3
     agent.append("s", "compaction", summary="All.", firstKeptEntryId="none", tokensBefore=9)
     with opened(agent) as reader:
         assert reader.extended(session_id, longer, now, reader.change_token(session_id)) is None
@@ -243,9 +249,12 @@ def test_search_goes_on_behind_its_cursor(agent: PiByHand, session_id: str) -> N
     with opened(agent) as reader:
         second = reader.searchable(session_id, first.cursor)
         assert second is not None and [each.text for each in second.messages] == ["An armadillo."]
-    agent.write("s", talk(1))
+    path = agent.path("s")
+    draft = path.with_suffix(".new")
+    draft.write_bytes(path.read_bytes().replace(b"a marmoset", b"an ocelot!"))
+    os.replace(draft, path)
     with opened(agent) as reader:
-        assert reader.searchable(session_id, second.cursor) is None
+        assert reader.searchable(session_id, second.cursor) is None, "what was given before may be another text"
 
 
 # -- lists -------------------------------------------------------------------------------------------------------------
