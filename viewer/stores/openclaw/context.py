@@ -19,6 +19,7 @@ class PathContext:
 
     @property
     def path(self) -> Sequence[TreeEntry]:
+        """The active path, from the root to the leaf."""
         return self.tree.path
 
     @cached_property

@@ -35,6 +35,7 @@ class EntryMessages:
 
     @cached_property
     def context(self) -> PathContext:
+        """What of the active path is sent, at each place of it."""
         return PathContext(self.tree)
 
     @cached_property

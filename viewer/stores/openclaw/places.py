@@ -61,6 +61,7 @@ class SessionPlace:
 
     @property
     def number(self) -> int:
+        """Its number in lists, made of its id."""
         return number_of(self.id)
 
     @property
