@@ -82,6 +82,7 @@ def test_a_session_in_both_forms_counts_once(agent: OpenClawByHand) -> None:
 def test_where_it_is_found(agent: OpenClawByHand, tmp_path: Path, settings: Any) -> None:
     OpenClawByHand(tmp_path / ".openclaw-lab")
     (tmp_path / ".openclaw-empty").mkdir()
+    (tmp_path / ".openclaw-no name" / "agents").mkdir(parents=True)
     settings.OPENCLAW_HOME = agent.root
     found = OpenClawStores().discover()
     assert found == [("openclaw", f"openclaw://{agent.root}"), ("openclaw-lab", f"openclaw://{tmp_path}/.openclaw-lab")]

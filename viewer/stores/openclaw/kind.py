@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import sqlite3
 from abc import abstractmethod
@@ -24,6 +25,7 @@ from .places import Places
 from .reader import OpenClawReader, PiReader, TreeReader
 
 PROFILE = "-"  # between the name of OpenClaw's directory and that of a profile
+_PROFILES = re.compile(r"-[\w.-]{1,60}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +163,9 @@ class OpenClawStores(TreeStores):
         home: Path = settings.OPENCLAW_HOME
         found = [("openclaw", home)]
         with suppress(OSError):
-            names = sorted(each for each in os.listdir(home.parent) if each.startswith(f"{home.name}{PROFILE}"))
+            names = sorted(
+                each for each in os.listdir(home.parent) if _PROFILES.fullmatch(each.removeprefix(home.name))
+            )
             found += [(f"openclaw-{each.partition(PROFILE)[2]}", home.parent / each) for each in names]
         return [(name, f"openclaw://{path}") for name, path in found if os.path.isdir(path / self.room)]
 
