@@ -72,6 +72,15 @@ def test_a_reset_is_a_boundary_without_a_summary(agent: OpenClawByHand) -> None:
         assert "reset here (daily)" in handoff.summary  # type: ignore[union-attr]
 
 
+def test_a_result_without_its_call_is_left_out(agent: OpenClawByHand) -> None:
+    agent.write("s", talk(1)[:2])
+    agent.say("s", {"role": "tool", "content": "?", "tool_call_id": "nobody"})
+    with opened(agent) as reader:
+        assert [row.role for row in reader.live(agent.id_of("s"))] == ["user", "assistant"]
+        notes = [each.name for each in reader.additions(agent.id_of("s"), [], end=True)]
+        assert notes == ["results of calls that were not finished", "internal context"]
+
+
 def test_what_the_client_adds_on_the_wire_is_named(agent: OpenClawByHand) -> None:
     agent.write("s", talk(1))
     with opened(agent) as reader:

@@ -127,9 +127,22 @@ def test_calls_that_were_cut_off(agent: PiByHand, session_id: str) -> None:
         agent.say("s", message)
     agent.say("s", {"role": "tool", "content": "?", "tool_call_id": "nobody"})
     with opened(agent) as reader:
-        assert [row.role for row in reader.live(session_id)] == ["user", "assistant"]
+        assert [row.role for row in reader.live(session_id)] == ["user", "assistant", "tool"]
         notes = [each.name for each in reader.additions(session_id, [], end=True)]
         assert notes == ["results of calls that were not finished"]
+
+
+def test_a_reply_that_broke_off_is_shown_and_not_sent(agent: PiByHand, session_id: str) -> None:
+    ask(agent, "one")
+    for reason in ("error", "aborted"):
+        reply = said({"role": "assistant", "content": f"half of it, {reason}"}) | {"stopReason": reason}
+        agent.append("s", "message", message=reply)
+    ask(agent, "two")
+    with opened(agent) as reader:
+        assert [content for _, content in sent(reader, session_id)] == ["one", "two"]
+        assert shown(reader, session_id) == ["one", "half of it, error", "half of it, aborted", "two"]
+        index = history(reader, session_id)
+        assert (len(index.live), index.records) == (2, 2)
 
 
 def test_thoughts_pictures_and_errors(agent: PiByHand, session_id: str) -> None:

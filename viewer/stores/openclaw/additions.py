@@ -69,6 +69,8 @@ def _at_the_end(found: EntryMessages) -> Iterator[Addition]:
     answered = 0
     for each in reversed(found.live):
         unit = found.units[each]
+        if unit.is_broken_off:
+            continue
         if unit.role == "assistant":
             if answered < len(unit.calls):
                 yield Addition(None, "results of calls that were not finished", UNANSWERED, is_sent=False)

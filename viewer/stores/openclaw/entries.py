@@ -22,6 +22,7 @@ HEADER, LEAF, COMPACTION, RESET = "session", "leaf", "compaction", "reset"
 MESSAGE, CUSTOM_MESSAGE, BRANCH_SUMMARY, EDIT = "message", "custom_message", "branch_summary", "context_edit"
 # Roles that the clients give to messages, and the role of a chat that each is sent in.
 ROLES = {"toolResult": "tool", "bashExecution": "user", "custom": "user", "branchSummary": "user"}
+BROKEN_OFF = ("error", "aborted")  # why a reply stopped that no later request has
 UNKNOWN = "?"  # the call that a result answers, where it is not said
 SYSTEM = "system"  # the role in which pi notes what it tells a model about itself
 
@@ -47,7 +48,8 @@ class TreeEntry:
     the entry that a leaf, an edit or a label is about, `append_parent` the one that entries behind a leaf hang on,
     `first_kept` the first one that a compaction or reset keeps. `is_sound` says that a compaction has all fields that
     OpenClaw demands, `is_side` that an entry does not move the leaf, `tells` that the client tells a model of itself in
-    it. Of an edit with other words `copy_of` is the number of the message that it changes.
+    it, `is_broken_off` that a reply ended in an error or was stopped. Of an edit with other words (`has_words`)
+    `copy_of` is the number of the message that it changes.
     """
 
     place: int
@@ -68,10 +70,16 @@ class TreeEntry:
     first_kept: str = ""
     is_sound: bool = False
     has_words: bool = False
+    is_broken_off: bool = False
     calls: tuple[str, ...] = ()
     answers: str = ""
     usage: ResponseUsage | None = None
     copy_of: int | None = None
+
+    @property
+    def sent_role(self) -> str:
+        """The role that it is sent in; OWN_RECORD for what is in context and not sent, as a reply that broke off."""
+        return OWN_RECORD if self.is_broken_off else self.role
 
     @property
     def is_boundary(self) -> bool:
@@ -113,6 +121,7 @@ def entry_of(value: dict[str, Any] | None, place: int, number: int, length: int)
         first_kept=_text(value.get("firstKeptEntryId")),
         is_sound=kind == COMPACTION and _is_sound(value),
         has_words=kind == EDIT and value.get("replacement") is not None,
+        is_broken_off=role == "assistant" and message.get("stopReason") in BROKEN_OFF,
         calls=tuple(_calls(content)) if role == "assistant" else (),
         answers=(_text(message.get("toolCallId")) or UNKNOWN) if role == "tool" else "",
         usage=_usage(message or value),

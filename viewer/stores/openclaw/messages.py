@@ -107,9 +107,13 @@ class EntryMessages:
         return frozenset(self.units[each].answers for each in self.live if self.units[each].answers)
 
     def is_sent(self, message_id: int) -> bool:
-        """Whether a request has a message in context: a result without its call is left out by the client."""
-        answers = self.units[message_id].answers
-        return answers in ("", UNKNOWN) or answers in self.calls
+        """Whether a request has a message in context: the clients leave out replies that broke off, and OpenClaw results
+        without a call.
+        """
+        unit = self.units[message_id]
+        if unit.is_broken_off:
+            return False
+        return not self.tree.is_strict or unit.answers in ("", UNKNOWN) or unit.answers in self.calls
 
     @cached_property
     def abandoned(self) -> list[AbandonedBranch]:

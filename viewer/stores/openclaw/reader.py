@@ -158,7 +158,9 @@ class TreeReader(FileReader):
 
     def sent(self, session_id: str, ids: Sequence[int]) -> dict[int, StoredMessage]:
         found = self._messages(session_id)
-        rows = self.messages(session_id, ids)
+        rows = self.messages(session_id, [each for each in ids if each in found.units and found.is_sent(each)])
+        if not self.is_strict:
+            return rows
         return {each: row for each, row in rows.items() if row.role != "tool" or row.tool_call_id in found.calls}
 
     def live(self, session_id: str) -> list[StoredMessage]:
