@@ -61,6 +61,26 @@ def test_a_reset_on_its_page(tmp_path: Path, settings: Settings, signed_in: Clie
     assert "after it" in context and "request0" not in context
 
 
+def test_a_rewind_changes_the_list(
+    tmp_path: Path, settings: Settings, signed_in: Client, transactional_db: None
+) -> None:
+    from viewer.catalog import sync_worker  # models: conftest files are read before Django is set up
+
+    agent = OpenClawByHand(tmp_path / "home")
+    settings.STORES = {"agent": agent.url}
+    settings.DEMO_STORE = tmp_path / "no-demo.db"
+    agent.write("s", talk(2))
+    agent.write("t", talk(1))
+    sync_worker.sync_all()
+    old = agent.id_of("s")
+    agent.take_back("s")
+    sync_worker.sync_all()
+    page = read(signed_in.get("/"))
+    assert page.all("a", href=f"/stores/agent/sessions/{agent.id_of('s')}")
+    assert page.all("a", href=f"/stores/agent/sessions/{agent.id_of('t')}")
+    assert not page.all("a", href=f"/stores/agent/sessions/{old}")
+
+
 def test_an_older_transcript_of_a_rewind_leads_to_the_newer_one(
     tmp_path: Path, settings: Settings, signed_in: Client
 ) -> None:

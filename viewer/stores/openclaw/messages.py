@@ -107,7 +107,7 @@ class EntryMessages:
         return frozenset(self.units[each].answers for each in self.live if self.units[each].answers)
 
     def is_sent(self, message_id: int) -> bool:
-        """Whether a request has a message in context: the clients leave out replies that broke off, and OpenClaw results
+        """Whether a request has a message in context: clients leave out replies that broke off, and OpenClaw results
         without a call.
         """
         unit = self.units[message_id]
