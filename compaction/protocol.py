@@ -89,6 +89,9 @@ CONTINUED_ENDS = (
     "\nPlease continue the conversation from where we left it off",
     "\n\nThe messages after this summary are",
 )
+# What OpenClaw and pi put around a summary that they send (`docs/openclaw.md`), in a row that is marked as one.
+SUMMED_UP_START = "The conversation history before this point was compacted into the following summary:\n\n<summary>\n"
+SUMMED_UP_END = "\n</summary>"
 
 # --- text that is written --------------------------------------------------------------------------------------------
 FRAMING = (
@@ -228,6 +231,8 @@ def _parts(blocks: list[Any], flagged: bool, as_text: bool) -> list[Part]:
     text = block_text(blocks[first]).lstrip()
     if text.startswith(HEADERS):
         return _summary_first(blocks, first, as_text)
+    if flagged and text.startswith(SUMMED_UP_START):
+        return [_summary(blocks, as_text)]
     delimiter = _delimiter(blocks, flagged, _prior_headers(text))
     if delimiter is not None:
         return _prior_first(blocks, delimiter, as_text)
@@ -285,6 +290,8 @@ def _directive(text: str) -> tuple[str, str]:
     """Header and framing prose of a summary, and the body after them."""
     if text.startswith(CONTINUED_START):
         return _continued(text)
+    if text.startswith(SUMMED_UP_START):
+        return _summed_up(text)
     header = next((h for h in HEADERS if text.startswith(h)), "")
     rest = text[len(header) :]
     line, _, after = rest.partition("\n")
@@ -304,6 +311,14 @@ def _continued(text: str) -> tuple[str, str]:
     ends = [at for end in CONTINUED_ENDS if (at := body.rfind(end)) >= 0]
     end = min(ends, default=len(body))
     return f"{before.strip()}\n\n{body[end:].strip()}".strip(), body[:end].strip()
+
+
+def _summed_up(text: str) -> tuple[str, str]:
+    """Framing and body of a summary as OpenClaw and pi send it; of one that was written here, its framing too."""
+    inner = text.removeprefix(SUMMED_UP_START).removesuffix(SUMMED_UP_END).strip()
+    header = next((each for each in HEADERS if inner.startswith(each)), "")
+    framing, body = _directive(inner.removesuffix(END_MARKER).strip()) if header else ("", inner)
+    return "\n".join(filter(None, (SUMMED_UP_START.strip(), framing, SUMMED_UP_END.strip()))), body
 
 
 def _delimiter(blocks: list[Any], flagged: bool, prior: int) -> _Position | None:

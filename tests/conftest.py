@@ -46,6 +46,8 @@ os.environ["PALIMPSEST_DATA_DIR"] = str(_SURROUNDINGS / "data")
 os.environ["HERMES_HOME"] = str(_SURROUNDINGS / "hermes-home")
 os.environ["CLAUDE_CONFIG_DIR"] = str(_SURROUNDINGS / "no-claude-home")
 os.environ["CODEX_HOME"] = str(_SURROUNDINGS / "no-codex-home")
+os.environ["OPENCLAW_STATE_DIR"] = str(_SURROUNDINGS / "no-openclaw-home")
+os.environ["PI_CODING_AGENT_DIR"] = str(_SURROUNDINGS / "no-pi-home")
 # Playwright's synchronous API keeps an event loop in the test's thread, where Django would refuse every query.
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
 

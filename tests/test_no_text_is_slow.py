@@ -10,6 +10,7 @@ import math
 import pkgutil
 import re
 import signal
+import sqlite3
 import time
 from collections import Counter, abc, deque
 from collections.abc import Callable, Iterator
@@ -50,6 +51,9 @@ from viewer.stores.hermes.reader import HermesReader
 from viewer.stores.hermes.writer import HermesWriter
 from viewer.stores.jsonl.reader import FileReader
 from viewer.stores.kind import Agent, StoreKind
+from viewer.stores.openclaw.codec import EntrySource
+from viewer.stores.openclaw.kind import OpenClaw, Pi, TreeStores
+from viewer.stores.openclaw.reader import OpenClawReader, PiReader, TreeReader
 from viewer.stores.query import Query, parse
 from viewer.stores.reader import Reader
 from viewer.stores.transcript import IndexedBoundary, TranscriptIndex
@@ -104,6 +108,7 @@ _FOREIGN = (
     Store, Reader, Writer, StoreKind, Agent, TranscriptIndex, IndexedBoundary, ModelAccess, HttpRequest, QueryDict,
     dialect.StoreConnection, dialect.Rows, ProgressCallback, Path, Strategy, HermesAgent, HermesReader, HermesWriter,
     ClaudeCode, ClaudeReader, ClaudeWriter, Codex, CodexReader, CodexWriter, FileReader, BinaryIO,
+    EntrySource, OpenClaw, OpenClawReader, Pi, PiReader, TreeReader, TreeStores, sqlite3.Connection,
 )  # fmt: skip
 MADE: filling.Makers = {
     Place: lambda text: Place("own", "s"),
@@ -171,7 +176,8 @@ ELSEWHERE = {
         viewer.stores.claude_code.growing viewer.stores.claude_code.lines.compaction viewer.stores.claude_code.thread
         viewer.stores.claude_code.transcript
         viewer.stores.codex.commits viewer.stores.codex.context viewer.stores.codex.index viewer.stores.codex.lineage
-        viewer.stores.codex.texts viewer.stores.codex.told viewer.stores.codex.undoing viewer.stores.codex.units""",
+        viewer.stores.codex.texts viewer.stores.codex.told viewer.stores.codex.undoing viewer.stores.codex.units
+        viewer.stores.openclaw.context viewer.stores.openclaw.transcripts""",
 }
 NAMES = {name for names in ELSEWHERE.values() for name in names.split()}
 

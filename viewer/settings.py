@@ -56,6 +56,8 @@ STORES = env.stores("PALIMPSEST_STORES")
 HERMES_HOME = env.directory("HERMES_HOME", Path.home() / ".hermes")
 CLAUDE_HOME = env.directory("CLAUDE_CONFIG_DIR", Path.home() / ".claude")
 CODEX_HOME = env.directory("CODEX_HOME", Path.home() / ".codex")
+OPENCLAW_HOME = env.directory("OPENCLAW_STATE_DIR", Path.home() / ".openclaw")
+PI_HOME = env.directory("PI_CODING_AGENT_DIR", Path.home() / ".pi" / "agent")
 DEMO_STORE = DATA_DIR / "demo.db"
 for _file in (DEMO_STORE, DATA_DIR / "secret-key"):
     keep_private(_file)

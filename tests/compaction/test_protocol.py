@@ -363,3 +363,14 @@ def test_summaries_merged_one_after_the_other_are_told_apart() -> None:
     assert [(part.kind, part.text) for part in protocol.split(row)] == [
         ("prior", "Look at it."), ("summary", "one"), ("summary", "two"), ("summary", "three"),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("summary", ["It was decided.", protocol.handoff_text("It was decided.")])
+def test_a_summary_in_the_words_of_openclaw_and_pi(summary: str) -> None:
+    """Only where the row is marked as one: anybody may type these words."""
+    row = f"{protocol.SUMMED_UP_START}{summary}{protocol.SUMMED_UP_END}"
+    (part,) = protocol.split(row, flagged=True)
+    assert (part.kind, part.text) == ("summary", "It was decided.")
+    assert part.directive.startswith("The conversation history before") and part.directive.endswith("</summary>")
+    (part,) = protocol.split("Look: " + row)
+    assert part.kind == "live"

@@ -19,13 +19,15 @@ from viewer.stores.hermes import schema
 from .agents import Agent, Demo, InFile, JsonFile, Old, OnServer, RealHermes, emptied
 from .claude_code import ClaudeByHand
 from .codex import CodexByHand
+from .openclaw import OpenClawByHand
+from .pi import PiByHand
 from .site import Site
 
 __all__ = ["at_once", "tool"]
 
 BETWEEN = pytest.param("hermes22", marks=pytest.mark.thorough)  # what it is asked is asked of 21 and 31
 COMPACTED = ("hermes21", BETWEEN, "hermes31", "postgres", "demo", "claude-code", "codex")
-KINDS = ("hermes16", "json", *COMPACTED)
+KINDS = ("hermes16", "json", "openclaw", "pi", *COMPACTED)
 
 
 @pytest.fixture(scope="session")
@@ -64,6 +66,10 @@ def _agent(kind: str, request: pytest.FixtureRequest, place: Path) -> Agent:
         return ClaudeByHand(place / "claude")
     if kind == "codex":
         return CodexByHand(place / "codex")
+    if kind == "openclaw":
+        return OpenClawByHand(place / "openclaw")
+    if kind == "pi":
+        return PiByHand(place / "pi")
     if kind == "postgres":
         return OnServer(stores.empty(request.getfixturevalue("postgres")).url)
     if kind == "demo":

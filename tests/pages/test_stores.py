@@ -41,9 +41,9 @@ def test_stores_say_what_works_and_why_not(
 
 def test_other_agents_homes_are_named(signed_in: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
-    (tmp_path / ".openclaw" / "agents").mkdir(parents=True)
+    (tmp_path / ".local" / "share" / "opencode").mkdir(parents=True)
     page = read(signed_in.get("/stores"))
-    assert f"OpenClaw {tmp_path}/.openclaw/agents" in page.text
+    assert f"OpenCode {tmp_path}/.local/share/opencode" in page.text
 
 
 def test_no_password_of_a_url_is_shown(signed_in: Client, settings: Settings) -> None:

@@ -51,6 +51,13 @@ def read(name: str, arguments: Any, result: outcomes.CallOutcome | None = FINE) 
         ("TodoWrite", {"todos": []}, "To-do list 0 of 0 done"),
         ("Task", {"description": "Look", "prompt": "long"}, "Asked a sub-agent: Look"),
         ("AskUserQuestion", {"questions": [{"question": "Which?"}]}, "Asked you: Which?"),
+        # OpenClaw and pi
+        ("bash", {"command": "ls"}, "Ran ls"),
+        ("exec", {"command": "ls -la"}, "Ran ls -la"),
+        ("edit", {"path": "a.py", "edits": [{"oldText": "a", "newText": "b"}]}, "Edit a.py +1 −1"),
+        ("edit", {"path": "a.py", "oldText": "a", "newText": "b\nc"}, "Edit a.py +2 −1"),
+        ("find", {"pattern": "*.py", "path": "src"}, "Looked for files “*.py” in src"),
+        ("sessions_spawn", {"task": "find the bug"}, "Asked a sub-agent: find the bug"),
         # Codex
         ("shell", {"command": ["bash", "-lc", "ls -la"]}, "Ran ls -la"),
         ("shell", {"command": ["git", "commit", "-m", "a b"]}, "Ran git commit -m 'a b'"),

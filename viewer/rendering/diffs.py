@@ -20,7 +20,9 @@ ENVELOPE = "*** Begin Patch"  # of Codex' and Hermes' patch tools
 _HUNK = re.compile(r"^@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@", re.MULTILINE)
 _NAMED = re.compile(r"^(?:\*\*\* (?:Add|Update|Delete) File: |\+\+\+ b/|\+\+\+ (?!/dev/null))([^\t\n]+)", re.MULTILINE)
 _DELETED = re.compile(r"^--- a/([^\t\n]+)\n\+\+\+ /dev/null", re.MULTILINE)
-_SIDES = (("old_string", "new_string"), ("old_str", "new_str"), ("old_text", "new_text"))
+_SIDES = (
+    ("old_string", "new_string"), ("old_str", "new_str"), ("old_text", "new_text"), ("oldText", "newText"),
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """The line by which a tool call is read: "Read src/app.py, lines 10–40", "Ran pytest -x", "To-do list, 3 of 7 done".
 
-Tools of Hermes, Claude Code, Codex and SWE-agent are known by name and arguments; a call whose arguments do not fit,
-and any other tool, keeps its name and its key argument. A line says what was asked for: that it was done, only where
-the result does not speak against it, and that something was changed, only where the result says so.
+Tools of Hermes, Claude Code, Codex, OpenClaw, pi and SWE-agent are known by name and arguments; a call whose arguments
+do not fit, and any other tool, keeps its name and its key argument. A line says what was asked for: that it was done,
+only where the result does not speak against it, and that something was changed, only where the result says so.
 """
 
 from __future__ import annotations
@@ -273,6 +273,9 @@ _TOOLS = {
     "apply_patch": EDIT, "update_plan": Tool("Plan,", "Plan,", _progress), "write_stdin": _PROCESS,
     "view_image": Tool("Look at", "Looked at", _file), "grep_files": _SEARCH, "list_dir": _LIST, "spawn_agent": _ASK,
     "request_user_input": _PERSON,
+    # OpenClaw and pi, whose other tools have names of the ones above
+    "exec": _SHELL, "find": _FIND,
+    "sessions_spawn": Tool("Ask a sub-agent:", "Asked a sub-agent:", _text("task", "label")),
     # SWE-agent and others
     "open": _READ, "find_file": _FIND, "create": Tool("Create", "Created", _file, strict=True),
     "think": Tool("Think:", "Thought:", _text("thought")),

@@ -5,5 +5,6 @@
 is above knows neither files nor SQL of an agent's; a kind knows neither Django's models nor pages.
 
 `hermes` is Hermes Agent's database, on SQLite or PostgreSQL, and the demo store in the same form; `claude_code` the
-session files of Claude Code and `codex` those of Codex, on `jsonl`, which kinds of such files share.
+session files of Claude Code and `codex` those of Codex, on `jsonl`, which kinds of such files share; `openclaw` the
+trees of entries that OpenClaw keeps in databases or files, and pi in files.
 """

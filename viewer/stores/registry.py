@@ -15,6 +15,7 @@ from .codex.kind import CodexStores
 from .hermes.demo import ensure_demo
 from .hermes.kind import Hermes
 from .kind import Agent, StoreKind, for_list
+from .openclaw.kind import OpenClawStores, PiStores
 from .reader import Reader
 from .writer import Writer
 
@@ -24,7 +25,7 @@ __all__ = [
     "writer_of",
 ]  # fmt: skip
 
-KINDS: list[StoreKind] = [Hermes(), ClaudeCodeStores(), CodexStores()]
+KINDS: list[StoreKind] = [Hermes(), ClaudeCodeStores(), CodexStores(), OpenClawStores(), PiStores()]
 
 
 def all_stores() -> list[Store]:
@@ -56,7 +57,7 @@ def get_store(name: str) -> Store:
 
 def unread_homes() -> list[tuple[str, Path]]:
     """Homes of other agents that exist on this machine and that Palimpsest cannot read yet: (agent, directory)."""
-    homes = [("OpenClaw", ".openclaw/agents")]
+    homes = [("OpenCode", ".local/share/opencode")]
     return [(agent, path) for agent, place in homes if (path := Path.home() / place).is_dir()]
 
 

@@ -1,0 +1,200 @@
+"""OpenClaw as the contract's agent: the tables that are read, rows as the client writes them, its rule in few words."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+from uuid import NAMESPACE_OID, uuid4, uuid5
+
+import zstandard
+
+from .agents import Agent, Heard, Message
+from .pi import CWD, Line, active, broken, heard, is_request, now, said
+
+# What is read of the tables of schema 23; the client's have more columns, and checks.
+TABLES = """
+CREATE TABLE session_nodes (
+  session_key TEXT NOT NULL PRIMARY KEY, current_session_id TEXT NOT NULL, entry_json TEXT NOT NULL,
+  entry_valid INTEGER NOT NULL DEFAULT 0, updated_at INTEGER NOT NULL, status TEXT, parent_session_key TEXT,
+  spawned_by TEXT, fork_source_session_key TEXT, fork_source_session_id TEXT, fork_source_entry_id TEXT, label TEXT,
+  display_name TEXT, pinned_at INTEGER, archived_at INTEGER
+) STRICT;
+CREATE TABLE session_windows (
+  session_id TEXT NOT NULL PRIMARY KEY, session_key TEXT NOT NULL, previous_session_id TEXT, reason TEXT,
+  created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, transcript_updated_at INTEGER,
+  transcript_observed_at INTEGER, status TEXT, channel TEXT, model_provider TEXT, model TEXT
+) STRICT;
+CREATE TABLE transcript_events (
+  session_id TEXT NOT NULL, seq INTEGER NOT NULL, event_json TEXT, created_at INTEGER NOT NULL, event_zstd BLOB,
+  event_utf8_bytes INTEGER, navigation_json TEXT, PRIMARY KEY (session_id, seq),
+  CHECK (navigation_json IS NULL OR octet_length(navigation_json) <= 16384)
+) STRICT;
+CREATE TABLE transcript_event_identities (
+  session_id TEXT NOT NULL, event_id TEXT NOT NULL, seq INTEGER NOT NULL, event_type TEXT, parent_id TEXT,
+  message_idempotency_key TEXT, created_at INTEGER NOT NULL, PRIMARY KEY (session_id, event_id)
+) STRICT;
+CREATE TABLE transcript_rewrite_watermarks (
+  session_id TEXT NOT NULL PRIMARY KEY, generation TEXT NOT NULL, updated_at INTEGER NOT NULL
+) STRICT;
+CREATE TABLE session_transcript_cold_archives (
+  session_id TEXT NOT NULL PRIMARY KEY, generation TEXT NOT NULL, archive_name TEXT NOT NULL, archived_at INTEGER
+) STRICT;
+"""
+SECRET = "the report on the system prompt, which nobody is shown"
+
+
+class OpenClawByHand(Agent):
+    """A state directory with one agent, whose database has one schema of those that are known."""
+
+    can_compact = False
+    writes_messages = False
+    unique_titles = False
+    names_and_branches = False
+
+    def __init__(self, path: Path, schema: int = 23, agent: str = "main") -> None:
+        super().__init__(f"openclaw://{path}")
+        self.root, self.agent = path, agent
+        self.database = path / "agents" / agent / "agent" / "openclaw-agent.sqlite"
+        self.database.parent.mkdir(parents=True)
+        with closing(self.connected()) as con:
+            con.execute("PRAGMA journal_mode = WAL")
+            con.executescript(TABLES)
+            con.execute(f"PRAGMA user_version = {schema}")
+            if schema < 23:
+                for column in ("event_zstd", "event_utf8_bytes"):
+                    con.execute(f"ALTER TABLE transcript_events DROP COLUMN {column}")
+
+    def connected(self) -> sqlite3.Connection:
+        con = sqlite3.connect(self.database, isolation_level=None, timeout=20)
+        con.create_function("octet_length", 1, lambda value: len(str(value).encode()), deterministic=True)
+        return con
+
+    def sql(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
+        with closing(self.connected()) as con:
+            return con.execute(query, values).fetchall()
+
+    def key(self, name: str) -> str:
+        return f"agent:{self.agent}:{name}"
+
+    def id_of(self, name: str) -> str:
+        """The session that the key of this name goes on with."""
+        found = self.sql("SELECT current_session_id FROM session_nodes WHERE session_key = ?", self.key(name))
+        return str(found[0][0]) if found else str(uuid5(NAMESPACE_OID, name))
+
+    # -- writing
+
+    def write(self, session_id: str, messages: Sequence[Message]) -> None:
+        window = str(uuid5(NAMESPACE_OID, session_id))
+        entry = {"sessionId": window, "displayName": session_id, "model": "test-model", "modelProvider": "test",
+                 "contextTokens": 200_000, "systemPromptReport": SECRET}  # fmt: skip
+        self.begin(self.key(session_id), window, entry)
+        self.append(session_id, "model_change", provider="test", modelId="test-model")
+        for message in messages:
+            self.say(session_id, message)
+
+    def begin(self, key: str, window: str, entry: Line, **more: Any) -> None:
+        """A key with its first transcript, which has nothing but its header."""
+        self._insert("session_nodes", session_key=key, current_session_id=window, entry_json=json.dumps(entry),
+                     entry_valid=1, updated_at=stamp(), **more)  # fmt: skip
+        self.window(key, window)
+        header = {"type": "session", "version": 4, "id": window, "timestamp": now(), "cwd": CWD}
+        self._event(window, header)
+
+    def window(self, key: str, window: str, **more: Any) -> None:
+        """A transcript of a key, with nothing in it."""
+        made = stamp()
+        self._insert("session_windows", session_id=window, session_key=key, created_at=made, updated_at=made,
+                     model="test-model", **more)  # fmt: skip
+        self._insert("transcript_rewrite_watermarks", session_id=window, generation=uuid4().hex, updated_at=made)
+
+    def say(self, session_id: str, message: Message) -> None:
+        self.append(session_id, "message", message=said(message))
+
+    def append(self, session_id: str, kind: str, /, *, packed: bool = False, **more: Any) -> Line:
+        """A row behind the others, which hangs on the leaf where nothing else is said; `packed` compresses it."""
+        path = self.active(session_id)
+        parent = path[-1]["id"] if path else None
+        entry = {"type": kind, "id": str(uuid4()), "parentId": parent, "timestamp": now()} | more
+        self._event(self.id_of(session_id), entry, packed=packed)
+        return entry
+
+    def _event(self, window: str, entry: Line, *, packed: bool = False) -> None:
+        ((seq,),) = self.sql("SELECT coalesce(max(seq) + 1, 0) FROM transcript_events WHERE session_id = ?", window)
+        text, made = json.dumps(entry, ensure_ascii=False), stamp()
+        body: Line = {"event_json": text}
+        if packed:
+            names = ("type", "id", "parentId", "timestamp")
+            navigation = {name: entry[name] for name in names} | {"role": entry.get("message", {}).get("role")}
+            data = text.encode()
+            body = {"event_zstd": zstandard.ZstdCompressor(1).compress(data), "event_utf8_bytes": len(data),
+                    "navigation_json": json.dumps({"version": 1, "navigation": navigation})}  # fmt: skip
+        self._insert("transcript_events", session_id=window, seq=seq, created_at=made, **body)
+        self._insert("transcript_event_identities", session_id=window, event_id=entry["id"], seq=seq,
+                     event_type=entry["type"], parent_id=entry.get("parentId"), created_at=made)  # fmt: skip
+        touch = "UPDATE session_windows SET transcript_updated_at = max(coalesce(transcript_updated_at, 0) + 1, ?)"
+        self.sql(f"{touch} WHERE session_id = ?", made, window)
+
+    def _insert(self, table: str, **values: Any) -> None:
+        marks = ", ".join("?" * len(values))
+        self.sql(f"INSERT INTO {table} ({', '.join(values)}) VALUES ({marks})", *values.values())
+
+    def take_back(self, session_id: str) -> None:
+        """A rewind: the key goes on with a whole copy of its transcript, behind which a `leaf` entry stands."""
+        old, new, path = self.id_of(session_id), str(uuid4()), self.active(session_id)
+        request = [each for each in path if is_request(each)][-1]
+        self.window(self.key(session_id), new, previous_session_id=old)
+        for table in ("transcript_events", "transcript_event_identities"):
+            names = ", ".join(row[1] for row in self.sql(f"PRAGMA table_info({table})") if row[1] != "session_id")
+            copied = f"SELECT ?, {names} FROM {table} WHERE session_id = ?"
+            self.sql(f"INSERT INTO {table} (session_id, {names}) {copied}", new, old)
+        self.sql("UPDATE session_nodes SET current_session_id = ?, updated_at = ? WHERE session_key = ?",
+                 new, stamp(), self.key(session_id))  # fmt: skip
+        self.append(session_id, "leaf", id=uuid4().hex[:8], targetId=request["parentId"])
+
+    # -- reading
+
+    def entries(self, session_id: str) -> list[Line]:
+        packed = "event_zstd" if any(row[1] == "event_zstd" for row in self.sql(_INFO)) else "NULL"
+        rows = self.sql(
+            f"SELECT event_json, {packed} FROM transcript_events WHERE session_id = ? ORDER BY seq",
+            self.id_of(session_id),
+        )
+        return [json.loads(zstandard.decompress(blob) if text is None else text) for text, blob in rows]
+
+    def active(self, session_id: str) -> list[Line]:
+        return active(self.entries(session_id))
+
+    def load(self, session_id: str) -> list[Heard]:
+        return [heard(each["message"]) for each in self.active(session_id) if each["type"] == "message"]
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        return self.sql("SELECT * FROM transcript_events ORDER BY session_id, seq")
+
+    # -- what nobody asks for
+
+    def break_rows(self, session_id: str) -> None:
+        entries = list(enumerate(self.entries(session_id)))
+        messages = [(seq, each) for seq, each in entries if each["type"] == "message"][:2]
+        broken([each for _, each in messages])
+        for seq, each in messages:
+            self.rewrite(session_id, seq, json.dumps(each))
+
+    def rewrite(self, session_id: str, seq: int, text: str) -> None:
+        """Other text in a row, as any rewriting of the client's: with a new generation."""
+        window = self.id_of(session_id)
+        self.sql("UPDATE transcript_events SET event_json = ? WHERE session_id = ? AND seq = ?", text, window, seq)
+        generation = "UPDATE transcript_rewrite_watermarks SET generation = ? WHERE session_id = ?"
+        self.sql(generation, uuid4().hex, window)
+
+
+_INFO = "PRAGMA table_info(transcript_events)"
+
+
+def stamp() -> int:
+    """The time now, in milliseconds."""
+    return int(time.time() * 1000)

@@ -1,0 +1,147 @@
+"""pi as the contract's agent: lines as the client writes them, and the rule by which it goes on, in few words."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from uuid import NAMESPACE_OID, uuid4, uuid5
+
+from .agents import Agent, Heard, Message
+
+Line = dict[str, Any]
+CWD = "/home/user/work"
+USAGE = {
+    "input": 100, "output": 10, "cacheRead": 20, "cacheWrite": 5, "totalTokens": 135,
+    "cost": {"input": 0.1, "output": 0.1, "cacheRead": 0.0, "cacheWrite": 0.0, "total": 0.2},
+}  # fmt: skip
+
+
+class PiByHand(Agent):
+    """A directory with the sessions of one working directory."""
+
+    can_compact = False
+    writes_messages = False
+    unique_titles = False
+    names_and_branches = False
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(f"pi://{path}")
+        self.root, self.room = path, path / "sessions" / "--home-user-work--"
+        self.room.mkdir(parents=True)
+
+    def id_of(self, name: str) -> str:
+        return str(uuid5(NAMESPACE_OID, name))
+
+    def path(self, session_id: str) -> Path:
+        return self.room / f"2026-11-26T10-00-00-000Z_{self.id_of(session_id)}.jsonl"
+
+    # -- writing
+
+    def write(self, session_id: str, messages: Sequence[Message]) -> None:
+        header = {"type": "session", "version": 3, "id": self.id_of(session_id), "timestamp": now(), "cwd": CWD}
+        self.path(session_id).write_text(json.dumps(header) + "\n")
+        self.append(session_id, "model_change", provider="test", modelId="test-model")
+        self.append(session_id, "session_info", name=session_id)
+        for message in messages:
+            self.say(session_id, message)
+
+    def say(self, session_id: str, message: Message) -> None:
+        self.append(session_id, "message", message=said(message))
+
+    def append(self, session_id: str, kind: str, /, **more: Any) -> Line:
+        """A line behind the others, which hangs on the newest one where nothing else is said."""
+        entries = [each for each in self.entries(session_id) if each["type"] != "session"]
+        parent = entries[-1]["id"] if entries else None
+        line = {"type": kind, "id": uuid4().hex[:8], "parentId": parent, "timestamp": now()} | more
+        with self.path(session_id).open("a") as file:
+            file.write(json.dumps(line, separators=(",", ":")) + "\n")
+        return line
+
+    def take_back(self, session_id: str) -> None:
+        """A way back in the tree: the next entry hangs on what stands before the newest request."""
+        request = [each for each in self.active(session_id) if is_request(each)][-1]
+        self.append(session_id, "label", parentId=request["parentId"], targetId=request["parentId"], label="here")
+
+    # -- reading
+
+    def entries(self, session_id: str) -> list[Line]:
+        return [json.loads(line) for line in self.path(session_id).read_text().split("\n") if line]
+
+    def active(self, session_id: str) -> list[Line]:
+        """The entries from the root to the newest one."""
+        return active(self.entries(session_id))
+
+    def load(self, session_id: str) -> list[Heard]:
+        return [heard(each["message"]) for each in self.active(session_id) if each["type"] == "message"]
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        return [(path.name, path.read_bytes()) for path in sorted(self.room.iterdir())]
+
+    def sql(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
+        raise NotImplementedError("It has no SQL.")
+
+    # -- what nobody asks for
+
+    def break_rows(self, session_id: str) -> None:
+        lines = self.entries(session_id)
+        broken([each for each in lines if each["type"] == "message"])
+        self.path(session_id).write_text("".join(json.dumps(each) + "\n" for each in lines))
+
+
+def now() -> str:
+    """The time now; no two calls return the same."""
+    time.sleep(0.001)
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def said(message: Message) -> Line:
+    """A message of a chat as the client stores it."""
+    stamp, text = int(time.time() * 1000), {"type": "text", "text": message["content"]}
+    if message["role"] == "tool":
+        call = {"toolCallId": message["tool_call_id"], "toolName": "terminal", "isError": False}
+        return {"role": "toolResult", "content": [text], "timestamp": stamp} | call
+    if message["role"] == "user":
+        return {"role": "user", "content": [text], "timestamp": stamp}
+    calls = [
+        {"type": "toolCall", "id": each["id"], "name": each["function"]["name"],
+         "arguments": json.loads(each["function"]["arguments"])}
+        for each in message.get("tool_calls", [])
+    ]  # fmt: skip
+    return {
+        "role": "assistant", "content": [text, *calls], "api": "openai-completions", "provider": "test",
+        "model": "test-model", "usage": USAGE, "stopReason": "toolUse" if calls else "stop", "timestamp": stamp,
+    }  # fmt: skip
+
+
+def heard(message: Line) -> Heard:
+    """Role and text of a stored message, as a chat has them."""
+    role = "tool" if message["role"] == "toolResult" else message["role"]
+    return role, "".join(part["text"] for part in message["content"] if part["type"] == "text")
+
+
+def is_request(entry: Line) -> bool:
+    return bool(entry["type"] == "message" and entry["message"]["role"] == "user")
+
+
+def active(entries: Sequence[Line]) -> list[Line]:
+    """The entries from the root to the leaf, which is the newest one, or what a `leaf` entry at the end points to."""
+    nodes = {each["id"]: each for each in entries if each["type"] != "session"}
+    newest = next((each for each in reversed(entries) if each["type"] != "session"), None)
+    at = None if newest is None else newest["targetId"] if newest["type"] == "leaf" else newest["id"]
+    path: list[Line] = []
+    while at is not None:
+        path.append(nodes[at])
+        at = nodes[at]["parentId"]
+    return path[::-1]
+
+
+def broken(said: Sequence[Line]) -> None:
+    """Make of the first two messages what no known version writes."""
+    said[0]["message"]["role"] = "narrator"
+    for part in said[1]["message"]["content"]:
+        if part["type"] == "toolCall":
+            part["arguments"] = "{broken"

@@ -1,0 +1,82 @@
+"""What the client adds to a request by itself, as far as it is known; most of it is not stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from viewer.stores.message import Addition
+
+from .codec import EntrySource, told_text
+from .entries import TreeEntry
+from .messages import EntryMessages
+from .places import SessionPlace
+
+COLD = (
+    "The entries of this session are in a cold archive of OpenClaw's, which is not read here. They can be shown again "
+    "once OpenClaw has restored them."
+)
+MISSING = "The session goes on from an entry, {entry}, that is not there: what was said before is not sent."
+CYCLIC = "The entries of this session name one another as their parents: what is sent begins where they would repeat."
+UNANSWERED = "The newest calls have no result. The client answers them by itself when it goes on."
+OPENCLAW_PROMPT = "OpenClaw puts a system prompt before the messages, made anew for each request; it is not stored."
+OPENCLAW_WORDS = (
+    "OpenClaw appends a line on its agent and session (“Runtime: …”) to the first message that is sent, and puts the "
+    "date and time before each text of a user. Neither is stored."
+)
+OPENCLAW_END = "OpenClaw ends a request with a message of its own (its internal context), which is not stored."
+PI_PROMPT = "pi puts its system prompt before the messages; this session has none noted."
+
+
+def of_context(
+    source: EntrySource, place: SessionPlace, found: EntryMessages, ids: frozenset[int], *, end: bool
+) -> Iterator[Addition]:
+    """The additions directly before these messages, with `end` also those behind the last message, in order."""
+    first = next((each for each in found.live if found.is_sent(each)), None)
+    if first in ids or (first is None and end):
+        yield from _at_the_start(place, found, first)
+    waiting = []
+    for entry in found.context.now:
+        if entry.tells:
+            waiting.append(entry)
+        elif entry.offset in found.units:
+            if entry.offset in ids:
+                yield from (_told(source, each, entry.offset) for each in waiting)
+            waiting = []
+    if end:
+        yield from (_told(source, each, None) for each in waiting)
+        yield from _at_the_end(found)
+
+
+def _told(source: EntrySource, entry: TreeEntry, before: int | None) -> Addition:
+    return Addition(before, "system prompt", told_text(source.value(entry)), is_sent=True)
+
+
+def _at_the_start(place: SessionPlace, found: EntryMessages, first: int | None) -> Iterator[Addition]:
+    if place.is_cold:
+        yield Addition(first, "cold archive", COLD, is_sent=False)
+    if found.tree.missing:
+        yield Addition(first, "missing entry", MISSING.format(entry=found.tree.missing[:80]), is_sent=False)
+    if found.tree.is_cyclic:
+        yield Addition(first, "entries in a circle", CYCLIC, is_sent=False)
+    if found.tree.is_strict:
+        yield Addition(first, "system prompt", OPENCLAW_PROMPT, is_sent=False)
+        yield Addition(first, "run time context", OPENCLAW_WORDS, is_sent=False)
+    elif not any(entry.tells for entry in found.context.now):
+        yield Addition(first, "system prompt", PI_PROMPT, is_sent=False)
+
+
+def _at_the_end(found: EntryMessages) -> Iterator[Addition]:
+    answered = 0
+    for each in reversed(found.live):
+        unit = found.units[each]
+        if unit.is_broken_off:
+            continue
+        if unit.role == "assistant":
+            if answered < len(unit.calls):
+                yield Addition(None, "results of calls that were not finished", UNANSWERED, is_sent=False)
+            break
+        answered += unit.role == "tool"
+        if unit.role == "user":
+            break
+    if found.tree.is_strict:
+        yield Addition(None, "internal context", OPENCLAW_END, is_sent=False)

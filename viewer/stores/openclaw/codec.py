@@ -1,0 +1,228 @@
+"""Messages made of the entries that say them, and entries as rows. Decoding never fails: the unknown stays as it is."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Protocol
+
+from compaction import messages as chat
+from compaction import protocol
+from viewer.stores.jsonl.lines import LONGEST
+from viewer.stores.message import State, StoredMessage
+
+from .entries import BRANCH_SUMMARY, COMPACTION, CUSTOM_MESSAGE, EDIT, OWN_RECORD, RESET, UNKNOWN, TreeEntry
+
+SHOWN_BROKEN = 20_000  # bytes of an entry that is no object which are shown
+# What both clients put around the summary of a branch that was left.
+BRANCH_START = "The following is a summary of a branch that this conversation came back from:\n\n<summary>\n"
+BRANCH_END = "</summary>"
+RESET_SAYS = "The session was reset here{why}: what stands before it is not sent any more."
+BY_PERSON = "a command that somebody ran"
+BRANCH = "summary of a branch"
+
+
+class EntrySource(Protocol):
+    """Reads the entries of one session."""
+
+    def value(self, entry: TreeEntry) -> dict[str, Any] | None:
+        """The object of an entry; None for one that is no object, too long, or not there any more."""
+
+    def start(self, entry: TreeEntry, length: int) -> str:
+        """The first bytes of an entry as text, at most so many."""
+
+
+# -- messages ----------------------------------------------------------------------------------------------------------
+
+
+def message_of(value: dict[str, Any] | None, unit: TreeEntry, session_id: str, state: State) -> StoredMessage:
+    """The message of an entry as a model is sent it."""
+    if value is None:
+        return StoredMessage(unit.offset, session_id, unit.role, None, state, unit.time)
+    found = value.get("message")
+    message: dict[str, Any] = found if isinstance(found, dict) else {}
+    if unit.type == EDIT:
+        message = _edited(value.get("replacement"), unit)
+    if unit.role == "assistant":
+        return _reply(message, unit, session_id, state)
+    if unit.role == "tool":
+        return _result(message, unit, session_id, state)
+    content, kind = _said(value, message, unit)
+    return StoredMessage(
+        id=unit.offset,
+        session_id=session_id,
+        role=unit.role,
+        content=content,
+        state=state,
+        timestamp=unit.time,
+        flagged=unit.type == COMPACTION,
+        extra={"display_kind": kind} if kind else {},
+    )
+
+
+def _edited(replacement: Any, unit: TreeEntry) -> dict[str, Any]:
+    """The message that an edit makes of another one: a whole message, or what stands in place of its content."""
+    if isinstance(replacement, dict) and isinstance(replacement.get("message"), dict):
+        replacement = replacement["message"]
+    if isinstance(replacement, dict) and "content" in replacement:
+        return {"toolCallId": unit.answers, **replacement}
+    return {"content": replacement, "toolCallId": unit.answers}
+
+
+def _said(value: dict[str, Any], message: dict[str, Any], unit: TreeEntry) -> tuple[Any, str]:
+    """What is said in a user's role, and what it is, "" for what a person said."""
+    if unit.type == COMPACTION:
+        return f"{protocol.SUMMED_UP_START}{_text(value.get('summary'))}{protocol.SUMMED_UP_END}", ""
+    if unit.type == RESET:
+        reason = _text(value.get("reason"))
+        return RESET_SAYS.format(why=f" ({reason})" if reason else ""), "reset"
+    if unit.type == CUSTOM_MESSAGE:
+        return _content(value.get("content")), _text(value.get("customType")) or "custom"
+    if unit.type == BRANCH_SUMMARY:
+        return f"{BRANCH_START}{_text(value.get('summary'))}{BRANCH_END}", BRANCH
+    role = message.get("role")
+    if role == "bashExecution":
+        return command_text(message), BY_PERSON
+    if role == "branchSummary":
+        return f"{BRANCH_START}{_text(message.get('summary'))}{BRANCH_END}", BRANCH
+    kind = _text(message.get("customType")) or "custom" if role == "custom" else ""
+    return _content(message.get("content")), kind or ("left out" if unit.role == OWN_RECORD else "")
+
+
+def command_text(message: dict[str, Any]) -> str:
+    """A command that a person ran in the client, in the words in which a model is told of it."""
+    output = _text(message.get("output"))
+    said = f"Ran `{_text(message.get('command'))}`\n" + (f"```\n{output}\n```" if output else "(no output)")
+    code = message.get("exitCode")
+    if message.get("cancelled"):
+        said += "\n\n(command cancelled)"
+    elif isinstance(code, int) and code:
+        said += f"\n\nCommand exited with code {code}"
+    if message.get("truncated") and message.get("fullOutputPath"):
+        said += f"\n\n[Output truncated. Full output: {message['fullOutputPath']}]"
+    return said
+
+
+def _reply(message: dict[str, Any], unit: TreeEntry, session_id: str, state: State) -> StoredMessage:
+    """A model's response: what it thought, said and called."""
+    content = message.get("content")
+    parts = content if isinstance(content, list) else []
+    own = [part for part in parts if _type(part) not in ("toolCall", "tool_use", "thinking")]
+    reason = _text(message.get("stopReason"))
+    said = {"model": message.get("model"), "error": message.get("errorMessage")}
+    return StoredMessage(
+        id=unit.offset,
+        session_id=session_id,
+        role="assistant",
+        content=_content(own) if isinstance(content, list) else content,
+        state=state,
+        timestamp=unit.time,
+        tool_calls=[_call(part) for part in parts if _type(part) in ("toolCall", "tool_use")],
+        reasoning="\n\n".join(filter(None, map(_thought, parts))),
+        finish_reason={"toolUse": "tool_calls"}.get(reason, reason),
+        extra={name: each for name, each in said.items() if isinstance(each, str) and each},
+    )
+
+
+def _result(message: dict[str, Any], unit: TreeEntry, session_id: str, state: State) -> StoredMessage:
+    return StoredMessage(
+        id=unit.offset,
+        session_id=session_id,
+        role="tool",
+        content=_content(message.get("content")),
+        state=state,
+        timestamp=unit.time,
+        tool_call_id=_text(message.get("toolCallId")) or UNKNOWN,
+        tool_name=_text(message.get("toolName")),
+        extra={"is_error": True} if message.get("isError") is True else {},
+    )
+
+
+def _content(content: Any) -> Any:
+    """Text where there is nothing but one text, else the parts, pictures in a shape that is known here."""
+    if not isinstance(content, list):
+        return content
+    if not content:
+        return ""
+    if len(content) == 1 and _type(content[0]) == "text" and isinstance(content[0].get("text"), str):
+        return content[0]["text"]
+    return [_part(part) for part in content if part is not None]
+
+
+def _part(part: Any) -> Any:
+    if _type(part) != "image" or not isinstance(part.get("data"), str):
+        return part
+    source = {"type": "base64", "media_type": part.get("mimeType"), "data": part["data"]}
+    return {"type": "image", "source": source}
+
+
+def _thought(part: Any) -> str:
+    return _text(part.get("thinking")) if _type(part) == "thinking" else ""
+
+
+def _call(part: dict[str, Any]) -> dict[str, Any]:
+    """A call in OpenAI's chat shape."""
+    arguments = part.get("arguments", part.get("input"))
+    said = arguments if isinstance(arguments, str) else _json(arguments)
+    return {"id": part.get("id"), "type": "function", "function": {"name": part.get("name"), "arguments": said}}
+
+
+def _json(value: Any) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except (ValueError, RecursionError):
+        return ""
+
+
+def _type(part: Any) -> Any:
+    return part.get("type") if isinstance(part, dict) else None
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def told_text(value: dict[str, Any] | None) -> str:
+    """What the client tells a model of itself in a system message: its text, or its sections with their names."""
+    found = (value or {}).get("message")
+    message: dict[str, Any] = found if isinstance(found, dict) else {}
+    sections = message.get("sections")
+    if not isinstance(sections, (list, dict)):
+        return chat.said(message.get("content"))
+    if isinstance(sections, dict):
+        sections = [{"id": name, "content": each} for name, each in sections.items()]
+    named = map(_section, sections)
+    return "\n\n".join(filter(None, ("\n".join(filter(None, (name, text))) for name, text in named)))
+
+
+def _section(section: Any) -> tuple[str, str]:
+    if not isinstance(section, dict):
+        return "", chat.said(section)
+    name = _text(section.get("id")) or _text(section.get("name"))
+    return name and f"# {name}", _text(section.get("text")) or chat.said(section.get("content"))
+
+
+# -- entries as rows ---------------------------------------------------------------------------------------------------
+
+
+def row_of(source: EntrySource, entry: TreeEntry, session_id: str, state: State) -> StoredMessage:
+    """An entry as it is stored: what it says as content, everything else beside it."""
+    value = source.value(entry)
+    if value is None:
+        why = "too long to be read" if entry.length > LONGEST else "no JSON object"
+        start = source.start(entry, SHOWN_BROKEN)
+        return StoredMessage(entry.offset, session_id, "", start, state, 0.0, extra={"line": why})
+    found = value.get("message")
+    message: dict[str, Any] = found if isinstance(found, dict) else {}
+    beside = ("type", "message", "content", "timestamp")
+    extra = {name: each for name, each in value.items() if name not in beside and each is not None}
+    extra |= {f"message.{name}": each for name, each in message.items() if name != "content" and each is not None}
+    return StoredMessage(
+        id=entry.offset,
+        session_id=session_id,
+        role=entry.type,
+        content=_content(message.get("content") if message else value.get("content")),
+        state=state,
+        timestamp=entry.time,
+        flagged=entry.type == COMPACTION,
+        extra=extra,
+    )

@@ -1,0 +1,76 @@
+"""What of a path the client sends a model: all of it, or from its newest compaction or reset on what that leaves."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from .entries import COMPACTION, EDIT, RESET, TreeEntry
+from .tree import EntryTree
+
+
+@dataclass(frozen=True)
+class PathContext:
+    """The context at each place of the active path of a tree."""
+
+    tree: EntryTree
+
+    @property
+    def path(self) -> Sequence[TreeEntry]:
+        """The active path, from the root to the leaf."""
+        return self.tree.path
+
+    @cached_property
+    def boundaries(self) -> list[int]:
+        """The places of the compactions and resets on the path."""
+        return [at for at, entry in enumerate(self.path) if self.is_boundary(entry)]
+
+    def is_boundary(self, entry: TreeEntry) -> bool:
+        """Whether the client takes an entry for a compaction or reset: OpenClaw none that lacks a field."""
+        if entry.type == COMPACTION:
+            return entry.is_sound or not self.tree.is_strict
+        return entry.type == RESET
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {entry.id: at for at, entry in enumerate(self.path)}
+
+    @cached_property
+    def edits(self) -> list[int]:
+        """The places of the edits on the path."""
+        return [at for at, entry in enumerate(self.path) if entry.type == EDIT]
+
+    def kept(self, boundary: int) -> list[TreeEntry]:
+        """The entries before a boundary at this place that it keeps, in order: none where it names itself, or an entry
+        that is not before it on the path.
+        """
+        first = self._places.get(self.path[boundary].first_kept, boundary)
+        return [entry for entry in self.path[first:boundary] if not self.is_boundary(entry)]
+
+    def at(self, stop: int) -> list[TreeEntry]:
+        """The entries that are in context before this place of the path, in the order in which they are sent."""
+        number = bisect_left(self.boundaries, stop)
+        if not number:
+            return self._with_edits(self.path[:stop], stop)
+        edge = self.boundaries[number - 1]
+        return self._with_edits([self.path[edge], *self.kept(edge), *self.path[edge + 1 : stop]], stop)
+
+    @cached_property
+    def now(self) -> list[TreeEntry]:
+        """The entries that are in context."""
+        return self.at(len(self.path))
+
+    def _with_edits(self, entries: Sequence[TreeEntry], stop: int) -> list[TreeEntry]:
+        """The entries with the newest edit of each in its place; those that an edit leaves no words are left out."""
+        edits = {self.path[at].target: self.path[at] for at in self.edits[: bisect_left(self.edits, stop)]}
+        if not edits:
+            return list(entries)
+        found = []
+        for entry in entries:
+            edit = edits.get(entry.id)
+            if entry.type == EDIT or (edit is not None and not edit.has_words):
+                continue
+            found.append(entry if edit is None else self.tree.edited(edit))
+        return found

@@ -1,0 +1,277 @@
+"""An agent's database: read-only connections to it, its sessions, and the schemas that are known.
+
+Only `agents/*/agent/openclaw-agent.sqlite` is opened. The client's shared `state/openclaw.sqlite` holds secrets and is
+left alone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from cachetools import LRUCache
+
+from viewer.errors import StoreUnanswered, StoreUnavailable
+
+from .noted import FIELDS, NotedEntry, noted_of
+
+NAME = "openclaw-agent.sqlite"
+KNOWN_SCHEMAS = (19, 21, 23)  # OpenClaw 2026.8.1 to 2026.9.6
+NEEDED = ("session_nodes", "transcript_events")  # tables without which nothing can be read
+BUSY_SECONDS, LIST_SECONDS = 5.0, 0.2  # that one is waited for, and that a list of several stores waits
+REMEMBERED = 20_000  # session entries
+_OLDEST_WITH_OCTET_LENGTH = (3, 43)
+
+_noted: LRUCache[tuple[str, str, Any], NotedEntry] = LRUCache(REMEMBERED)
+_lock = Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class StoredWindow:
+    """A transcript in a database. `previous` is the session that its key had before it, `forked_from` the one that it
+    is a fork of, "" for none; `reason` says why it was begun. `is_current` says that its key goes on with it,
+    `is_copied` that the newer one of the key began as a copy of it, `is_cold` that its entries are in an archive.
+    `changed` and `began` in milliseconds; `events` is the number that the next entry would get.
+    """
+
+    id: str
+    key: str
+    previous: str
+    forked_from: str
+    reason: str
+    changed: int
+    began: int
+    events: int
+    model: str
+    generation: str
+    noted: NotedEntry
+    is_current: bool
+    is_copied: bool
+    is_cold: bool
+
+
+def databases(home: Path) -> list[tuple[str, Path]]:
+    """(agent, file) of the agents of a state directory that have a database, by name."""
+    try:
+        names = sorted(os.listdir(home / "agents"))
+    except OSError:
+        return []
+    paths = ((name, home / "agents" / name / "agent" / NAME) for name in names)
+    return [(name, path) for name, path in paths if os.path.isfile(path) and os.path.realpath(path).endswith(NAME)]
+
+
+def state_text(path: Path) -> str:
+    """Another text whenever the database is written."""
+    said = []
+    for each in (str(path), f"{path}-wal"):
+        try:
+            found = os.stat(each)
+            said.append(f"{found.st_dev} {found.st_ino} {found.st_size} {found.st_mtime_ns}")
+        except OSError:
+            said.append("")
+    return ", ".join(said)
+
+
+def sizes(paths: Sequence[Path]) -> int:
+    """Bytes of these databases."""
+    found = 0
+    for path in paths:
+        with suppress(OSError):
+            found += os.stat(path).st_size
+    return found
+
+
+@contextmanager
+def connected(path: Path, patience: float = BUSY_SECONDS) -> Iterator[sqlite3.Connection]:
+    """A read-only connection. Raises StoreUnavailable, also for what a statement inside meets."""
+    try:
+        # Without a log nobody writes, and opening it as usual would make files beside it.
+        immutable = "" if os.path.exists(f"{path}-wal") else "&immutable=1"
+        address = f"{path.absolute().as_uri()}?mode=ro{immutable}"
+        with closing(sqlite3.connect(address, uri=True, timeout=patience, isolation_level=None)) as con:
+            con.text_factory = _decoded
+            if sqlite3.sqlite_version_info < _OLDEST_WITH_OCTET_LENGTH:
+                con.create_function("octet_length", 1, octet_length, deterministic=True)
+            yield con
+    except sqlite3.Error as problem:
+        raise unavailable(path, problem) from problem
+
+
+def _decoded(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
+
+
+def octet_length(value: Any) -> int | None:
+    """What SQLite's function of this name returns, which versions before 3.43 lack; schema 23 needs it."""
+    if value is None:
+        return None
+    return len(value if isinstance(value, bytes) else str(value).encode("utf-8", "replace"))
+
+
+def unavailable(path: Path, problem: sqlite3.Error) -> StoreUnavailable:
+    """The error as a sentence that names the file."""
+    said = str(problem)
+    if "locked" in said or "busy" in said:
+        return StoreUnanswered(f"{path} is locked by another program just now. Try again in a moment.")
+    return StoreUnavailable(f"{path} cannot be read: SQLite reports: {said}.")
+
+
+def columns(con: sqlite3.Connection, table: str) -> frozenset[str]:
+    """The columns of a table, none where there is no such table."""
+    return frozenset(row[1] for row in con.execute(f"PRAGMA table_info({table})"))
+
+
+@lru_cache(maxsize=200)
+def schema(path: Path, text: str) -> tuple[int, bool]:
+    """The number of the schema of a database as it was when `state_text` was this, and whether it has the tables that
+    are read. Raises StoreUnavailable.
+    """
+    with connected(path) as con:
+        ((version,),) = con.execute("PRAGMA user_version").fetchall()
+        return int(version), all(columns(con, table) for table in NEEDED)
+
+
+# -- sessions ----------------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=200)
+def windows(path: Path, text: str, patience: float = BUSY_SECONDS) -> tuple[StoredWindow, ...]:
+    """All transcripts of a database as it was when `state_text` was this. Raises StoreUnavailable."""
+    with connected(path, patience) as con:
+        if not all(columns(con, table) for table in NEEDED):
+            raise StoreUnavailable(f"{path} has no sessions in a form that is known here.")
+        return tuple(_windows(con, path))
+
+
+def _windows(con: sqlite3.Connection, path: Path) -> Iterator[StoredWindow]:
+    rows = _window_rows(con)
+    nodes = {row["session_key"]: row for row in _node_rows(con)}
+    known = {row["session_id"] for row in rows}
+    rows += [
+        _NOTHING | {"session_id": node["current_session_id"], "session_key": key, "updated_at": node["updated_at"]}
+        for key, node in nodes.items()
+        if node["current_session_id"] not in known
+    ]
+    cold = _ids(con, "session_transcript_cold_archives")
+    next_of = {row["previous_session_id"]: row for row in rows if row["previous_session_id"]}
+    for row in rows:
+        session_id, key = row["session_id"], row["session_key"]
+        node = nodes.get(key)
+        if not isinstance(session_id, str):
+            continue
+        newer = next_of.get(session_id)
+        is_current = node is not None and node["current_session_id"] == session_id
+        yield StoredWindow(
+            id=session_id,
+            key=str(key or ""),
+            previous=str(row["previous_session_id"] or ""),
+            forked_from=str((node or {}).get("fork_source_session_id") or "") if is_current else "",
+            reason=str(row["reason"] or ""),
+            changed=max(_whole(row["transcript_updated_at"]), _whole(row["updated_at"])),
+            began=_whole(row["created_at"]),
+            events=_events(con, session_id),
+            model=str(row["model"] or ""),
+            generation=_generation(con, session_id),
+            noted=_noted_of(con, path, node) if is_current and node is not None else NotedEntry(),
+            is_current=is_current,
+            is_copied=newer is not None and _is_copy(con, row, newer),
+            is_cold=session_id in cold,
+        )
+
+
+_WINDOW = (
+    "session_id", "session_key", "previous_session_id", "reason", "updated_at", "transcript_updated_at", "created_at",
+    "model",
+)  # fmt: skip
+# Columns of a key's row that say what its entry says, with the names of that.
+_AS_NOTED = {
+    "label": "label", "display_name": "displayName", "pinned_at": "pinnedAt", "archived_at": "archivedAt",
+    "spawned_by": "spawnedBy", "parent_session_key": "parentSessionKey",
+}  # fmt: skip
+_NODE = ("session_key", "current_session_id", "updated_at", "fork_source_session_id", *_AS_NOTED)
+_NOTHING: dict[str, Any] = dict.fromkeys(_WINDOW)
+
+
+def _window_rows(con: sqlite3.Connection) -> list[dict[str, Any]]:
+    return _rows(con, "session_windows", _WINDOW) if columns(con, "session_windows") else []
+
+
+def _node_rows(con: sqlite3.Connection) -> list[dict[str, Any]]:
+    return _rows(con, "session_nodes", _NODE)
+
+
+def _rows(con: sqlite3.Connection, table: str, names: Sequence[str]) -> list[dict[str, Any]]:
+    """The rows of a table with these columns, NULL for those that it has not."""
+    there = columns(con, table)
+    wanted = ", ".join(name if name in there else f"NULL AS {name}" for name in names)
+    return [dict(zip(names, row, strict=True)) for row in con.execute(f"SELECT {wanted} FROM {table}")]
+
+
+def _ids(con: sqlite3.Connection, table: str) -> frozenset[str]:
+    if "session_id" not in columns(con, table):
+        return frozenset()
+    return frozenset(row[0] for row in con.execute(f"SELECT session_id FROM {table}"))
+
+
+def _events(con: sqlite3.Connection, session_id: str) -> int:
+    ((newest,),) = con.execute("SELECT max(seq) FROM transcript_events WHERE session_id = ?", (session_id,)).fetchall()
+    return newest + 1 if isinstance(newest, int) else 0
+
+
+def _generation(con: sqlite3.Connection, session_id: str) -> str:
+    """A text that the client changes whenever it rewrites or deletes an entry, "" where there is none."""
+    if "generation" not in columns(con, "transcript_rewrite_watermarks"):
+        return ""
+    found = con.execute("SELECT generation FROM transcript_rewrite_watermarks WHERE session_id = ?", (session_id,))
+    return next((str(row[0]) for row in found), "")
+
+
+def _is_copy(con: sqlite3.Connection, older: dict[str, Any], newer: dict[str, Any]) -> bool:
+    """Whether the newer of two transcripts of a key began as a copy of the older one, as a rewind makes it."""
+    if older["session_key"] != newer["session_key"]:
+        return False
+    first = _first_entry(con, older["session_id"])
+    return first is not None and first == _first_entry(con, newer["session_id"])
+
+
+def _first_entry(con: sqlite3.Connection, session_id: str) -> Any:
+    if not columns(con, "transcript_event_identities"):
+        return None
+    query = (
+        "SELECT event_id FROM transcript_event_identities WHERE session_id = ? AND event_type IS NOT 'session'"
+        " ORDER BY seq LIMIT 1"
+    )
+    return next((row[0] for row in con.execute(query, (session_id,))), None)
+
+
+def _noted_of(con: sqlite3.Connection, path: Path, node: dict[str, Any]) -> NotedEntry:
+    """The named fields of a session's entry; read anew when its time is another one."""
+    key = str(path), str(node["session_key"]), (node["updated_at"], node["current_session_id"])
+    with _lock:
+        known = _noted.get(key)
+    if known is not None:
+        return known
+    paths = ", ".join(f"'$.{name}'" for name in FIELDS)
+    query = (
+        f"SELECT CASE WHEN json_valid(entry_json) THEN json_extract(entry_json, {paths}) END"
+        " FROM session_nodes WHERE session_key = ?"
+    )
+    found = next((row[0] for row in con.execute(query, (node["session_key"],))), None)
+    values = json.loads(found) if isinstance(found, str) else []
+    beside = {name: node[column] for column, name in _AS_NOTED.items() if node[column] is not None}
+    made = noted_of(dict(zip(FIELDS, values, strict=False)) | beside)
+    with _lock:
+        _noted[key] = made
+    return made
+
+
+def _whole(value: Any) -> int:
+    return value if isinstance(value, int) and 0 < value < 2**53 else 0

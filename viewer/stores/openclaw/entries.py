@@ -1,0 +1,250 @@
+"""One entry of a session's tree as a record: what the tree, the context and the index need of it, and no text.
+
+An entry is one JSON object: a line of a file, or a row of `transcript_events`. Its number (`offset`) is where its line
+begins, or the row's `seq`, and is the id of its message.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from viewer.stores.jsonl.lines import Line
+from viewer.stores.message import BOOKKEEPING_ROLES
+from viewer.stores.pricing import TokenUsage
+
+(OWN_RECORD,) = BOOKKEEPING_ROLES
+MOST_TOKENS = 10**12  # in one field of a usage; a larger number is none
+HEADER, LEAF, COMPACTION, RESET = "session", "leaf", "compaction", "reset"
+MESSAGE, CUSTOM_MESSAGE, BRANCH_SUMMARY, EDIT = "message", "custom_message", "branch_summary", "context_edit"
+# Roles that the clients give to messages, and the role of a chat that each is sent in.
+ROLES = {"toolResult": "tool", "bashExecution": "user", "custom": "user", "branchSummary": "user"}
+BROKEN_OFF = ("error", "aborted")  # why a reply stopped that no later request has
+UNKNOWN = "?"  # the call that a result answers, where it is not said
+SYSTEM = "system"  # the role in which pi notes what it tells a model about itself
+
+
+class ResponseUsage(NamedTuple):
+    """What a request reports, be it for a response, a summary or nothing but a cache: its tokens, those of the whole
+    context behind it (0 where it does not say), US dollars (None where it does not say), and the model's names.
+    """
+
+    used: TokenUsage
+    context: int
+    dollars: float | None
+    provider: str
+    model: str
+
+
+@dataclass(frozen=True, slots=True)
+class TreeEntry:
+    """One entry. `place` is its number in order, `length` in bytes, `time` in epoch seconds (0.0 for none), `size` in
+    characters.
+
+    `role` is that of its message in a chat, "" where it has none; OWN_RECORD where a model is not sent it. `target` is
+    the entry that a leaf, an edit or a label is about, `append_parent` the one that entries behind a leaf hang on,
+    `first_kept` the first one that a compaction or reset keeps. `is_sound` says that a compaction has all fields that
+    OpenClaw demands, `is_side` that an entry does not move the leaf, `tells` that the client tells a model of itself in
+    it, `is_broken_off` that a reply ended in an error or was stopped. Of an edit with other words (`has_words`)
+    `copy_of` is the number of the message that it changes.
+    """
+
+    place: int
+    offset: int
+    length: int
+    type: str
+    id: str = ""
+    parent: str = ""
+    is_in_tree: bool = False
+    time: float = 0.0
+    role: str = ""
+    size: int = 0
+    is_prompt: bool = False
+    is_side: bool = False
+    tells: bool = False
+    target: str = ""
+    append_parent: str = ""
+    first_kept: str = ""
+    is_sound: bool = False
+    has_words: bool = False
+    is_broken_off: bool = False
+    calls: tuple[str, ...] = ()
+    answers: str = ""
+    usage: ResponseUsage | None = None
+    copy_of: int | None = None
+
+    @property
+    def sent_role(self) -> str:
+        """The role that it is sent in; OWN_RECORD for what is in context and not sent, as a reply that broke off."""
+        return OWN_RECORD if self.is_broken_off else self.role
+
+    @property
+    def is_boundary(self) -> bool:
+        """Whether it is of a type that replaces what stands before it."""
+        return self.type in (COMPACTION, RESET)
+
+
+def record_of(line: Line, place: int) -> TreeEntry:
+    """What a line says; an entry of no type for one that is no object or too long."""
+    return entry_of(line.value(), place, line.offset, line.length)
+
+
+def entry_of(value: dict[str, Any] | None, place: int, number: int, length: int) -> TreeEntry:
+    """The entry that an object says; one of no type for None."""
+    if value is None:
+        return TreeEntry(place, number, length, "")
+    kind = _text(value.get("type"))
+    found = value.get("message")
+    message: dict[str, Any] = found if kind == MESSAGE and isinstance(found, dict) else {}
+    about = value.get("targetId")
+    content = _content(kind, value, message)
+    role = _role(kind, value, message)
+    return TreeEntry(
+        place=place,
+        offset=number,
+        length=length,
+        type=kind,
+        id=_text(value.get("id")),
+        parent=_text(value.get("parentId")),
+        is_in_tree=kind != HEADER and isinstance(value.get("id"), str) and bool(value["id"]) and "parentId" in value,
+        time=seconds(value.get("timestamp")) or _milliseconds(message.get("timestamp")),
+        role=role,
+        size=_size(content),
+        is_prompt=message.get("role") == "user" and role == "user" and _size(content) > 0,
+        is_side=value.get("appendMode") == "side",
+        tells=kind == MESSAGE and message.get("role") == SYSTEM,
+        target=_text(about),
+        append_parent=_text(value.get("appendParentId", about)),
+        first_kept=_text(value.get("firstKeptEntryId")),
+        is_sound=kind == COMPACTION and _is_sound(value),
+        has_words=kind == EDIT and value.get("replacement") is not None,
+        is_broken_off=role == "assistant" and message.get("stopReason") in BROKEN_OFF,
+        calls=tuple(_calls(content)) if role == "assistant" else (),
+        answers=(_text(message.get("toolCallId")) or UNKNOWN) if role == "tool" else "",
+        usage=_usage(message or value),
+    )
+
+
+def _role(kind: str, value: dict[str, Any], message: dict[str, Any]) -> str:
+    if kind == MESSAGE:
+        role = _text(message.get("role"))
+        if role == SYSTEM or not message:
+            return ""
+        return OWN_RECORD if message.get("excludeFromContext") is True else ROLES.get(role, role or "user")
+    if kind == RESET:
+        return OWN_RECORD
+    if kind == CUSTOM_MESSAGE or (kind == BRANCH_SUMMARY and value.get("summary")):
+        return "user"
+    return "user" if kind == COMPACTION else ""
+
+
+def _content(kind: str, value: dict[str, Any], message: dict[str, Any]) -> Any:
+    """What an entry says: of a command that a person ran, what it printed."""
+    if kind == MESSAGE:
+        parts = [message.get("content"), message.get("command"), message.get("output"), message.get("summary")]
+        return [part for part in parts if part is not None]
+    if kind == EDIT:
+        return value.get("replacement")
+    return value.get("summary") if kind in (COMPACTION, BRANCH_SUMMARY) else value.get("content")
+
+
+def _is_sound(value: dict[str, Any]) -> bool:
+    """Whether OpenClaw takes it for a compaction; it passes over any other."""
+    tokens = value.get("tokensBefore")
+    return (
+        isinstance(value.get("summary"), str)
+        and bool(_text(value.get("firstKeptEntryId")))
+        and isinstance(tokens, (int, float))
+        and not isinstance(tokens, bool)
+        and seconds(value.get("timestamp")) > 0
+    )
+
+
+def _calls(content: Any) -> list[str]:
+    """The ids of the calls in a content; a call without one has no result that could name it."""
+    if isinstance(content, list):
+        return [call for part in content for call in _calls(part)]
+    if isinstance(content, dict) and content.get("type") in ("toolCall", "tool_use"):
+        return [content["id"]] if isinstance(content.get("id"), str) else []
+    return []
+
+
+def _usage(message: dict[str, Any]) -> ResponseUsage | None:
+    usage = message.get("usage")
+    if not isinstance(usage, dict):
+        return None
+    written = _count(usage, "cacheWrite")
+    long = min(_count(usage, "cacheWrite1h"), written)
+    numbers = (_count(usage, "input"), written - long, long, _count(usage, "cacheRead"), _count(usage, "output"))
+    state, cost = _object(usage.get("contextUsage")), _object(usage.get("cost"))
+    context = _count(state, "totalTokens") or _count(usage, "totalTokens") or sum(numbers)
+    dollars = cost.get("total")
+    is_number = isinstance(dollars, (int, float)) and 0 <= dollars < 10**9
+    return ResponseUsage(
+        _one(*numbers),
+        context,
+        float(dollars) if is_number else None,  # type: ignore[arg-type]
+        _text(message.get("provider")),
+        _text(message.get("model")),
+    )
+
+
+@lru_cache(maxsize=8)
+def _one(*numbers: int) -> TokenUsage:
+    """One object for the responses that report the same, such as those without a count."""
+    return TokenUsage(*numbers)
+
+
+def _count(value: dict[str, Any], name: str) -> int:
+    found = value.get(name)
+    return int(found) if isinstance(found, (int, float)) and 0 < found < MOST_TOKENS else 0
+
+
+def tokens_of(value: dict[str, Any], name: str) -> int | None:
+    """A number of tokens that an entry notes, None where it notes none."""
+    return _count(value, name) or None
+
+
+_UNCOUNTED = frozenset(("type", "id", "textSignature", "thinkingSignature", "thoughtSignature"))
+
+
+def _size(value: Any) -> int:
+    """Characters of the texts in a content; what is nested too deep for this counts as nothing."""
+    try:
+        return _characters(value)
+    except RecursionError:
+        return 0
+
+
+def _characters(value: Any) -> int:
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, list):
+        return sum(map(_characters, value))
+    if isinstance(value, dict):
+        return sum(_characters(each) for name, each in value.items() if name not in _UNCOUNTED)
+    return 0
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _text(value: Any) -> str:
+    """A short text that many entries have, as one object."""
+    return sys.intern(value) if isinstance(value, str) else ""
+
+
+def seconds(stamp: Any) -> float:
+    """Epoch seconds of an ISO time, 0.0 for what is none."""
+    try:
+        return datetime.fromisoformat(stamp).timestamp() if isinstance(stamp, str) else 0.0
+    except (ValueError, OverflowError):
+        return 0.0
+
+
+def _milliseconds(stamp: Any) -> float:
+    return stamp / 1000 if isinstance(stamp, (int, float)) and 0 < stamp < 10**14 else 0.0

@@ -1,0 +1,179 @@
+"""OpenClaw's and pi's directories as kinds of stores: where they are, how one is opened, how a session is resumed."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import sqlite3
+from abc import abstractmethod
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+
+from django.conf import settings
+
+from viewer.errors import NotFound, StoreUnavailable
+from viewer.stores.base import Store
+from viewer.stores.kind import Agent, StoreKind
+from viewer.stores.reader import Reader
+
+from . import database, facts, places
+from .places import Places
+from .reader import OpenClawReader, PiReader, TreeReader
+
+PROFILE = "-"  # between the name of OpenClaw's directory and that of a profile
+_PROFILES = re.compile(r"-[\w.-]{1,60}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Pi(Agent):
+    """The client that owns pi's sessions."""
+
+    @property
+    def name(self) -> str:
+        return "pi"
+
+    @property
+    def is_known(self) -> bool:
+        return True
+
+    def reads_rules_by_itself(self) -> str:
+        return "AGENTS.md"
+
+    def resume_command(self, session_id: str) -> str:
+        """With the directory that it worked in."""
+        try:
+            place = places.find(places.pi_sessions(self.store), self.store, session_id)
+            cwd = facts.facts_of(place, None).cwd
+        except (NotFound, OSError):
+            return ""
+        command = f"pi --session {shlex.quote(str(place.path))}"
+        return f"cd {shlex.quote(cwd)} && {command}" if cwd else command
+
+
+@dataclass(frozen=True, slots=True)
+class OpenClaw(Agent):
+    """The client that owns OpenClaw's sessions."""
+
+    @property
+    def name(self) -> str:
+        return "OpenClaw"
+
+    @property
+    def is_known(self) -> bool:
+        return True
+
+    def reads_rules_by_itself(self) -> str:
+        return "AGENTS.md"
+
+    def resume_command(self, session_id: str) -> str:
+        """The terminal client on the key of the session; "" for one that its key does not go on with."""
+        try:
+            place = places.find(places.openclaw_sessions(self.store), self.store, session_id)
+        except (NotFound, StoreUnavailable):
+            return ""
+        if not place.key or not place.is_current:
+            return ""
+        name = self.store.path.name
+        profile = name.partition(PROFILE)[2] if name.startswith(".openclaw") else ""
+        return (
+            f"openclaw {f'--profile {shlex.quote(profile)} ' if profile else ''}tui --session {shlex.quote(place.key)}"
+        )
+
+
+class TreeStores(StoreKind):
+    """What both kinds have in common."""
+
+    room: str  # the directory that a store of this kind has
+
+    @abstractmethod
+    def places(self, store: Store) -> Places:
+        """Every session of a store by its id. Raises StoreUnavailable."""
+
+    @abstractmethod
+    def reader(self, store: Store, connections: ExitStack, patience: float) -> TreeReader:
+        """An open store."""
+
+    def is_here(self, store: Store) -> bool:
+        return os.path.isdir(store.path / self.room)
+
+    @contextmanager
+    def open(self, store: Store, *, listed: bool) -> Iterator[Reader]:
+        self.identity(store)
+        patience = database.LIST_SECONDS if listed else database.BUSY_SECONDS
+        try:
+            with ExitStack() as connections:
+                yield self.reader(store, connections, patience)
+        except sqlite3.Error as problem:
+            raise database.unavailable(store.path, problem) from problem
+
+    def identity(self, store: Store) -> tuple[int, int]:
+        try:
+            found = os.stat(store.path / self.room)
+        except OSError as problem:
+            said = f"Store {store.name}: {store.path} has no sessions of this kind that can be read."
+            raise StoreUnavailable(said) from problem
+        return found.st_dev, found.st_ino
+
+    def store_version(self, store: Store) -> str:
+        """Of the sizes and times of all databases and files."""
+        self.identity(store)
+        found = sorted((each.id, str(each.path), each.text) for each in self.places(store).values())
+        return blake2b(repr(found).encode("utf-8", "replace"), digest_size=16).hexdigest()
+
+    def session_version(self, store: Store, session_id: str) -> str:
+        with suppress(NotFound):
+            place = places.find(self.places(store), store, session_id)
+            return database.state_text(place.path) if place.row_id else f"{place.path} {place.state.text}"
+        return ""
+
+
+class PiStores(TreeStores):
+    """pi's directory, `~/.pi/agent` where nothing else is said."""
+
+    name = "pi"
+    schemes = ("pi:///",)
+    room = "sessions"
+
+    def discover(self) -> list[tuple[str, str]]:
+        home: Path = settings.PI_HOME
+        return [("pi", f"pi://{home}")] if os.path.isdir(home / self.room) else []
+
+    def places(self, store: Store) -> Places:
+        return places.pi_sessions(store)
+
+    def reader(self, store: Store, connections: ExitStack, patience: float) -> TreeReader:
+        return PiReader(store, connections, patience)
+
+    def agent(self, store: Store) -> Agent:
+        return Pi(store)
+
+
+class OpenClawStores(TreeStores):
+    """OpenClaw's state directory, `~/.openclaw` where nothing else is said, and those of its profiles beside it."""
+
+    name = "openclaw"
+    schemes = ("openclaw:///",)
+    room = "agents"
+
+    def discover(self) -> list[tuple[str, str]]:
+        home: Path = settings.OPENCLAW_HOME
+        found = [("openclaw", home)]
+        with suppress(OSError):
+            names = sorted(
+                each for each in os.listdir(home.parent) if _PROFILES.fullmatch(each.removeprefix(home.name))
+            )
+            found += [(f"openclaw-{each.partition(PROFILE)[2]}", home.parent / each) for each in names]
+        return [(name, f"openclaw://{path}") for name, path in found if os.path.isdir(path / self.room)]
+
+    def places(self, store: Store) -> Places:
+        return places.openclaw_sessions(store)
+
+    def reader(self, store: Store, connections: ExitStack, patience: float) -> TreeReader:
+        return OpenClawReader(store, connections, patience)
+
+    def agent(self, store: Store) -> Agent:
+        return OpenClaw(store)

@@ -1,0 +1,193 @@
+"""A session's messages, of the entries of its tree: which are in context, and what each compaction did to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from viewer.stores.message import AbandonedBranch, State
+
+from .context import PathContext
+from .entries import COMPACTION, EDIT, UNKNOWN, TreeEntry
+from .tree import EntryTree
+
+
+@dataclass(frozen=True, slots=True)
+class CompactedEntries:
+    """A compaction or reset: ids of the messages in context before and after it, in order; the summary's is `handoff`,
+    which a reset has none of.
+    """
+
+    entry: TreeEntry
+    handoff: int
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class EntryMessages:
+    """All messages of a session by id. `text` is another one when any of its entries is."""
+
+    entries: Sequence[TreeEntry]
+    tree: EntryTree
+    text: str
+
+    @cached_property
+    def context(self) -> PathContext:
+        """What of the active path is sent, at each place of it."""
+        return PathContext(self.tree)
+
+    @cached_property
+    def units(self) -> dict[int, TreeEntry]:
+        """The entries that are messages, by their number; edits as copies of those that they change."""
+        return {entry.offset: entry for entry in map(self.tree.edited, self.entries) if self._is_message(entry)}
+
+    def _is_message(self, entry: TreeEntry) -> bool:
+        return bool(entry.role) and (entry.type != COMPACTION or self.context.is_boundary(entry))
+
+    def ids_of(self, entries: Iterable[TreeEntry]) -> list[int]:
+        """The messages among these entries."""
+        units = self.units
+        return [entry.offset for entry in entries if entry.offset in units]
+
+    @cached_property
+    def edits(self) -> list[TreeEntry]:
+        """The edits of messages, on any path."""
+        return [entry for entry in self.entries if entry.type == EDIT]
+
+    @cached_property
+    def live(self) -> list[int]:
+        """The messages that are in context, in the order in which they are sent."""
+        return self.ids_of(self.context.now)
+
+    @cached_property
+    def compactions(self) -> list[CompactedEntries]:
+        """The compactions and resets of the active path, oldest first."""
+        context = self.context
+        return [
+            CompactedEntries(
+                context.path[at],
+                context.path[at].offset,
+                tuple(self.ids_of(context.at(at))),
+                tuple(self.ids_of(context.at(at + 1))),
+            )
+            for at in context.boundaries
+        ]
+
+    @cached_property
+    def states(self) -> dict[int, State]:
+        """Of every message: in context, summarised away, or on a path that was left."""
+        found: dict[int, State] = dict.fromkeys(self.units, "out")
+        found.update(dict.fromkeys(self.ids_of(self.tree.path), "under"))
+        for each in self.compactions:
+            found.update(dict.fromkeys(each.before, "under"))
+        found.update(dict.fromkeys(self.live, "live"))
+        return found
+
+    def state_of(self, entry: TreeEntry) -> State:
+        """Of an entry that is not in context: whether it is on the active path or beside it."""
+        if entry.offset in self.states:
+            return self.states[entry.offset]
+        return "out"
+
+    @cached_property
+    def ids(self) -> list[int]:
+        """All messages, in order."""
+        return sorted(self.units)
+
+    @cached_property
+    def calls(self) -> frozenset[str]:
+        """The calls in context."""
+        return frozenset(call for each in self.live for call in self.units[each].calls)
+
+    @cached_property
+    def answered(self) -> frozenset[str]:
+        """The calls whose results are in context."""
+        return frozenset(self.units[each].answers for each in self.live if self.units[each].answers)
+
+    def is_sent(self, message_id: int) -> bool:
+        """Whether a request has a message in context: clients leave out replies that broke off, and OpenClaw results
+        without a call.
+        """
+        unit = self.units[message_id]
+        if unit.is_broken_off:
+            return False
+        return not self.tree.is_strict or unit.answers in ("", UNKNOWN) or unit.answers in self.calls
+
+    @cached_property
+    def abandoned(self) -> list[AbandonedBranch]:
+        """What hangs on the tree beside the active path, oldest first."""
+        if len(self.tree.path) == self.tree.count:
+            return []
+        on_path = {entry.offset for entry in self.tree.path}
+        tops: dict[str, TreeEntry] = {}
+        members: dict[int, list[int]] = {}
+        for entry in self.entries:
+            if not entry.is_in_tree or entry.offset in on_path:
+                continue
+            top = tops.setdefault(entry.id, tops.get(self.tree.parent_of(entry), entry))
+            if self._was_said(entry):
+                members.setdefault(top.offset, []).append(entry.offset)
+        first = {top.offset: top for top in tops.values()}
+        return [
+            AbandonedBranch(self._before(first[top]), tuple(ids), max(self.units[each].time for each in ids))
+            for top, ids in members.items()
+        ]
+
+    def _was_said(self, entry: TreeEntry) -> bool:
+        return (
+            self.states.get(entry.offset) == "out"
+            and not entry.is_boundary
+            and entry.type != EDIT
+            and not entry.is_side
+        )
+
+    def _before(self, top: TreeEntry) -> int | None:
+        """The message that a branch hangs on, None where it begins the session."""
+        at, seen = self.tree.parent_of(top), set[str]()
+        while at in self.tree.nodes and at not in seen:
+            seen.add(at)
+            entry = self.tree.nodes[at]
+            if entry.offset in self.units:
+                return entry.offset
+            at = self.tree.parent_of(entry)
+        return None
+
+
+def grown(found: EntryMessages, entries: Sequence[TreeEntry], text: str) -> EntryMessages | None:
+    """The messages with the entries that were appended since; None where others than those changed."""
+    count = len(found.entries)
+    if not 0 < count <= len(entries) or found.entries[-1] is not entries[count - 1]:
+        return None
+    tree, before = found.tree.copy(), len(found.tree.path)
+    goes_on = tree.read(entries[count:])
+    made = EntryMessages(entries, tree, text)
+    names = {entry.id for entry in entries[count:]}
+    if not names.isdisjoint(found.tree.nodes) or not names.isdisjoint(edit.target for edit in found.edits):
+        return made  # an earlier message may be another one now
+    later = EntryMessages(entries[count:], tree, text)
+    new = later.units
+    vars(made).update(units=found.units | new, ids=[*found.ids, *sorted(new)], edits=[*found.edits, *later.edits])
+    if goes_on and not any(entry.is_boundary or entry.type == EDIT for entry in tree.path[before:]):
+        _go_on(found, made, tree.path[before:], new)
+    return made
+
+
+def _go_on(found: EntryMessages, made: EntryMessages, path: Sequence[TreeEntry], new: Mapping[int, TreeEntry]) -> None:
+    """What is said behind a path that was only made longer changes nothing before it: of a long session, most of the
+    work.
+    """
+    said = [entry.offset for entry in path if entry.offset in new]
+    states: dict[int, State] = dict.fromkeys(new, "out")
+    context = PathContext(made.tree)
+    vars(context).update(boundaries=found.context.boundaries, edits=found.context.edits)
+    vars(context).update(now=[*found.context.now, *path])
+    vars(made).update(
+        context=context,
+        compactions=found.compactions,
+        live=[*found.live, *said],
+        states=found.states | states | dict.fromkeys(said, "live"),
+    )
+    if len(said) == len(new):
+        vars(made).update(abandoned=found.abandoned)

@@ -1,0 +1,247 @@
+"""Where sessions lie: rows of an agent's database or files of lines, in OpenClaw's state directory or pi's."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from viewer.errors import NotFound
+from viewer.stores.base import Store
+from viewer.stores.jsonl.files import FileState, state_of
+from viewer.stores.jsonl.listing import number_of
+
+from . import database
+from .database import StoredWindow
+from .noted import NotedEntry, noted_of
+
+ENDING = ".jsonl"
+# Ends of names of files beside sessions: what a run did, and copies that older clients made before compactions.
+NO_SESSIONS = re.compile(r"\.trajectory\.jsonl$|\.checkpoint\.[^/]{1,100}\.jsonl$")
+_NAMED = re.compile(r"[0-9TZ:.-]{10,40}_(.+)\.jsonl")  # pi: <time>_<session>
+INDEX = "sessions.json"
+LARGEST_INDEX = 200_000_000  # bytes of an index that are read
+DEEPEST = 5  # directories below pi's that are looked into
+SETTLED = 2.0  # seconds after which a directory whose time stayed is taken to be as it was read
+
+
+@dataclass(frozen=True, slots=True)
+class SessionPlace:
+    """One session. `row_id` is its id in the database at `path`, "" where that is a file of lines; `key` is what
+    OpenClaw calls a conversation by, "" in pi. `parent` is the session that this one follows or began from,
+    `branched_from` the one that it is a fork of, `delegated_from` the one whose sub-agent speaks in it, "" for none.
+    `is_current` says that its key goes on with it. One of which a rewind made a copy has `is_listed` False, and in
+    `newest` the session that its key goes on with. `is_cold` says that its entries are in an archive.
+    """
+
+    id: str
+    agent: str
+    key: str
+    path: Path
+    row_id: str
+    state: FileState
+    noted: NotedEntry
+    model: str = ""
+    began: float = 0.0
+    parent: str = ""
+    branched_from: str = ""
+    delegated_from: str = ""
+    newest: str = ""
+    is_current: bool = True
+    generation: str = ""
+    is_listed: bool = True
+    is_cold: bool = False
+
+    @property
+    def number(self) -> int:
+        """Its number in lists, made of its id."""
+        return number_of(self.id)
+
+    @property
+    def cache_key(self) -> str:
+        """By which its entries are kept in memory."""
+        return f"{self.path}\n{self.row_id}"
+
+    @property
+    def text(self) -> str:
+        """Another text whenever what lists say of it may be another."""
+        return f"{self.state.text} {self.generation} {self.noted}"
+
+
+Places = Mapping[str, SessionPlace]
+
+
+def find(places: Places, store: Store, session_id: str) -> SessionPlace:
+    """Raises NotFound, also for an id that names nothing in the store."""
+    if session_id not in places:
+        raise NotFound(f"Store {store.name} has no session {session_id!r}.")
+    return places[session_id]
+
+
+# -- OpenClaw ----------------------------------------------------------------------------------------------------------
+
+
+def openclaw_sessions(store: Store, patience: float = database.BUSY_SECONDS) -> Places:
+    """Every session of a state directory by its id. Raises StoreUnavailable where a database cannot be read."""
+    found: dict[str, SessionPlace] = {}
+    for agent, path in database.databases(store.path):
+        text = database.state_text(path)
+        for place in _of_database(agent, path, database.windows(path, text, patience)):
+            _add(found, place)
+    for agent in _agents(store.path):
+        for place in _of_directory(agent, store.path / "agents" / agent / "sessions"):
+            _add(found, place)
+    return _linked(found)
+
+
+def _agents(home: Path) -> list[str]:
+    try:
+        return sorted(os.listdir(home / "agents"))
+    except OSError:
+        return []
+
+
+def _add(found: dict[str, SessionPlace], place: SessionPlace) -> None:
+    """One that is in a database and in a file counts once, as the database has it; two agents may use one id."""
+    known = found.get(place.id)
+    if known is None:
+        found[place.id] = place
+    elif known.agent != place.agent:
+        found[f"{place.agent}/{place.id}"] = replace(place, id=f"{place.agent}/{place.id}")
+
+
+def _of_database(agent: str, path: Path, windows: Iterable[StoredWindow]) -> Iterator[SessionPlace]:
+    try:
+        stat = os.stat(path)
+    except OSError:
+        return
+    for each in windows:
+        yield SessionPlace(
+            id=each.id,
+            agent=agent,
+            key=each.key,
+            path=path,
+            row_id=each.id,
+            state=FileState(stat.st_dev, stat.st_ino, each.events, each.changed * 1_000_000),
+            noted=each.noted,
+            model=each.model,
+            began=each.began / 1000,
+            parent=each.previous,
+            branched_from=each.forked_from,
+            generation=each.generation,
+            is_listed=not each.is_copied,
+            is_cold=each.is_cold,
+            is_current=each.is_current,
+        )
+
+
+def _of_directory(agent: str, directory: Path) -> Iterator[SessionPlace]:
+    noted = _index(directory / INDEX)
+    by_file = {each.file_name or f"{each.session_id}{ENDING}": (key, each) for key, each in noted.items()}
+    for path in _files(directory, depth=0):
+        if NO_SESSIONS.search(path):
+            continue
+        with suppress(OSError):
+            name = os.path.basename(path)
+            session_id = name.removesuffix(ENDING)
+            key, each = by_file.get(name, ("", NotedEntry()))
+            yield SessionPlace(session_id, agent, key, Path(path), "", state_of(path), each, is_current=bool(key))
+
+
+def _index(path: Path) -> Mapping[str, NotedEntry]:
+    """The session entries by key that older clients keep beside their files; none where there is no such index."""
+    try:
+        return _read_index(str(path), state_of(path))
+    except OSError:
+        return {}
+
+
+@lru_cache(maxsize=200)
+def _read_index(path: str, state: FileState) -> Mapping[str, NotedEntry]:
+    if state.size > LARGEST_INDEX:
+        return {}
+    try:
+        with open(path, "rb") as file:
+            said: Any = json.loads(file.read().decode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        return {}
+    entries = said.items() if isinstance(said, dict) else ()
+    return {key: noted_of(each) for key, each in entries if isinstance(each, dict)}
+
+
+def _linked(found: Mapping[str, SessionPlace]) -> Places:
+    """The sessions with the links that keys and earlier ids say."""
+    current = {place.key: place.id for place in found.values() if place.is_current and place.key}
+    copied = {place.id: place for place in found.values() if not place.is_listed}
+    made = {}
+    for name, place in found.items():
+        parent = place.parent
+        while parent in copied:  # what a rewind left is no session of its own
+            parent = copied[parent].parent
+        spawned = current.get(place.noted.spawned_by, "")
+        made[name] = replace(
+            place,
+            parent=spawned or place.branched_from or parent or current.get(place.noted.parent_key, ""),
+            delegated_from=spawned,
+            newest=current.get(place.key, "") if not place.is_listed else "",
+        )
+    return made
+
+
+# -- pi ----------------------------------------------------------------------------------------------------------------
+
+
+def pi_sessions(store: Store, patience: float = 0.0) -> Places:
+    """Every session of pi's directory by its id."""
+    found: dict[str, SessionPlace] = {}
+    root = store.path / "sessions"
+    for path in _files(root, depth=DEEPEST):
+        with suppress(OSError):
+            name = pi_id(path)
+            if name in found:
+                name = os.path.relpath(path, root).removesuffix(ENDING)
+            found[name] = SessionPlace(name, "", "", Path(path), "", state_of(path), NotedEntry())
+    return found
+
+
+def pi_id(path: str) -> str:
+    """The id of the session in a file, by the file's name."""
+    name = os.path.basename(path)
+    named = _NAMED.fullmatch(name)
+    return named[1] if named else name.removesuffix(ENDING)
+
+
+# -- directories -------------------------------------------------------------------------------------------------------
+
+
+def _files(directory: Path, depth: int) -> Iterator[str]:
+    """The paths of the files of lines in a directory and those below it, by name."""
+    try:
+        changed = os.stat(directory).st_mtime_ns
+    except OSError:
+        return
+    is_settled = time.time() - changed / 1e9 > SETTLED
+    folders, names = (_entries if is_settled else _entries.__wrapped__)(str(directory), changed)
+    yield from (f"{directory}/{name}" for name in names)
+    for folder in folders if depth > 0 else ():
+        yield from _files(directory / folder, depth - 1)
+
+
+@lru_cache(maxsize=20_000)
+def _entries(directory: str, changed: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The names of the directories and of the files of lines in a directory as it was at this time."""
+    folders, names = [], []
+    with suppress(OSError), os.scandir(directory) as entries:
+        for entry in entries:
+            if entry.name.endswith(ENDING) and not entry.name.startswith("."):
+                names.append(entry.name)
+            elif entry.is_dir(follow_symlinks=False):
+                folders.append(entry.name)
+    return tuple(sorted(folders)), tuple(sorted(names))

@@ -1,0 +1,163 @@
+"""The entries of a session in a database, compressed or not: read by `seq`, and read on where some were appended."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any
+
+import zstandard
+from cachetools import LRUCache
+
+from viewer.stores.jsonl.lines import LONGEST, decoded
+
+from .database import columns
+from .entries import MESSAGE, TreeEntry, entry_of
+
+HELD = 60_000  # entries in this process; of two sessions in any case
+_CHEAP = ("user", "toolResult")  # roles of which the tree needs no more than the client's notes for navigation
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRows:
+    """The entries of a session as it was when its `text` was this."""
+
+    text: str
+    generation: str
+    entries: list[TreeEntry]
+
+
+_read: LRUCache[tuple[str, str], ReadRows] = LRUCache(
+    HELD, getsizeof=lambda each: min(len(each.entries) + 1, HELD // 2)
+)
+_lock = Lock()
+
+
+def forget() -> None:
+    """Read every session anew."""
+    with _lock:
+        _read.clear()
+
+
+def read(con: sqlite3.Connection, identity: str, session_id: str) -> ReadRows:
+    """The entries of a session now; `identity` is another text when the file is another one. Raises sqlite3.Error."""
+    generation, newest, text = _now(con, session_id)
+    text = f"{identity} {text}"
+    key = identity, session_id
+    with _lock:
+        known = _read.get(key)
+    if known is not None and known.text == text:
+        return known
+    last = known.entries[-1].offset if known is not None and known.entries else -1
+    if known is None or known.generation != generation or last > newest:
+        entries: list[TreeEntry] = []
+        last = -(2**62)
+    else:
+        entries = list(known.entries)
+    entries += _entries(con, session_id, last, len(entries))
+    found = ReadRows(text, generation, entries)
+    with _lock:
+        _read[key] = found
+    return found
+
+
+def _now(con: sqlite3.Connection, session_id: str) -> tuple[str, int, str]:
+    """The generation of a session's entries, the newest `seq` (-1 for none), and a text of both and of its times."""
+    generation = ""
+    if columns(con, "transcript_rewrite_watermarks"):
+        query = "SELECT generation FROM transcript_rewrite_watermarks WHERE session_id = ?"
+        generation = next((str(row[0]) for row in con.execute(query, (session_id,))), "")
+    query = "SELECT max(seq) FROM transcript_events WHERE session_id = ?"
+    newest = next((row[0] for row in con.execute(query, (session_id,)) if isinstance(row[0], int)), -1)
+    changed: Any = None
+    if "transcript_updated_at" in columns(con, "session_windows"):
+        query = "SELECT transcript_updated_at FROM session_windows WHERE session_id = ?"
+        changed = next((row[0] for row in con.execute(query, (session_id,))), None)
+    return generation, newest, f"{generation} {newest} {changed}"
+
+
+def _entries(con: sqlite3.Connection, session_id: str, above: int, place: int) -> Iterator[TreeEntry]:
+    there = columns(con, "transcript_events")
+    packed = ", event_zstd, navigation_json, event_utf8_bytes" if "event_zstd" in there else ", NULL, NULL, NULL"
+    query = (
+        f"SELECT seq, length(CAST(event_json AS BLOB)), substr(CAST(event_json AS BLOB), 1, {LONGEST + 1}){packed}"
+        " FROM transcript_events WHERE session_id = ? AND seq > ? ORDER BY seq"
+    )
+    for number, length, data, blob, navigation, size in con.execute(query, (session_id, above)):
+        if data is not None:
+            yield entry_of(_value(data), place, number, length)
+        else:
+            size = size if isinstance(size, int) else len(blob or b"")
+            yield _navigated(navigation, place, number, size) or entry_of(unpacked(blob, size), place, number, size)
+        place += 1
+
+
+def _navigated(navigation: Any, place: int, number: int, size: int) -> TreeEntry | None:
+    """The entry of a compressed text or result by what the client notes for its tree; None for any other."""
+    noted = decoded(navigation.encode("utf-8", "replace")) if isinstance(navigation, str) else None
+    found = (noted or {}).get("navigation")
+    if not isinstance(found, dict) or found.get("type") != MESSAGE or found.get("role") not in _CHEAP:
+        return None
+    if not isinstance(found.get("id"), str) or "parentId" not in found:
+        return None
+    said = {"message": {"role": found["role"], "content": " " * size}}
+    return entry_of({**found, **said}, place, number, size)
+
+
+def _value(data: Any) -> dict[str, Any] | None:
+    return decoded(data) if isinstance(data, bytes) and len(data) <= LONGEST else None
+
+
+def unpacked(blob: Any, size: int) -> dict[str, Any] | None:
+    """The object that a compressed entry says; None for what is damaged, or larger than an entry may be."""
+    if not isinstance(blob, bytes) or not 0 <= size <= LONGEST:
+        return None
+    try:
+        if zstandard.frame_content_size(blob) > LONGEST:
+            return None
+        return decoded(zstandard.ZstdDecompressor().decompress(blob, max_output_size=size or LONGEST))
+    except zstandard.ZstdError:
+        return None
+
+
+def values(con: sqlite3.Connection, session_id: str, *, newest_first: bool, limit: int) -> Iterator[dict[str, Any]]:
+    """The objects of so many entries from one end of a session. Raises sqlite3.Error."""
+    packed = ", event_zstd, event_utf8_bytes" if "event_zstd" in columns(con, "transcript_events") else ", NULL, NULL"
+    query = (
+        f"SELECT substr(CAST(event_json AS BLOB), 1, {LONGEST + 1}){packed} FROM transcript_events"
+        f" WHERE session_id = ? ORDER BY seq {'DESC' if newest_first else 'ASC'} LIMIT ?"
+    )
+    for data, blob, size in con.execute(query, (session_id, limit)):
+        value = _value(data) if data is not None else unpacked(blob, size if isinstance(size, int) else LONGEST)
+        if value is not None:
+            yield value
+
+
+@dataclass(frozen=True)
+class RowSource:
+    """A `codec.EntrySource` of a session in a database. Its calls raise sqlite3.Error."""
+
+    con: sqlite3.Connection
+    session_id: str
+
+    def value(self, entry: TreeEntry) -> dict[str, Any] | None:
+        data, blob, size = self._row(entry, LONGEST + 1)
+        return _value(data) if data is not None else unpacked(blob, size if isinstance(size, int) else LONGEST)
+
+    def start(self, entry: TreeEntry, length: int) -> str:
+        data, blob, _ = self._row(entry, length)
+        if isinstance(data, bytes):
+            return data.decode("utf-8", "replace")
+        return f"[compressed, {len(blob or b''):,} bytes, and damaged]"
+
+    def _row(self, entry: TreeEntry, length: int) -> tuple[Any, Any, Any]:
+        has_packed = "event_zstd" in columns(self.con, "transcript_events")
+        packed = ", event_zstd, event_utf8_bytes" if has_packed else ", NULL, NULL"
+        query = (
+            f"SELECT substr(CAST(event_json AS BLOB), 1, {length}){packed} FROM transcript_events"
+            " WHERE session_id = ? AND seq = ?"
+        )
+        found = self.con.execute(query, (self.session_id, entry.offset)).fetchone()
+        return (None, None, None) if found is None else (found[0], found[1], found[2])
