@@ -95,7 +95,8 @@
   function tell(cursor) {
     const at = +cursor.value;
     const day = cursor.dataset.days.split("|").map((each) => each.split(":")).findLast(([from]) => +from <= at)?.[1];
-    const words = `message ${at.toLocaleString("en")} of ${(+cursor.max).toLocaleString("en")}${day ? ` · ${day}` : ""}`;
+    const place = `message ${at.toLocaleString("en")} of ${(+cursor.max).toLocaleString("en")}`;
+    const words = day ? `${place} · ${day}` : place;
     cursor.setAttribute("aria-valuetext", words);
     cursor.form.querySelector("output").textContent = words;
   }

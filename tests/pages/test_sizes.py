@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -92,3 +93,9 @@ def test_who_takes_no_compression_is_sent_none(signed_in: Client, book: Book, ac
     book.chat("s", 8)
     answer = signed_in.get(href, headers={"Accept-Encoding": accepted})
     assert not answer.has_header("Content-Encoding") and b"</html>" in answer.content
+
+
+def test_no_text_of_a_script_is_inside_another() -> None:
+    """What makes scripts smaller takes the spaces out of a template literal that stands in one."""
+    for script in sorted((settings.BASE_DIR / "static").glob("*.js")):
+        assert not re.search(r"\$\{[^}`]*`", script.read_text()), script.name

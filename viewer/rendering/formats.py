@@ -68,6 +68,11 @@ def dollars(value: float) -> str:
     return f"about ${value:,.2f}" if value else "free of charge"
 
 
+def short_dollars(value: float) -> str:
+    """A price for a narrow column: "$0.02", "<$0.01"."""
+    return "<$0.01" if value < 0.01 else f"${value:,.2f}"
+
+
 def seconds(value: float) -> str:
     """A duration: "0.8 s", "12 s", "3 min"."""
     if value < 10:

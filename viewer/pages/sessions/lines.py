@@ -45,6 +45,7 @@ class SessionLine:
     branch: str
     tokens: SafeString | str
     cost: str
+    cost_said: str
     share: str
     context: str
     messages: str
@@ -106,7 +107,8 @@ def shown(
         directory=one_line(redacted(os.path.basename(each.cwd.rstrip("/")), redacting), 40),
         cwd=one_line(redacted(each.cwd, redacting), 300),
         branch=one_line(redacted(each.git_branch, redacting), 40),
-        cost=formats.dollars(each.cost) if each.cost else "",
+        cost=formats.short_dollars(each.cost) if each.cost else "",
+        cost_said=formats.dollars(each.cost) if each.cost else "",
         context=in_context(each.in_context, each.messages),
         messages=of_messages(each.in_context, each.messages),
         compacted=f"compacted {times(each.compactions)}" if each.compactions else "",
