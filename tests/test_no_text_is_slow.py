@@ -176,7 +176,8 @@ ELSEWHERE = {
         viewer.stores.claude_code.growing viewer.stores.claude_code.lines.compaction viewer.stores.claude_code.thread
         viewer.stores.claude_code.transcript
         viewer.stores.codex.commits viewer.stores.codex.context viewer.stores.codex.index viewer.stores.codex.lineage
-        viewer.stores.codex.texts viewer.stores.codex.told viewer.stores.codex.undoing viewer.stores.codex.units
+        viewer.stores.codex.redoing viewer.stores.codex.texts viewer.stores.codex.told viewer.stores.codex.undoing
+        viewer.stores.codex.units
         viewer.stores.openclaw.context viewer.stores.openclaw.transcripts""",
 }
 NAMES = {name for names in ELSEWHERE.values() for name in names.split()}

@@ -11,7 +11,8 @@ from viewer.stores.base import Store
 from viewer.stores.registry import open_store
 
 from .client import Client, program
-from .service import Service, calls, function, says
+from .scenes import shell
+from .service import Service, calls, function
 
 ROOM = "collaboration"  # the tools for other agents
 
@@ -23,22 +24,25 @@ def test_a_result_leads_to_the_session_of_its_sub_agent(tmp_path: Path, mode: st
             client = Client(program(), tmp_path, service)
         except NotInstalled as missing:
             pytest.skip(f"Codex is not here: {missing}")
-        service.helpers |= {"Count the files": says("Three."), "Count the trees": says("Two.")}
         tasks = [
             {"task_name": name, "message": f"Count the {name}.", "fork_turns": "none"} for name in ("files", "trees")
         ]
-        service.replies += [calls(*(function("spawn_agent", task, ROOM) for task in tasks), text="Both at once.")]
-        service.replies += [calls(function("wait_agent", {"timeout_ms": 10_000}, ROOM)), says("Five.")]
+        spawned = [function("spawn_agent", task, ROOM) for task in tasks]
+        service.replies += [calls(*spawned, shell("echo a"), text="All at once.")]
         with client.app_server() as server:
             session = server.start(historyMode=mode)
             server.turn(session, "How many are there?")
+            server.turn(session, "And how many is that?")
             server.unload(session)
     with open_store(Store("work", f"codex:///{client.home}", "configured")) as reader:
-        results = [row for row in reader.live(session) if row.role == "tool"]
-        for row, name in zip(results[:2], ("files", "trees"), strict=True):
-            (started,) = row.sub_agents
-            assert reader.session(started).delegated_from == session
-            assert f"/root/{name}" in str(row.content)
-            assert any(f"/root/{name}" in str(each.extra.get("recipient")) for each in reader.live(started))
-        assert {each.id for each in reader.children([session])} == {row.sub_agents[0] for row in results[:2]}
-        assert not results[2].sub_agents
+        results = {row.tool_call_id: row for row in reader.live(session) if row.role == "tool"}
+        assert len(results) == len(spawned) + 1
+        started = {
+            results[call["call_id"]].sub_agents: task["task_name"] for call, task in zip(spawned, tasks, strict=True)
+        }
+        assert {each.id for each in reader.children([session])} == {agent for (agent,) in started}
+        for (agent,), name in started.items():
+            found = reader.session(agent)
+            assert found.delegated_from == session
+            assert any(f"/root/{name}" in str(row.extra.get("recipient")) for row in reader.live(agent))
+        assert [row.sub_agents for row in results.values()].count(()) == 1
