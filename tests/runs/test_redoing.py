@@ -14,6 +14,7 @@ from tests.api.tool import Tool
 from tests.contract.codex import CodexByHand
 from tests.contract.site import Site
 from tests.contract.talk import talk
+from tests.support.commands import run as command
 from viewer.enforcement.models import Audit
 from viewer.history.models import Compaction
 from viewer.runs import recovery
@@ -58,6 +59,13 @@ def test_what_is_noted(site: Site) -> None:
     written.refresh_from_db()
     assert not written.undone and written.undone_at is None and not written.undo
     assert run_of(site).holder == "" and run_of(site).applied_at is not None
+
+
+def test_by_a_command(site: Site) -> None:
+    number = str(run_of(site).pk)
+    assert "applied again" in command("redo", number) and run_of(site).status == "applied"
+    with pytest.raises(SystemExit, match="only one that was undone"):
+        command("redo", number)
 
 
 def test_the_agents_next_turn_is_judged_again(site: Site) -> None:
