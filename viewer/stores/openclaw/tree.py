@@ -1,8 +1,6 @@
 """The tree of a session's entries and the path that is active in it: from the root to the leaf.
 
-The newest entry in order is the leaf. A `leaf` entry sets it to another one, and what hangs on a `leaf` entry hangs on
-that; an entry that was appended at the side does not move it. OpenClaw passes over types that it does not know; in pi
-whatever stands last is the leaf.
+In pi the newest entry is the leaf. OpenClaw's rules are in `strict_tree`. A `leaf` entry sets the leaf to another one.
 """
 
 from __future__ import annotations
@@ -12,25 +10,18 @@ from dataclasses import dataclass, field, replace
 
 from .entries import EDIT, LEAF, TreeEntry
 
-# The types that move OpenClaw's leaf.
-KNOWN = frozenset({
-    "message", "thinking_level_change", "model_change", "compaction", "reset", "branch_summary", "custom",
-    "custom_message", "label", "session_info",
-})  # fmt: skip
-
 
 @dataclass
 class EntryTree:
-    """The entries of a session so far. Of several with one id the last one counts.
+    """The entries of a session so far, by pi's rules. Of several with one id the last one counts.
 
-    `is_strict` says that OpenClaw's rules hold, and not pi's. `leaf` is the id of the entry that is the leaf, "" for
-    none, `append_parent` the one that the client's next entry hangs on; `path` are the entries from the root to the
-    leaf, without `leaf` entries. `missing` is the parent that the path would go on to, and that is not there, "" where
-    it ends at a root; `is_cyclic` says that it ends where it would come to an entry again. `count` is how many
-    entries were read, those with an id that a later one has included.
+    `leaf` is the id of the entry that is the leaf, "" for none, `append_parent` the one that the client's next entry
+    hangs on; `path` are the entries from the root to the leaf, without `leaf` entries. `missing` is the parent that the
+    path would go on to, and that is not there, "" where it ends at a root; `is_cyclic` says that it ends where it would
+    come to an entry again. `count` is how many entries were read that a path may have, those with an id that a later
+    one has included. `is_strict` says that OpenClaw's rules hold.
     """
 
-    is_strict: bool
     nodes: dict[str, TreeEntry] = field(default_factory=dict)
     leaf: str = ""
     append_parent: str = ""
@@ -38,6 +29,7 @@ class EntryTree:
     missing: str = ""
     is_cyclic: bool = False
     count: int = 0
+    is_strict: bool = False
 
     def copy(self) -> EntryTree:
         """The same, to read on without changing this one."""
@@ -47,36 +39,44 @@ class EntryTree:
         """Go on with these entries; whether the path was only made longer by it."""
         goes_on = True
         for entry in entries:
-            if not entry.is_in_tree:
-                continue
-            self.count += 1
-            goes_on = goes_on and entry.id not in self.nodes and entry.id != self.missing
-            self.nodes[entry.id] = entry
-            if entry.type == LEAF:
-                self.leaf, self.append_parent = entry.target, entry.append_parent
-                goes_on = goes_on and self.leaf == self._end()
-                continue
-            self.append_parent = entry.id
-            if entry.is_side or not self.moves_leaf(entry):
-                continue
-            self.leaf = entry.id
-            if goes_on and entry.parent == self._end() and not (self.missing or self.is_cyclic):
-                self.path.append(entry)
-            else:
-                goes_on = False
+            goes_on = self._take(entry, goes_on)
         if not goes_on:
             self._walk()
         return goes_on
 
-    def moves_leaf(self, entry: TreeEntry) -> bool:
-        """Whether an entry of this type becomes the leaf."""
-        return not self.is_strict or entry.type in KNOWN
+    def has(self, entry: TreeEntry) -> bool:
+        """Whether an entry may be on a path."""
+        return entry.is_in_tree and entry.type != LEAF
+
+    def _take(self, entry: TreeEntry, goes_on: bool) -> bool:
+        """Go on with an entry; whether the path was only made longer so far, and goes on to be."""
+        if not entry.is_in_tree:
+            return goes_on
+        goes_on = goes_on and entry.id not in self.nodes and entry.id != self.missing
+        self.nodes[entry.id] = entry
+        if entry.type == LEAF:
+            self.leaf = entry.target
+            self.append_parent = entry.target if entry.append_parent is None else entry.append_parent
+            return goes_on and self.leaf == self._end()
+        self.count += 1
+        self.append_parent = entry.id
+        if entry.is_side:
+            return goes_on
+        self.leaf = entry.id
+        return self._append(entry, goes_on)
+
+    def _append(self, entry: TreeEntry, goes_on: bool) -> bool:
+        """Make the path longer by its new leaf where it hangs on the end of it; whether it does."""
+        if not goes_on or self.missing or self.is_cyclic or self.before(entry) != self._end():
+            return False
+        self.path.append(entry)
+        return True
 
     def _end(self) -> str:
         return self.path[-1].id if self.path else ""
 
-    def parent_of(self, entry: TreeEntry) -> str:
-        """The entry before this one on its path."""
+    def before(self, entry: TreeEntry) -> str:
+        """The id of the entry before this one on its path, "" for none."""
         return entry.target if entry.type == LEAF else entry.parent
 
     def _walk(self) -> None:
@@ -93,8 +93,16 @@ class EntryTree:
             seen.add(at)
             if entry.type != LEAF:
                 self.path.append(entry)
-            at = self.parent_of(entry)
+            at = self.before(entry)
         self.path.reverse()
+
+    def known_before(self, name: str) -> str:
+        """The id itself, or that of the entry which stands in for one that the client passes over; "" for none."""
+        return name
+
+    def kept_from(self, boundary: TreeEntry) -> str:
+        """The id of the first entry that a compaction or reset keeps."""
+        return boundary.first_kept
 
     def edited(self, entry: TreeEntry) -> TreeEntry:
         """An edit as a copy of the message that it gives other words; any other entry as it is."""
@@ -104,10 +112,3 @@ class EntryTree:
         if target is None or not target.role or target.type == EDIT:
             return entry
         return replace(entry, role=target.role, calls=target.calls, answers=target.answers, copy_of=target.offset)
-
-
-def tree_of(entries: Iterable[TreeEntry], *, is_strict: bool) -> EntryTree:
-    """The tree of a session's entries, in order."""
-    tree = EntryTree(is_strict)
-    tree.read(entries)
-    return tree
