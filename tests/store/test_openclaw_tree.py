@@ -55,7 +55,7 @@ PATHS: dict[str, tuple[Values, str, str]] = {
     "an unknown type": ([*LINE, entry("d", "c", "novelty")], "abc", "abcd"),
     "a message on an unknown type": ([*LINE, entry("d", "c", "novelty"), entry("e", "d")], "abce", "abcde"),
     "one that is broken": ([*LINE, None, entry("d", "c")], "abcd", "abcd"),
-    "one without a parent": ([*LINE, {"type": "message", "id": "d"}], "abc", "abc"),
+    "one without a parent": ([*LINE, {"type": "message", "id": "d"}], "abc", "d"),
     "a parent that is missing": ([*LINE, entry("d", "gone"), entry("e", "d")], "de", "de"),
     "an id again": ([*LINE, entry("b", "a", text="b"), entry("d", "b")], "abd", "abd"),
     "a cycle": ([entry("a", "c"), entry("b", "a"), entry("c", "b")], "abc", "abc"),

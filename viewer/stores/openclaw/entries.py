@@ -112,7 +112,7 @@ def entry_of(value: dict[str, Any] | None, place: int, number: int, length: int)
         type=kind,
         id=_text(value.get("id")),
         parent=_text(value.get("parentId")),
-        is_in_tree=kind != HEADER and isinstance(value.get("id"), str) and bool(value["id"]) and "parentId" in value,
+        is_in_tree=kind != HEADER and bool(_text(value.get("id"))),
         time=seconds(value.get("timestamp")) or _milliseconds(message.get("timestamp")),
         role=role,
         size=_size(content),

@@ -53,6 +53,12 @@ class EntryMessages:
         return [entry.offset for entry in entries if entry.offset in units]
 
     @cached_property
+    def lost(self) -> frozenset[str]:
+        """The parents of entries, on any path, that are not there."""
+        parents = {entry.parent for entry in self.entries if entry.parent}
+        return frozenset(parents.difference(self.tree.nodes))
+
+    @cached_property
     def edits(self) -> list[TreeEntry]:
         """The edits of messages, on any path."""
         return [entry for entry in self.entries if entry.type == EDIT]
@@ -125,20 +131,21 @@ class EntryMessages:
         """The calls whose results are in context."""
         return frozenset(self.units[each].answers for each in self.live if self.units[each].answers)
 
-    def _is_link(self, unit: TreeEntry) -> bool:
+    def is_link(self, unit: TreeEntry) -> bool:
+        """Whether OpenClaw passes over a message."""
         return self.tree.is_strict and unit.form == LINK
 
     def role_of(self, message_id: int) -> str:
         """The role that a message is sent in; OWN_RECORD for one that is not."""
         unit = self.units[message_id]
-        return OWN_RECORD if self._is_link(unit) else unit.sent_role
+        return OWN_RECORD if self.is_link(unit) else unit.sent_role
 
     def is_sent(self, message_id: int) -> bool:
         """Whether a request has a message in context: clients leave out replies that broke off, and OpenClaw results
         without a call.
         """
         unit = self.units[message_id]
-        if unit.is_broken_off or self._is_link(unit):
+        if unit.is_broken_off or self.is_link(unit):
             return False
         return not self.tree.is_strict or unit.answers in ("", UNKNOWN) or unit.answers in self.calls
 
@@ -191,12 +198,19 @@ def grown(found: EntryMessages, entries: Sequence[TreeEntry], text: str) -> Entr
     goes_on = tree.read(entries[count:])
     made = EntryMessages(entries, tree, text)
     names = {entry.id for entry in entries[count:]}
-    if not names.isdisjoint(found.tree.nodes) or not names.isdisjoint(edit.target for edit in found.edits):
+    known = (found.tree.nodes, found.lost, [edit.target for edit in found.edits])
+    if not all(map(names.isdisjoint, known)):
         return made  # an earlier message may be another one now
     later = EntryMessages(entries[count:], tree, text)
     new = later.units
-    vars(made).update(units=found.units | new, ids=[*found.ids, *sorted(new)], edits=[*found.edits, *later.edits])
-    if any(made._is_link(unit) for unit in new.values()):
+    vars(made).update(
+        lost=found.lost | later.lost,
+        units=found.units | new,
+        ids=[*found.ids, *sorted(new)],
+        edits=[*found.edits, *later.edits],
+    )
+    boundaries = (found.tree.path[at] for at in found.context.boundaries)
+    if any(made.is_link(unit) for unit in new.values()) or any(map(tree.keeps_by_link, boundaries)):
         return made
     if goes_on and not any(entry.is_boundary or entry.type == EDIT for entry in tree.path[before:]):
         _go_on(found, made, tree.path[before:], new)

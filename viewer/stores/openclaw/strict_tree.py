@@ -102,7 +102,7 @@ class StrictTree(EntryTree):
         if self.reset and leaf in self.below:
             self.below.add(entry.id)
         self.leaf, self.append_parent = leaf, append_parent
-        return goes_on and self.leaf == self._end()
+        return goes_on and self.leaf == self._end() and not self.missing
 
     def _is_there(self, name: str) -> bool:
         return not name or name in self.nodes or (name in self.links and name not in self.void)
@@ -150,6 +150,9 @@ class StrictTree(EntryTree):
             seen.add(name)
             name = self.links[name]
         return "" if name in seen else name
+
+    def keeps_by_link(self, boundary: TreeEntry) -> bool:
+        return boundary.first_kept in self.links and boundary.first_kept not in self.nodes
 
     def kept_from(self, boundary: TreeEntry) -> str:
         """Where it names a link, the entry that this leads to; else the first one behind it, on the path if there is

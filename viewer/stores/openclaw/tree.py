@@ -57,7 +57,7 @@ class EntryTree:
         if entry.type == LEAF:
             self.leaf = entry.target
             self.append_parent = entry.target if entry.append_parent is None else entry.append_parent
-            return goes_on and self.leaf == self._end()
+            return goes_on and self.leaf == self._end() and not self.missing
         self.count += 1
         self.append_parent = entry.id
         if entry.is_side:
@@ -99,6 +99,10 @@ class EntryTree:
     def known_before(self, name: str) -> str:
         """The id itself, or that of the entry which stands in for one that the client passes over; "" for none."""
         return name
+
+    def keeps_by_link(self, boundary: TreeEntry) -> bool:
+        """Whether what a boundary keeps depends on entries that may come behind it."""
+        return False
 
     def kept_from(self, boundary: TreeEntry) -> str:
         """The id of the first entry that a compaction or reset keeps."""
