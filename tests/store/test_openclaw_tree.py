@@ -8,8 +8,7 @@ import pytest
 
 from viewer.stores.openclaw.context import PathContext
 from viewer.stores.openclaw.entries import TreeEntry, entry_of
-from viewer.stores.openclaw.strict_tree import tree_of
-from viewer.stores.openclaw.tree import EntryTree
+from viewer.stores.openclaw.tree import EntryTree, tree_of
 
 STAMP = "2026-11-26T10:00:00.000Z"
 

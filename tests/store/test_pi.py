@@ -17,7 +17,7 @@ from viewer.errors import StoreReadOnly
 from viewer.stores.message import ReportedCompaction
 from viewer.stores.openclaw.entries import entry_of
 from viewer.stores.openclaw.messages import EntryMessages, grown
-from viewer.stores.openclaw.strict_tree import tree_of
+from viewer.stores.openclaw.tree import tree_of
 from viewer.stores.registry import agent_of, writer_of
 
 

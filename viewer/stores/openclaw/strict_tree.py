@@ -7,12 +7,11 @@ it: a leaf cannot be set there, and what names a parent there hangs on the leaf.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from .entries import RESET, TreeEntry
 from .forms import KNOWN, LEAF_SET, LINK
-from .tree import EntryTree
+from .plain_tree import EntryTree
 
 
 @dataclass
@@ -185,10 +184,3 @@ class StrictTree(EntryTree):
                 seen.add(at)
                 at = self.links[at]
         return ""
-
-
-def tree_of(entries: Iterable[TreeEntry], *, is_strict: bool) -> EntryTree:
-    """The tree of a session's entries, in order: by OpenClaw's rules where `is_strict`, else by pi's."""
-    tree = StrictTree() if is_strict else EntryTree()
-    tree.read(entries)
-    return tree
