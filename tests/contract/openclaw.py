@@ -129,10 +129,11 @@ class OpenClawByHand(Agent):
         body: Line = {"event_json": text}
         if packed:
             names = ("type", "id", "parentId", "timestamp")
-            navigation = {name: entry[name] for name in names} | {"role": entry.get("message", {}).get("role")}
+            message = {name: each for name, each in entry.get("message", {}).items() if name != "content"}
+            navigation = {name: entry[name] for name in names} | {"message": message | {"content": []}}
             data = text.encode()
             body = {"event_zstd": zstandard.ZstdCompressor(1).compress(data), "event_utf8_bytes": len(data),
-                    "navigation_json": json.dumps({"version": 1, "navigation": navigation})}  # fmt: skip
+                    "navigation_json": json.dumps({"version": 1, "model": navigation})}  # fmt: skip
         self._insert("transcript_events", session_id=window, seq=seq, created_at=made, **body)
         self._insert("transcript_event_identities", session_id=window, event_id=entry["id"], seq=seq,
                      event_type=entry["type"], parent_id=entry.get("parentId"), created_at=made)  # fmt: skip

@@ -52,9 +52,9 @@ PATHS: dict[str, tuple[Values, str, str]] = {
     "the root again": ([*LINE, entry("L", "c", "leaf", targetId=None), entry("d", None)], "d", "d"),
     "at the side": ([*LINE, entry("d", "c", appendMode="side")], "abc", "abc"),
     "an unknown type": ([*LINE, entry("d", "c", "novelty")], "abc", "abcd"),
-    "a message on an unknown type": ([*LINE, entry("d", "c", "novelty"), entry("e", "d")], "abcde", "abcde"),
+    "a message on an unknown type": ([*LINE, entry("d", "c", "novelty"), entry("e", "d")], "abce", "abcde"),
     "one that is broken": ([*LINE, None, entry("d", "c")], "abcd", "abcd"),
-    "one without a parent": ([*LINE, {"type": "message", "id": "d"}], "abc", "abc"),
+    "one without a parent": ([*LINE, {"type": "message", "id": "d"}], "abc", "d"),
     "a parent that is missing": ([*LINE, entry("d", "gone"), entry("e", "d")], "de", "de"),
     "an id again": ([*LINE, entry("b", "a", text="b"), entry("d", "b")], "abd", "abd"),
     "a cycle": ([entry("a", "c"), entry("b", "a"), entry("c", "b")], "abc", "abc"),
@@ -82,6 +82,53 @@ def test_what_the_path_ends_at() -> None:
     assert tree(*PATHS["a parent that is missing"][0]).missing == "gone"
     assert tree(*PATHS["a cycle"][0]).is_cyclic and not tree(*LINE).is_cyclic
     assert tree(*LINE, entry("L", "c", "leaf", targetId="a", appendParentId="b")).append_parent == "b"
+    assert tree(*LINE, entry("L", "c", "leaf", targetId="a")).append_parent == "a"
+
+
+R = entry("R", "c", "reset", reason="daily")
+LINKS = {
+    "a leaf before a reset is not set": ([*LINE, R, entry("d", "R"), entry("L", "d", "leaf", targetId="b")], "abcRd"),
+    "a leaf behind a reset is": ([*LINE, R, entry("d", "R"), entry("L", "d", "leaf", targetId="R")], "abcR"),
+    "no entry hangs before a reset": ([*LINE, R, entry("d", "b"), entry("e", "d")], "abcRde"),
+    "behind one at the side": ([*LINE, entry("s", "c", appendMode="side"), entry("d", "s")], "abcd"),
+    "a leaf to nothing that is there": ([*LINE, entry("L", "c", "leaf", targetId="gone"), entry("d", "c")], "abcd"),
+    "a leaf to a link": ([*LINE, entry("x", "b", "novelty"), entry("L", "c", "leaf", targetId="x")], "ab"),
+    "a label of nothing": ([*LINE, entry("x", "c", "label", targetId="gone"), entry("d", "x")], "abcd"),
+    "no parent at all": ([*LINE, {"type": "session_info", "id": "d", "timestamp": STAMP}, entry("e", "d")], "abcde"),
+    "a message of no known role": ([*LINE, entry("x", "c", message={"role": "narrator"}), entry("d", "x")], "abcd"),
+    "a reset for no known reason": ([*LINE, entry("x", "c", "reset", reason="whim"), entry("d", "x")], "abcd"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", LINKS)
+def test_what_openclaw_passes_over(case: str) -> None:
+    values, path = LINKS[case]
+    assert "".join(names(tree(*values).path)) == path
+
+
+def test_what_a_reset_keeps() -> None:
+    """What was said and results of calls that it keeps; no notes, no results alone."""
+    call = {"role": "assistant", "content": [{"type": "toolCall", "id": "k", "name": "x", "arguments": {}}]}
+    result = {"role": "toolResult", "toolName": "x", "isError": False, "content": []}
+    values = [
+        *LINE[:2],
+        entry("b", "a", message=result | {"toolCallId": "gone"}),
+        entry("c", "b", message=call),
+        entry("d", "c", message=result | {"toolCallId": "k"}),
+        entry("e", "d", "custom_message", customType="t", content="x", display=True),
+        entry("R", "e", "reset", reason="new", firstKeptEntryId="a"),
+        entry("f", "R"),
+    ]
+    assert names(PathContext(tree(*values)).now) == list("Racdf")
+
+
+def test_a_kept_entry_that_is_a_link() -> None:
+    link = entry("x", "b", "novelty")
+    assert names(PathContext(tree(*LINE[:3], link, entry("d", "x"), compaction("K", "d", "x"))).now) == list("Kbd")
+    link = entry("x", None, "novelty")
+    assert names(PathContext(tree(link, entry("d", "x"), entry("e", "d"), compaction("K", "e", "x"))).now) == list(
+        "Kde"
+    )
 
 
 def test_a_copy_is_read_on_alone() -> None:
@@ -126,12 +173,12 @@ def test_what_is_sent(case: str) -> None:
         {"firstKeptEntryId": ""},
         {"summary": None},
         {"tokensBefore": "9"},
-        {"timestamp": "?"},
+        {"timestamp": 5},
     ],
 )
 def test_openclaw_passes_over_a_compaction_that_lacks_a_field(flaw: dict[str, Any]) -> None:
     values = [*LINE, compaction("K", "c", "c") | flaw, entry("d", "K")]
-    assert names(PathContext(tree(*values)).now) == list("abcKd")
+    assert names(PathContext(tree(*values)).now) == list("abcd")
     assert names(PathContext(tree(*values, is_strict=False)).now)[0] == "K"
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from .entries import COMPACTION, EDIT, RESET, TreeEntry
+from .entries import EDIT, MESSAGE, RESET, TreeEntry
+from .forms import KNOWN
 from .tree import EntryTree
 
 
@@ -29,9 +31,7 @@ class PathContext:
 
     def is_boundary(self, entry: TreeEntry) -> bool:
         """Whether the client takes an entry for a compaction or reset: OpenClaw none that lacks a field."""
-        if entry.type == COMPACTION:
-            return entry.is_sound or not self.tree.is_strict
-        return entry.type == RESET
+        return entry.is_boundary and (not self.tree.is_strict or entry.form == KNOWN)
 
     @cached_property
     def _places(self) -> dict[str, int]:
@@ -46,8 +46,10 @@ class PathContext:
         """The entries before a boundary at this place that it keeps, in order: none where it names itself, or an entry
         that is not before it on the path.
         """
-        first = self._places.get(self.path[boundary].first_kept, boundary)
-        return [entry for entry in self.path[first:boundary] if not self.is_boundary(entry)]
+        ruling = self.path[boundary]
+        first = self._places.get(self.tree.kept_from(ruling), boundary)
+        entries = [entry for entry in self.path[first:boundary] if not self.is_boundary(entry)]
+        return _behind_reset(entries) if ruling.type == RESET else entries
 
     def at(self, stop: int) -> list[TreeEntry]:
         """The entries that are in context before this place of the path, in the order in which they are sent."""
@@ -74,3 +76,21 @@ class PathContext:
                 continue
             found.append(entry if edit is None else self.tree.edited(edit))
         return found
+
+
+def _behind_reset(entries: Sequence[TreeEntry]) -> list[TreeEntry]:
+    """What a reset sends of the entries that it keeps: what a person and the model said, and a result of each call."""
+    waiting: Counter[str] = Counter()
+    found = []
+    for entry in entries:
+        if entry.type != MESSAGE:
+            continue
+        if entry.role == "tool":
+            if not waiting[entry.answers]:
+                continue
+            waiting[entry.answers] -= 1
+        elif entry.role != "assistant" and not entry.is_prompt:
+            continue
+        waiting.update(entry.calls)
+        found.append(entry)
+    return found

@@ -16,6 +16,8 @@ from viewer.stores.jsonl.lines import Line
 from viewer.stores.message import BOOKKEEPING_ROLES
 from viewer.stores.pricing import TokenUsage
 
+from .forms import form_of
+
 (OWN_RECORD,) = BOOKKEEPING_ROLES
 MOST_TOKENS = 10**12  # in one field of a usage; a larger number is none
 HEADER, LEAF, COMPACTION, RESET = "session", "leaf", "compaction", "reset"
@@ -45,11 +47,11 @@ class TreeEntry:
     characters.
 
     `role` is that of its message in a chat, "" where it has none; OWN_RECORD where a model is not sent it. `target` is
-    the entry that a leaf, an edit or a label is about, `append_parent` the one that entries behind a leaf hang on,
-    `first_kept` the first one that a compaction or reset keeps. `is_sound` says that a compaction has all fields that
-    OpenClaw demands, `is_side` that an entry does not move the leaf, `tells` that the client tells a model of itself in
-    it, `is_broken_off` that a reply ended in an error or was stopped. Of an edit with other words (`has_words`)
-    `copy_of` is the number of the message that it changes.
+    the entry that a leaf, an edit or a label is about, `append_parent` the one that entries behind a leaf hang on (None
+    where it does not say), `first_kept` the first one that a compaction or reset keeps. `form` is what OpenClaw takes
+    it for (`forms`), `is_side` says that an entry does not move the leaf, `tells` that the client tells a model of
+    itself in it, `is_broken_off` that a reply ended in an error or was stopped. Of an edit that has other words
+    (`has_words`) `copy_of` is the number of the message that it changes.
     """
 
     place: int
@@ -66,9 +68,10 @@ class TreeEntry:
     is_side: bool = False
     tells: bool = False
     target: str = ""
-    append_parent: str = ""
+    append_parent: str | None = None
+    form: str = ""
+    has_parent: bool = False
     first_kept: str = ""
-    is_sound: bool = False
     has_words: bool = False
     is_broken_off: bool = False
     calls: tuple[str, ...] = ()
@@ -109,7 +112,7 @@ def entry_of(value: dict[str, Any] | None, place: int, number: int, length: int)
         type=kind,
         id=_text(value.get("id")),
         parent=_text(value.get("parentId")),
-        is_in_tree=kind != HEADER and isinstance(value.get("id"), str) and bool(value["id"]) and "parentId" in value,
+        is_in_tree=kind != HEADER and bool(_text(value.get("id"))),
         time=seconds(value.get("timestamp")) or _milliseconds(message.get("timestamp")),
         role=role,
         size=_size(content),
@@ -117,9 +120,10 @@ def entry_of(value: dict[str, Any] | None, place: int, number: int, length: int)
         is_side=value.get("appendMode") == "side",
         tells=kind == MESSAGE and message.get("role") == SYSTEM,
         target=_text(about),
-        append_parent=_text(value.get("appendParentId", about)),
+        append_parent=_text(value["appendParentId"]) if "appendParentId" in value else None,
+        form=form_of(value),
+        has_parent="parentId" in value,
         first_kept=_text(value.get("firstKeptEntryId")),
-        is_sound=kind == COMPACTION and _is_sound(value),
         has_words=kind == EDIT and value.get("replacement") is not None,
         is_broken_off=role == "assistant" and message.get("stopReason") in BROKEN_OFF,
         calls=tuple(_calls(content)) if role == "assistant" else (),
@@ -149,18 +153,6 @@ def _content(kind: str, value: dict[str, Any], message: dict[str, Any]) -> Any:
     if kind == EDIT:
         return value.get("replacement")
     return value.get("summary") if kind in (COMPACTION, BRANCH_SUMMARY) else value.get("content")
-
-
-def _is_sound(value: dict[str, Any]) -> bool:
-    """Whether OpenClaw takes it for a compaction; it passes over any other."""
-    tokens = value.get("tokensBefore")
-    return (
-        isinstance(value.get("summary"), str)
-        and bool(_text(value.get("firstKeptEntryId")))
-        and isinstance(tokens, (int, float))
-        and not isinstance(tokens, bool)
-        and seconds(value.get("timestamp")) > 0
-    )
 
 
 def _calls(content: Any) -> list[str]:

@@ -9,7 +9,8 @@ from functools import cached_property
 from viewer.stores.message import AbandonedBranch, State
 
 from .context import PathContext
-from .entries import COMPACTION, EDIT, UNKNOWN, TreeEntry
+from .entries import COMPACTION, EDIT, OWN_RECORD, UNKNOWN, TreeEntry
+from .forms import LINK
 from .tree import EntryTree
 
 
@@ -52,6 +53,12 @@ class EntryMessages:
         return [entry.offset for entry in entries if entry.offset in units]
 
     @cached_property
+    def lost(self) -> frozenset[str]:
+        """The parents of entries, on any path, that are not there."""
+        parents = {entry.parent for entry in self.entries if entry.parent}
+        return frozenset(parents.difference(self.tree.nodes))
+
+    @cached_property
     def edits(self) -> list[TreeEntry]:
         """The edits of messages, on any path."""
         return [entry for entry in self.entries if entry.type == EDIT]
@@ -59,7 +66,25 @@ class EntryMessages:
     @cached_property
     def live(self) -> list[int]:
         """The messages that are in context, in the order in which they are sent."""
-        return self.ids_of(self.context.now)
+        if not self.passed:
+            return self.ids_of(self.context.now)
+        behind: dict[str, list[int]] = {}
+        for each in self.passed:
+            behind.setdefault(self.tree.known_before(self.units[each].parent), []).append(each)
+        found = [] if self.context.boundaries else behind.pop("", [])
+        for entry in self.context.now:
+            found += [*self.ids_of([entry]), *behind.get(entry.id, ())]
+        return found
+
+    @cached_property
+    def passed(self) -> list[int]:
+        """The messages in which OpenClaw misses a field: it passes over them. They are shown where they stand."""
+        if not self.tree.is_strict:
+            return []
+        lost = [entry for entry in self.units.values() if entry.form == LINK]
+        there = {entry.id for entry in self.context.now} if lost else set()
+        there |= set() if self.context.boundaries else {""}
+        return [entry.offset for entry in lost if self.tree.known_before(entry.parent) in there]
 
     @cached_property
     def compactions(self) -> list[CompactedEntries]:
@@ -106,12 +131,21 @@ class EntryMessages:
         """The calls whose results are in context."""
         return frozenset(self.units[each].answers for each in self.live if self.units[each].answers)
 
+    def is_link(self, unit: TreeEntry) -> bool:
+        """Whether OpenClaw passes over a message."""
+        return self.tree.is_strict and unit.form == LINK
+
+    def role_of(self, message_id: int) -> str:
+        """The role that a message is sent in; OWN_RECORD for one that is not."""
+        unit = self.units[message_id]
+        return OWN_RECORD if self.is_link(unit) else unit.sent_role
+
     def is_sent(self, message_id: int) -> bool:
         """Whether a request has a message in context: clients leave out replies that broke off, and OpenClaw results
         without a call.
         """
         unit = self.units[message_id]
-        if unit.is_broken_off:
+        if unit.is_broken_off or self.is_link(unit):
             return False
         return not self.tree.is_strict or unit.answers in ("", UNKNOWN) or unit.answers in self.calls
 
@@ -124,9 +158,9 @@ class EntryMessages:
         tops: dict[str, TreeEntry] = {}
         members: dict[int, list[int]] = {}
         for entry in self.entries:
-            if not entry.is_in_tree or entry.offset in on_path:
+            if entry.offset in on_path or not self.tree.has(entry):
                 continue
-            top = tops.setdefault(entry.id, tops.get(self.tree.parent_of(entry), entry))
+            top = tops.setdefault(entry.id, tops.get(self.tree.before(entry), entry))
             if self._was_said(entry):
                 members.setdefault(top.offset, []).append(entry.offset)
         first = {top.offset: top for top in tops.values()}
@@ -145,13 +179,13 @@ class EntryMessages:
 
     def _before(self, top: TreeEntry) -> int | None:
         """The message that a branch hangs on, None where it begins the session."""
-        at, seen = self.tree.parent_of(top), set[str]()
+        at, seen = self.tree.before(top), set[str]()
         while at in self.tree.nodes and at not in seen:
             seen.add(at)
             entry = self.tree.nodes[at]
             if entry.offset in self.units:
                 return entry.offset
-            at = self.tree.parent_of(entry)
+            at = self.tree.before(entry)
         return None
 
 
@@ -164,11 +198,20 @@ def grown(found: EntryMessages, entries: Sequence[TreeEntry], text: str) -> Entr
     goes_on = tree.read(entries[count:])
     made = EntryMessages(entries, tree, text)
     names = {entry.id for entry in entries[count:]}
-    if not names.isdisjoint(found.tree.nodes) or not names.isdisjoint(edit.target for edit in found.edits):
+    known = (found.tree.nodes, found.lost, [edit.target for edit in found.edits])
+    if not all(map(names.isdisjoint, known)):
         return made  # an earlier message may be another one now
     later = EntryMessages(entries[count:], tree, text)
     new = later.units
-    vars(made).update(units=found.units | new, ids=[*found.ids, *sorted(new)], edits=[*found.edits, *later.edits])
+    vars(made).update(
+        lost=found.lost | later.lost,
+        units=found.units | new,
+        ids=[*found.ids, *sorted(new)],
+        edits=[*found.edits, *later.edits],
+    )
+    boundaries = (found.tree.path[at] for at in found.context.boundaries)
+    if any(made.is_link(unit) for unit in new.values()) or any(map(tree.keeps_by_link, boundaries)):
+        return made
     if goes_on and not any(entry.is_boundary or entry.type == EDIT for entry in tree.path[before:]):
         _go_on(found, made, tree.path[before:], new)
     return made
@@ -186,6 +229,7 @@ def _go_on(found: EntryMessages, made: EntryMessages, path: Sequence[TreeEntry],
     vars(made).update(
         context=context,
         compactions=found.compactions,
+        passed=found.passed,
         live=[*found.live, *said],
         states=found.states | states | dict.fromkeys(said, "live"),
     )

@@ -15,6 +15,7 @@ from viewer.stores.jsonl.lines import LONGEST, decoded
 
 from .database import columns
 from .entries import MESSAGE, TreeEntry, entry_of
+from .forms import KNOWN
 
 HELD = 60_000  # entries in this process; of two sessions in any case
 _CHEAP = ("user", "toolResult")  # roles of which the tree needs no more than the client's notes for navigation
@@ -95,15 +96,15 @@ def _entries(con: sqlite3.Connection, session_id: str, above: int, place: int) -
 
 
 def _navigated(navigation: Any, place: int, number: int, size: int) -> TreeEntry | None:
-    """The entry of a compressed text or result by what the client notes for its tree; None for any other."""
+    """The entry of a compressed text or result by what the client notes of it beside; None for any other."""
     noted = decoded(navigation.encode("utf-8", "replace")) if isinstance(navigation, str) else None
-    found = (noted or {}).get("navigation")
-    if not isinstance(found, dict) or found.get("type") != MESSAGE or found.get("role") not in _CHEAP:
+    found = (noted or {}).get("model")
+    message = found.get("message") if isinstance(found, dict) else None
+    if not isinstance(found, dict) or not isinstance(message, dict) or message.get("role") not in _CHEAP:
         return None
-    if not isinstance(found.get("id"), str) or "parentId" not in found:
-        return None
-    said = {"message": {"role": found["role"], "content": " " * size}}
-    return entry_of({**found, **said}, place, number, size)
+    said = {"message": {**message, "content": [{"type": "text", "text": " " * size}]}}
+    made = entry_of({**found, **said}, place, number, size)
+    return made if made.form == KNOWN and made.type == MESSAGE else None
 
 
 def _value(data: Any) -> dict[str, Any] | None:

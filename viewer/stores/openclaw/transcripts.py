@@ -70,7 +70,7 @@ def index_of(found: EntryMessages, recorded: Recorded) -> TranscriptIndex:
 def _row(found: EntryMessages, message_id: int, *, is_plain: bool = False) -> MessageRow:
     unit = found.units[message_id]
     return MessageRow(
-        unit.offset, unit.sent_role, found.states[message_id], unit.time, unit.size, unit.is_prompt, is_plain
+        unit.offset, found.role_of(message_id), found.states[message_id], unit.time, unit.size, unit.is_prompt, is_plain
     )
 
 
@@ -110,7 +110,7 @@ def extended_index(found: EntryMessages, index: TranscriptIndex) -> TranscriptIn
     if not index.ids or index.ids[-1] not in found.units or len(found.compactions) != len(index.cuts):
         return None
     ids = found.ids[bisect_right(found.ids, index.ids[-1]) :]
-    if len(found.units) != len(index.ids) + len(ids) or any(found.units[each].sent_role == OWN_RECORD for each in ids):
+    if len(found.units) != len(index.ids) + len(ids) or any(found.role_of(each) == OWN_RECORD for each in ids):
         return None
     is_all_live = len(found.live) == len(index.live) + index.records + len(ids)  # and what was live still is
     if not is_all_live or not ids:

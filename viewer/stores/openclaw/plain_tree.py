@@ -1,0 +1,118 @@
+"""The tree of a session's entries and the path that is active in it: from the root to the leaf.
+
+In pi the newest entry is the leaf. OpenClaw's rules are in `strict_tree`. A `leaf` entry sets the leaf to another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from .entries import EDIT, LEAF, TreeEntry
+
+
+@dataclass
+class EntryTree:
+    """The entries of a session so far, by pi's rules. Of several with one id the last one counts.
+
+    `leaf` is the id of the entry that is the leaf, "" for none, `append_parent` the one that the client's next entry
+    hangs on; `path` are the entries from the root to the leaf, without `leaf` entries. `missing` is the parent that the
+    path would go on to, and that is not there, "" where it ends at a root; `is_cyclic` says that it ends where it would
+    come to an entry again. `count` is how many entries were read that a path may have, those with an id that a later
+    one has included. `is_strict` says that OpenClaw's rules hold.
+    """
+
+    nodes: dict[str, TreeEntry] = field(default_factory=dict)
+    leaf: str = ""
+    append_parent: str = ""
+    path: list[TreeEntry] = field(default_factory=list)
+    missing: str = ""
+    is_cyclic: bool = False
+    count: int = 0
+    is_strict: bool = False
+
+    def copy(self) -> EntryTree:
+        """The same, to read on without changing this one."""
+        return replace(self, nodes=dict(self.nodes), path=list(self.path))
+
+    def read(self, entries: Iterable[TreeEntry]) -> bool:
+        """Go on with these entries; whether the path was only made longer by it."""
+        goes_on = True
+        for entry in entries:
+            goes_on = self._take(entry, goes_on)
+        if not goes_on:
+            self._walk()
+        return goes_on
+
+    def has(self, entry: TreeEntry) -> bool:
+        """Whether an entry may be on a path."""
+        return entry.is_in_tree and entry.type != LEAF
+
+    def _take(self, entry: TreeEntry, goes_on: bool) -> bool:
+        """Go on with an entry; whether the path was only made longer so far, and goes on to be."""
+        if not entry.is_in_tree:
+            return goes_on
+        goes_on = goes_on and entry.id not in self.nodes and entry.id != self.missing
+        self.nodes[entry.id] = entry
+        if entry.type == LEAF:
+            self.leaf = entry.target
+            self.append_parent = entry.target if entry.append_parent is None else entry.append_parent
+            return goes_on and self.leaf == self._end() and not self.missing
+        self.count += 1
+        self.append_parent = entry.id
+        if entry.is_side:
+            return goes_on
+        self.leaf = entry.id
+        return self._append(entry, goes_on)
+
+    def _append(self, entry: TreeEntry, goes_on: bool) -> bool:
+        """Make the path longer by its new leaf where it hangs on the end of it; whether it does."""
+        if not goes_on or self.missing or self.is_cyclic or self.before(entry) != self._end():
+            return False
+        self.path.append(entry)
+        return True
+
+    def _end(self) -> str:
+        return self.path[-1].id if self.path else ""
+
+    def before(self, entry: TreeEntry) -> str:
+        """The id of the entry before this one on its path, "" for none."""
+        return entry.target if entry.type == LEAF else entry.parent
+
+    def _walk(self) -> None:
+        self.path, self.missing, self.is_cyclic = [], "", False
+        at, seen = self.leaf, set[str]()
+        while at:
+            entry = self.nodes.get(at)
+            if entry is None:
+                self.missing = at
+                break
+            if at in seen:
+                self.is_cyclic = True
+                break
+            seen.add(at)
+            if entry.type != LEAF:
+                self.path.append(entry)
+            at = self.before(entry)
+        self.path.reverse()
+
+    def known_before(self, name: str) -> str:
+        """The id itself, or that of the entry which stands in for one that the client passes over; "" for none."""
+        return name
+
+    def keeps_by_link(self, boundary: TreeEntry) -> bool:
+        """Whether what a boundary keeps depends on entries that may come behind it."""
+        return False
+
+    def kept_from(self, boundary: TreeEntry) -> str:
+        """The id of the first entry that a compaction or reset keeps."""
+        return boundary.first_kept
+
+    def edited(self, entry: TreeEntry) -> TreeEntry:
+        """An edit as a copy of the message that it gives other words; any other entry as it is."""
+        if entry.type != EDIT or not entry.has_words:
+            return entry
+        target = self.nodes.get(entry.target)
+        if target is None or not target.role or target.type == EDIT:
+            return entry
+        return replace(entry, role=target.role, calls=target.calls, answers=target.answers, copy_of=target.offset)

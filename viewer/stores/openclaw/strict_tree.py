@@ -1,0 +1,186 @@
+"""OpenClaw's rules for a tree: which entries count, and what they hang on. Taken from the client's own code (2026.9.6).
+
+An entry that lacks a field of its type is a link: it is passed on the way to the root. An entry that was appended at
+the side does not move the leaf, and what is appended behind it hangs on the leaf. Nothing behind a reset leads before
+it: a leaf cannot be set there, and what names a parent there hangs on the leaf.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from .entries import RESET, TreeEntry
+from .forms import KNOWN, LEAF_SET, LINK
+from .plain_tree import EntryTree
+
+
+@dataclass
+class StrictTree(EntryTree):
+    """The entries of a session of OpenClaw's. `links` has the parents of entries that are none of the tree, and where
+    set leaves lead; `hung` what entries hang on that name another parent. Of the newest `reset`, `below` are all behind
+    it. `void` are leaves that were set to nothing that is there.
+    """
+
+    is_strict: bool = True
+    links: dict[str, str] = field(default_factory=dict)
+    hung: dict[str, str] = field(default_factory=dict)
+    void: set[str] = field(default_factory=set)
+    reset: str = ""
+    below: set[str] = field(default_factory=set)
+
+    def copy(self) -> StrictTree:
+        return replace(
+            self,
+            nodes=dict(self.nodes),
+            path=list(self.path),
+            links=dict(self.links),
+            hung=dict(self.hung),
+            void=set(self.void),
+            below=set(self.below),
+        )
+
+    def has(self, entry: TreeEntry) -> bool:
+        return self._form(entry) == KNOWN
+
+    def _form(self, entry: TreeEntry) -> str:
+        """A label of nothing that is there is a link."""
+        is_lost = entry.type == "label" and entry.form == KNOWN and entry.target not in self.nodes
+        return LINK if is_lost else entry.form
+
+    def _take(self, entry: TreeEntry, goes_on: bool) -> bool:
+        form = self._form(entry)
+        if form == KNOWN:
+            return self._known(entry, goes_on)
+        if form == LINK:
+            return self._lost_label(entry, goes_on) if entry.form == KNOWN else self._link(entry, goes_on)
+        return self._set_leaf(entry, goes_on) if form == LEAF_SET else goes_on
+
+    def _known(self, entry: TreeEntry, goes_on: bool) -> bool:
+        goes_on = goes_on and entry.id not in self.nodes and entry.id not in self.links and entry.id != self.missing
+        leads_before = bool(self.reset) and not entry.is_side and entry.parent not in self.below
+        is_behind_side = not entry.is_side and entry.parent == self.append_parent != self.leaf
+        if leads_before or not entry.has_parent or is_behind_side:
+            self.hung[entry.id] = self.leaf
+        self.nodes[entry.id] = entry
+        self.count += 1
+        if entry.type == RESET:
+            self.reset, self.below = entry.id, {entry.id}
+        elif self.reset and self.hung.get(entry.id, entry.parent) in self.below:
+            self.below.add(entry.id)
+        self.append_parent = entry.id
+        if entry.is_side:
+            return goes_on
+        self.leaf = entry.id
+        return self._append(entry, goes_on)
+
+    def _link(self, entry: TreeEntry, goes_on: bool) -> bool:
+        goes_on = goes_on and entry.id not in self.links and entry.id != self.missing
+        self.links[entry.id] = entry.parent
+        if self.reset and entry.parent in self.below:
+            self.below.add(entry.id)
+        self.append_parent = entry.id
+        return goes_on
+
+    def _lost_label(self, entry: TreeEntry, goes_on: bool) -> bool:
+        goes_on = goes_on and entry.id not in self.links and entry.id != self.missing
+        self.links[entry.id] = self.known_before(entry.parent)
+        return goes_on
+
+    def _set_leaf(self, entry: TreeEntry, goes_on: bool) -> bool:
+        goes_on = goes_on and entry.id not in self.links and entry.id != self.missing
+        behind = entry.append_parent
+        if not self._is_there(entry.target) or (behind is not None and not self._is_there(behind)):
+            self.void.add(entry.id)
+            self.links[entry.id] = self._there(entry.parent)
+            return goes_on
+        leaf = self.known_before(entry.target)
+        append_parent = leaf if behind is None else self._there(behind)
+        if self.reset and leaf not in self.below:
+            leaf = append_parent = self.leaf
+        self.links[entry.id] = leaf
+        if self.reset and leaf in self.below:
+            self.below.add(entry.id)
+        self.leaf, self.append_parent = leaf, append_parent
+        return goes_on and self.leaf == self._end() and not self.missing
+
+    def _is_there(self, name: str) -> bool:
+        return not name or name in self.nodes or (name in self.links and name not in self.void)
+
+    def _there(self, name: str) -> str:
+        return name if not name or name in self.nodes or name in self.links else ""
+
+    def known_before(self, name: str) -> str:
+        seen = set[str]()
+        while name and name not in self.nodes:
+            if name in seen:
+                return ""
+            seen.add(name)
+            name = self.links.get(name, "")
+        return name
+
+    def before(self, entry: TreeEntry) -> str:
+        found = self.hung[entry.id] if entry.id in self.hung else self.known_before(entry.parent)
+        return "" if found == entry.id else found
+
+    def _append(self, entry: TreeEntry, goes_on: bool) -> bool:
+        is_lost = not self.path and bool(entry.parent) and entry.id not in self.hung
+        return super()._append(entry, goes_on and not is_lost)
+
+    def _walk(self) -> None:
+        self.path, self.missing, self.is_cyclic = [], "", False
+        at, seen = self.known_before(self.leaf), set[str]()
+        entry = None
+        while at:
+            if at in seen:
+                self.is_cyclic = True
+                break
+            seen.add(at)
+            entry = self.nodes[at]
+            self.path.append(entry)
+            at = self.before(entry)
+        if entry is not None and not at and entry.id not in self.hung and entry.parent not in ("", entry.id):
+            self.missing = self._lost(entry.parent)
+        self.path.reverse()
+
+    def _lost(self, name: str) -> str:
+        """The id that the links from this one lead to, and that is not there, "" for none."""
+        seen = set[str]()
+        while name in self.links and name not in seen:
+            seen.add(name)
+            name = self.links[name]
+        return "" if name in seen else name
+
+    def keeps_by_link(self, boundary: TreeEntry) -> bool:
+        return boundary.first_kept in self.links and boundary.first_kept not in self.nodes
+
+    def kept_from(self, boundary: TreeEntry) -> str:
+        """Where it names a link, the entry that this leads to; else the first one behind it, on the path if there is
+        one; else that before the boundary.
+        """
+        first = boundary.first_kept
+        if first in self.nodes or first not in self.links:
+            return first
+        return self.known_before(first) or self._above(boundary, first) or self._behind(first) or self.before(boundary)
+
+    def _above(self, boundary: TreeEntry, first: str) -> str:
+        """The entry nearest to this link on the way from it to a boundary; "" where it is not on that way."""
+        at, seen, nearest = self.known_before(boundary.parent), set[str](), ""
+        while at and at not in seen:
+            if at == first:
+                return nearest
+            seen.add(at)
+            entry = self.nodes.get(at)
+            nearest = at if entry is not None else nearest
+            at = self.links.get(at, "") if entry is None else entry.parent
+        return ""
+
+    def _behind(self, first: str) -> str:
+        """The first entry that hangs on this link, "" for none."""
+        for entry in self.nodes.values():
+            at, seen = entry.parent, set[str]()
+            while at in self.links and at not in seen:
+                if at == first:
+                    return entry.id
+                seen.add(at)
+                at = self.links[at]
+        return ""
