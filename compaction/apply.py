@@ -18,6 +18,7 @@ from .messages import Message, patched
 from .pairs import loose_ends
 from .plan import Plan
 from .repair import repairs
+from .request_quote import with_request
 from .survival import survival_of
 from .tokens import message_tokens
 from .workspace_rules import with_rules, without_rules
@@ -109,6 +110,8 @@ def apply(plan: Plan, summary: str) -> Result:
     """
     body = accepted(summary)
     draft = Rewrites(plan, plan.head, plan.tail)
+    if plan.policy.tail_only:
+        return draft.result(body)
     for i in (*plan.head, *plan.tail):
         draft.unwrap(i)
     draft.drop_old_media()
@@ -181,8 +184,9 @@ class Rewrites:
 
     def result(self, body: str) -> Result:
         """The transcript with a handoff of this body in its place; checked."""
-        self._repair()
-        handoff = protocol.handoff_text(with_rules(body, self.plan.policy.rules))
+        if not self.plan.policy.tail_only:
+            self._repair()
+        handoff = protocol.handoff_text(with_rules(with_request(body, self._request()), self.plan.policy.rules))
         new: list[Edit] = []
         if self.plan.role is None:
             self._merge(handoff)
@@ -193,6 +197,11 @@ class Rewrites:
         _check(self, edits, output)
         _require_smaller(self.plan, edits, output)
         return Result(edits, output, body, handoff, self._report(edits, output), self.plan)
+
+    def _request(self) -> str:
+        """The text of the message that the handoff repeats, "" for none."""
+        quoted = self.plan.quoted
+        return "" if quoted is None else m.text(self.plan.messages[quoted].get("content")).strip()
 
     def _repair(self) -> None:
         """Calls without results and results without calls are left out, and said."""
@@ -299,9 +308,12 @@ def _require_smaller(plan: Plan, edits: Sequence[Edit], output: Sequence[Message
 
 def _check(draft: Rewrites, edits: Sequence[Edit], output: Sequence[Message]) -> None:
     """Refuse a result that breaks a promise: pairs complete, no equal role beside the handoff, each kept row once."""
-    loose = loose_ends(output)
     named = [edit.index for edit in edits if not isinstance(edit, Insert)]
-    broken = loose.calls or loose.results or not _fits(draft, edits, output)
+    if draft.plan.policy.tail_only:  # its agent completes pairs by itself, and lets any role follow any other
+        broken = any(isinstance(edit, Rewrite) for edit in edits)
+    else:
+        loose = loose_ends(output)
+        broken = bool(loose.calls or loose.results) or not _fits(draft, edits, output)
     if broken or named != sorted(set(named)) or not set(named) <= set(draft.kept):
         raise BadTranscript("unsafe_result", "No valid context can be built from this transcript; nothing was changed.")
 

@@ -54,7 +54,7 @@ def head_size(messages: Sequence[Message], policy: Policy) -> int:
 def head_of(messages: Sequence[Message], policy: Policy, recompaction: bool) -> int:
     """`head_size` for a caller that knows already whether the context was compacted before."""
     system = system_rows(messages)
-    if recompaction:
+    if recompaction or policy.tail_only:
         return system
     wanted = max(policy.protect_first_n, 1) if system else policy.protect_first_n - 1
     return min(max(wanted, 0), len(messages))

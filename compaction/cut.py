@@ -25,6 +25,7 @@ from .messages import Message, patched
 from .pairs import Ids
 from .policy import Policy
 from .repair import Repairs, repairs
+from .request_quote import with_request
 from .sizes import SLACK, Sizes
 from .tokens import Counter, message_tokens
 from .workspace_rules import with_rules
@@ -38,8 +39,8 @@ class Cut:
     """The cut for a given head, settled at once; all but the arguments are results.
 
     `index` is the first message of the tail, `held` the indices of messages before it that stay in front of the
-    handoff, `role` the handoff's (None: it must be merged into the first tail message), `around` the tokens written
-    besides the summary's body, `reasons` sentences for people.
+    handoff, `quoted` the message that the handoff repeats, `role` the handoff's (None: it must be merged into the first
+    tail message), `around` the tokens written besides the summary's body, `reasons` sentences for people.
     """
 
     def __init__(
@@ -47,14 +48,17 @@ class Cut:
     ) -> None:
         self.rows, self.head_end, self.lifted, self.sizes, self.policy = rows, head_end, lifted, sizes, policy
         self.held: tuple[int, ...] = ()
+        self.quoted: int | None = None
         self.index, why = by_tokens(len(rows), head_end, policy, sizes, lifted)
         self.reasons = [why]
         self.around = overhead(rows, sizes.count, policy.rules)
         self._move(align_end(rows, self.index, head_end), "so that no tool call is parted from its results")
         self._anchor_user()
         self._anchor_reply()
-        self.role = self._seat()
-        self.around += growth(*self._kept(), sizes.count)
+        self.role: Role | None = "user"
+        if not policy.tail_only:
+            self.role = self._seat()
+            self.around += growth(*self._kept(), sizes.count)
 
     def head(self) -> Iterator[int]:
         """The rows in front of the handoff."""
@@ -108,11 +112,23 @@ class Cut:
         moved = self._whole_from(at)
         if moved is not None:
             self._move(moved, "to keep the last user message")
+        elif m.is_typed(self.rows[at]) and self.policy.tail_only:
+            self._quote(at)
         elif m.is_typed(self.rows[at]):
             self.held = (at,)
             self.reasons.append(
                 "The turn that the last user message started is too long to stay as a whole: the message stays word"
                 " for word, directly before the summary, and the cut is inside the turn."
+            )
+
+    def _quote(self, at: int) -> None:
+        """Have the handoff repeat the text of a message that cannot stay."""
+        if text := m.text(self.rows[at].get("content")).strip():
+            self.quoted = at
+            self.around += self.sizes.count(with_request("", text))
+            self.reasons.append(
+                "The turn that the last user message started is too long to stay as a whole: the summary repeats the"
+                " message word for word, and the cut is inside the turn."
             )
 
     def _anchor_reply(self) -> None:
@@ -123,7 +139,7 @@ class Cut:
         if moved is not None:
             self._move(moved, "to keep the last reply a person can read")
         elif m.is_readable_reply(self.rows[at]):
-            exchange = self._exchange(at)
+            exchange = [] if self.policy.tail_only else self._exchange(at)
             self.held = tuple(sorted({*self.held, *exchange}))
             where = "stays word for word, before the summary" if exchange else "goes into the summary"
             self.reasons.append(f"The last reply a person can read is far back: it {where}.")

@@ -28,7 +28,8 @@ class Plan:
     `lifted` are standalone earlier handoffs, wherever they stand; `previous_summary` the bodies of all earlier ones,
     oldest first (a merged one keeps its index where its live text goes). `role` is the new handoff's, None if it must
     be merged into the first tail message. `reasons` are sentences for people. `around` are the tokens that are written
-    besides the summary's body. Token totals are counted when first read.
+    besides the summary's body; `quoted` is the message of the middle that the handoff repeats, None for none. Token
+    totals are counted when first read.
     """
 
     messages: tuple[Message, ...]
@@ -44,6 +45,7 @@ class Plan:
     reasons: tuple[str, ...]
     around: int
     sizes: Sizes = field(repr=False, compare=False)
+    quoted: int | None = field(default=None, kw_only=True)
 
     @cached_property
     def tokens_before(self) -> int:
@@ -125,7 +127,7 @@ def plan(messages: Iterable[Message], policy: Policy, count: Counter) -> Plan:
     _require_enough(len(rows) - head_end - len(lifted), policy)
     cut = Cut(rows, head_end, lifted, Sizes(rows, count), policy)
     _require_middle(cut)
-    reasons = [_head_reason(system, wanted, again), *_grown(head_end - wanted), *cut.reasons]
+    reasons = [_head_reason(system, wanted, again, policy), *_grown(head_end - wanted), *cut.reasons]
     if earlier:
         reasons.append(
             f"{plural(len(earlier), 'earlier summary', 'earlier summaries')} will be folded into the new one."
@@ -133,7 +135,7 @@ def plan(messages: Iterable[Message], policy: Policy, count: Counter) -> Plan:
     return Plan(
         rows, policy, count, tuple(cut.head()), tuple(cut.middle()), tuple(cut.tail()), tuple(sorted(lifted)),
         "\n\n".join(filter(None, (_body(rows[i]) for i in earlier))), again, cut.role, tuple(reasons), cut.around,
-        cut.sizes,
+        cut.sizes, quoted=cut.quoted,
     )  # fmt: skip
 
 
@@ -177,7 +179,9 @@ def _require_middle(cut: Cut) -> None:
         )
 
 
-def _head_reason(system: int, wanted: int, again: bool) -> str:
+def _head_reason(system: int, wanted: int, again: bool, policy: Policy) -> str:
+    if policy.tail_only:
+        return "The agent puts a summary in front of all that stays: nothing of the start can be kept before it."
     if again:
         prompt = "only the system prompt stays" if system else "nothing stays"
         return f"Compacted before, so {prompt} at the start; the first request is not kept for ever."

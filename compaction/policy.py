@@ -14,7 +14,9 @@ class Policy:
     `context_window` is in tokens; `threshold` the share of it at which agents compact; `target_ratio` (clamped to
     0.10..0.80) the share of that threshold the tail may take; `protect_first_n` counts the system prompt;
     `keep_last` is a person's "keep at least the last N messages"; `rules` the workspace's rules that stand behind the
-    summary, as `rules.carried` made them. Raises ValueError for values that mean nothing.
+    summary, as `rules.carried` made them. `tail_only` is for agents that put a summary in front of an unbroken end of
+    the conversation: nothing stays before the handoff, and what stays is word for word. Raises ValueError for values
+    that mean nothing.
     """
 
     context_window: int = 200_000
@@ -26,6 +28,7 @@ class Policy:
     focus: str = ""
     keep_last: int | None = None
     rules: str = ""
+    tail_only: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "target_ratio", min(max(self.target_ratio, 0.10), 0.80))

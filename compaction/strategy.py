@@ -51,7 +51,7 @@ class Summary(Strategy):
         try:
             return plan(messages, policy, count)
         except NothingToCompact as refusal:
-            won = prune.would_win(messages, policy, count)
+            won = 0 if policy.tail_only else prune.would_win(messages, policy, count)
             if not won:
                 raise
             reason = f"{refusal.reason} Shortening old tool output would win {won:,} tokens."

@@ -33,6 +33,8 @@ class Agent(ABC):
     unique_titles = True
     renames = True  # its sessions are renamed here
     redoes = False  # a compaction that was undone is applied again
+    branches = True  # new sessions are made of its sessions here
+    keeps_start = True  # a compaction keeps messages of the start, before the summary
 
     def __init__(self, url: str) -> None:
         self.url = url

@@ -54,7 +54,7 @@ class OpenClawByHand(Agent):
     can_compact = False
     writes_messages = False
     unique_titles = False
-    names_and_branches = False
+    renames = branches = False
 
     def __init__(self, path: Path, schema: int = 23, agent: str = "main") -> None:
         super().__init__(f"openclaw://{path}")

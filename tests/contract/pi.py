@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,9 @@ from .agents import Agent, Heard, Message
 
 Line = dict[str, Any]
 CWD = "/home/user/work"
+WHILE = 60_000_000_000  # nanoseconds after which no client is taken to be at a file
+START = "The conversation history before this point was compacted into the following summary:\n\n<summary>\n"
+END = "\n</summary>"
 USAGE = {
     "input": 100, "output": 10, "cacheRead": 20, "cacheWrite": 5, "totalTokens": 135,
     "cost": {"input": 0.1, "output": 0.1, "cacheRead": 0.0, "cacheWrite": 0.0, "total": 0.2},
@@ -23,10 +28,10 @@ USAGE = {
 class PiByHand(Agent):
     """A directory with the sessions of one working directory."""
 
-    can_compact = False
     writes_messages = False
+    keeps_start = False
     unique_titles = False
-    names_and_branches = False
+    renames = branches = False
 
     def __init__(self, path: Path) -> None:
         super().__init__(f"pi://{path}")
@@ -44,6 +49,7 @@ class PiByHand(Agent):
     def write(self, session_id: str, messages: Sequence[Message]) -> None:
         header = {"type": "session", "version": 3, "id": self.id_of(session_id), "timestamp": now(), "cwd": CWD}
         self.path(session_id).write_text(json.dumps(header) + "\n")
+        self._age(session_id)
         self.append(session_id, "model_change", provider="test", modelId="test-model")
         self.append(session_id, "session_info", name=session_id)
         for message in messages:
@@ -59,7 +65,13 @@ class PiByHand(Agent):
         line = {"type": kind, "id": uuid4().hex[:8], "parentId": parent, "timestamp": now()} | more
         with self.path(session_id).open("a") as file:
             file.write(json.dumps(line, separators=(",", ":")) + "\n")
+        self._age(session_id)
         return line
+
+    def _age(self, session_id: str) -> None:
+        """Have the file look as if it was written a while ago, and no client were at it."""
+        written = time.time_ns() - WHILE
+        os.utime(self.path(session_id), ns=(written, written))
 
     def take_back(self, session_id: str) -> None:
         """A way back in the tree: the next entry hangs on what stands before the newest request."""
@@ -76,7 +88,7 @@ class PiByHand(Agent):
         return active(self.entries(session_id))
 
     def load(self, session_id: str) -> list[Heard]:
-        return [heard(each["message"]) for each in self.active(session_id) if each["type"] == "message"]
+        return loaded(self.active(session_id))
 
     def rows(self) -> list[tuple[Any, ...]]:
         return [(path.name, path.read_bytes()) for path in sorted(self.room.iterdir())]
@@ -85,6 +97,20 @@ class PiByHand(Agent):
         raise NotImplementedError("It has no SQL.")
 
     # -- what nobody asks for
+
+    @contextmanager
+    def compacting(self, session_id: str) -> Iterator[None]:
+        """A client has just written to the file."""
+        os.utime(self.path(session_id))
+        yield
+        self._age(session_id)
+
+    def overwrite(self, session_id: str) -> None:
+        lines = self.entries(session_id)
+        first = next(each for each in lines if each["type"] == "message")
+        first["message"]["content"][0]["text"] = "something else"
+        self.path(session_id).write_text("".join(json.dumps(each) + "\n" for each in lines))
+        self._age(session_id)
 
     def break_rows(self, session_id: str) -> None:
         lines = self.entries(session_id)
@@ -121,6 +147,18 @@ def heard(message: Line) -> Heard:
     """Role and text of a stored message, as a chat has them."""
     role = "tool" if message["role"] == "toolResult" else message["role"]
     return role, "".join(part["text"] for part in message["content"] if part["type"] == "text")
+
+
+def loaded(path: Sequence[Line]) -> list[Heard]:
+    """What a client goes on from: all of a path, or the newest compaction's summary and what stays from an entry on."""
+    at = next((at for at in range(len(path) - 1, -1, -1) if path[at]["type"] == "compaction"), None)
+    if at is None:
+        return [heard(each["message"]) for each in path if each["type"] == "message"]
+    ids = [each["id"] for each in path[:at]]
+    first = ids.index(path[at]["firstKeptEntryId"]) if path[at]["firstKeptEntryId"] in ids else at
+    kept = [each for each in (*path[first:at], *path[at + 1 :]) if each["type"] == "message"]
+    summary = f"{START}{path[at]['summary']}{END}"
+    return [("user", summary), *(heard(each["message"]) for each in kept)]
 
 
 def is_request(entry: Line) -> bool:

@@ -28,11 +28,17 @@ from viewer.stores.claude_code import lines  # noqa: E402
 from viewer.stores.codex import lines as codex_lines  # noqa: E402
 from viewer.stores.hermes import writing  # noqa: E402
 from viewer.stores.message import message_of  # noqa: E402
+from viewer.stores.openclaw import new_entries  # noqa: E402
 from viewer.stores.registry import open_store, writer_of  # noqa: E402
 
 SUMMARY = "## Goal\nFinish."
 # In the middle of each kind's commit: rows are inserted and not committed, lines are made and not appended.
-INSIDE: list[tuple[Any, str]] = [(writing, "insert_block"), (lines, "encoded"), (codex_lines, "encoded")]
+INSIDE: list[tuple[Any, str]] = [
+    (writing, "insert_block"),
+    (lines, "encoded"),
+    (codex_lines, "encoded"),
+    (new_entries, "encoded"),
+]
 
 
 def _killing(plain: Any) -> Any:
@@ -80,7 +86,9 @@ def main(name: str, url: str, session_id: str, moment: str) -> None:
     with open_store(store) as reader:
         basis = planning.read_basis(reader, session_id)
     plan = compaction.plan(
-        list(map(message_of, basis.sent)), compaction.Policy(keep_last=6), compaction.counter_for("")
+        list(map(message_of, basis.sent)),
+        compaction.Policy(keep_last=6, tail_only=basis.tail_only),
+        compaction.counter_for(""),
     )
     edits = candidate.edits_of(basis, compaction.apply(plan, SUMMARY))
     if moment == "inside":

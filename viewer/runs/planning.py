@@ -12,6 +12,7 @@ from django.utils import timezone
 import compaction
 from compaction import tokens
 from compaction.strategy import STRATEGIES, Strategy, named
+from viewer.errors import StoreReadOnly
 from viewer.holders import Holder
 from viewer.stores import counting
 from viewer.stores.base import Session, Store
@@ -23,6 +24,10 @@ from viewer.workspaces.rules import Rules, rules_of
 from .errors import UnknownChoice
 from .summarizers import get_summarizer
 
+NOT_SHORTENED = (
+    "The agent of this store keeps messages as they are, behind a summary: tool output cannot be shortened in its "
+    "sessions. Choose a summary."
+)
 SLOW_SECONDS, TOO_SLOW_SECONDS = 1.0, 10.0  # of a held write lock: worth a word; longer than the agent may wait
 
 
@@ -45,7 +50,7 @@ class Options:
 @dataclass(frozen=True, slots=True)
 class Basis:
     """What a plan is made on, read as one: the live messages that a model is `sent`, the bytes of all of them by id,
-    and the `token` by which a commit knows them again.
+    and the `token` by which a commit knows them again; `tail_only` as in a Policy.
     """
 
     session: Session
@@ -53,6 +58,7 @@ class Basis:
     sizes: Mapping[int, int]
     token: Json
     window: int
+    tail_only: bool = False
 
     def ids(self, indices: tuple[int, ...]) -> list[int]:
         """Row ids of messages by their place in the plan."""
@@ -161,7 +167,8 @@ def read_basis(reader: Reader, session_id: str, mode: str = "in_place", planned:
         raise problem
     session, live_context = reader.session(session_id), reader.basis(session_id, planned)
     window = counting.context_window(session.model, session.window)
-    return Basis(session, for_model(live_context.messages), live_context.sizes, live_context.token, window)
+    sent = for_model(live_context.messages)
+    return Basis(session, sent, live_context.sizes, live_context.token, window, reader.tail_only)
 
 
 def slow_sentence(seconds: float) -> str:
@@ -175,16 +182,20 @@ def slow_sentence(seconds: float) -> str:
 def plan_of(basis: Basis, options: Options, rules: str) -> compaction.Plan:
     """The engine's plan of what was read, with these rules behind the summary unless they are to be left out.
 
-    Raises compaction.NothingToCompact or BadTranscript.
+    Raises compaction.NothingToCompact or BadTranscript; StoreReadOnly where the strategy shortens what cannot be.
     """
+    strategy = strategy_of(options.strategy)
+    if basis.tail_only and not strategy.asks_model:
+        raise StoreReadOnly(NOT_SHORTENED)
     policy = compaction.Policy(
         context_window=basis.window,
         focus=options.focus,
         keep_last=options.keep_last,
         rules=rules if options.carry else "",
+        tail_only=basis.tail_only,
     )
     messages, count = list(map(_dated, basis.sent)), counting.counter_for(basis.session.model)
-    return strategy_of(options.strategy).plan(messages, policy, count)
+    return strategy.plan(messages, policy, count)
 
 
 def strategy_of(name: str) -> Strategy:

@@ -33,6 +33,8 @@ class Reader(ABC):
     # Whether `searchable` gives the text for an index that is kept outside of the store, or else `search` answers.
     offers_text: ClassVar[bool] = False
 
+    # Whether a compaction keeps an unbroken end of the context word for word and nothing before the handoff.
+    tail_only: ClassVar[bool] = False
     rows_are_messages: ClassVar[bool] = True  # each raw row is a message of its own, or one that no model is sent
 
     # -- what the store can do

@@ -19,10 +19,13 @@ from viewer.errors import NotFound, StoreUnavailable
 from viewer.stores.base import Store
 from viewer.stores.kind import Agent, StoreKind
 from viewer.stores.reader import Reader
+from viewer.stores.writer import Writer
 
 from . import database, facts, places
+from .pi_reader import PiReader
 from .places import Places
-from .reader import OpenClawReader, PiReader, TreeReader
+from .reader import OpenClawReader, TreeReader
+from .writer import PiWriter
 
 PROFILE = "-"  # between the name of OpenClaw's directory and that of a profile
 _PROFILES = re.compile(r"-[\w.-]{1,60}", re.ASCII)
@@ -147,6 +150,9 @@ class PiStores(TreeStores):
 
     def reader(self, store: Store, connections: ExitStack, patience: float) -> TreeReader:
         return PiReader(store, connections, patience)
+
+    def writer(self, store: Store) -> Writer:
+        return PiWriter(store)
 
     def agent(self, store: Store) -> Agent:
         return Pi(store)

@@ -240,19 +240,6 @@ def _row_id(item: Item) -> int:
 
 
 @dataclass(frozen=True)
-class PiReader(TreeReader):
-    """pi's sessions."""
-
-    is_strict: ClassVar[bool] = False
-
-    def _all(self) -> Places:
-        return places.pi_sessions(self.store)
-
-    def compact_reason(self) -> str:
-        return refusals.PI
-
-
-@dataclass(frozen=True)
 class OpenClawReader(TreeReader):
     """OpenClaw's sessions."""
 

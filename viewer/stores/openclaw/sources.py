@@ -14,11 +14,11 @@ from viewer.stores.jsonl.lines import LONGEST, decoded
 
 from . import rows, transcripts
 from .codec import EntrySource
-from .entries import TreeEntry, record_of
+from .entries import COMPACTION, TreeEntry, record_of
 from .messages import EntryMessages
 from .places import SessionPlace
 
-RECORDS: RecordCache[TreeEntry] = RecordCache(record_of)
+RECORDS: RecordCache[TreeEntry] = RecordCache(record_of, watched=lambda entry: entry.type == COMPACTION)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,68 @@
+"""Whether pi may have a session open. It locks nothing, and goes on with what it has in memory: what is written to the
+file meanwhile stays beside the path. It is known by its process in the session's directory, and by a file that has just
+been written to.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from viewer.holders import Holder
+
+from .places import SessionPlace
+
+QUIET_SECONDS = 20.0  # since the last write to a file, before it counts as one that no client is at
+NAME = "pi"  # what the process calls itself
+OPEN = (
+    "pi (process {process}) runs in this session's directory. If it has the session open, it would go on with what it "
+    "has in memory and the compaction would have no effect. End it first."
+)
+JUST_WRITTEN = (
+    "This session was written to {seconds:.0f} s ago. pi locks nothing: end it first if it has the session open, and "
+    "try again in {left:.0f} s."
+)
+
+
+def holder_of(place: SessionPlace, cwd: str) -> Holder | None:
+    """Who may have a session of pi open, None for nobody; `cwd` is the directory that it works in."""
+    for process in processes_in(cwd):
+        return Holder(f"pid={process}:agent=pi:", 0.0, 0.0, OPEN.format(process=process))
+    changed = place.state.changed / 1e9
+    ago = time.time() - changed
+    if 0 <= ago < QUIET_SECONDS:
+        said = JUST_WRITTEN.format(seconds=ago, left=QUIET_SECONDS - ago + 1)
+        return Holder("agent=pi:", changed, changed + QUIET_SECONDS, said)
+    return None
+
+
+def processes_in(cwd: str) -> Iterator[int]:
+    """Processes of pi in a directory, as far as this user may look at them; none but on Linux."""
+    if sys.platform != "linux" or not cwd:
+        return
+    with suppress(OSError):
+        wanted = os.stat(cwd)
+        for name in os.listdir("/proc"):
+            if name.isdigit() and _is_pi(name) and _is_in(name, wanted):
+                yield int(name)
+
+
+def _is_pi(process: str) -> bool:
+    """It overwrites its command line by its name."""
+    try:
+        command = Path(f"/proc/{process}/cmdline").read_bytes()
+    except OSError:
+        return False
+    return command.split(b"\0")[0].strip() == NAME.encode()
+
+
+def _is_in(process: str, wanted: os.stat_result) -> bool:
+    try:
+        found = os.stat(f"/proc/{process}/cwd")
+    except OSError:
+        return False
+    return (found.st_dev, found.st_ino) == (wanted.st_dev, wanted.st_ino)

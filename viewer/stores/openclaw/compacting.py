@@ -1,0 +1,59 @@
+"""What a compaction asks of a session that is a tree of entries, in a file or a database."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from viewer.errors import NotBranchable
+from viewer.stores.changes import Commit, Edit, Json, LiveContext, UndoPlan
+from viewer.stores.recorded import Recorded
+from viewer.stores.transcript import IndexedBoundary
+
+from . import commits, undoing
+from .planned import mark_of, planned_ids, token_of
+from .reader import TreeReader
+
+
+@dataclass(frozen=True)
+class CompactingReader(TreeReader):
+    """An open store whose sessions are compacted in place."""
+
+    tail_only: ClassVar[bool] = True
+
+    def basis(self, session_id: str, planned: Json | None = None) -> LiveContext:
+        found = self._messages(session_id)
+        with self._source(session_id) as source:
+            token = token_of(source, found) if planned is None else planned
+            ids = found.live if planned is None else planned_ids(source, found, planned)
+        sent = self.sent(session_id, ids)
+        rows = [sent[each] for each in ids if each in sent]
+        return LiveContext(rows, {row.id: row.size for row in rows}, token)
+
+    def check_basis(self, session_id: str, token: Json) -> None:
+        with self._source(session_id) as source:
+            planned_ids(source, self._messages(session_id), token)
+
+    def find_commit(
+        self, session_id: str, token: Json, edits: Sequence[Edit], recorded: Recorded, mode: str = "in_place"
+    ) -> Commit | None:
+        with self._source(session_id) as source:
+            made = commits.newest_of(source, self._messages(session_id), mark_of(token, edits))
+        return None if made is None else commits.commit_of(made, made.entry.time or None)
+
+    def wrote(self, session_id: str, receipt: Json) -> bool:
+        return commits.entry_of(self._messages(session_id), receipt) is not None
+
+    def undo_plan(self, session_id: str, compaction: Json | IndexedBoundary) -> UndoPlan:
+        return undoing.plan(self._place(session_id), self._messages(session_id), compaction)
+
+    def context_before(self, session_id: str, compaction: Json | IndexedBoundary) -> list[int]:
+        made = undoing.taken(self._messages(session_id), compaction)
+        if made is None:
+            raise NotBranchable(undoing.GONE)
+        return list(made.before)
+
+    def find_undo(self, session_id: str, receipt: Json) -> Json | None:
+        is_undone = commits.entry_of(self._messages(session_id), receipt) is None
+        return {"entry": receipt["entry"]} if is_undone else None

@@ -1,0 +1,65 @@
+"""The entries that are written: a compaction as the clients have it, and what one is turned into to take it back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from viewer.stores.changes import Json
+
+from .planned import PlannedEnd
+
+MARK = "palimpsest"  # a key that both clients leave alone
+UNDONE = "palimpsest.undone"  # the clients' name for what an entry without meaning to a model is about
+
+
+def compaction(
+    end: PlannedEnd, entry_id: str, parent: str | None, mark: str, *, before: int, after: int, now: float
+) -> Json:
+    """A compaction with this id behind `parent`; `before` and `after` are the tokens of the context.
+
+    `fromHook` keeps the client from taking over our details; with `customType` it is a whole entry of another type once
+    its type alone is overwritten.
+    """
+    return {
+        "type": "compaction",
+        "id": entry_id,
+        "parentId": parent,
+        "timestamp": timestamp(now),
+        "summary": end.summary,
+        "firstKeptEntryId": end.first_kept or entry_id,
+        "tokensBefore": before,
+        "tokensAfter": after,
+        "details": {"readFiles": [], "modifiedFiles": []},
+        "fromHook": True,
+        "customType": UNDONE,
+        MARK: {"mark": mark},
+    }
+
+
+def undone(value: Mapping[str, Any]) -> Json:
+    """The same entry with no meaning to a model: its id, parent and time stay, all else stands under `data`."""
+    own = ("id", "parentId", "timestamp")
+    data = {name: each for name, each in value.items() if name not in ("type", "customType", *own)}
+    return {"type": "custom", **{name: value.get(name) for name in own}, "customType": UNDONE, "data": data}
+
+
+def mark_in(value: Mapping[str, Any] | None) -> str:
+    """The mark of a compaction of ours, "" where it has none."""
+    found = (value or {}).get(MARK)
+    mark = found.get("mark") if isinstance(found, dict) else None
+    return mark if isinstance(mark, str) else ""
+
+
+def encoded(value: Mapping[str, Any]) -> bytes:
+    """An entry as the clients write it, on one line without its end."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return text.encode("utf-8", "replace")
+
+
+def timestamp(now: float) -> str:
+    """A time (epoch seconds) in milliseconds, as the clients write it."""
+    said = datetime.fromtimestamp(now, UTC).isoformat(timespec="milliseconds")
+    return said.replace("+00:00", "Z")

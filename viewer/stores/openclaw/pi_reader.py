@@ -1,0 +1,43 @@
+"""What pi's directory tells of its sessions."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import ClassVar
+
+from viewer.errors import SessionEnded, StoreReadOnly
+from viewer.holders import Holder
+
+from . import clients, places, refusals
+from .compacting import CompactingReader
+from .places import Places
+
+
+@dataclass(frozen=True)
+class PiReader(CompactingReader):
+    """pi's sessions."""
+
+    is_strict: ClassVar[bool] = False
+
+    def _all(self) -> Places:
+        return places.pi_sessions(self.store)
+
+    def compact_reason(self) -> str:
+        room = self.store.path / "sessions"
+        return "" if os.access(room, os.R_OK | os.X_OK) else f"This user may not read {room}."
+
+    def compact_refusal(self, session_id: str, mode: str = "in_place") -> StoreReadOnly | SessionEnded | None:
+        reason = refusals.NO_SPLIT if mode != "in_place" else refusals.of_file(self._place(session_id))
+        return StoreReadOnly(reason) if reason else None
+
+    def branch_refusal(self, session_id: str) -> StoreReadOnly | SessionEnded | None:
+        self._place(session_id)
+        return StoreReadOnly(refusals.NO_BRANCH)
+
+    def lock_of(self, session_id: str) -> Holder | None:
+        place = self._place(session_id)
+        return clients.holder_of(place, self._known_facts(place).cwd)
+
+    def sees_turns(self) -> bool:
+        return True
