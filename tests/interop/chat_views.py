@@ -70,9 +70,8 @@ def of_context(messages: Sequence[Json]) -> list[ChatBlock]:
     """
     called = {part["id"] for each in messages for part in _parts(each) if part["type"] == "toolCall"}
     told = (each for each in messages if each.get("stopReason") not in ("error", "aborted"))
-    return [
-        block for each in told if each["role"] != "toolResult" or each["toolCallId"] in called for block in _kept(each)
-    ]
+    sent = (each for each in told if each["role"] != "toolResult" or each["toolCallId"] in called)
+    return _gathered(block for each in sent for block in _kept(each))
 
 
 def _parts(message: Json) -> list[Json]:
@@ -111,7 +110,22 @@ def _told(role: str, part: Json, call_id: str) -> ChatBlock:
 
 def of_rows(rows: Iterable[StoredMessage]) -> list[ChatBlock]:
     """The blocks of the rows of a reader, as far as a request has them."""
-    return [block for row in rows for block in _of_row(row)]
+    return _gathered(block for row in rows for block in _of_row(row))
+
+
+def _gathered(blocks: Iterable[ChatBlock]) -> list[ChatBlock]:
+    """With the pictures of results behind all results that stand together, where a request has them."""
+    told: list[ChatBlock] = []
+    pictures: list[ChatBlock] = []
+    for block in blocks:
+        if block.role == "tool" and block.kind == "image":
+            pictures.append(block)
+            continue
+        if block.role != "tool":
+            told += pictures
+            pictures = []
+        told.append(block)
+    return told + pictures
 
 
 def _of_row(row: StoredMessage) -> Iterator[ChatBlock]:

@@ -63,4 +63,4 @@ def _is_whole(program: Path, version: str) -> bool:
         told = subprocess.run(
             [program, "--version"], capture_output=True, text=True, timeout=WAIT, env={"PATH": os.defpath, "HOME": home}
         )
-    return told.returncode == 0 and version in told.stdout.split()
+    return told.returncode == 0 and version in f"{told.stdout} {told.stderr}".split()  # pi says it on the latter

@@ -55,7 +55,7 @@ def talk(stage: PiStage, process: Rpc) -> Path:
     return process.file
 
 
-@scenario(4)
+@scenario(3)
 def plain_talk(stage: PiStage) -> None:
     file = stage.start("The first question: what is in the garden?")
     stage.turn(file, "  Umlauts äöü, 完了, 👩‍👩‍👧 and <b>&amp;</b> \u2028 with spaces around.  \n")
