@@ -1,0 +1,55 @@
+"""A request of OpenClaw without what it adds on its way: a system prompt, dates, a line on the run, a message of its own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tests.interop import chat_views
+from tests.interop.chat_service import text_of
+from tests.interop.chat_views import ChatBlock
+from tests.interop.model_server import Json
+from viewer.stores.message import StoredMessage
+
+INTERNAL = "<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>"  # in a message of its own at the end
+_DATE = re.compile(r"\[[A-Z][a-z]{2} \d{4}-\d\d-\d\d \d\d:\d\d UTC\] ")  # before each text of a user
+_RUN = re.compile(r"\n\nRuntime: agent=[^\n]*(\n[^\n]+)*\Z")  # behind the first one
+
+
+def of_session(body: Json) -> list[Json]:
+    """The messages of a request without the new prompt and the client's own at the end."""
+    told = [each for each in body["messages"] if INTERNAL not in text_of(each)]
+    return told[:-1]
+
+
+def sent(messages: Sequence[Json]) -> list[ChatBlock]:
+    """The blocks of messages of a request."""
+    return _plain(chat_views.of_request(messages))
+
+
+def read(rows: Sequence[StoredMessage]) -> list[ChatBlock]:
+    """The blocks of rows of our reader."""
+    return _plain(chat_views.of_rows(rows))
+
+
+def built(messages: Sequence[Json]) -> list[ChatBlock]:
+    """The blocks of the context that the client builds."""
+    return _plain(chat_views.of_context([_in_words(each) for each in messages]))
+
+
+def _in_words(message: Json) -> Json:
+    if message["role"] != "compactionSummary":
+        return message
+    start = "The conversation history before this point was compacted into the following summary:\n\n<summary>\n"
+    return {"role": "user", "content": f"{start}{message['summary']}\n</summary>"}
+
+
+def _plain(blocks: Sequence[ChatBlock]) -> list[ChatBlock]:
+    return [
+        replace(each, said=_RUN.sub("", _DATE.sub("", each.said, 1))) if _is_text(each) else each for each in blocks
+    ]
+
+
+def _is_text(block: ChatBlock) -> bool:
+    return block.role == "user" and block.kind == "text"
