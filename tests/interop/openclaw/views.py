@@ -1,4 +1,4 @@
-"""A request of OpenClaw without what it adds on its way: a system prompt, dates, a line on the run, a message of its own."""
+"""A request of OpenClaw without what it adds: a system prompt, dates, a line on the run, a message of its own."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from viewer.stores.message import StoredMessage
 
 INTERNAL = "<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>"  # in a message of its own at the end
 _DATE = re.compile(r"\[[A-Z][a-z]{2} \d{4}-\d\d-\d\d \d\d:\d\d UTC\] ")  # before each text of a user
-_RUN = re.compile(r"\n\nRuntime: agent=[^\n]*(\n[^\n]+)*\Z")  # behind the first one
+_RUN = re.compile(r"(\n\n|\A)Runtime: agent=[^\n]*(\n[^\n]+)*\Z")  # behind the first one, or as a part of its own
 
 
 def of_session(body: Json) -> list[Json]:
@@ -46,9 +46,12 @@ def _in_words(message: Json) -> Json:
 
 
 def _plain(blocks: Sequence[ChatBlock]) -> list[ChatBlock]:
-    return [
-        replace(each, said=_RUN.sub("", _DATE.sub("", each.said, 1))) if _is_text(each) else each for each in blocks
-    ]
+    told = (replace(each, said=_said(each.said)) if _is_text(each) else each for each in blocks)
+    return [each for each in told if each.said or not _is_text(each)]
+
+
+def _said(text: str) -> str:
+    return _RUN.sub("", _DATE.sub("", text, 1))
 
 
 def _is_text(block: ChatBlock) -> bool:
