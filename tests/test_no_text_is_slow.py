@@ -52,8 +52,11 @@ from viewer.stores.hermes.writer import HermesWriter
 from viewer.stores.jsonl.reader import FileReader
 from viewer.stores.kind import Agent, StoreKind
 from viewer.stores.openclaw.codec import EntrySource
+from viewer.stores.openclaw.compacting import CompactingReader
 from viewer.stores.openclaw.kind import OpenClaw, Pi, TreeStores
-from viewer.stores.openclaw.reader import OpenClawReader, PiReader, TreeReader
+from viewer.stores.openclaw.pi_reader import PiReader
+from viewer.stores.openclaw.reader import OpenClawReader, TreeReader
+from viewer.stores.openclaw.writer import PiWriter
 from viewer.stores.query import Query, parse
 from viewer.stores.reader import Reader
 from viewer.stores.transcript import IndexedBoundary, TranscriptIndex
@@ -108,7 +111,8 @@ _FOREIGN = (
     Store, Reader, Writer, StoreKind, Agent, TranscriptIndex, IndexedBoundary, ModelAccess, HttpRequest, QueryDict,
     dialect.StoreConnection, dialect.Rows, ProgressCallback, Path, Strategy, HermesAgent, HermesReader, HermesWriter,
     ClaudeCode, ClaudeReader, ClaudeWriter, Codex, CodexReader, CodexWriter, FileReader, BinaryIO,
-    EntrySource, OpenClaw, OpenClawReader, Pi, PiReader, TreeReader, TreeStores, sqlite3.Connection,
+    CompactingReader, EntrySource, OpenClaw, OpenClawReader, Pi, PiReader, PiWriter, TreeReader, TreeStores,
+    sqlite3.Connection,
 )  # fmt: skip
 MADE: filling.Makers = {
     Place: lambda text: Place("own", "s"),
@@ -178,7 +182,8 @@ ELSEWHERE = {
         viewer.stores.codex.commits viewer.stores.codex.context viewer.stores.codex.index viewer.stores.codex.lineage
         viewer.stores.codex.redoing viewer.stores.codex.texts viewer.stores.codex.told viewer.stores.codex.undoing
         viewer.stores.codex.units
-        viewer.stores.openclaw.context viewer.stores.openclaw.transcripts""",
+        viewer.stores.openclaw.commits viewer.stores.openclaw.context viewer.stores.openclaw.planned
+        viewer.stores.openclaw.transcripts""",
 }
 NAMES = {name for names in ELSEWHERE.values() for name in names.split()}
 

@@ -41,7 +41,7 @@ def of_request(messages: Sequence[Json]) -> list[ChatBlock]:
 def _is_own(message: Json) -> bool:
     if message["role"] in ("system", "developer"):
         return True
-    return message["role"] == "tool" and message["content"] == UNANSWERED
+    return bool(message["role"] == "tool" and message["content"] == UNANSWERED)
 
 
 def _sent(message: Json) -> Iterator[ChatBlock]:
@@ -49,7 +49,7 @@ def _sent(message: Json) -> Iterator[ChatBlock]:
     call_id = plain_id(message.get("tool_call_id", ""))
     if message.get("reasoning_content"):
         yield ChatBlock(role, "reasoning", message["reasoning_content"])
-    parts = [{"type": "text", "text": content}] if isinstance(content, str) else content or []
+    parts: list[Json] = [{"type": "text", "text": content}] if isinstance(content, str) else content or []
     if parts and parts[0].get("text") == PICTURES:
         role, parts = "tool", parts[1:]
     for part in parts:

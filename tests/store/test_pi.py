@@ -13,12 +13,11 @@ from tests.contract.pi import CWD, PiByHand, said
 from tests.contract.talk import talk
 from tests.support.strange_trees import strange_entries
 from tests.support.tree_stores import history, opened, sent, shown, store_of, wrapped
-from viewer.errors import StoreReadOnly
 from viewer.stores.message import ReportedCompaction
 from viewer.stores.openclaw.entries import entry_of
 from viewer.stores.openclaw.messages import EntryMessages, grown
 from viewer.stores.openclaw.tree import tree_of
-from viewer.stores.registry import agent_of, writer_of
+from viewer.stores.registry import agent_of
 
 
 @pytest.fixture
@@ -300,14 +299,3 @@ def test_two_files_of_one_id_are_two_sessions(agent: PiByHand, session_id: str) 
     with opened(agent) as reader:
         ids = {each.id for each in reader.listing.files()}  # type: ignore[attr-defined]
         assert len(ids) == 2 and session_id in ids
-
-
-def test_nothing_is_written(agent: PiByHand, session_id: str) -> None:
-    before = agent.rows()
-    writer = writer_of(store_of(agent))
-    with pytest.raises(StoreReadOnly, match="can be read, but not be changed"):
-        writer.take_lock(session_id, "somebody")
-    with opened(agent) as reader:
-        refusal = reader.compact_refusal(session_id)
-        assert refusal is not None and refusal.message == "pi's sessions can be read here, but not be changed yet."
-    assert agent.rows() == before

@@ -56,7 +56,8 @@ class OpenClawStage(OpenClawClient):
         session = self.session_of(key)
         rows = self.sql("SELECT event_json FROM transcript_events WHERE session_id = ? ORDER BY seq", session)
         found = (_told(row[0]) for row in rows if row[0] is not None)
-        return next(each["id"] for each in found if _asks(each, text))
+        entry: str = next(each["id"] for each in found if _asks(each, text))
+        return entry
 
 
 def _told(text: str) -> Json:

@@ -38,7 +38,8 @@ def entries(file: Path) -> list[Json]:
 
 def entry_of(file: Path, text: str) -> str:
     """The id of the first entry in which a text stands."""
-    return next(each["id"] for each in entries(file) if text in json.dumps(each, ensure_ascii=False))
+    found: str = next(each["id"] for each in entries(file) if text in json.dumps(each, ensure_ascii=False))
+    return found
 
 
 def both() -> Json:

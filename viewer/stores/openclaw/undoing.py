@@ -17,6 +17,7 @@ from viewer.stores.jsonl.files import FileState, line_at, plainly
 from viewer.stores.transcript import IndexedBoundary
 
 from .entries import COMPACTION, TreeEntry
+from .forms import KNOWN
 from .messages import CompactedEntries, EntryMessages
 from .places import SessionPlace
 from .tree import tree_of
@@ -100,7 +101,7 @@ def _place_of_type(place: SessionPlace, entry: TreeEntry) -> int | None:
 def _without(found: EntryMessages, standing: CompactedEntries) -> EntryMessages:
     """The messages as if this compaction were none."""
     gone = standing.entry
-    inert: dict[str, Any] = {"type": "custom", "role": "", "first_kept": "", "is_sound": False}
+    inert: dict[str, Any] = {"type": "custom", "role": "", "first_kept": "", "form": KNOWN}
     entries = [replace(each, **inert) if each is gone else each for each in found.entries]
     return EntryMessages(entries, tree_of(entries, is_strict=found.tree.is_strict), found.text)
 
