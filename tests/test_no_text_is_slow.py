@@ -54,9 +54,12 @@ from viewer.stores.kind import Agent, StoreKind
 from viewer.stores.openclaw.codec import EntrySource
 from viewer.stores.openclaw.compacting import CompactingReader
 from viewer.stores.openclaw.kind import OpenClaw, Pi, TreeStores
+from viewer.stores.openclaw.openclaw_reader import OpenClawReader
+from viewer.stores.openclaw.openclaw_writer import OpenClawWriter
 from viewer.stores.openclaw.pi_reader import PiReader
-from viewer.stores.openclaw.reader import OpenClawReader, TreeReader
-from viewer.stores.openclaw.writer import PiWriter
+from viewer.stores.openclaw.pi_writer import PiWriter
+from viewer.stores.openclaw.reader import TreeReader
+from viewer.stores.openclaw.tree_writer import TreeWriter
 from viewer.stores.query import Query, parse
 from viewer.stores.reader import Reader
 from viewer.stores.transcript import IndexedBoundary, TranscriptIndex
@@ -111,8 +114,8 @@ _FOREIGN = (
     Store, Reader, Writer, StoreKind, Agent, TranscriptIndex, IndexedBoundary, ModelAccess, HttpRequest, QueryDict,
     dialect.StoreConnection, dialect.Rows, ProgressCallback, Path, Strategy, HermesAgent, HermesReader, HermesWriter,
     ClaudeCode, ClaudeReader, ClaudeWriter, Codex, CodexReader, CodexWriter, FileReader, BinaryIO,
-    CompactingReader, EntrySource, OpenClaw, OpenClawReader, Pi, PiReader, PiWriter, TreeReader, TreeStores,
-    sqlite3.Connection,
+    CompactingReader, EntrySource, OpenClaw, OpenClawReader, OpenClawWriter, Pi, PiReader, PiWriter, TreeReader,
+    TreeStores, TreeWriter, sqlite3.Connection,
 )  # fmt: skip
 MADE: filling.Makers = {
     Place: lambda text: Place("own", "s"),

@@ -26,8 +26,8 @@ from .site import Site
 __all__ = ["at_once", "tool"]
 
 BETWEEN = pytest.param("hermes22", marks=pytest.mark.thorough)  # what it is asked is asked of 21 and 31
-COMPACTED = ("hermes21", BETWEEN, "hermes31", "postgres", "demo", "claude-code", "codex", "pi")
-KINDS = ("hermes16", "json", "openclaw", *COMPACTED)
+COMPACTED = ("hermes21", BETWEEN, "hermes31", "postgres", "demo", "claude-code", "codex", "openclaw", "pi")
+KINDS = ("hermes16", "json", *COMPACTED)
 
 
 @pytest.fixture(scope="session")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import time
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 from uuid import NAMESPACE_OID, uuid4, uuid5
@@ -14,7 +15,7 @@ from uuid import NAMESPACE_OID, uuid4, uuid5
 import zstandard
 
 from .agents import Agent, Heard, Message
-from .pi import CWD, Line, active, broken, heard, is_request, now, said
+from .pi import CWD, Line, active, broken, is_request, loaded, now, said
 
 # What is read of the tables of schema 23; the client's have more columns, and checks.
 TABLES = """
@@ -41,6 +42,21 @@ CREATE TABLE transcript_event_identities (
 CREATE TABLE transcript_rewrite_watermarks (
   session_id TEXT NOT NULL PRIMARY KEY, generation TEXT NOT NULL, updated_at INTEGER NOT NULL
 ) STRICT;
+CREATE TABLE session_transcript_active_events (
+  session_id TEXT NOT NULL, active_position INTEGER NOT NULL, event_seq INTEGER NOT NULL, message_position INTEGER,
+  context_eligible INTEGER, PRIMARY KEY (session_id, active_position)
+) STRICT;
+CREATE TABLE session_transcript_index_state (
+  session_id TEXT NOT NULL PRIMARY KEY, indexed_seq INTEGER NOT NULL, leaf_event_id TEXT,
+  needs_rebuild INTEGER NOT NULL DEFAULT 0, active_event_count INTEGER NOT NULL,
+  active_message_count INTEGER NOT NULL, updated_at INTEGER NOT NULL
+) STRICT;
+CREATE TABLE session_pending_inputs (
+  session_key TEXT NOT NULL, state TEXT NOT NULL
+) STRICT;
+CREATE TRIGGER entry_changed AFTER UPDATE OF entry_json ON session_nodes BEGIN
+  UPDATE session_nodes SET entry_valid = 0 WHERE session_key = NEW.session_key;
+END;
 CREATE TABLE session_transcript_cold_archives (
   session_id TEXT NOT NULL PRIMARY KEY, generation TEXT NOT NULL, archive_name TEXT NOT NULL, archived_at INTEGER
 ) STRICT;
@@ -51,9 +67,10 @@ SECRET = "the report on the system prompt, which nobody is shown"
 class OpenClawByHand(Agent):
     """A state directory with one agent, whose database has one schema of those that are known."""
 
-    can_compact = False
     writes_messages = False
     unique_titles = False
+    keeps_start = False
+    redoes = True
     renames = branches = False
 
     def __init__(self, path: Path, schema: int = 23, agent: str = "main") -> None:
@@ -137,8 +154,28 @@ class OpenClawByHand(Agent):
         self._insert("transcript_events", session_id=window, seq=seq, created_at=made, **body)
         self._insert("transcript_event_identities", session_id=window, event_id=entry["id"], seq=seq,
                      event_type=entry["type"], parent_id=entry.get("parentId"), created_at=made)  # fmt: skip
+        self._settle(window)
         touch = "UPDATE session_windows SET transcript_updated_at = max(coalesce(transcript_updated_at, 0) + 1, ?)"
         self.sql(f"{touch} WHERE session_id = ?", made, window)
+
+    def _settle(self, window: str) -> None:
+        """Bring the index of the active path up to date."""
+        entries = self._of_window(window)
+        seq = {each["id"]: at for at, each in enumerate(entries)}
+        path = [each for each in active(entries) if each["type"] != "leaf"]
+        messages = iter(range(len(path)))
+        rows = [
+            (window, at, seq[each["id"]], next(messages) if each["type"] == "message" else None, 1)
+            for at, each in enumerate(path)
+        ]
+        leaf = path[-1]["id"] if path else None
+        state = (window, len(entries) - 1, leaf, 0, len(path), sum(row[3] is not None for row in rows), stamp())
+        with closing(self.connected()) as con:
+            con.execute("BEGIN IMMEDIATE")
+            con.execute("DELETE FROM session_transcript_active_events WHERE session_id = ?", (window,))
+            con.executemany("INSERT INTO session_transcript_active_events VALUES (?, ?, ?, ?, ?)", rows)
+            con.execute("REPLACE INTO session_transcript_index_state VALUES (?, ?, ?, ?, ?, ?, ?)", state)
+            con.execute("COMMIT")
 
     def _insert(self, table: str, **values: Any) -> None:
         marks = ", ".join("?" * len(values))
@@ -160,10 +197,13 @@ class OpenClawByHand(Agent):
     # -- reading
 
     def entries(self, session_id: str) -> list[Line]:
+        return self._of_window(self.id_of(session_id))
+
+    def _of_window(self, window: str) -> list[Line]:
         packed = "event_zstd" if any(row[1] == "event_zstd" for row in self.sql(_INFO)) else "NULL"
         rows = self.sql(
             f"SELECT event_json, {packed} FROM transcript_events WHERE session_id = ? ORDER BY seq",
-            self.id_of(session_id),
+            window,
         )
         return [json.loads(zstandard.decompress(blob) if text is None else text) for text, blob in rows]
 
@@ -171,12 +211,35 @@ class OpenClawByHand(Agent):
         return active(self.entries(session_id))
 
     def load(self, session_id: str) -> list[Heard]:
-        return [heard(each["message"]) for each in self.active(session_id) if each["type"] == "message"]
+        return loaded(self.active(session_id))
 
     def rows(self) -> list[tuple[Any, ...]]:
         return self.sql("SELECT * FROM transcript_events ORDER BY session_id, seq")
 
     # -- what nobody asks for
+
+    @contextmanager
+    def compacting(self, session_id: str) -> Iterator[None]:
+        """A client takes a turn by itself."""
+        with self.owned(role="agent-embedded"):
+            yield
+
+    @contextmanager
+    def owned(self, **more: Any) -> Iterator[None]:
+        """A process owns the state directory, which is a gateway where nothing else is said: this one."""
+        started = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
+        lock = self.root / "tmp" / f"openclaw-{os.getuid()}" / "gateway.state.lock"
+        lock.parent.mkdir(parents=True, exist_ok=True)
+        owner = {"pid": os.getpid(), "startTime": started, "stateDir": str(self.root)} | more
+        lock.write_text(f"{json.dumps(owner)}\n\t\t\n")
+        yield
+        lock.unlink()
+
+    def overwrite(self, session_id: str) -> None:
+        messages = ((at, each) for at, each in enumerate(self.entries(session_id)) if each["type"] == "message")
+        seq, first = next(messages)
+        first["message"]["content"][0]["text"] = "something else"
+        self.rewrite(session_id, seq, json.dumps(first))
 
     def break_rows(self, session_id: str) -> None:
         entries = list(enumerate(self.entries(session_id)))

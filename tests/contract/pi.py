@@ -30,6 +30,7 @@ class PiByHand(Agent):
 
     writes_messages = False
     keeps_start = False
+    redoes = True
     unique_titles = False
     renames = branches = False
 

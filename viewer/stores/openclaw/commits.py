@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from viewer.errors import CompactionConflict
 from viewer.stores.base import Store
@@ -15,12 +16,19 @@ from .codec import EntrySource
 from .entries import COMPACTION, TreeEntry
 from .messages import CompactedEntries, EntryMessages
 from .places import SessionPlace
-from .planned import PlannedEnd
 
 WRITTEN_TO = "The session's file was written to just now. Nothing was changed. Try again."
 NOT_AS_MEANT = (
     "What was written did not read back as it was meant, and was taken off again. Please report this session."
 )
+
+
+@dataclass(frozen=True, slots=True)
+class NewCompaction:
+    """An entry to be written, and the messages that it keeps."""
+
+    value: Json
+    kept: tuple[int, ...]
 
 
 def messages_now(store: Store, session_id: str) -> tuple[SessionPlace, EntryMessages]:
@@ -40,21 +48,12 @@ def append(
     if place.path != opened.path or place.state != seen:
         raise CompactionConflict(WRITTEN_TO)
     with sources.opened(place, None) as source:
-        end = planned.planned_end(found, planned.planned_ids(source, found, token), edits)
-    value = new_entries.compaction(
-        end,
-        _new_id(found),
-        found.tree.append_parent or None,
-        planned.mark_of(token, edits),
-        before=planned.tokens_of(found, found.live),
-        after=planned.tokens_of(found, end.kept) + len(end.summary) // planned.CHARACTERS,
-        now=now,
-    )
-    opened.append(new_entries.encoded(value) + b"\n", seen)
+        entry = made(source, found, token, edits, entry_id=_new_id(found), noted=None, now=now)
+    opened.append(new_entries.encoded(entry.value) + b"\n", seen)
     try:
         place, read = messages_now(store, session_id)
         with sources.opened(place, None) as source:
-            return read_back(source, read, value, end)
+            return read_back(source, read, entry)
     except Exception:
         opened.truncate(seen.size, opened.state)
         raise
@@ -67,17 +66,43 @@ def _new_id(found: EntryMessages) -> str:
     return made
 
 
-def read_back(source: EntrySource, found: EntryMessages, value: Json, end: PlannedEnd) -> Commit:
+def made(
+    source: EntrySource,
+    found: EntryMessages,
+    token: Json,
+    edits: Sequence[Edit],
+    *,
+    entry_id: str,
+    noted: int | None,
+    now: float,
+) -> NewCompaction:
+    """The compaction that these edits ask for; `noted` are the tokens that the client takes to be in context. Raises
+    CompactionConflict.
+    """
+    end = planned.planned_end(found, planned.planned_ids(source, found, token), edits)
+    value = new_entries.compaction(
+        end,
+        entry_id,
+        found.tree.append_parent or None,
+        planned.mark_of(token, edits),
+        before=max(planned.tokens_of(found, found.live), noted or 0),
+        after=planned.tokens_of(found, end.kept) + len(end.summary) // planned.CHARACTERS,
+        now=now,
+    )
+    return NewCompaction(value, end.kept)
+
+
+def read_back(source: EntrySource, found: EntryMessages, entry: NewCompaction) -> Commit:
     """The commit, once the session reads as it was meant. Raises CompactionConflict."""
-    made = found.compactions[-1] if found.compactions else None
+    newest = found.compactions[-1] if found.compactions else None
     if (
-        made is None
-        or made.entry.id != value["id"]
-        or source.value(made.entry) != value
-        or found.live != [made.handoff, *end.kept]
+        newest is None
+        or newest.entry.id != entry.value["id"]
+        or source.value(newest.entry) != entry.value
+        or found.live != [newest.handoff, *entry.kept]
     ):
         raise CompactionConflict(NOT_AS_MEANT)
-    return commit_of(made)
+    return commit_of(newest)
 
 
 def commit_of(made: CompactedEntries, at: float | None = None) -> Commit:

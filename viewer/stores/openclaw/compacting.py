@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from viewer.errors import NotBranchable
+from viewer.errors import CompactionConflict, NotBranchable, NotRedoable
 from viewer.stores.changes import Commit, Edit, Json, LiveContext, UndoPlan
 from viewer.stores.recorded import Recorded
 from viewer.stores.transcript import IndexedBoundary
 
-from . import commits, undoing
+from . import commits, redoing, refusals, undoing
 from .planned import mark_of, planned_ids, token_of
 from .reader import TreeReader
 
@@ -22,7 +22,16 @@ class CompactingReader(TreeReader):
 
     tail_only: ClassVar[bool] = True
 
+    def _following(self, session_id: str) -> str:
+        """The session that a conversation goes on with: a rewind copies one, with the entries of its compactions."""
+        return self._place(session_id).newest or session_id
+
+    def _require_newest(self, session_id: str) -> None:
+        if self._following(session_id) != session_id:
+            raise CompactionConflict(refusals.GOES_ON_ELSEWHERE)
+
     def basis(self, session_id: str, planned: Json | None = None) -> LiveContext:
+        self._require_newest(session_id)
         found = self._messages(session_id)
         with self._source(session_id) as source:
             token = token_of(source, found) if planned is None else planned
@@ -32,6 +41,7 @@ class CompactingReader(TreeReader):
         return LiveContext(rows, {row.id: row.size for row in rows}, token)
 
     def check_basis(self, session_id: str, token: Json) -> None:
+        self._require_newest(session_id)
         with self._source(session_id) as source:
             planned_ids(source, self._messages(session_id), token)
 
@@ -43,17 +53,26 @@ class CompactingReader(TreeReader):
         return None if made is None else commits.commit_of(made, made.entry.time or None)
 
     def wrote(self, session_id: str, receipt: Json) -> bool:
-        return commits.entry_of(self._messages(session_id), receipt) is not None
+        return commits.entry_of(self._messages(self._following(session_id)), receipt) is not None
 
     def undo_plan(self, session_id: str, compaction: Json | IndexedBoundary) -> UndoPlan:
-        return undoing.plan(self._place(session_id), self._messages(session_id), compaction)
+        now = self._following(session_id)
+        return undoing.plan(self._place(now), self._messages(now), compaction)
+
+    def redo_refusal(self, session_id: str, receipt: Json) -> str:
+        now = self._following(session_id)
+        try:
+            redoing.planned(self._place(now), self._messages(now), receipt)
+        except NotRedoable as refused:
+            return refused.message
+        return ""
 
     def context_before(self, session_id: str, compaction: Json | IndexedBoundary) -> list[int]:
-        made = undoing.taken(self._messages(session_id), compaction)
+        made = undoing.taken(self._messages(self._following(session_id)), compaction)
         if made is None:
             raise NotBranchable(undoing.GONE)
         return list(made.before)
 
     def find_undo(self, session_id: str, receipt: Json) -> Json | None:
-        is_undone = commits.entry_of(self._messages(session_id), receipt) is None
+        is_undone = commits.entry_of(self._messages(self._following(session_id)), receipt) is None
         return {"entry": receipt["entry"]} if is_undone else None

@@ -97,12 +97,17 @@ def connected(path: Path, patience: float = BUSY_SECONDS) -> Iterator[sqlite3.Co
         immutable = "" if os.path.exists(f"{path}-wal") else "&immutable=1"
         address = f"{path.absolute().as_uri()}?mode=ro{immutable}"
         with closing(sqlite3.connect(address, uri=True, timeout=patience, isolation_level=None)) as con:
-            con.text_factory = _decoded
-            if sqlite3.sqlite_version_info < _OLDEST_WITH_OCTET_LENGTH:
-                con.create_function("octet_length", 1, octet_length, deterministic=True)
-            yield con
+            yield prepared(con)
     except sqlite3.Error as problem:
         raise unavailable(path, problem) from problem
+
+
+def prepared(con: sqlite3.Connection) -> sqlite3.Connection:
+    """A connection that reads any text, and has the functions that the client's tables need."""
+    con.text_factory = _decoded
+    if sqlite3.sqlite_version_info < _OLDEST_WITH_OCTET_LENGTH:
+        con.create_function("octet_length", 1, octet_length, deterministic=True)
+    return con
 
 
 def _decoded(data: bytes) -> str:
@@ -137,6 +142,15 @@ def schema(path: Path, text: str) -> tuple[int, bool]:
     with connected(path) as con:
         ((version,),) = con.execute("PRAGMA user_version").fetchall()
         return int(version), all(columns(con, table) for table in NEEDED)
+
+
+def status_of(path: Path, key: str) -> str:
+    """What a conversation's row says of its newest run, "" for nothing. Raises StoreUnavailable."""
+    with connected(path) as con:
+        if "status" not in columns(con, "session_nodes"):
+            return ""
+        found = con.execute("SELECT status FROM session_nodes WHERE session_key = ?", (key,))
+        return next((str(row[0] or "") for row in found), "")
 
 
 # -- sessions ----------------------------------------------------------------------------------------------------------

@@ -22,10 +22,12 @@ from viewer.stores.reader import Reader
 from viewer.stores.writer import Writer
 
 from . import database, facts, places
+from .openclaw_reader import OpenClawReader
+from .openclaw_writer import OpenClawWriter
 from .pi_reader import PiReader
+from .pi_writer import PiWriter
 from .places import Places
-from .reader import OpenClawReader, TreeReader
-from .writer import PiWriter
+from .reader import TreeReader
 
 PROFILE = "-"  # between the name of OpenClaw's directory and that of a profile
 _PROFILES = re.compile(r"-[\w.-]{1,60}", re.ASCII)
@@ -68,9 +70,6 @@ class OpenClaw(Agent):
     @property
     def is_known(self) -> bool:
         return True
-
-    def reads_rules_by_itself(self) -> str:
-        return "AGENTS.md"
 
     def resume_command(self, session_id: str) -> str:
         """The terminal client on the key of the session; "" for one that its key does not go on with."""
@@ -180,6 +179,9 @@ class OpenClawStores(TreeStores):
 
     def reader(self, store: Store, connections: ExitStack, patience: float) -> TreeReader:
         return OpenClawReader(store, connections, patience)
+
+    def writer(self, store: Store) -> Writer:
+        return OpenClawWriter(store)
 
     def agent(self, store: Store) -> Agent:
         return OpenClaw(store)

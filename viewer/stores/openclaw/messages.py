@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -130,6 +131,13 @@ class EntryMessages:
     def answered(self) -> frozenset[str]:
         """The calls whose results are in context."""
         return frozenset(self.units[each].answers for each in self.live if self.units[each].answers)
+
+    def numbered(self, number: int) -> TreeEntry:
+        """The entry with this number. Raises KeyError."""
+        at = bisect_left(self.entries, number, key=lambda entry: entry.offset)
+        if at == len(self.entries) or self.entries[at].offset != number:
+            raise KeyError(number)
+        return self.entries[at]
 
     def is_link(self, unit: TreeEntry) -> bool:
         """Whether OpenClaw passes over a message."""

@@ -9,10 +9,11 @@ from typing import Any
 
 from viewer.stores.changes import Json
 
+from .entries import COMPACTION, CUSTOM, UNDONE
 from .planned import PlannedEnd
 
 MARK = "palimpsest"  # a key that both clients leave alone
-UNDONE = "palimpsest.undone"  # the clients' name for what an entry without meaning to a model is about
+_OWN = ("id", "parentId", "timestamp")
 
 
 def compaction(
@@ -24,7 +25,7 @@ def compaction(
     its type alone is overwritten.
     """
     return {
-        "type": "compaction",
+        "type": COMPACTION,
         "id": entry_id,
         "parentId": parent,
         "timestamp": timestamp(now),
@@ -41,9 +42,18 @@ def compaction(
 
 def undone(value: Mapping[str, Any]) -> Json:
     """The same entry with no meaning to a model: its id, parent and time stay, all else stands under `data`."""
-    own = ("id", "parentId", "timestamp")
-    data = {name: each for name, each in value.items() if name not in ("type", "customType", *own)}
-    return {"type": "custom", **{name: value.get(name) for name in own}, "customType": UNDONE, "data": data}
+    data = {name: each for name, each in value.items() if name not in ("type", "customType", *_OWN)}
+    return {"type": CUSTOM, **_own(value), "customType": UNDONE, "data": data}
+
+
+def redone(value: Mapping[str, Any]) -> Json:
+    """The compaction that `undone` made this entry of."""
+    data = value.get("data")
+    return {"type": COMPACTION, **_own(value), **(data if isinstance(data, dict) else {})}
+
+
+def _own(value: Mapping[str, Any]) -> Json:
+    return {name: value.get(name) for name in _OWN}
 
 
 def mark_in(value: Mapping[str, Any] | None) -> str:

@@ -11,8 +11,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import ClassVar
 
-from viewer.errors import NotFound, StoreReadOnly, StoreUnavailable
-from viewer.stores.base import Capabilities, ChangeToken, ChildSession, ReportedUsage, Session, Store
+from viewer.errors import NotFound, StoreUnavailable
+from viewer.stores.base import ChangeToken, ChildSession, ReportedUsage, Session, Store
 from viewer.stores.history_types import HistoryEntry
 from viewer.stores.jsonl.files import state_of
 from viewer.stores.jsonl.reader import FileReader
@@ -29,7 +29,7 @@ from viewer.stores.recorded import Recorded
 from viewer.stores.searching import SearchableText
 from viewer.stores.transcript import Item, TranscriptIndex
 
-from . import additions, codec, database, facts, places, refusals, sources, texts, transcripts, usage
+from . import additions, codec, database, facts, places, sources, texts, transcripts, usage
 from .codec import EntrySource
 from .entries import TreeEntry
 from .facts import TreeFacts
@@ -237,27 +237,3 @@ class TreeReader(FileReader):
 
 def _row_id(item: Item) -> int:
     return item.full_id if isinstance(item, HistoryEntry) else item.handoff_id
-
-
-@dataclass(frozen=True)
-class OpenClawReader(TreeReader):
-    """OpenClaw's sessions."""
-
-    is_strict: ClassVar[bool] = True
-
-    def _all(self) -> Places:
-        return places.openclaw_sessions(self.store, self.patience)
-
-    def capabilities(self) -> Capabilities:
-        said = super().capabilities()
-        known = [path for _, path in database.databases(self.store.path)]
-        files = sum(each.state.size for each in self.listing.all() if not each.row_id)
-        schemas = [database.schema(path, database.state_text(path))[0] for path in known]
-        return replace(said, schema=max(schemas, default=None), size=files + database.sizes(known))
-
-    def compact_reason(self) -> str:
-        return refusals.of_databases([path for _, path in database.databases(self.store.path)])
-
-    def compact_refusal(self, session_id: str, mode: str = "in_place") -> StoreReadOnly | None:
-        reason = refusals.COLD if self._place(session_id).is_cold else self.compact_reason()
-        return StoreReadOnly(reason)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
 
 from . import database, sources
@@ -18,7 +17,24 @@ OLD_FORM = (
     "has gone on with it."
 )
 NOT_WRITABLE = "The session's file belongs to another user, or is read-only."
-OPENCLAW = "OpenClaw's sessions can be read here, but not be changed yet."
+NO_FORK = "A branch of this session is made by OpenClaw itself: fork it there."
+NO_TITLE = "OpenClaw gives its sessions their names."
+FILES = (
+    "This session is in a file of an OpenClaw before 2026.8, which can be read here, but not be changed. A newer "
+    "OpenClaw takes its sessions over into a database."
+)
+GOES_ON_ELSEWHERE = "This conversation goes on in another session since, by a reset or a rewind. Nothing was written."
+ENDED = "This conversation goes on in another session since, by a reset or a rewind."
+UNSETTLED = (
+    "OpenClaw has not brought its own index of this session up to date yet. It does when it starts, or with the next "
+    "message. Nothing was written; try again then."
+)
+QUEUED = "A message waits in OpenClaw to be answered in this session. Try again once it is answered."
+ANOTHER_LEAF = (
+    "OpenClaw would go on from another entry than its index says. Nothing was written. Send it a message, and try "
+    "again."
+)
+NO_WRITE = "{path} or its directory cannot be written by this user."
 UNKNOWN = (
     "The database of this OpenClaw has schema {version}, which is not known here: its sessions can be read as far as "
     "they are understood, and are not changed."
@@ -39,10 +55,21 @@ def of_file(place: SessionPlace) -> str:
     return "" if os.access(place.path, os.R_OK | os.W_OK) else NOT_WRITABLE
 
 
-def of_databases(paths: Sequence[Path]) -> str:
-    """Why nothing in these databases can be compacted."""
-    for path in paths:
-        version, _ = database.schema(path, database.state_text(path))
-        if version not in database.KNOWN_SCHEMAS:
-            return UNKNOWN.format(version=version)
-    return OPENCLAW
+def of_row(place: SessionPlace) -> str:
+    """Why a session of OpenClaw can never be compacted here, "" where it can. Raises StoreUnavailable."""
+    if not place.row_id:
+        return FILES
+    if place.is_cold:
+        return COLD
+    if not place.is_current:
+        return ENDED
+    return of_database(place.path)
+
+
+def of_database(path: Path) -> str:
+    """Why nothing in a database can be compacted, "" where it can. Raises StoreUnavailable."""
+    version, _ = database.schema(path, database.state_text(path))
+    if version not in database.KNOWN_SCHEMAS:
+        return UNKNOWN.format(version=version)
+    is_writable = os.access(path, os.R_OK | os.W_OK) and os.access(path.parent, os.W_OK | os.X_OK)
+    return "" if is_writable else NO_WRITE.format(path=path)

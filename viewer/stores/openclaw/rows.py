@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any
@@ -77,6 +77,11 @@ def _now(con: sqlite3.Connection, session_id: str) -> tuple[str, int, str]:
         query = "SELECT transcript_updated_at FROM session_windows WHERE session_id = ?"
         changed = next((row[0] for row in con.execute(query, (session_id,))), None)
     return generation, newest, f"{generation} {newest} {changed}"
+
+
+def behind(con: sqlite3.Connection, session_id: str, entries: Sequence[TreeEntry]) -> list[TreeEntry]:
+    """The entries behind these. Raises sqlite3.Error."""
+    return list(_entries(con, session_id, entries[-1].offset if entries else -(2**62), len(entries)))
 
 
 def _entries(con: sqlite3.Connection, session_id: str, above: int, place: int) -> Iterator[TreeEntry]:

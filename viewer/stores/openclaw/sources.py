@@ -18,7 +18,9 @@ from .entries import COMPACTION, TreeEntry, record_of
 from .messages import EntryMessages
 from .places import SessionPlace
 
-RECORDS: RecordCache[TreeEntry] = RecordCache(record_of, watched=lambda entry: entry.type == COMPACTION)
+RECORDS: RecordCache[TreeEntry] = RecordCache(
+    record_of, watched=lambda entry: entry.type == COMPACTION or entry.is_undone
+)
 
 
 @dataclass(frozen=True)

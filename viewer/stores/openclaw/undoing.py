@@ -16,7 +16,7 @@ from viewer.stores.jsonl.append import Appending
 from viewer.stores.jsonl.files import FileState, line_at, plainly
 from viewer.stores.transcript import IndexedBoundary
 
-from .entries import COMPACTION, TreeEntry
+from .entries import COMPACTION, CUSTOM, TreeEntry
 from .forms import KNOWN
 from .messages import CompactedEntries, EntryMessages
 from .places import SessionPlace
@@ -30,7 +30,7 @@ CHANGED = "The line of this compaction is not as clients write it: somebody chan
 WRITTEN_TO = "The session was written to meanwhile. Look at it, then undo again."
 BEGINNING = 100  # bytes of a line in which its type stands
 WAS, BECOMES = b'"compaction"', b'"custom"    '
-_TYPE = re.compile(rb'\s{0,8}\{\s{0,8}"type"\s{0,8}:\s{0,8}("compaction")\s{0,8},')
+_TYPE = re.compile(rb'\s{0,8}\{\s{0,8}"type"\s{0,8}:\s{0,8}("compaction"|"custom"    )\s{0,8},')
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +68,10 @@ def plan(place: SessionPlace, found: EntryMessages, compaction: Json | IndexedBo
         return refused(RESET)
     if standing is not found.compactions[-1]:
         return refused(COVERED)
-    at = None if place.row_id else _place_of_type(place, standing.entry)
+    at = None if place.row_id else place_of_type(place, standing.entry, WAS)
     if at is None and not place.row_id:
         return refused(CHANGED)
-    after = _without(found, standing)
+    after = without(found, standing)
     before, now = set(found.live), set(after.live)
     tokens = sum(after.units[each].size for each in after.live) // 4
     what = InertEntry(
@@ -91,18 +91,22 @@ def _type_of(found: EntryMessages, entry_id: str) -> str:
     return entry.type if entry is not None else ""
 
 
-def _place_of_type(place: SessionPlace, entry: TreeEntry) -> int | None:
-    """Where the type of an entry stands in its file; None where its line does not begin with it."""
+def place_of_type(place: SessionPlace, entry: TreeEntry, kind: bytes) -> int | None:
+    """Where the type of an entry stands in its file; None where its line begins otherwise. Raises OSError."""
     with plainly(place.path) as file:
         match = _TYPE.match(line_at(file, entry.offset, min(BEGINNING, entry.length)))
-    return None if match is None else entry.offset + match.start(1)
+    return None if match is None or match[1] != kind else entry.offset + match.start(1)
 
 
-def _without(found: EntryMessages, standing: CompactedEntries) -> EntryMessages:
+def without(found: EntryMessages, standing: CompactedEntries) -> EntryMessages:
     """The messages as if this compaction were none."""
-    gone = standing.entry
-    inert: dict[str, Any] = {"type": "custom", "role": "", "first_kept": "", "form": KNOWN}
-    entries = [replace(each, **inert) if each is gone else each for each in found.entries]
+    inert: dict[str, Any] = {"type": CUSTOM, "role": "", "first_kept": "", "form": KNOWN, "is_undone": True}
+    return with_entry(found, standing.entry, replace(standing.entry, **inert))
+
+
+def with_entry(found: EntryMessages, old: TreeEntry, new: TreeEntry) -> EntryMessages:
+    """The messages with another entry in place of one."""
+    entries = [new if each is old else each for each in found.entries]
     return EntryMessages(entries, tree_of(entries, is_strict=found.tree.is_strict), found.text)
 
 

@@ -6,27 +6,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from viewer.errors import CompactionConflict, NotBranchable, NotUndoable, SessionBusy, StoreReadOnly
+from viewer.errors import CompactionConflict, NotRedoable, NotUndoable, SessionBusy, StoreReadOnly
 from viewer.stores.changes import Commit, Edit, Json, UndoPlan
 from viewer.stores.jsonl.append import appending
-from viewer.stores.writer import Writer
 
-from . import clients, commits, facts, places, refusals, undoing
+from . import clients, commits, facts, places, redoing, refusals, undoing
 from .places import SessionPlace
+from .tree_writer import TreeWriter
 
 
 @dataclass(frozen=True, slots=True)
-class PiWriter(Writer):
-    """The writes of a store of pi's. Nobody can keep a client from opening a session, so a lock is a look at whether
-    one may have it open.
-    """
+class PiWriter(TreeWriter):
+    """The writes of a store of pi's."""
 
-    refresh_seconds: ClassVar[float] = 3_600.0
+    no_branch: ClassVar[str] = refusals.NO_BRANCH
+    no_rename: ClassVar[str] = refusals.NO_RENAME
 
     def _place(self, session_id: str) -> SessionPlace:
         return places.find(places.pi_sessions(self.store), self.store, session_id)
 
-    def _require_closed(self, session_id: str) -> SessionPlace:
+    def _require_idle(self, session_id: str) -> SessionPlace:
         place = self._place(session_id)
         held = clients.holder_of(place, facts.facts_of(place, None).cwd)
         if held is not None:
@@ -34,27 +33,10 @@ class PiWriter(Writer):
         return place
 
     def _writable(self, session_id: str) -> SessionPlace:
-        place = self._require_closed(session_id)
+        place = self._require_idle(session_id)
         if reason := refusals.of_file(place):
             raise StoreReadOnly(reason)
         return place
-
-    def take_lock(self, session_id: str, holder: str) -> None:
-        self._require_closed(session_id)
-
-    def refresh_lock(self, session_id: str, holder: str) -> bool:
-        return True
-
-    def take_lease(self, session_id: str, holder: str) -> None:
-        self._require_closed(session_id)
-
-    def rename(self, session_id: str, title: str) -> None:
-        self._place(session_id)
-        raise StoreReadOnly(refusals.NO_RENAME)
-
-    def branch(self, session_id: str, message_ids: Sequence[int], *, now: float) -> str:
-        self._place(session_id)
-        raise NotBranchable(refusals.NO_BRANCH)
 
     def apply(
         self, session_id: str, token: Json, edits: Sequence[Edit], *, mode: str, holder: str, now: float
@@ -75,3 +57,16 @@ class PiWriter(Writer):
                 return undoing.overwrite(found, place, opened, plan.what)
             except CompactionConflict as conflict:
                 raise NotUndoable(conflict.message) from conflict
+
+    def redo(self, session_id: str, receipt: Json, *, holder: str) -> None:
+        with appending(self._writable(session_id).path) as opened:
+            place, found = commits.messages_now(self.store, session_id)
+            what = redoing.planned(place, found, receipt)
+            try:
+                redoing.overwrite(opened, what)
+            except CompactionConflict as conflict:
+                raise NotRedoable(conflict.message) from conflict
+            _, read = commits.messages_now(self.store, session_id)
+            if not read.compactions or read.compactions[-1].entry.id != what.entry:
+                redoing.take_off(opened, what)
+                raise NotRedoable(redoing.NOT_AS_MEANT)

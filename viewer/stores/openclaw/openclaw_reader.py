@@ -1,0 +1,54 @@
+"""What OpenClaw's state directory tells of its sessions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from viewer.errors import SessionEnded, StoreReadOnly
+from viewer.holders import Holder
+from viewer.stores.base import Capabilities
+
+from . import database, owners, places, refusals
+from .compacting import CompactingReader
+from .places import Places
+
+
+@dataclass(frozen=True)
+class OpenClawReader(CompactingReader):
+    """OpenClaw's sessions."""
+
+    is_strict: ClassVar[bool] = True
+
+    def _all(self) -> Places:
+        return places.openclaw_sessions(self.store, self.patience)
+
+    def capabilities(self) -> Capabilities:
+        said = super().capabilities()
+        known = [path for _, path in database.databases(self.store.path)]
+        files = sum(each.state.size for each in self.listing.all() if not each.row_id)
+        schemas = [database.schema(path, database.state_text(path))[0] for path in known]
+        return replace(said, schema=max(schemas, default=None), size=files + database.sizes(known))
+
+    def compact_reason(self) -> str:
+        """Of a store whose databases are all refused, why the first one is."""
+        reasons = [refusals.of_database(path) for _, path in database.databases(self.store.path)]
+        return (reasons[0] if all(reasons) else "") if reasons else refusals.FILES
+
+    def compact_refusal(self, session_id: str, mode: str = "in_place") -> StoreReadOnly | SessionEnded | None:
+        place = self._place(self._following(session_id))
+        reason = refusals.NO_SPLIT if mode != "in_place" else refusals.of_row(place)
+        return StoreReadOnly(reason) if reason else None
+
+    def branch_refusal(self, session_id: str) -> StoreReadOnly | SessionEnded | None:
+        self._place(session_id)
+        return StoreReadOnly(refusals.NO_FORK)
+
+    def lock_of(self, session_id: str) -> Holder | None:
+        place = self._place(session_id)
+        if not place.row_id:
+            return None
+        return owners.holder_of(self.store.path, database.status_of(place.path, place.key))
+
+    def sees_turns(self) -> bool:
+        return True

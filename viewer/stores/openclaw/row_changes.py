@@ -1,0 +1,160 @@
+"""What is written to OpenClaw's tables, and the checks before it, inside one transaction: an entry behind the others
+with all that the client's index notes of it, or another text in its row; and the session's counters.
+
+Functions take the connection of that transaction and raise sqlite3.Error.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+from viewer.errors import CompactionConflict, NotFound, SessionBusy, StoreReadOnly
+from viewer.stores.changes import Json
+
+from . import database, new_entries, owners, refusals
+from .messages import EntryMessages
+from .places import SessionPlace
+
+
+@dataclass(frozen=True, slots=True)
+class SettledSession:
+    """A session that may be written: `following` is the number of its next entry, `leaf` the entry which that hangs on,
+    "" for none, and `count` how many the client's index of the active path has. `now` in milliseconds.
+    """
+
+    id: str
+    key: str
+    leaf: str
+    following: int
+    count: int
+    now: int
+
+
+def settled(con: sqlite3.Connection, place: SessionPlace, home: Any, now: float) -> SettledSession:
+    """The session at a place in the state directory `home`, once nothing speaks against writing it at `now` (epoch
+    seconds). Raises StoreReadOnly, NotFound, CompactionConflict, SessionBusy.
+    """
+    ((version,),) = con.execute("PRAGMA user_version").fetchall()
+    if version not in database.KNOWN_SCHEMAS:
+        raise StoreReadOnly(refusals.UNKNOWN.format(version=version))
+    query = "SELECT current_session_id, entry_valid, status FROM session_nodes WHERE session_key = ?"
+    node = con.execute(query, (place.key,)).fetchone()
+    if node is None:
+        raise NotFound(f"The database has no conversation {place.key!r} any more.")
+    current, is_valid, status = node
+    if current != place.row_id:
+        raise CompactionConflict(refusals.GOES_ON_ELSEWHERE)
+    if (holder := owners.holder_of(home, str(status or ""))) is not None:
+        raise SessionBusy(holder.says)
+    if is_valid != 1:
+        raise SessionBusy(refusals.UNSETTLED)
+    if _has(con, "session_pending_inputs", "session_key = ? AND state = 'queued'", place.key):
+        raise SessionBusy(refusals.QUEUED)
+    if _has(con, "session_transcript_cold_archives", "session_id = ?", place.row_id):
+        raise StoreReadOnly(refusals.COLD)
+    return _indexed(con, place, int(now * 1000))
+
+
+def _has(con: sqlite3.Connection, table: str, condition: str, value: str) -> bool:
+    """Whether a table, which older schemas lack, has such a row."""
+    if not database.columns(con, table):
+        return False
+    return con.execute(f"SELECT 1 FROM {table} WHERE {condition} LIMIT 1", (value,)).fetchone() is not None
+
+
+def _indexed(con: sqlite3.Connection, place: SessionPlace, now: int) -> SettledSession:
+    """Raises SessionBusy where the client's index of the active path is behind the entries."""
+    query = (
+        "SELECT indexed_seq, leaf_event_id, needs_rebuild, active_event_count FROM session_transcript_index_state"
+        " WHERE session_id = ?"
+    )
+    state = con.execute(query, (place.row_id,)).fetchone()
+    newest = con.execute("SELECT max(seq) FROM transcript_events WHERE session_id = ?", (place.row_id,)).fetchone()[0]
+    open_rows = "session_id = ? AND context_eligible IS NULL"
+    if state is None or state[2] or state[0] != newest:
+        raise SessionBusy(refusals.UNSETTLED)
+    if _has(con, "session_transcript_active_events", open_rows, place.row_id):
+        raise SessionBusy(refusals.UNSETTLED)
+    return SettledSession(place.row_id, place.key, str(state[1] or ""), newest + 1, state[3], now)
+
+
+def require_leaf(session: SettledSession, found: EntryMessages) -> None:
+    """Raise SessionBusy where the client's next entry would not hang on the leaf, or the index has another leaf."""
+    if not found.tree.leaf == found.tree.append_parent == session.leaf:
+        raise SessionBusy(refusals.ANOTHER_LEAF)
+
+
+def append(con: sqlite3.Connection, session: SettledSession, entry: Json) -> None:
+    """Write a compaction behind the other entries, as the leaf."""
+    text = new_entries.encoded(entry).decode()
+    event: dict[str, Any] = {"session_id": session.id, "seq": session.following, "created_at": session.now}
+    _insert(con, "transcript_events", **event, **_body(con, text))
+    identity = {"event_id": entry["id"], "event_type": entry["type"], "parent_id": entry["parentId"]}
+    _insert(con, "transcript_event_identities", **event, **identity)
+    row = {"session_id": session.id, "active_position": session.count, "event_seq": session.following}
+    _insert(con, "session_transcript_active_events", **row, context_eligible=1)
+    con.execute(
+        "UPDATE session_transcript_index_state SET indexed_seq = ?, leaf_event_id = ?, active_event_count = ?,"
+        " updated_at = ? WHERE session_id = ?",
+        (session.following, entry["id"], session.count + 1, session.now, session.id),
+    )
+    _touch(con, session)
+
+
+def rewrite(con: sqlite3.Connection, session: SettledSession, number: int, entry: Json) -> None:
+    """Write another entry of the same id and parent in place of the one with this number."""
+    body = _body(con, new_entries.encoded(entry).decode())
+    if "event_zstd" in database.columns(con, "transcript_events"):
+        body |= {"event_zstd": None, "navigation_json": None}
+    changed = ", ".join(f"{name} = ?" for name in body)
+    con.execute(
+        f"UPDATE transcript_events SET {changed} WHERE session_id = ? AND seq = ?",
+        (*body.values(), session.id, number),
+    )
+    con.execute(
+        "UPDATE transcript_event_identities SET event_type = ? WHERE session_id = ? AND event_id = ?",
+        (entry["type"], session.id, entry["id"]),
+    )
+    con.execute(
+        "INSERT INTO transcript_rewrite_watermarks (session_id, generation, updated_at) VALUES (?, ?, ?)"
+        " ON CONFLICT (session_id) DO UPDATE SET generation = excluded.generation, updated_at = excluded.updated_at",
+        (session.id, uuid4().hex, session.now),  # without another one a gateway goes by what it read before
+    )
+    _touch(con, session)
+
+
+def _body(con: sqlite3.Connection, text: str) -> dict[str, Any]:
+    has_size = "event_utf8_bytes" in database.columns(con, "transcript_events")
+    return {"event_json": text} | ({"event_utf8_bytes": len(text.encode())} if has_size else {})
+
+
+def _insert(con: sqlite3.Connection, table: str, **values: Any) -> None:
+    marks = ", ".join("?" * len(values))
+    con.execute(f"INSERT INTO {table} ({', '.join(values)}) VALUES ({marks})", tuple(values.values()))
+
+
+def _touch(con: sqlite3.Connection, session: SettledSession) -> None:
+    """Have the transcript look written to, with a later time than any client has seen."""
+    con.execute(
+        "UPDATE session_windows SET updated_at = max(updated_at, :now), transcript_updated_at = max(:now,"
+        " coalesce(transcript_updated_at, -1) + 1, coalesce(transcript_observed_at, -1) + 1) WHERE session_id = :id",
+        {"now": session.now, "id": session.id},
+    )
+
+
+def count(con: sqlite3.Connection, session: SettledSession, *, tokens: int, compactions: int) -> None:
+    """Note how many tokens are in context now, and `compactions` more. By these the client decides whether a session is
+    full: with the old ones it would compact it again before the next turn. The entry itself is never read.
+    """
+    con.execute(
+        """UPDATE session_nodes SET updated_at = max(updated_at, :now), entry_json = json_set(json_remove(entry_json,
+        '$.contextBudgetStatus', '$.inputTokens', '$.outputTokens', '$.cacheRead', '$.cacheWrite',
+        '$.estimatedCostUsd'), '$.totalTokens', :tokens, '$.totalTokensFresh', json('true'), '$.totalTokensVersion', 1,
+        '$.compactionCount', max(0, coalesce(json_extract(entry_json, '$.compactionCount'), 0) + :more),
+        '$.updatedAt', max(updated_at, :now)) WHERE session_key = :key""",
+        {"now": session.now, "tokens": tokens, "more": compactions, "key": session.key},
+    )
+    con.execute("UPDATE session_nodes SET entry_valid = 1 WHERE session_key = ?", (session.key,))  # a trigger took it

@@ -1,0 +1,49 @@
+"""What writers of both kinds of stores have in common: a session is held by nobody being at work on it."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from viewer.errors import StoreReadOnly
+from viewer.stores.writer import Writer
+
+from .places import SessionPlace
+
+
+@dataclass(frozen=True, slots=True)
+class TreeWriter(Writer):
+    """The writes of a store of trees. Neither client can be kept from a session, so a lock is a look at whether one
+    works on it.
+    """
+
+    refresh_seconds: ClassVar[float] = 3_600.0
+    no_branch: ClassVar[str]  # why no branch is made, as a sentence
+    no_rename: ClassVar[str]
+
+    @abstractmethod
+    def _place(self, session_id: str) -> SessionPlace:
+        """Where a session is now. Raises NotFound."""
+
+    @abstractmethod
+    def _require_idle(self, session_id: str) -> SessionPlace:
+        """Where a session is that no client works on. Raises SessionBusy, NotFound."""
+
+    def take_lock(self, session_id: str, holder: str) -> None:
+        self._require_idle(session_id)
+
+    def refresh_lock(self, session_id: str, holder: str) -> bool:
+        return True
+
+    def take_lease(self, session_id: str, holder: str) -> None:
+        self._require_idle(session_id)
+
+    def rename(self, session_id: str, title: str) -> None:
+        self._place(session_id)
+        raise StoreReadOnly(self.no_rename)
+
+    def branch(self, session_id: str, message_ids: Sequence[int], *, now: float) -> str:
+        self._place(session_id)
+        raise StoreReadOnly(self.no_branch)
