@@ -13,11 +13,12 @@ from tests.api.conftest import tool
 from tests.api.tool import Tool
 from tests.contract.site import Site
 from tests.interop.fetched import NotInstalled
+from tests.interop.real_agent import RealAgent
 from tests.runs.desk import at_once
 
 from .client import Client, program
 from .service import Service
-from .work import SORTS, RealCodex, Work, talk
+from .work import SORTS, Work, talk
 
 __all__ = ["at_once", "homes", "opened", "tool"]
 
@@ -63,7 +64,7 @@ def opened(
             except NotInstalled as missing:
                 pytest.skip(f"Codex is not here: {missing}")
             copied = client.copy(tmp_path / "copy", stack.enter_context(Service()))
-            agent = RealCodex(f"codex:///{copied.home}")
+            agent = RealAgent(f"codex:///{copied.home}")
             settings.STORES = {"work": agent.url}
             server = stack.enter_context(copied.app_server())
             session = SORTS[name].make(copied, server, session)

@@ -11,6 +11,7 @@ from tests.api.conftest import tool
 from tests.api.tool import Tool
 from tests.contract.site import Site
 from tests.interop.fetched import NotInstalled
+from tests.interop.real_agent import RealAgent
 from tests.runs.desk import at_once
 from viewer.stores.base import Store
 from viewer.stores.registry import open_store
@@ -18,7 +19,7 @@ from viewer.stores.registry import open_store
 from . import views
 from .client import GPT_5, OLDER, OLDEST, Client, program
 from .service import Service, says
-from .work import KEPT, MUCH, SUMMARY, TURNS, RealCodex
+from .work import KEPT, MUCH, SUMMARY, TURNS
 
 __all__ = ["at_once", "tool"]
 
@@ -53,7 +54,7 @@ def test_sessions_of_older_clients(
         pytest.skip(f"Codex is not here: {missing}")
     with Service() as service:
         client = Client(older, tmp_path / "older", service, model=GPT_5)
-        agent = RealCodex(f"codex:///{client.home}")
+        agent = RealAgent(f"codex:///{client.home}")
         settings.STORES = {"work": agent.url}
         site = Site(tool, "work", agent)
         service.replies += [says(f"{number}: {MUCH}") for number in range(TURNS)]

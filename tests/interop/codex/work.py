@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.contract.agents import Agent, Heard, Message
 from tests.contract.site import Site
 from viewer.stores.base import Store
 from viewer.stores.registry import open_store
@@ -23,25 +22,6 @@ TURNS = 5
 KEPT = 4  # messages at the end that a compaction keeps at least
 MUCH = "All that is known of this bed. " * 40  # so that a summary is worth while
 SUMMARY = "[CONTEXT SUMMARY]"  # begins ours
-
-
-class RealCodex(Agent):
-    """The client as the contract's agent, as far as it needs to be one here: it makes its sessions by itself."""
-
-    def write(self, session_id: str, messages: Sequence[Message]) -> None:
-        raise NotImplementedError
-
-    def say(self, session_id: str, message: Message) -> None:
-        raise NotImplementedError
-
-    def load(self, session_id: str) -> list[Heard]:
-        raise NotImplementedError
-
-    def take_back(self, session_id: str) -> None:
-        raise NotImplementedError
-
-    def sql(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
-        raise NotImplementedError
 
 
 def ours(blocks: list[views.Block]) -> list[int]:

@@ -1,0 +1,150 @@
+"""What we write into a session of the real OpenClaw while its gateway runs: it goes on from exactly that, and it is
+undone.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pytest_django import Settings
+
+from tests.api.conftest import tool
+from tests.api.tool import Tool
+from tests.contract.site import Site
+from tests.interop.chat_service import calls, says
+from tests.interop.chat_service import tool as called
+from tests.interop.processes import ClientFailed
+from tests.interop.real_agent import RealAgent
+from tests.runs.desk import at_once
+
+from .client import OpenClawClient
+from .playing import OpenClawStage
+from .work import KEPT, Work, ours, talk
+
+__all__ = ["at_once", "tool"]
+
+Open = Callable[[str], Work]
+NEARLY_FULL = 179_900  # tokens, of a window of 200,000: one long request more, and the client compacts before it
+
+
+@pytest.fixture
+def opened(
+    gateway: OpenClawStage, tool: Tool, transactional_db: None, at_once: None, settings: Settings, tmp_path: Path
+) -> Open:
+    """A function that makes a session of a name, which the site knows."""
+    settings.HERMES_HOME = settings.CLAUDE_HOME = settings.CODEX_HOME = tmp_path / "no-home"
+    settings.OPENCLAW_HOME = settings.PI_HOME = tmp_path / "no-home"
+    settings.DEMO_STORE = tmp_path / "no-demo.db"
+    agent = RealAgent(f"openclaw://{gateway.state}")
+    settings.STORES = {"work": agent.url}
+    return lambda name: talk(gateway, name, Site(tool, "work", agent))
+
+
+def test_it_goes_on_and_both_compact_on_top(opened: Open) -> None:
+    work = opened("on-top")
+    before = work.read()
+    work.compact()
+    work.stage.service.replies += [calls(called("exec", command="echo c"), called("exec", command="echo d"))]
+    after = work.say("Do more.")
+    (at,) = ours(after)
+    assert at == 0 and len(after) - 1 >= KEPT and after[1:] == before[-len(after[1:]) :]
+    assert [block.kind for block in work.read()[len(after) :]].count("call") == 2
+    work.stage.compact(work.key)
+    native = work.say("And on.")
+    assert "The summary so far." in native[0].said and not ours(native[1:])
+    work.say_much()
+    work.compact()
+    assert ours(work.say("And on.")) == [0]
+    assert len(work.site.compactions(work.session)) == 3
+
+
+@pytest.mark.parametrize("later", [0, 2, 6])
+def test_undo(opened: Open, later: int) -> None:
+    work = opened(f"undo-{later}")
+    before, tokens, count = work.read(), work.noted("totalTokens"), work.noted("compactionCount") or 0
+    run = work.compact()
+    assert work.noted("totalTokens") < tokens and work.noted("compactionCount") == count + 1
+    for number in range(later):
+        work.say(f"Later request {number}.")
+    said = work.read()[len(work.read()) - 2 * later :] if later else []
+    work.undo(run)
+    assert work.noted("totalTokens") >= tokens and work.noted("compactionCount") == count
+    assert work.say("And now?") == [*before, *said]
+
+
+def test_redo(opened: Open) -> None:
+    work = opened("redo")
+    run = work.compact()
+    short = work.read()
+    work.undo(run)
+    work.say("Rather all of it.")
+    said = work.read()[-2:]
+    work.redo(run)
+    assert work.say("And now?") == [*short, *said]
+
+
+def test_a_rewind_takes_the_compaction_along(opened: Open) -> None:
+    work = opened("rewound")
+    before = work.read()
+    run = work.compact()
+    work.say("And now?")
+    work.say("And then?")
+    old = work.session
+    work.stage.call("sessions.rewind", sessionKey=work.key, entryId=work.stage.entry_of(work.key, "And then?"))
+    assert work.session != old and ours(work.say("Rather this.")) == [0]
+    work.undo(run)
+    assert work.say("All of it again.")[: len(before)] == before
+
+
+def test_nothing_is_written_while_a_turn_runs(opened: Open) -> None:
+    work = opened("running")
+    service, before = work.stage.service, work.read()
+    asked = len(service.of("turn"))
+    with service.held():
+        turn = threading.Thread(target=OpenClawClient.turn, args=(work.stage, "Take your time.", work.key))
+        turn.start()
+        service.wait_for("turn", asked + 1)
+        path = f"{work.site.at(work.session)}/runs"
+        refused = work.site.refusal("POST", path, {"apply": True, "keep_last": KEPT})
+    turn.join()
+    assert refused == "session_busy" and work.read()[: len(before)] == before and not ours(work.read())
+    work.compact()
+    assert ours(work.say("And now?")) == [0]
+
+
+@pytest.mark.parametrize("moment", ["inside", "behind"])
+def test_a_writer_that_is_killed(opened: Open, moment: str) -> None:
+    work = opened(f"killed-{moment}")
+    before = work.read()
+    work.site.written(work.site.agent.url, work.session, moment)
+    work.require_clean()
+    sent = work.say("And now?")
+    assert (sent == before) == (moment == "inside") and bool(ours(sent)) == (moment == "behind")
+
+
+@pytest.mark.parametrize("compacted", [False, True])
+def test_a_full_session_is_not_compacted_again_at_once(opened: Open, compacted: bool) -> None:
+    work = opened("compacted-full" if compacted else "full")
+    service = work.stage.service
+    service.replies += [says("A great deal.", input_tokens=NEARLY_FULL)]
+    work.say("What else?")
+    before = len(service.of("summary"))
+    if compacted:
+        work.compact()
+    OpenClawClient.turn(work.stage, f"Go on. {'And on. ' * 2_000}", work.key)
+    assert (len(service.of("summary")) == before) is compacted
+
+
+def test_the_client_finds_nothing_wrong(gateway: OpenClawStage) -> None:
+    """Of all that the tests above left in its database; what it says of its settings is no matter here."""
+    with pytest.raises(ClientFailed) as told:
+        gateway.run("doctor", "--lint", "--all", "--json")
+    said = str(told.value)
+    report = json.JSONDecoder().raw_decode(said[said.index("{") :])[0]
+    assert report["checksRun"] > 50 and report["findings"]
+    assert not [each for each in report["findings"] if re.search("session|transcript|compact", str(each), re.I)]
