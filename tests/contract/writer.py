@@ -2,7 +2,8 @@
 
 It plans, and commits when it has read a line; MOMENT says when it is killed: "inside" the commit's transaction,
 "behind" it, or "never". Of a file of lines also while they are appended: "torn 3 0.5" is half of the fourth line; and
-of bytes that are overwritten then: "letters 2" is behind two of them. Then it prints what refused it, or nothing.
+of bytes that are overwritten then: "letters 2" is behind two of them, "overwritten 0.5" behind half of the first ones.
+Then it prints what refused it, or nothing.
 """
 
 from __future__ import annotations
@@ -78,6 +79,18 @@ def _stop_at(letters: int) -> None:
     vars(os)["pwrite"] = pwrite
 
 
+def _stop_in(share: float) -> None:
+    """Be killed when this share of what is overwritten first is."""
+    plain = os.pwrite
+
+    def pwrite(descriptor: int, data: bytes, offset: int) -> int:
+        plain(descriptor, data[: int(len(data) * share)], offset)
+        os.kill(os.getpid(), signal.SIGKILL)
+        return 0
+
+    vars(os)["pwrite"] = pwrite
+
+
 def main(name: str, url: str, session_id: str, moment: str) -> None:
     store, holder = Store(name, url, "configured"), holders.new_holder()
     writer = writer_of(store)
@@ -101,6 +114,8 @@ def main(name: str, url: str, session_id: str, moment: str) -> None:
             _tear(int(line), float(share))
         case ["letters", count]:
             _stop_at(int(count))
+        case ["overwritten", share]:
+            _stop_in(float(share))
     try:
         writer.apply(session_id, basis.token, edits, mode="in_place", holder=holder, now=time.time())
     except StoreError as refused:

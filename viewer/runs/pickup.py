@@ -10,6 +10,11 @@ from viewer.stores.registry import Reader, agent_of
 
 from .models import Run
 
+LEFT = (
+    "The session went on from before this compaction, so it has no effect: a client that has a session open goes on "
+    "with what it has in memory, or somebody went back. End the client, and compact again."
+)
+
 
 @dataclass(frozen=True, slots=True)
 class PickUp:
@@ -23,11 +28,18 @@ def pick_up(run: Run, reader: Reader) -> PickUp:
     """Whether anything was written to the session since this applied run's commit, and what that means."""
     agent, session = agent_of(reader.store), reader.session(run.new_session_id or run.session_id)
     first = _first_of_others(reader, run, session.id)
+    if first is not None and _was_left(run, reader, session.id):
+        return PickUp(None, LEFT)
     if first is None:
         return PickUp(None, f"Waiting for the agent. {agent.notices(session)}")
     if agent.holds_in_memory(session):
         return PickUp(first.timestamp, f"The session went on. {agent.notices(session)}")
     return PickUp(first.timestamp, "The session has gone on since the compaction.")
+
+
+def _was_left(run: Run, reader: Reader, session_id: str) -> bool:
+    receipt = Compaction.objects.filter(run=run.pk).values_list("receipt", flat=True).first()
+    return receipt is not None and reader.was_left(session_id, receipt)
 
 
 def _first_of_others(reader: Reader, run: Run, session_id: str) -> StoredMessage | None:

@@ -195,6 +195,10 @@ class Reader(ABC):
         """Whether the store holds what this receipt of a commit says: another file may have taken its place."""
         return False
 
+    def was_left(self, session_id: str, receipt: Json) -> bool:
+        """Whether the session went on from before the commit with this receipt, so that it is there without effect."""
+        return False
+
     def undo_plan(self, session_id: str, compaction: Json | IndexedBoundary) -> UndoPlan:
         """What taking back a compaction would do now, or why it cannot be done: ours by the receipt of its commit, any
         other by its boundary in History.

@@ -62,7 +62,12 @@ class PiClient:
         for directory in (self.home, self.work, place / "tmp"):
             directory.mkdir(parents=True, exist_ok=True)
         (self.home / "models.json").write_text(json.dumps({"providers": {PROVIDER: self._provider()}}))
-        (self.home / "settings.json").write_text(json.dumps(_SETTINGS))
+        self.compacts_by_itself(True)
+
+    def compacts_by_itself(self, enabled: bool) -> None:
+        """Whether it does, from its next start on."""
+        compaction = {"enabled": enabled, "reserveTokens": RESERVE, "keepRecentTokens": RECENT}
+        (self.home / "settings.json").write_text(json.dumps(_SETTINGS | {"compaction": compaction}))
 
     def _provider(self) -> Json:
         free = dict.fromkeys(("input", "output", "cacheRead", "cacheWrite"), 0)
@@ -133,5 +138,4 @@ _SETTINGS = {
     "enableInstallTelemetry": False,
     "quietStartup": True,
     "retry": {"enabled": False},
-    "compaction": {"enabled": True, "reserveTokens": RESERVE, "keepRecentTokens": RECENT},
 }

@@ -44,6 +44,15 @@ class Appending:
         self._put_back(seen)
         return start, seen.size + len(data)
 
+    def append_blank_first(self, line: bytes, seen: FileState) -> None:
+        """Write one line behind the end, where the file is as it was `seen`: as blanks, then over them. Whoever is
+        killed in between leaves a line that is skipped, and not one that the agent's next line would become a part of.
+
+        Raises CompactionConflict, StoreUnavailable.
+        """
+        start, _ = self.append(b" " * (len(line) - 1) + b"\n", seen)
+        self.overwrite({start: line}, self.state)
+
     def truncate(self, size: int, seen: FileState) -> None:
         """Take off what stands behind `size`, where the file is as it was `seen`. Raises CompactionConflict."""
         self._require(seen)

@@ -17,7 +17,7 @@ from viewer.holders import Holder
 from .places import SessionPlace
 
 QUIET_SECONDS = 20.0  # since the last write to a file, before it counts as one that no client is at
-NAME = "pi"  # what the process calls itself
+NAME, PACKAGE = "pi", b"/pi-coding-agent/"  # what the process calls itself, and what it is started from
 OPEN = (
     "pi (process {process}) runs in this session's directory. If it has the session open, it would go on with what it "
     "has in memory and the compaction would have no effect. End it first."
@@ -52,12 +52,12 @@ def processes_in(cwd: str) -> Iterator[int]:
 
 
 def _is_pi(process: str) -> bool:
-    """It overwrites its command line by its name."""
+    """It overwrites its command line by its name, once it has started."""
     try:
         command = Path(f"/proc/{process}/cmdline").read_bytes()
     except OSError:
         return False
-    return command.split(b"\0")[0].strip() == NAME.encode()
+    return command.split(b"\0")[0].strip() == NAME.encode() or PACKAGE in command
 
 
 def _is_in(process: str, wanted: os.stat_result) -> bool:

@@ -49,7 +49,7 @@ def append(
         raise CompactionConflict(WRITTEN_TO)
     with sources.opened(place, None) as source:
         entry = made(source, found, token, edits, entry_id=_new_id(found), noted=None, now=now)
-    opened.append(new_entries.encoded(entry.value) + b"\n", seen)
+    opened.append_blank_first(new_entries.encoded(entry.value) + b"\n", seen)
     try:
         place, read = messages_now(store, session_id)
         with sources.opened(place, None) as source:

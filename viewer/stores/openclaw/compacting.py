@@ -55,6 +55,10 @@ class CompactingReader(TreeReader):
     def wrote(self, session_id: str, receipt: Json) -> bool:
         return commits.entry_of(self._messages(self._following(session_id)), receipt) is not None
 
+    def was_left(self, session_id: str, receipt: Json) -> bool:
+        found = self._messages(self._following(session_id))
+        return commits.entry_of(found, receipt) is not None and not commits.is_in_effect(found, receipt)
+
     def undo_plan(self, session_id: str, compaction: Json | IndexedBoundary) -> UndoPlan:
         now = self._following(session_id)
         return undoing.plan(self._place(now), self._messages(now), compaction)

@@ -16,7 +16,7 @@ from pathlib import Path
 from django.conf import settings
 
 from viewer.errors import NotFound, StoreUnavailable
-from viewer.stores.base import Store
+from viewer.stores.base import Session, Store
 from viewer.stores.kind import Agent, StoreKind
 from viewer.stores.reader import Reader
 from viewer.stores.writer import Writer
@@ -47,6 +47,12 @@ class Pi(Agent):
 
     def reads_rules_by_itself(self) -> str:
         return "AGENTS.md"
+
+    def notices(self, session: Session) -> str:
+        return (
+            "pi goes on from it when the session is resumed. One that has the session open goes on with what it has in "
+            f"memory, and the compaction stays without effect: {self.resume_command(session.id)}"
+        )
 
     def resume_command(self, session_id: str) -> str:
         """With the directory that it worked in."""

@@ -1,0 +1,154 @@
+"""What we write into a session of the real pi: it resumes from exactly that, goes on, and it is undone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pytest_django import Settings
+
+from tests.api.conftest import tool
+from tests.api.tool import Tool
+from tests.contract.site import Site
+from tests.interop.chat_service import ChatService, calls, says
+from tests.interop.chat_service import tool as called
+from tests.interop.fetched import NotInstalled
+from tests.interop.real_agent import RealAgent
+from tests.runs.desk import at_once
+from viewer.runs import pickup, service
+from viewer.stores.registry import get_store, open_store
+
+from .client import RESERVE, WINDOW, PiClient, program
+from .work import KEPT, Work, ours, talk
+
+__all__ = ["at_once", "tool"]
+
+FULL = WINDOW - RESERVE + 1  # tokens, at which the client compacts
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[PiClient, Path]:
+    """A client, and the file of its session."""
+    try:
+        found = program()
+    except NotInstalled as missing:
+        pytest.skip(f"pi is not here: {missing}")
+    with ChatService() as model:
+        client = PiClient(found, tmp_path_factory.mktemp("pi"), model)
+        return client, talk(client)
+
+
+@pytest.fixture
+def work(
+    made: tuple[PiClient, Path], tool: Tool, transactional_db: None, at_once: None, settings: Settings, tmp_path: Path
+) -> Iterator[Work]:
+    """A copy of the session, which the site knows."""
+    settings.HERMES_HOME = settings.CLAUDE_HOME = settings.CODEX_HOME = tmp_path / "no-home"
+    settings.OPENCLAW_HOME = settings.PI_HOME = tmp_path / "no-home"
+    settings.DEMO_STORE = tmp_path / "no-demo.db"
+    client, file = made
+    with ChatService() as model:
+        copied = client.copy(tmp_path / "copy", model)
+        agent = RealAgent(f"pi://{copied.home}")
+        settings.STORES = {"work": agent.url}
+        yield Work(copied, copied.home / file.relative_to(client.home), Site(tool, "work", agent))
+
+
+def test_it_goes_on_and_both_compact_on_top(work: Work) -> None:
+    before = work.read()
+    work.compact()
+    work.client.service.replies += [calls(called("bash", command="echo c"), called("bash", command="echo d"))]
+    with work.client.rpc() as process:
+        after = work.say("Do more.", process)
+        (at,) = ours(after)
+        assert at == 0 and len(after) - 1 >= KEPT and after[1:] == before[-len(after[1:]) :]
+        assert [block.kind for block in work.read()[len(after) :]].count("call") == 2
+        process.call("compact")
+        native = work.say("And on.", process)
+        assert "The summary so far." in native[0].said and not ours(native[1:])
+        for number in range(3):
+            work.client.service.replies += [says(f"{number}: {'All of it. ' * 500}")]
+            work.say(f"What grows behind bed {number}?", process)
+    work.compact()
+    assert ours(work.say("And on.")) == [0]
+    assert len(work.site.compactions(work.session)) == 3
+
+
+@pytest.mark.parametrize("later", [0, 2, 6])
+def test_undo_and_redo(work: Work, later: int) -> None:
+    before, stored = work.read(), work.file.read_bytes()
+    run = work.compact()
+    short, written = work.read(), work.file.read_bytes()
+    assert written.startswith(stored)
+    with work.client.rpc() as process:
+        for number in range(later):
+            work.say(f"Later request {number}.", process)
+    said = work.read()[len(short) :]
+    assert len(said) == 2 * later
+    grown = work.file.read_bytes()
+    assert work.call(run, "undo")["status"] == "undone"
+    assert work.say("And now?") == [*before, *said]
+    more = work.read()[len(before) + len(said) :]
+    assert work.call(run, "redo")["status"] == "applied"
+    assert work.file.read_bytes().startswith(grown)
+    assert work.say("And then?") == [*short, *said, *more]
+
+
+def test_while_it_is_open_nothing_is_written(work: Work) -> None:
+    path = f"{work.site.at(work.session)}/runs"
+    with work.client.rpc(work.file):  # which has hardly begun
+        work.age()
+        stored = work.file.read_bytes()
+        assert work.site.refusal("POST", path, {"apply": True}) == "session_busy"
+        assert "pi (process" in work.site.tool.call("POST", path, {"apply": True})[1]["error"]["message"]
+    work.file.touch()
+    assert "was written to" in work.site.tool.call("POST", path, {"apply": True})[1]["error"]["message"]
+    assert work.file.read_bytes() == stored
+    work.compact()
+
+
+def test_a_client_that_had_it_open_goes_on_without_it(work: Work, tmp_path: Path) -> None:
+    """It is not seen where it works in another directory than the session names."""
+    before = work.read()
+    elsewhere = PiClient(work.client.program, work.client.place, work.client.service, work=tmp_path / "elsewhere")
+    with elsewhere.rpc(work.file) as process:
+        process.call("get_state")
+        run = work.compact()
+        assert ours(work.read()) == [0]
+        process.turn("Are you there?")
+    assert work.read()[: len(before)] == before and not ours(work.read())
+    with open_store(get_store("work")) as reader:
+        assert service.pick_up(service.get_run(run), reader) == service.PickUp(None, pickup.LEFT)
+    work.age()
+    refused, answer = work.site.tool.call("POST", f"/runs/{run}/undo")
+    assert refused == 409 and "not in effect" in answer["error"]["message"]
+    again = work.compact()
+    assert ours(work.say("And now?")) == [0]
+    with open_store(get_store("work")) as reader:
+        assert "gone on since" in service.pick_up(service.get_run(again), reader).sentence
+
+
+@pytest.mark.parametrize("moment", ["inside", "behind", "torn 0 0.5", "overwritten 0", "overwritten 0.5"])
+def test_a_writer_that_is_killed(work: Work, moment: str) -> None:
+    before = work.read()
+    work.age()
+    work.site.written(work.site.agent.url, work.session, moment)
+    assert (work.read() == before) is (moment != "behind")
+    sent = work.say("And now?")
+    assert (sent == before) is (moment != "behind")
+    said = work.read()
+    assert work.say("And then?") == said and len(said) > len(sent)
+
+
+@pytest.mark.parametrize("compacted", [False, True])
+def test_a_full_session_is_not_compacted_again_at_once(work: Work, compacted: bool) -> None:
+    model = work.client.service
+    model.replies += [says("A great deal.", input_tokens=FULL)]
+    work.client.compacts_by_itself(False)
+    work.say("What else?")
+    work.client.compacts_by_itself(True)
+    if compacted:
+        work.compact()
+    work.client.turn(work.file, "Go on.")
+    assert bool(model.of("summary")) is not compacted
