@@ -46,6 +46,16 @@ class Agent:
         """The file of rules that it reads anew for each context, however short; "" where it does not."""
         return ""
 
+    def rule_sections(self) -> tuple[str, ...] | None:
+        """The sections of the file of rules that its settings name to be repeated after a compaction, none where that
+        is switched off; None where they do not say.
+        """
+        return None
+
+    def repeats_rules(self) -> str:
+        """What the agent does about rules by itself after a compaction of ours, as a sentence; "" for nothing known."""
+        return ""
+
     def resume_command(self, session_id: str) -> str:
         """What to type into a terminal to go on with this session."""
         return ""

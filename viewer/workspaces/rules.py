@@ -11,7 +11,7 @@ import os
 import stat
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, tzinfo
 from pathlib import PureWindowsPath
 from typing import Any, Literal
@@ -23,6 +23,7 @@ from compaction import paths, protocol, workspace_rules
 from viewer import texts
 from viewer.errors import StoreUnavailable
 from viewer.stores.base import Session, Store
+from viewer.stores.kind import Agent
 from viewer.stores.registry import agent_of, all_stores
 from viewer.workspaces.models import StoreRules
 
@@ -43,7 +44,7 @@ class Rules:
     """What is carried over a compaction: `text`, made of `sections` (each cut to what a note may say) of the file
     `source`, whose path begins at `workspace`. `named` are the files its startup asks for, undated. `reason` says why
     nothing is carried, "" where something is, and `advice` what can be done about it on the settings page ("Set one for
-    the store"), "" where that is not the place.
+    the store"), "" where that is not the place. `own` tells what the agent does by itself, where rules are carried.
     """
 
     workspace: str = ""
@@ -53,6 +54,7 @@ class Rules:
     named: tuple[str, ...] = ()
     reason: str = ""
     advice: str = ""
+    own: str = ""
 
 
 def reason_in(found: Mapping[str, Any]) -> str:
@@ -73,9 +75,10 @@ def kept_rules(store: Store) -> StoreRules:
 
 def rules_with(store: Store, cwd: str, typed: StoreRules) -> Rules:
     """What a session with this working directory, "" for none, carries by these settings of its store."""
-    titles, own = _titles(typed), agent_of(store).reads_rules_by_itself()
+    agent = agent_of(store)
+    titles, own = _titles(typed, agent), agent.reads_rules_by_itself()
     if own and not _are_named(typed):
-        reason = f"{agent_of(store).name} reads {own} anew after each compaction."
+        reason = f"{agent.name} reads {own} anew after each compaction."
         return Rules(reason=reason, advice="To have sections carried all the same, name them")
     if not titles:
         return _switched_off()
@@ -84,7 +87,8 @@ def rules_with(store: Store, cwd: str, typed: StoreRules) -> Rules:
     except NotRead as problem:
         return Rules(reason=str(problem), advice=problem.advice)
     try:
-        return _carried(workspace, _context_file(store, workspace), titles)
+        found = _carried(workspace, _context_file(store, workspace), titles)
+        return replace(found, own=agent.repeats_rules() if found.text else "")
     except NotRead as problem:
         return Rules(workspace=workspace.path, reason=str(problem), advice=problem.advice)
 
@@ -184,12 +188,14 @@ def _shown(path: str) -> str:
 # -- what is carried ---------------------------------------------------------------------------------------------------
 
 
-def _titles(typed: StoreRules) -> tuple[str, ...]:
-    """The environment's, else the store's, else the usual ones; () for none."""
+def _titles(typed: StoreRules, agent: Agent) -> tuple[str, ...]:
+    """The environment's, else the store's, else those that the agent's own settings name, else the usual ones; () for
+    none.
+    """
     for titles in (settings.RULE_SECTIONS, typed.sections):
         if titles is not None:
             return tuple(titles)
-    return protocol.RULE_SECTIONS
+    return agent.rule_sections() or protocol.RULE_SECTIONS
 
 
 def _are_named(typed: StoreRules) -> bool:

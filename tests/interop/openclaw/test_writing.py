@@ -21,6 +21,9 @@ from tests.interop.chat_service import tool as called
 from tests.interop.processes import ClientFailed
 from tests.interop.real_agent import RealAgent
 from tests.runs.desk import at_once
+from viewer.enforcement import auditing
+from viewer.history import indexes
+from viewer.stores.registry import get_store, open_store
 
 from .client import OpenClawClient
 from .playing import OpenClawStage
@@ -138,6 +141,33 @@ def test_a_full_session_is_not_compacted_again_at_once(opened: Open, compacted: 
         work.compact()
     OpenClawClient.turn(work.stage, f"Go on. {'And on. ' * 2_000}", work.key)
     assert (len(service.of("summary")) == before) is compacted
+
+
+RULES = "# Agents\n\n## Session Startup\nRead `SOUL.md`, then `MEMORY.md`.\n\n## Red Lines\nNever water at noon.\n"
+
+
+def test_rules_are_carried_and_its_next_turn_is_audited(opened: Open, settings: Settings) -> None:
+    """The client repeats none after a compaction of ours; what it read is found in its own rows."""
+    work = opened("rules")
+    settings.WORKSPACES = [work.stage.work]
+    for name, text in (("AGENTS.md", RULES), ("SOUL.md", "Be kind."), ("MEMORY.md", "The gate is shut.")):
+        (work.stage.work / name).write_text(text)
+    work.compact()
+    work.stage.service.replies += [
+        calls(called("read", path="SOUL.md"), called("exec", command="cat nothing.md MEMORY.md"))
+    ]
+    (sent, *_) = work.say("Go on.")
+    assert "Never water at noon." in sent.said and "<workspace-critical-rules>" in sent.said
+    with open_store(get_store("work")) as reader:
+        session = reader.session(work.session)
+        (audit,) = auditing.look(reader, session, indexes.outline(reader, session))
+    found = {each["named"]: each["message"] for each in audit.findings}
+    assert found["SOUL.md"] is not None and found["MEMORY.md"] is None and audit.status == "missing"
+    work.stage.service.replies += [calls(called("read", path=str(work.stage.work / "MEMORY.md")))]
+    work.say("And the other?")
+    with open_store(get_store("work")) as reader:
+        (audit,) = auditing.look(reader, session, indexes.outline(reader, session))
+    assert audit.status == "passed"
 
 
 def test_the_client_finds_nothing_wrong(gateway: OpenClawStage) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.urls import reverse
 from django.utils.html import format_html
@@ -25,7 +25,8 @@ class ShownRules:
     """Rules as they are carried, or the `reason` why none are, a sentence.
 
     `titles` of the sections, with commas between, "" where they are not known; `source` is the file, its path beginning
-    at `workspace`, both "" where that is not known. `text` is every character that is carried, `size` how many.
+    at `workspace`, both "" where that is not known. `text` is every character that is carried, `size` how many. `own`
+    tells what the agent does by itself.
     """
 
     titles: str = ""
@@ -34,6 +35,7 @@ class ShownRules:
     size: str = ""
     text: str = ""
     reason: str | SafeString = ""
+    own: str = ""
 
 
 def shown_rules(
@@ -73,9 +75,10 @@ def _nothing(reason: str, advice: str) -> str | SafeString:
 
 def found_rules(rules: Rules, *, redacting: bool = False) -> ShownRules:
     """What was found just now."""
-    return shown_rules(
+    shown = shown_rules(
         rules.text, rules.sections, rules.source, rules.workspace, rules.reason, rules.advice, redacting=redacting
     )
+    return replace(shown, own=visible(rules.own))
 
 
 def rules_of_run(run: Run, *, redacting: bool = False) -> ShownRules | None:

@@ -21,7 +21,7 @@ from viewer.stores.kind import Agent, StoreKind
 from viewer.stores.reader import Reader
 from viewer.stores.writer import Writer
 
-from . import database, facts, places
+from . import client_settings, database, facts, places
 from .openclaw_reader import OpenClawReader
 from .openclaw_writer import OpenClawWriter
 from .pi_reader import PiReader
@@ -76,6 +76,17 @@ class OpenClaw(Agent):
     @property
     def is_known(self) -> bool:
         return True
+
+    def rule_sections(self) -> tuple[str, ...] | None:
+        return client_settings.rule_sections(self.store.path)
+
+    def repeats_rules(self) -> str:
+        own = self.rule_sections()
+        if not own:
+            said = "Its own settings (postCompactionSections) name no sections to repeat after a compaction."
+        else:
+            said = f"It repeats {' and '.join(own)} (postCompactionSections) after compactions of its own alone."
+        return f"OpenClaw sends AGENTS.md with each request. {said} After this one, the summary carries them."
 
     def resume_command(self, session_id: str) -> str:
         """The terminal client on the key of the session; "" for one that its key does not go on with."""
