@@ -32,6 +32,7 @@ WRAPPERS = (
 # The first words of a summary that the client itself wrote (its templates/compact/summary_prefix.md).
 SUMMARY_PREFIX = "Another language model started to solve this problem and produced a summary of its thinking process."
 SUMMARY_KIND = "compaction.summary"
+REPEATED = 8_000  # items that are known again at once: of a snapshot and the one before it
 
 Item = Mapping[str, Any]
 
@@ -63,7 +64,7 @@ def _as_bytes(item: Item) -> bytes:
     return blake2b(marshal.dumps(dict(item), 2), digest_size=16).digest()
 
 
-@cached(LRUCache[bytes, "ItemFacts"](50_000), key=_as_bytes, lock=Lock())
+@cached(LRUCache[bytes, "ItemFacts"](REPEATED), key=_as_bytes, lock=Lock())
 def facts_of(item: Item) -> ItemFacts:
     """What an item is, one object for all snapshots that hold it. Of an unknown type: something that the model said."""
     kind, role = _text(item.get("type")), _role(item)
