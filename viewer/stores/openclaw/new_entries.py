@@ -42,7 +42,7 @@ def compaction(
 
 def undone(value: Mapping[str, Any]) -> Json:
     """The same entry with no meaning to a model: its id, parent and time stay, all else stands under `data`."""
-    data = {name: each for name, each in value.items() if name not in ("type", "customType", *_OWN)}
+    data = {name: each for name, each in value.items() if name not in ("type", *_OWN)}
     return {"type": CUSTOM, **_own(value), "customType": UNDONE, "data": data}
 
 
