@@ -66,7 +66,7 @@ def test_it_goes_on_and_both_compact_on_top(opened: Open) -> None:
     assert len(work.site.compactions(work.session)) == 3
 
 
-@pytest.mark.parametrize("later", [0, 2, 6])
+@pytest.mark.parametrize("later", [0, pytest.param(2, marks=pytest.mark.thorough), 6])
 def test_undo(opened: Open, later: int) -> None:
     work = opened(f"undo-{later}")
     before, tokens, count = work.read(), work.noted("totalTokens"), work.noted("compactionCount") or 0
@@ -120,7 +120,7 @@ def test_nothing_is_written_while_a_turn_runs(opened: Open) -> None:
     assert ours(work.say("And now?")) == [0]
 
 
-@pytest.mark.parametrize("moment", ["inside", "behind"])
+@pytest.mark.parametrize("moment", ["inside", pytest.param("behind", marks=pytest.mark.thorough)])
 def test_a_writer_that_is_killed(opened: Open, moment: str) -> None:
     work = opened(f"killed-{moment}")
     before = work.read()
