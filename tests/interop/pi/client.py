@@ -13,12 +13,14 @@ from pathlib import Path
 from tests.interop.chat_service import MODEL, ChatService
 from tests.interop.fetched import NotInstalled, fetched, npm
 from tests.interop.model_server import Json
+from tests.interop.openclaw.client import node as newer_node
 from tests.interop.processes import WAIT, Command, run
 
 from .rpc import Rpc
 
-PACKAGE = "@mariozechner/pi-coding-agent"
-NEWEST = "0.73.1"  # the last of this name, and the last that runs with Node 20
+OLDER, NEWEST = "0.73.1", "0.87.1"
+# Each with the name that it has on npm; the older is the last of its name, and the last that runs with Node 20.
+PACKAGES = {OLDER: "@mariozechner/pi-coding-agent", NEWEST: "@earendil-works/pi-coding-agent"}
 OLDEST_NODE = 20
 PROVIDER = "ours"
 WINDOW = 200_000  # of its model
@@ -30,13 +32,15 @@ TREE = HERE / "tree.js"  # gives it a command for what people do with /tree
 CONTEXT = HERE / "context.mjs"  # has it build the context of a file
 
 
-def program(version: str = NEWEST) -> Path:
+def program(version: str = OLDER) -> Path:
     """The program of a version, installed once and kept in the cache directory. Raises NotInstalled."""
+    package = PACKAGES[version]
 
     def install(home: Path) -> None:
-        npm("install", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix", home, f"{PACKAGE}@{version}")
+        runs = node() if version == OLDER else newer_node()
+        npm("install", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix", home, f"{package}@{version}")
         started = home / "pi"
-        started.write_text(f'#!/bin/sh\nexec "{node()}" "{home / "node_modules" / PACKAGE / "dist" / "cli.js"}" "$@"\n')
+        started.write_text(f'#!/bin/sh\nexec "{runs}" "{home / "node_modules" / package / "dist" / "cli.js"}" "$@"\n')
         started.chmod(0o755)
 
     return fetched(f"pi-{version}", "pi", version, install)
@@ -128,8 +132,10 @@ class PiClient:
 
     def contexts(self, *files: Path) -> list[Json]:
         """What the client itself makes of these files, as it would send it: the leaf's id and the messages of each."""
-        package = self.program.parent / "node_modules" / PACKAGE / "dist" / "index.js"
-        command: Command = [node(), CONTEXT, package, *files]
+        modules = self.program.parent / "node_modules"
+        version = next(each for each, package in PACKAGES.items() if (modules / package).exists())
+        runs = node() if version == OLDER else newer_node()
+        command: Command = [runs, CONTEXT, modules / PACKAGES[version] / "dist" / "index.js", *files]
         found: list[Json] = json.loads(run(command, self.work, self.environment()))
         return found
 

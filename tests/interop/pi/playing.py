@@ -94,7 +94,7 @@ class PiPlayer:
     def __init__(self, place: Path) -> None:
         self._place = place
         self._pool = ThreadPoolExecutor(WORKERS)
-        self._played: dict[str, Future[list[PiCase]]] = {}
+        self._played: dict[tuple[str, str], Future[list[PiCase]]] = {}
 
     def __enter__(self) -> PiPlayer:
         return self
@@ -102,19 +102,19 @@ class PiPlayer:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._pool.shutdown(cancel_futures=True)
 
-    def start(self, scenario: PiScenario) -> None:
-        """Play a scenario beside the others."""
-        self._played[scenario.name] = self._pool.submit(self._play, scenario)
+    def start(self, version: str, scenario: PiScenario) -> None:
+        """Have a client of this version play a scenario beside the others."""
+        self._played[version, scenario.name] = self._pool.submit(self._play, version, scenario)
 
-    def cases(self, scenario: PiScenario) -> list[PiCase]:
+    def cases(self, version: str, scenario: PiScenario) -> list[PiCase]:
         """What was sent in a scenario that was started. Raises what went wrong in there."""
-        return self._played[scenario.name].result()
+        return self._played[version, scenario.name].result()
 
-    def _play(self, scenario: PiScenario) -> list[PiCase]:
-        place = self._place / scenario.name
+    def _play(self, version: str, scenario: PiScenario) -> list[PiCase]:
+        place = self._place / version / scenario.name
         shutil.rmtree(place, ignore_errors=True)
         with ChatService() as service:
-            stage = PiStage(program(), place, service)
+            stage = PiStage(program(version), place, service)
             stage.cases = []
             scenario.play(stage)
             stage.build_contexts()

@@ -19,19 +19,19 @@ from tests.runs.desk import at_once
 from viewer.runs import pickup, service
 from viewer.stores.registry import get_store, open_store
 
-from .client import RESERVE, WINDOW, PiClient, program
-from .work import KEPT, Work, ours, talk
+from .client import NEWEST, OLDER, RESERVE, WINDOW, PiClient, program
+from .work import KEPT, MUCH, Work, ours, talk
 
 __all__ = ["at_once", "tool"]
 
 FULL = WINDOW - RESERVE + 1  # tokens, at which the client compacts
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[PiClient, Path]:
+@pytest.fixture(scope="module", params=[OLDER, pytest.param(NEWEST, marks=pytest.mark.thorough)])
+def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[PiClient, Path]:
     """A client, and the file of its session."""
     try:
-        found = program()
+        found = program(request.param)
     except NotInstalled as missing:
         pytest.skip(f"pi is not here: {missing}")
     with ChatService() as model:
@@ -67,8 +67,8 @@ def test_it_goes_on_and_both_compact_on_top(work: Work) -> None:
         process.call("compact")
         native = work.say("And on.", process)
         assert "The summary so far." in native[0].said and not ours(native[1:])
-        for number in range(3):
-            work.client.service.replies += [says(f"{number}: {'All of it. ' * 500}")]
+        for number in range(7):
+            work.client.service.replies += [says(f"{number}: {MUCH}")]
             work.say(f"What grows behind bed {number}?", process)
     work.compact()
     assert ours(work.say("And on.")) == [0]
