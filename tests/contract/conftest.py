@@ -19,14 +19,15 @@ from viewer.stores.hermes import schema
 from .agents import Agent, Demo, InFile, JsonFile, Old, OnServer, RealHermes, emptied
 from .claude_code import ClaudeByHand
 from .codex import CodexByHand
-from .openclaw import OpenClawByHand
+from .openclaw import OpenClawByHand, OpenClawFilesByHand
 from .pi import PiByHand
 from .site import Site
 
 __all__ = ["at_once", "tool"]
 
 BETWEEN = pytest.param("hermes22", marks=pytest.mark.thorough)  # what it is asked is asked of 21 and 31
-COMPACTED = ("hermes21", BETWEEN, "hermes31", "postgres", "demo", "claude-code", "codex", "openclaw", "pi")
+OF_FILES = ("claude-code", "codex", "openclaw-files", "pi")
+COMPACTED = ("hermes21", BETWEEN, "hermes31", "postgres", "demo", "openclaw", *OF_FILES)
 KINDS = ("hermes16", "json", *COMPACTED)
 
 
@@ -68,6 +69,8 @@ def _agent(kind: str, request: pytest.FixtureRequest, place: Path) -> Agent:
         return CodexByHand(place / "codex")
     if kind == "openclaw":
         return OpenClawByHand(place / "openclaw")
+    if kind == "openclaw-files":
+        return OpenClawFilesByHand(place / "openclaw")
     if kind == "pi":
         return PiByHand(place / "pi")
     if kind == "postgres":

@@ -15,7 +15,7 @@ from uuid import NAMESPACE_OID, uuid4, uuid5
 import zstandard
 
 from .agents import Agent, Heard, Message
-from .pi import CWD, Line, active, broken, is_request, loaded, now, said
+from .pi import CWD, Line, PiByHand, active, broken, is_request, loaded, now, said
 
 # What is read of the tables of schema 23; the client's have more columns, and checks.
 TABLES = """
@@ -227,10 +227,9 @@ class OpenClawByHand(Agent):
     @contextmanager
     def owned(self, **more: Any) -> Iterator[None]:
         """A process owns the state directory, which is a gateway where nothing else is said: this one."""
-        started = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
         lock = self.root / "tmp" / f"openclaw-{os.getuid()}" / "gateway.state.lock"
         lock.parent.mkdir(parents=True, exist_ok=True)
-        owner = {"pid": os.getpid(), "startTime": started, "stateDir": str(self.root)} | more
+        owner = {"pid": os.getpid(), "startTime": started(), "stateDir": str(self.root)} | more
         lock.write_text(f"{json.dumps(owner)}\n\t\t\n")
         yield
         lock.unlink()
@@ -262,3 +261,48 @@ _INFO = "PRAGMA table_info(transcript_events)"
 def stamp() -> int:
     """The time now, in milliseconds."""
     return int(time.time() * 1000)
+
+
+class OpenClawFilesByHand(PiByHand):
+    """A state directory of an OpenClaw before 2026.8, whose sessions are files of lines."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.url, self.room = f"openclaw://{path}", path / "agents" / "main" / "sessions"
+        self.room.mkdir(parents=True)
+
+    def path(self, session_id: str) -> Path:
+        return self.room / f"{self.id_of(session_id)}.jsonl"
+
+    def noted(self) -> dict[str, Line]:
+        """The client's index of its sessions."""
+        index = self.room / "sessions.json"
+        found: dict[str, Line] = json.loads(index.read_text()) if index.exists() else {}
+        return found
+
+    def note(self, session_id: str, **fields: Any) -> None:
+        """Change fields of a session in the index."""
+        key = f"agent:main:{session_id}"
+        entry = self.noted().get(key, {}) | fields
+        (self.room / "sessions.json").write_text(json.dumps(self.noted() | {key: entry}, indent=2))
+
+    def write(self, session_id: str, messages: Sequence[Message]) -> None:
+        self.note(session_id, sessionId=self.id_of(session_id), displayName=session_id, contextTokens=200_000,
+                  totalTokens=150_000, totalTokensFresh=True, compactionCount=1, skillsSnapshot=SECRET)  # fmt: skip
+        super().write(session_id, messages)
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        return [(name, data) for name, data in super().rows() if not name.endswith(".lock")]
+
+    @contextmanager
+    def compacting(self, session_id: str) -> Iterator[None]:
+        """A client runs a turn: this process."""
+        lock = self.path(session_id).with_name(f"{self.path(session_id).name}.lock")
+        lock.write_text(json.dumps({"pid": os.getpid(), "starttime": started(), "maxHoldMs": 300_000}))
+        yield
+        lock.unlink()
+
+
+def started() -> int:
+    """When this process began, as the system counts it."""
+    return int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 import compaction
-from tests.contract.openclaw import SECRET, OpenClawByHand
+from tests.contract.agents import Agent
+from tests.contract.openclaw import SECRET, OpenClawByHand, OpenClawFilesByHand
 from tests.contract.pi import said
 from tests.contract.talk import heard, talk
 from tests.support.tree_stores import opened, sent, store_of
@@ -44,7 +45,7 @@ def agent(tmp_path: Path) -> OpenClawByHand:
     return made
 
 
-def compacted(agent: OpenClawByHand, meanwhile: Callable[[], object] = str) -> Commit:
+def compacted(agent: Agent, meanwhile: Callable[[], object] = str) -> Commit:
     """A compaction of the session; `meanwhile` happens between its plan and its commit."""
     session = agent.id_of("s")
     with opened(agent) as reader:
@@ -57,7 +58,7 @@ def compacted(agent: OpenClawByHand, meanwhile: Callable[[], object] = str) -> C
     return writer.apply(session, basis.token, edits, mode="in_place", holder=holder, now=time.time())
 
 
-def undo(agent: OpenClawByHand, commit: Commit) -> None:
+def undo(agent: Agent, commit: Commit) -> None:
     with opened(agent) as reader:
         plan = reader.undo_plan(agent.id_of("s"), commit.receipt)
     writer_of(store_of(agent)).undo(plan, holder=new_holder())
@@ -259,7 +260,7 @@ def test_a_cold_session_and_one_in_a_file(agent: OpenClawByHand) -> None:
     agent.sql("INSERT INTO session_transcript_cold_archives VALUES (?, 'g', 'a', 1)", agent.id_of("s"))
     with opened(agent) as reader:
         assert "cold archive" in str(getattr(reader.compact_refusal(agent.id_of("s")), "message", ""))
-        assert "before 2026.8" in str(getattr(reader.compact_refusal("old"), "message", ""))
+        assert "in another session" in str(getattr(reader.compact_refusal("old"), "message", "")), "no key has it"
         assert reader.compact_reason() == ""
 
 
@@ -317,3 +318,58 @@ def test_what_is_written_is_said_in_the_transaction_alone(agent: OpenClawByHand)
     agent.append("s", "message", message=said(ASKED))
     with opened(agent) as reader:
         assert sent(reader, agent.id_of("s")) == [*before, *heard([ASKED])]
+
+
+# -- sessions in files -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> OpenClawFilesByHand:
+    made = OpenClawFilesByHand(tmp_path / "old")
+    for name in ("s", "other"):
+        made.write(name, talk(8))
+    return made
+
+
+def test_the_counters_beside_a_file(old: OpenClawFilesByHand) -> None:
+    other, mode = old.noted()["agent:main:other"], 0o600
+    (old.room / "sessions.json").chmod(mode)
+    before = old.path("s").read_bytes()
+    commit = compacted(old)
+    entry = json.loads(old.path("s").read_bytes().removeprefix(before))
+    found = old.noted()["agent:main:s"]
+    assert entry["type"] == "compaction" and entry["tokensBefore"] == 150_000
+    assert found["totalTokens"] < 10_000 and found["compactionCount"] == 2 and found["skillsSnapshot"] == SECRET
+    assert old.noted()["agent:main:other"] == other
+    assert (old.room / "sessions.json").stat().st_mode & 0o777 == mode
+    undo(old, commit)
+    assert old.noted()["agent:main:s"]["compactionCount"] == 1
+    assert old.noted()["agent:main:s"]["totalTokens"] > found["totalTokens"]
+    assert sorted(path.suffix for path in old.room.iterdir()) == [".json", ".jsonl", ".jsonl"]
+
+
+def test_a_turn_of_any_session_beside_it(old: OpenClawFilesByHand) -> None:
+    with old.compacting("other"):
+        seen = old.rows()
+        with pytest.raises(SessionBusy, match="runs a turn of this agent"):
+            compacted(old)
+        assert old.rows() == seen
+        lock = old.room / f"{old.path('other').name}.lock"
+        lock.write_text(json.dumps({"pid": os.getpid(), "starttime": 1}))  # left by one that is gone
+        compacted(old)
+
+
+def test_an_index_that_cannot_be_changed(old: OpenClawFilesByHand) -> None:
+    """What was written to the session counts all the same."""
+    session = old.id_of("s")
+    with opened(old) as reader:
+        before = sent(reader, session)
+
+    def damage() -> None:
+        key = {"agent:main:s": {"sessionId": session, "updatedAt": [], "compactionCount": {}}}
+        (old.room / "sessions.json").write_text(json.dumps(key | {"broken": "\ud800"}))
+
+    compacted(old, damage)
+    with opened(old) as reader:
+        assert sent(reader, session) == old.load("s") != before
+    assert json.loads((old.room / "sessions.json").read_text())["broken"] == "\ud800"

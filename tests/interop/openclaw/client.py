@@ -21,6 +21,7 @@ from tests.interop.processes import WITH_PARENT, ClientFailed, Command, end
 
 NODE = "26.10.0"  # 2026.9.6 asks for 24.16 or 26.1
 NEWEST, OLDER, OLDEST = "2026.9.6", "2026.9.5", "2026.9.4"  # schemas 23, 21 and 19
+OF_FILES = "2026.7.1-2"  # the last whose sessions are files of lines
 PROVIDER, AGENT = "ours", "main"
 KEY = f"agent:{AGENT}:main"
 TOKEN = "test-only"

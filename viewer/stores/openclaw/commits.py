@@ -1,23 +1,18 @@
-"""Writing a compaction behind the end of pi's file, and finding one again that was written, in a file or a database."""
+"""A compaction as it is written, found again, and read back, in a file or a database."""
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from viewer.errors import CompactionConflict
-from viewer.stores.base import Store
 from viewer.stores.changes import Commit, Edit, Json
-from viewer.stores.jsonl.append import Appending
 
-from . import new_entries, places, planned, sources
+from . import new_entries, planned
 from .codec import EntrySource
 from .entries import COMPACTION, TreeEntry
 from .messages import CompactedEntries, EntryMessages
-from .places import SessionPlace
 
-WRITTEN_TO = "The session's file was written to just now. Nothing was changed. Try again."
 NOT_AS_MEANT = (
     "What was written did not read back as it was meant, and was taken off again. Please report this session."
 )
@@ -29,41 +24,6 @@ class NewCompaction:
 
     value: Json
     kept: tuple[int, ...]
-
-
-def messages_now(store: Store, session_id: str) -> tuple[SessionPlace, EntryMessages]:
-    """Where a session of pi is, and its messages, as they are now."""
-    place = places.find(places.pi_sessions(store), store, session_id)
-    return place, sources.messages_of(place, None, is_strict=False)
-
-
-def append(
-    store: Store, session_id: str, opened: Appending, token: Json, edits: Sequence[Edit], *, now: float
-) -> Commit:
-    """Append the line of a compaction; read it back. Raises CompactionConflict: nothing was written then, or it was
-    taken off again.
-    """
-    seen = opened.state
-    place, found = messages_now(store, session_id)
-    if place.path != opened.path or place.state != seen:
-        raise CompactionConflict(WRITTEN_TO)
-    with sources.opened(place, None) as source:
-        entry = made(source, found, token, edits, entry_id=_new_id(found), noted=None, now=now)
-    opened.append_blank_first(new_entries.encoded(entry.value) + b"\n", seen)
-    try:
-        place, read = messages_now(store, session_id)
-        with sources.opened(place, None) as source:
-            return read_back(source, read, entry)
-    except Exception:
-        opened.truncate(seen.size, opened.state)
-        raise
-
-
-def _new_id(found: EntryMessages) -> str:
-    """An id that no entry of the session has, as pi makes it."""
-    while (made := secrets.token_hex(4)) in found.tree.nodes:
-        pass
-    return made
 
 
 def made(

@@ -9,7 +9,7 @@ from viewer.errors import SessionEnded, StoreReadOnly
 from viewer.holders import Holder
 from viewer.stores.base import Capabilities
 
-from . import database, owners, places, refusals
+from . import database, places, refusals, turns
 from .compacting import CompactingReader
 from .places import Places
 
@@ -33,11 +33,11 @@ class OpenClawReader(CompactingReader):
     def compact_reason(self) -> str:
         """Of a store whose databases are all refused, why the first one is."""
         reasons = [refusals.of_database(path) for _, path in database.databases(self.store.path)]
-        return (reasons[0] if all(reasons) else "") if reasons else refusals.FILES
+        return reasons[0] if reasons and all(reasons) else ""
 
     def compact_refusal(self, session_id: str, mode: str = "in_place") -> StoreReadOnly | SessionEnded | None:
         place = self._place(self._following(session_id))
-        reason = refusals.NO_SPLIT if mode != "in_place" else refusals.of_row(place)
+        reason = refusals.NO_SPLIT if mode != "in_place" else refusals.of_place(place)
         return StoreReadOnly(reason) if reason else None
 
     def branch_refusal(self, session_id: str) -> StoreReadOnly | SessionEnded | None:
@@ -45,10 +45,7 @@ class OpenClawReader(CompactingReader):
         return StoreReadOnly(refusals.NO_FORK)
 
     def lock_of(self, session_id: str) -> Holder | None:
-        place = self._place(session_id)
-        if not place.row_id:
-            return None
-        return owners.holder_of(self.store.path, database.status_of(place.path, place.key))
+        return turns.holder_at(self.store.path, self._place(session_id))
 
     def sees_turns(self) -> bool:
         return True

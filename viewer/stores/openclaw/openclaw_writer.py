@@ -1,19 +1,29 @@
-"""What may be written to OpenClaw's sessions: an entry behind the others, and another text in its row, to take it back.
+"""What may be written to OpenClaw's sessions: an entry behind the others, and another type in it, to take it back.
 
-Only sessions in databases are written. A gateway may run meanwhile: it reads a session anew for each turn.
+A gateway may run meanwhile: it reads a session anew for each turn.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import ClassVar
 
-from viewer.errors import CompactionConflict, NotRedoable, NotUndoable, SessionBusy, StoreReadOnly
+from viewer.errors import (
+    CompactionConflict,
+    NotRedoable,
+    NotUndoable,
+    SessionBusy,
+    StoreReadOnly,
+    StoreUnavailable,
+)
 from viewer.stores.changes import Commit, Edit, Json, UndoPlan
+from viewer.stores.jsonl.append import appending
 
-from . import database, owners, places, refusals, row_writing, undoing
+from . import file_writing, places, planned, refusals, row_writing, session_index, turns, undoing
+from .file_writing import TreeFile
 from .places import SessionPlace
 from .transaction import writing
 from .tree_writer import TreeWriter
@@ -34,15 +44,14 @@ class OpenClawWriter(TreeWriter):
 
     def _require_idle(self, session_id: str) -> SessionPlace:
         place = self._place(session_id)
-        if place.row_id:
-            held = owners.holder_of(self.store.path, database.status_of(place.path, place.key))
-            if held is not None:
-                raise SessionBusy(held.says)
+        held = turns.holder_at(self.store.path, place)
+        if held is not None:
+            raise SessionBusy(held.says)
         return place
 
     def _writable(self, session_id: str) -> SessionPlace:
         place = self._require_idle(session_id)
-        if reason := refusals.of_row(place):
+        if reason := refusals.of_place(place):
             raise StoreReadOnly(reason)
         return place
 
@@ -54,23 +63,50 @@ class OpenClawWriter(TreeWriter):
         place = self._writable(session_id)
         if place.id != session_id:
             raise CompactionConflict(refusals.GOES_ON_ELSEWHERE)
-        with writing(place.path) as con:
-            return row_writing.commit(con, place, self.store.path, token, edits, now=now)
+        if place.row_id:
+            with writing(place.path) as con:
+                return row_writing.commit(con, place, self.store.path, token, edits, now=now)
+        with appending(place.path) as opened:
+            made = file_writing.commit(self._file(session_id), opened, token, edits, now=now)
+        self._count(session_id, compactions=1)
+        return made
 
     def undo(self, plan: UndoPlan, *, holder: str) -> Json:
-        if not isinstance(plan.what, undoing.InertEntry):
+        what = plan.what
+        if not isinstance(what, undoing.InertEntry):
             raise NotUndoable(plan.refusal)
-        place = self._writable(plan.what.session_id)
+        place = self._writable(what.session_id)
         try:
-            with writing(place.path) as con:
-                return row_writing.undo(con, place, self.store.path, plan.what, now=time.time())
+            if place.row_id:
+                with writing(place.path) as con:
+                    return row_writing.undo(con, place, self.store.path, what, now=time.time())
+            with appending(place.path) as opened:
+                done = file_writing.undo(self._file(what.session_id), opened, what)
         except CompactionConflict as conflict:
             raise NotUndoable(conflict.message) from conflict
+        self._count(what.session_id, compactions=-1)
+        return done
 
     def redo(self, session_id: str, receipt: Json, *, holder: str) -> None:
         place = self._writable(session_id)
         try:
-            with writing(place.path) as con:
-                row_writing.redo(con, place, self.store.path, receipt, now=time.time())
+            if place.row_id:
+                with writing(place.path) as con:
+                    return row_writing.redo(con, place, self.store.path, receipt, now=time.time())
+            with appending(place.path) as opened:
+                file_writing.redo(self._file(session_id), opened, receipt)
         except CompactionConflict as conflict:
             raise NotRedoable(conflict.message) from conflict
+        self._count(session_id, compactions=1)
+
+    # -- sessions in files
+
+    def _file(self, session_id: str) -> TreeFile:
+        return TreeFile(lambda: self._place(session_id), is_strict=True)
+
+    def _count(self, session_id: str, *, compactions: int) -> None:
+        """Note what is in context now. What was written to the session's file counts either way."""
+        place, found = self._file(session_id).now()
+        tokens = planned.tokens_of(found, found.live)
+        with suppress(StoreUnavailable):
+            session_index.count(place.path.parent, place.key, tokens=tokens, compactions=compactions, now=time.time())

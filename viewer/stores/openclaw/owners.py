@@ -44,10 +44,17 @@ def owner_of(home: Path) -> Owner | None:
 
 def _owner(room: Path) -> Owner | None:
     said = _noted(room / LOCK)
+    process = living(room / LOCK, "startTime")
+    if process is None and isinstance(said.get("pid"), int) and _is_locked(room / LOCKED):
+        process = said["pid"]
+    return None if process is None else Owner(process, not said.get("role"))
+
+
+def living(path: Path, start: str) -> int | None:
+    """The process that notes itself in a file, with its start under a name; None where it is not there any more."""
+    said = _noted(path)
     process = said.get("pid")
-    if not isinstance(process, int) or not (_is_alive(process, said.get("startTime")) or _is_locked(room / LOCKED)):
-        return None
-    return Owner(process, not said.get("role"))
+    return process if isinstance(process, int) and _is_alive(process, said.get(start)) else None
 
 
 def _noted(path: Path) -> dict[str, Any]:

@@ -10,7 +10,8 @@ from viewer.errors import CompactionConflict, NotRedoable, NotUndoable, SessionB
 from viewer.stores.changes import Commit, Edit, Json, UndoPlan
 from viewer.stores.jsonl.append import appending
 
-from . import clients, commits, facts, places, redoing, refusals, undoing
+from . import clients, facts, file_writing, places, refusals, undoing
+from .file_writing import TreeFile
 from .places import SessionPlace
 from .tree_writer import TreeWriter
 
@@ -43,30 +44,25 @@ class PiWriter(TreeWriter):
     ) -> Commit:
         if mode != "in_place":
             raise StoreReadOnly(refusals.NO_SPLIT)
-        place = self._writable(session_id)
-        with appending(place.path) as opened:
-            return commits.append(self.store, session_id, opened, token, edits, now=now)
+        with appending(self._writable(session_id).path) as opened:
+            return file_writing.commit(self._file(session_id), opened, token, edits, now=now)
+
+    def _file(self, session_id: str) -> TreeFile:
+        return TreeFile(lambda: self._place(session_id), is_strict=False)
 
     def undo(self, plan: UndoPlan, *, holder: str) -> Json:
         if not isinstance(plan.what, undoing.InertEntry):
             raise NotUndoable(plan.refusal)
-        place = self._writable(plan.what.session_id)
-        with appending(place.path) as opened:
-            try:
-                place, found = commits.messages_now(self.store, plan.what.session_id)
-                return undoing.overwrite(found, place, opened, plan.what)
-            except CompactionConflict as conflict:
-                raise NotUndoable(conflict.message) from conflict
+        session_id = plan.what.session_id
+        try:
+            with appending(self._writable(session_id).path) as opened:
+                return file_writing.undo(self._file(session_id), opened, plan.what)
+        except CompactionConflict as conflict:
+            raise NotUndoable(conflict.message) from conflict
 
     def redo(self, session_id: str, receipt: Json, *, holder: str) -> None:
-        with appending(self._writable(session_id).path) as opened:
-            place, found = commits.messages_now(self.store, session_id)
-            what = redoing.planned(place, found, receipt)
-            try:
-                redoing.overwrite(opened, what)
-            except CompactionConflict as conflict:
-                raise NotRedoable(conflict.message) from conflict
-            _, read = commits.messages_now(self.store, session_id)
-            if not read.compactions or read.compactions[-1].entry.id != what.entry:
-                redoing.take_off(opened, what)
-                raise NotRedoable(redoing.NOT_AS_MEANT)
+        try:
+            with appending(self._writable(session_id).path) as opened:
+                file_writing.redo(self._file(session_id), opened, receipt)
+        except CompactionConflict as conflict:
+            raise NotRedoable(conflict.message) from conflict

@@ -16,6 +16,7 @@ from .places import SessionPlace
 
 IN_EFFECT = "This compaction is in effect."
 COVERED = "A later compaction was made since: this one would stand below it. Undo that one first."
+REWRITTEN = "The line of this compaction was written anew since, by its client or somebody else: compact again."
 LEFT = "The session went on from before this compaction: compact again."
 NOT_AS_MEANT = "The compaction did not read back as it was meant, and was undone again. Please report this session."
 
@@ -51,7 +52,7 @@ def planned(place: SessionPlace, found: EntryMessages, receipt: Json) -> RedoneE
         return RedoneEntry(entry.id, entry, None, None)
     type_at = undoing.place_of_type(place, entry, undoing.BECOMES)
     if type_at is None:
-        raise NotRedoable(undoing.CHANGED)
+        raise NotRedoable(REWRITTEN)
     return RedoneEntry(entry.id, entry, place.state, type_at)
 
 

@@ -13,16 +13,12 @@ NO_BRANCH = "A branch of this session is made by pi itself: /tree or /fork."
 NO_RENAME = "pi gives its sessions their names: /name."
 EMPTY = "There is nothing in this session yet."
 OLD_FORM = (
-    "This session's file has an older form, which pi rewrites when it opens the session. It can be compacted once pi "
-    "has gone on with it."
+    "This session's file has an older form, which its client rewrites when it opens the session. It can be compacted "
+    "once the client has gone on with it."
 )
 NOT_WRITABLE = "The session's file belongs to another user, or is read-only."
 NO_FORK = "A branch of this session is made by OpenClaw itself: fork it there."
 NO_TITLE = "OpenClaw gives its sessions their names."
-FILES = (
-    "This session is in a file of an OpenClaw before 2026.8, which can be read here, but not be changed. A newer "
-    "OpenClaw takes its sessions over into a database."
-)
 GOES_ON_ELSEWHERE = "This conversation goes on in another session since, by a reset or a rewind. Nothing was written."
 ENDED = "This conversation goes on in another session since, by a reset or a rewind."
 UNSETTLED = (
@@ -40,11 +36,11 @@ UNKNOWN = (
     "they are understood, and are not changed."
 )
 COLD = "This session is in a cold archive of OpenClaw's. It can be changed again once OpenClaw has restored it."
-FORM = 3  # of pi's files, since November 2025
+FORM = 3  # of files of lines, in pi since November 2025
 
 
 def of_file(place: SessionPlace) -> str:
-    """Why a session of pi can never be compacted here, "" where it can. Raises StoreUnavailable."""
+    """Why a session in a file can never be compacted here, "" where it can. Raises StoreUnavailable."""
     with sources.opened(place, None) as source:
         entries, _ = sources.entries_of(place, None)
         header = source.value(entries[0]) if entries else None
@@ -55,15 +51,13 @@ def of_file(place: SessionPlace) -> str:
     return "" if os.access(place.path, os.R_OK | os.W_OK) else NOT_WRITABLE
 
 
-def of_row(place: SessionPlace) -> str:
+def of_place(place: SessionPlace) -> str:
     """Why a session of OpenClaw can never be compacted here, "" where it can. Raises StoreUnavailable."""
-    if not place.row_id:
-        return FILES
     if place.is_cold:
         return COLD
     if not place.is_current:
         return ENDED
-    return of_database(place.path)
+    return of_database(place.path) if place.row_id else of_file(place)
 
 
 def of_database(path: Path) -> str:

@@ -1,0 +1,77 @@
+"""Compactions of sessions in files of lines: one is appended, taken back, and applied again. What was written is read
+back, and taken off again where it is not what was meant.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from viewer.errors import CompactionConflict, NotRedoable, SessionBusy
+from viewer.stores.changes import Commit, Edit, Json
+from viewer.stores.jsonl.append import Appending
+
+from . import commits, new_entries, redoing, refusals, sources, undoing
+from .messages import EntryMessages
+from .places import SessionPlace
+from .undoing import InertEntry
+
+WRITTEN_TO = "The session's file was written to just now. Nothing was changed. Try again."
+
+
+@dataclass(frozen=True, slots=True)
+class TreeFile:
+    """A session that is written: `find` says where it is now, `is_strict` whether OpenClaw's rules hold for it."""
+
+    find: Callable[[], SessionPlace]
+    is_strict: bool
+
+    def now(self) -> tuple[SessionPlace, EntryMessages]:
+        """Its place and messages as they are now. Raises NotFound, StoreUnavailable."""
+        place = self.find()
+        return place, sources.messages_of(place, None, is_strict=self.is_strict)
+
+
+def commit(session: TreeFile, opened: Appending, token: Json, edits: Sequence[Edit], *, now: float) -> Commit:
+    """Append the line of a compaction. Raises CompactionConflict: nothing was written then, or it was taken off."""
+    seen = opened.state
+    place, found = session.now()
+    if place.path != opened.path or place.state != seen:
+        raise CompactionConflict(WRITTEN_TO)
+    if session.is_strict and found.tree.leaf != found.tree.append_parent:
+        raise SessionBusy(refusals.ANOTHER_LEAF)
+    with sources.opened(place, None) as source:
+        made = commits.made(source, found, token, edits, entry_id=_new_id(found), noted=place.noted.tokens, now=now)
+    opened.append_blank_first(new_entries.encoded(made.value) + b"\n", seen)
+    try:
+        place, read = session.now()
+        with sources.opened(place, None) as source:
+            return commits.read_back(source, read, made)
+    except Exception:
+        opened.truncate(seen.size, opened.state)
+        raise
+
+
+def _new_id(found: EntryMessages) -> str:
+    """An id that no entry of the session has, as the clients make it."""
+    while (made := secrets.token_hex(4)) in found.tree.nodes:
+        pass
+    return made
+
+
+def undo(session: TreeFile, opened: Appending, what: InertEntry) -> Json:
+    """Make a compaction inert; the receipt. Raises CompactionConflict."""
+    place, found = session.now()
+    return undoing.overwrite(found, place, opened, what)
+
+
+def redo(session: TreeFile, opened: Appending, receipt: Json) -> None:
+    """Make a compaction that `undo` made inert count again. Raises NotRedoable, CompactionConflict."""
+    place, found = session.now()
+    what = redoing.planned(place, found, receipt)
+    redoing.overwrite(opened, what)
+    _, read = session.now()
+    if not read.compactions or read.compactions[-1].entry.id != what.entry:
+        redoing.take_off(opened, what)
+        raise NotRedoable(redoing.NOT_AS_MEANT)
