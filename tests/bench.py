@@ -61,6 +61,7 @@ def main() -> None:
         bench_texts.main()
         subprocess.run([sys.executable, "-m", "tests.bench_claude_code"], check=True)  # it has a site of its own
         subprocess.run([sys.executable, "-m", "tests.bench_codex"], check=True)
+        subprocess.run([sys.executable, "-m", "tests.bench_openclaw"], check=True)
         bench_memory.main()
         bench_load.main()
         bench_runs.main()

@@ -126,13 +126,13 @@ def measure(name: str, path: Path) -> None:
     with path.open("a") as file:
         file.write(line(TURNS * 6, "event_msg", '{"type":"token_count","info":null}'))
     timed("its page behind one appended line", get)
-    plan = timed("what a plan reads of it, and the plan", lambda: planned(name))
-    timed("its commit, looked at before and behind", lambda: commit(name, *plan))
+    plan = timed("what a plan reads of it, and the plan", lambda: planned(name, THREAD))
+    timed("its commit, looked at before and behind", lambda: commit(name, THREAD, *plan))
     timed("its page behind the compaction", get)
     timed("a worker lists, counts and indexes it", sync_worker.sync_all)
 
 
-def planned(name: str) -> tuple[Any, Any]:
+def planned(name: str, session: str) -> tuple[Any, Any]:
     """What a commit takes: the token of what was read, and the new context."""
     import compaction
     from viewer.runs import candidate, planning
@@ -140,22 +140,21 @@ def planned(name: str) -> tuple[Any, Any]:
     from viewer.stores.registry import get_store, open_store
 
     with open_store(get_store(name)) as reader:
-        basis = planning.read_basis(reader, THREAD)
-    plan = compaction.plan(
-        list(map(message_of, basis.sent)), compaction.Policy(keep_last=20), compaction.counter_for("")
-    )
+        basis = planning.read_basis(reader, session)
+    policy = compaction.Policy(keep_last=20, tail_only=basis.tail_only)
+    plan = compaction.plan(list(map(message_of, basis.sent)), policy, compaction.counter_for(""))
     return basis.token, candidate.edits_of(basis, compaction.apply(plan, "## Goal\nFinish."))
 
 
-def commit(name: str, token: Any, edits: Any) -> None:
+def commit(name: str, session: str, token: Any, edits: Any) -> None:
     from viewer import holders
     from viewer.stores.registry import get_store, writer_of
 
     writer, holder = writer_of(get_store(name)), holders.new_holder()
-    writer.take_lock(THREAD, holder)
-    writer.take_lease(THREAD, holder)
-    writer.apply(THREAD, token, edits, mode="in_place", holder=holder, now=time.time())
-    writer.release_quietly(THREAD, holder)
+    writer.take_lock(session, holder)
+    writer.take_lease(session, holder)
+    writer.apply(session, token, edits, mode="in_place", holder=holder, now=time.time())
+    writer.release_quietly(session, holder)
 
 
 if __name__ == "__main__":
