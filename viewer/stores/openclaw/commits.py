@@ -26,7 +26,7 @@ class NewCompaction:
     kept: tuple[int, ...]
 
 
-def made(
+def compaction_of(
     source: EntrySource,
     found: EntryMessages,
     token: Json,

@@ -42,7 +42,9 @@ def commit(session: TreeFile, opened: Appending, token: Json, edits: Sequence[Ed
     if session.is_strict and found.tree.leaf != found.tree.append_parent:
         raise SessionBusy(refusals.ANOTHER_LEAF)
     with sources.opened(place, None) as source:
-        made = commits.made(source, found, token, edits, entry_id=_new_id(found), noted=place.noted.tokens, now=now)
+        made = commits.compaction_of(
+            source, found, token, edits, entry_id=_new_id(found), noted=place.noted.tokens, now=now
+        )
     opened.append_blank_first(new_entries.encoded(made.value) + b"\n", seen)
     try:
         place, read = session.now()

@@ -28,7 +28,7 @@ def commit(
     does, and CompactionConflict.
     """
     session, found, source = _begun(con, place, home, now)
-    entry = commits.made(source, found, token, edits, entry_id=str(uuid4()), noted=place.noted.tokens, now=now)
+    entry = commits.compaction_of(source, found, token, edits, entry_id=str(uuid4()), noted=place.noted.tokens, now=now)
     row_changes.append(con, session, entry.value)
     row_changes.count(con, session, tokens=entry.value["tokensAfter"], compactions=1)
     later = rows.behind(con, session.id, found.entries)

@@ -41,8 +41,6 @@ class InertEntry:
 
     session_id: str
     entry: str
-    number: int
-    tokens: int
     seen: FileState | None
     place: int | None
 
@@ -73,10 +71,7 @@ def plan(place: SessionPlace, found: EntryMessages, compaction: Json | IndexedBo
         return refused(CHANGED)
     after = without(found, standing)
     before, now = set(found.live), set(after.live)
-    tokens = sum(after.units[each].size for each in after.live) // 4
-    what = InertEntry(
-        place.id, standing.entry.id, standing.entry.offset, tokens, None if place.row_id else place.state, at
-    )
+    what = InertEntry(place.id, standing.entry.id, None if place.row_id else place.state, at)
     return UndoPlan(
         restored=tuple(each for each in after.live if each not in before),
         hidden=tuple(each for each in found.live if each not in now),
