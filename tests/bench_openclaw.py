@@ -9,7 +9,8 @@ import json
 import os
 import tempfile
 import time
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 from typing import Any
 from uuid import NAMESPACE_OID, uuid5
@@ -120,8 +121,31 @@ def measure(store: str, agent: OpenClawByHand | PiByHand) -> None:
     append(agent)
     timed("its page behind one appended entry", get)
     token, edits = timed("what a plan reads of it, and the plan", lambda: planned(store, session))
-    timed("its commit: the lock is held as long", lambda: commit(store, session, token, edits))
+    locked = watch()
+    timed("its commit", lambda: commit(store, session, token, edits))
+    print(f"  {'of that, database or file locked':54} {sum(locked) * 1000:9.1f}ms")
     timed("its page behind the compaction", get)
+
+
+def watch() -> list[float]:
+    """Seconds that commits from now on keep others from writing."""
+    from viewer.stores.openclaw import openclaw_writer, pi_writer
+
+    found: list[float] = []
+
+    def watched(plain: Callable[..., AbstractContextManager[Any]]) -> Any:
+        @contextmanager
+        def held(*given: Any) -> Iterator[Any]:
+            with plain(*given) as inside:
+                began = time.perf_counter()
+                yield inside
+            found.append(time.perf_counter() - began)
+
+        return held
+
+    for module, name in ((openclaw_writer, "writing"), (pi_writer, "appending")):
+        setattr(module, name, watched(getattr(module, name)))
+    return found
 
 
 def append(agent: OpenClawByHand | PiByHand) -> None:

@@ -27,7 +27,7 @@ class NewCompaction:
 
 
 def compaction_of(
-    source: EntrySource,
+    source: EntrySource | None,
     found: EntryMessages,
     token: Json,
     edits: Sequence[Edit],
@@ -36,8 +36,8 @@ def compaction_of(
     noted: int | None,
     now: float,
 ) -> NewCompaction:
-    """The compaction that these edits ask for; `noted` are the tokens that the client takes to be in context. Raises
-    CompactionConflict.
+    """The compaction that these edits ask for; `noted` are the tokens that the client takes to be in context, and
+    `source` as for `planned.planned_ids`. Raises CompactionConflict.
     """
     end = planned.planned_end(found, planned.planned_ids(source, found, token), edits)
     value = new_entries.compaction(

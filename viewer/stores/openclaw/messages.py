@@ -35,6 +35,11 @@ class EntryMessages:
     tree: EntryTree
     text: str
 
+    def goes_on_from(self, earlier: EntryMessages) -> bool:
+        """Whether these are earlier ones with none rewritten or removed: entries that are read on are the same ones."""
+        count = len(earlier.entries)
+        return 0 < count <= len(self.entries) and self.entries[count - 1] is earlier.entries[-1]
+
     @cached_property
     def context(self) -> PathContext:
         """What of the active path is sent, at each place of it."""
@@ -199,12 +204,11 @@ class EntryMessages:
 
 def grown(found: EntryMessages, entries: Sequence[TreeEntry], text: str) -> EntryMessages | None:
     """The messages with the entries that were appended since; None where others than those changed."""
-    count = len(found.entries)
-    if not 0 < count <= len(entries) or found.entries[-1] is not entries[count - 1]:
-        return None
-    tree, before = found.tree.copy(), len(found.tree.path)
-    goes_on = tree.read(entries[count:])
+    count, tree, before = len(found.entries), found.tree.copy(), len(found.tree.path)
     made = EntryMessages(entries, tree, text)
+    if not made.goes_on_from(found):
+        return None
+    goes_on = tree.read(entries[count:])
     names = {entry.id for entry in entries[count:]}
     known = (found.tree.nodes, found.lost, [edit.target for edit in found.edits])
     if not all(map(names.isdisjoint, known)):

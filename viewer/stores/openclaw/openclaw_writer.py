@@ -64,8 +64,9 @@ class OpenClawWriter(TreeWriter):
         if place.id != session_id:
             raise CompactionConflict(refusals.GOES_ON_ELSEWHERE)
         if place.row_id:
+            seen = row_writing.looked_at(place, token)
             with writing(place.path) as con:
-                return row_writing.commit(con, place, self.store.path, token, edits, now=now)
+                return row_writing.commit(con, place, self.store.path, seen, token, edits, now=now)
         with appending(place.path) as opened:
             made = file_writing.commit(self._file(session_id), opened, token, edits, now=now)
         self._count(session_id, compactions=1)

@@ -49,10 +49,12 @@ def _digest(source: EntrySource, found: EntryMessages, ids: Sequence[int]) -> st
     return digest.hexdigest()
 
 
-def planned_ids(source: EntrySource, found: EntryMessages, token: Json) -> list[int]:
-    """The messages that were planned on, which the context still begins with. Raises CompactionConflict."""
+def planned_ids(source: EntrySource | None, found: EntryMessages, token: Json) -> list[int]:
+    """The messages that were planned on, which the context still begins with; what they say is compared as well, unless
+    there is no source for that. Raises CompactionConflict.
+    """
     ids = found.live[: len(token["ids"])]
-    if ids != token["ids"] or _digest(source, found, ids) != token["digest"]:
+    if ids != token["ids"] or (source is not None and _digest(source, found, ids) != token["digest"]):
         raise CompactionConflict(CHANGED)
     return ids
 

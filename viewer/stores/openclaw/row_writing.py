@@ -13,7 +13,7 @@ from uuid import uuid4
 from viewer.errors import CompactionConflict, NotRedoable
 from viewer.stores.changes import Commit, Edit, Json
 
-from . import commits, new_entries, planned, redoing, row_changes, rows, sources, undoing
+from . import commits, database, new_entries, planned, redoing, row_changes, rows, sources, undoing
 from .entries import entry_of
 from .messages import EntryMessages, grown
 from .places import SessionPlace
@@ -21,14 +21,34 @@ from .row_changes import SettledSession
 from .undoing import InertEntry
 
 
+def looked_at(place: SessionPlace, token: Json) -> EntryMessages:
+    """The messages of a session, once what was planned on is found in them as it was. Raises CompactionConflict and
+    StoreUnavailable.
+
+    This reads all that they say, so it is done before the database is locked.
+    """
+    with database.connected(place.path) as con:
+        found = sources.messages_of(place, con, is_strict=True)
+        planned.planned_ids(rows.RowSource(con, place.row_id), found, token)
+        return found
+
+
 def commit(
-    con: sqlite3.Connection, place: SessionPlace, home: Path, token: Json, edits: Sequence[Edit], *, now: float
+    con: sqlite3.Connection,
+    place: SessionPlace,
+    home: Path,
+    seen: EntryMessages,
+    token: Json,
+    edits: Sequence[Edit],
+    *,
+    now: float,
 ) -> Commit:
-    """Write a compaction of the session at a place in the state directory `home`. Raises what `row_changes.settled`
-    does, and CompactionConflict.
+    """Write a compaction of the session at a place in the state directory `home`, whose messages were `seen` by
+    `looked_at`. Raises what `row_changes.settled` does, and CompactionConflict.
     """
     session, found, source = _begun(con, place, home, now)
-    entry = commits.compaction_of(source, found, token, edits, entry_id=str(uuid4()), noted=place.noted.tokens, now=now)
+    anew = None if found.goes_on_from(seen) else source
+    entry = commits.compaction_of(anew, found, token, edits, entry_id=str(uuid4()), noted=place.noted.tokens, now=now)
     row_changes.append(con, session, entry.value)
     row_changes.count(con, session, tokens=entry.value["tokensAfter"], compactions=1)
     later = rows.behind(con, session.id, found.entries)

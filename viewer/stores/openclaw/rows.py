@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from threading import Lock
 from typing import Any
 
@@ -158,11 +159,14 @@ class RowSource:
             return data.decode("utf-8", "replace")
         return f"[compressed, {len(blob or b''):,} bytes, and damaged]"
 
-    def _row(self, entry: TreeEntry, length: int) -> tuple[Any, Any, Any]:
+    @cached_property
+    def _packed(self) -> str:
         has_packed = "event_zstd" in columns(self.con, "transcript_events")
-        packed = ", event_zstd, event_utf8_bytes" if has_packed else ", NULL, NULL"
+        return ", event_zstd, event_utf8_bytes" if has_packed else ", NULL, NULL"
+
+    def _row(self, entry: TreeEntry, length: int) -> tuple[Any, Any, Any]:
         query = (
-            f"SELECT substr(CAST(event_json AS BLOB), 1, {length}){packed} FROM transcript_events"
+            f"SELECT substr(CAST(event_json AS BLOB), 1, {length}){self._packed} FROM transcript_events"
             " WHERE session_id = ? AND seq = ?"
         )
         found = self.con.execute(query, (self.session_id, entry.offset)).fetchone()
