@@ -380,12 +380,13 @@ Run.objects.create(
 
 
 STUBBORN = """
-import signal, sys, time
+import signal
 from viewer.up import leash
 signal.signal(signal.SIGTERM, lambda *_: print("asked", flush=True))
 leash.hold(grace=0.5)
 print("held", flush=True)
-time.sleep(60)
+while True:
+    signal.pause()
 """
 
 
