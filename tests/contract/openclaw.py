@@ -23,12 +23,12 @@ CREATE TABLE session_nodes (
   session_key TEXT NOT NULL PRIMARY KEY, current_session_id TEXT NOT NULL, entry_json TEXT NOT NULL,
   entry_valid INTEGER NOT NULL DEFAULT 0, updated_at INTEGER NOT NULL, status TEXT, parent_session_key TEXT,
   spawned_by TEXT, fork_source_session_key TEXT, fork_source_session_id TEXT, fork_source_entry_id TEXT, label TEXT,
-  display_name TEXT, pinned_at INTEGER, archived_at INTEGER
+  display_name TEXT, pinned_at INTEGER, archived_at INTEGER, created_at INTEGER, created_via TEXT
 ) STRICT;
 CREATE TABLE session_windows (
   session_id TEXT NOT NULL PRIMARY KEY, session_key TEXT NOT NULL, previous_session_id TEXT, reason TEXT,
   created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, transcript_updated_at INTEGER,
-  transcript_observed_at INTEGER, status TEXT, channel TEXT, model_provider TEXT, model TEXT
+  transcript_observed_at INTEGER, status TEXT, channel TEXT, model_provider TEXT, model TEXT, parent_session_key TEXT
 ) STRICT;
 CREATE TABLE transcript_events (
   session_id TEXT NOT NULL, seq INTEGER NOT NULL, event_json TEXT, created_at INTEGER NOT NULL, event_zstd BLOB,
@@ -54,6 +54,15 @@ CREATE TABLE session_transcript_index_state (
 CREATE TABLE session_pending_inputs (
   session_key TEXT NOT NULL, state TEXT NOT NULL
 ) STRICT;
+CREATE VIRTUAL TABLE session_transcript_fts USING fts5(
+  text, session_id UNINDEXED, message_id UNINDEXED, role UNINDEXED, timestamp UNINDEXED
+);
+CREATE TABLE session_transcript_fts_rows (
+  id INTEGER PRIMARY KEY, session_id TEXT NOT NULL, message_id TEXT
+) STRICT;
+CREATE TRIGGER entry_is_new AFTER INSERT ON session_nodes BEGIN
+  UPDATE session_nodes SET entry_valid = 0 WHERE session_key = NEW.session_key;
+END;
 CREATE TRIGGER entry_changed AFTER UPDATE OF entry_json ON session_nodes BEGIN
   UPDATE session_nodes SET entry_valid = 0 WHERE session_key = NEW.session_key;
 END;
@@ -71,7 +80,7 @@ class OpenClawByHand(Agent):
     unique_titles = False
     keeps_start = False
     redoes = True
-    renames = branches = False
+    renames = False
 
     def __init__(self, path: Path, schema: int = 23, agent: str = "main") -> None:
         super().__init__(f"openclaw://{path}")
@@ -83,6 +92,7 @@ class OpenClawByHand(Agent):
             con.executescript(TABLES)
             con.execute(f"PRAGMA user_version = {schema}")
             if schema < 23:
+                con.execute("DROP TABLE session_transcript_fts_rows")
                 for column in ("event_zstd", "event_utf8_bytes"):
                     con.execute(f"ALTER TABLE transcript_events DROP COLUMN {column}")
 
@@ -99,8 +109,9 @@ class OpenClawByHand(Agent):
         return f"agent:{self.agent}:{name}"
 
     def id_of(self, name: str) -> str:
-        """The session that the key of this name goes on with."""
-        found = self.sql("SELECT current_session_id FROM session_nodes WHERE session_key = ?", self.key(name))
+        """The session that the key of this name goes on with, or that of this id."""
+        query = "SELECT current_session_id FROM session_nodes WHERE session_key = ? OR current_session_id = ?"
+        found = self.sql(query, self.key(name), name)
         return str(found[0][0]) if found else str(uuid5(NAMESPACE_OID, name))
 
     # -- writing
@@ -117,7 +128,8 @@ class OpenClawByHand(Agent):
     def begin(self, key: str, window: str, entry: Line, **more: Any) -> None:
         """A key with its first transcript, which has nothing but its header."""
         self._insert("session_nodes", session_key=key, current_session_id=window, entry_json=json.dumps(entry),
-                     entry_valid=1, updated_at=stamp(), **more)  # fmt: skip
+                     updated_at=stamp(), **more)  # fmt: skip
+        self.sql("UPDATE session_nodes SET entry_valid = 1 WHERE session_key = ?", key)
         self.window(key, window)
         header = {"type": "session", "version": 4, "id": window, "timestamp": now(), "cwd": CWD}
         self._event(window, header)
@@ -272,7 +284,8 @@ class OpenClawFilesByHand(PiByHand):
         self.room.mkdir(parents=True)
 
     def path(self, session_id: str) -> Path:
-        return self.room / f"{self.id_of(session_id)}.jsonl"
+        branch = self.room / f"{session_id}.jsonl"
+        return branch if branch.exists() else self.room / f"{self.id_of(session_id)}.jsonl"
 
     def noted(self) -> dict[str, Line]:
         """The client's index of its sessions."""

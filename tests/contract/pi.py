@@ -32,7 +32,7 @@ class PiByHand(Agent):
     keeps_start = False
     redoes = True
     unique_titles = False
-    renames = branches = False
+    renames = False
 
     def __init__(self, path: Path) -> None:
         super().__init__(f"pi://{path}")
@@ -43,6 +43,8 @@ class PiByHand(Agent):
         return str(uuid5(NAMESPACE_OID, name))
 
     def path(self, session_id: str) -> Path:
+        for branch in self.room.glob(f"*_{session_id}.jsonl"):
+            return branch
         return self.room / f"2026-11-26T10-00-00-000Z_{self.id_of(session_id)}.jsonl"
 
     # -- writing

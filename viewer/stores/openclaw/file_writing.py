@@ -1,20 +1,24 @@
-"""Compactions of sessions in files of lines: one is appended, taken back, and applied again. What was written is read
-back, and taken off again where it is not what was meant.
+"""Compactions of sessions in files of lines: one is appended, taken back, and applied again; and branches, in files of
+their own. What was written is read back, and taken off again where it is not what was meant.
 """
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-from viewer.errors import CompactionConflict, NotRedoable, SessionBusy
+from viewer.errors import CompactionConflict, NotBranchable, NotRedoable, SessionBusy
 from viewer.stores.changes import Commit, Edit, Json
-from viewer.stores.jsonl.append import Appending
+from viewer.stores.jsonl.append import Appending, create
+from viewer.stores.jsonl.files import line_at, plainly
 
-from . import commits, new_entries, redoing, refusals, sources, undoing
+from . import branching, commits, new_entries, redoing, refusals, sources, undoing
+from .branching import Branch
 from .messages import EntryMessages
 from .places import SessionPlace
+from .sources import LineSource
 from .undoing import InertEntry
 
 WRITTEN_TO = "The session's file was written to just now. Nothing was changed. Try again."
@@ -77,3 +81,26 @@ def redo(session: TreeFile, opened: Appending, receipt: Json) -> None:
     if not read.compactions or read.compactions[-1].entry.id != what.entry:
         redoing.take_off(opened, what)
         raise NotRedoable(redoing.NOT_AS_MEANT)
+
+
+def branch(session: TreeFile, ids: Sequence[int], made: TreeFile, path: Path, own: Json) -> None:
+    """Write a session with these messages in context into a new file, `made` once it is there; `own` is what its header
+    says of itself. Raises NotBranchable, StoreReadOnly, StoreUnavailable; nothing is left then.
+    """
+    place, found = session.now()
+    meant = branching.branch_of(found, ids)
+    with plainly(place.path) as file:
+        create(path, _lines(LineSource(file), found, meant, own))
+    _, read = made.now()
+    if not meant.is_read_as_meant(read):
+        path.unlink()
+        raise NotBranchable(branching.NOT_AS_MEANT)
+
+
+def _lines(source: LineSource, found: EntryMessages, meant: Branch, own: Json) -> Iterator[bytes]:
+    header = source.value(found.entries[0]) or {}
+    yield new_entries.encoded({**header, **own}) + b"\n"
+    for each in meant.copied:
+        entry = each.entry
+        line = line_at(source.file, entry.offset, entry.length) if each.is_same else b""
+        yield (line or new_entries.encoded(each.value(source))).rstrip(b"\r\n") + b"\n"

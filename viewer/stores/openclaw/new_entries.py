@@ -56,6 +56,11 @@ def _own(value: Mapping[str, Any]) -> Json:
     return {name: value.get(name) for name in _OWN}
 
 
+def header(session_id: str, source: str, now: float) -> Json:
+    """What the first entry of a session says of itself that began from another one, `source`."""
+    return {"id": session_id, "timestamp": timestamp(now), "parentSession": source}
+
+
 def mark_in(value: Mapping[str, Any] | None) -> str:
     """The mark of a compaction of ours, "" where it has none."""
     found = (value or {}).get(MARK)

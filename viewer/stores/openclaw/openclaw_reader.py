@@ -41,8 +41,8 @@ class OpenClawReader(CompactingReader):
         return StoreReadOnly(reason) if reason else None
 
     def branch_refusal(self, session_id: str) -> StoreReadOnly | SessionEnded | None:
-        self._place(session_id)
-        return StoreReadOnly(refusals.NO_FORK)
+        reason = refusals.of_place_to_branch(self._place(self._following(session_id)))
+        return StoreReadOnly(reason) if reason else None
 
     def lock_of(self, session_id: str) -> Holder | None:
         return turns.holder_at(self.store.path, self._place(session_id))

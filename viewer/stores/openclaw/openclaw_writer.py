@@ -10,19 +10,32 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import ClassVar
+from uuid import uuid4
 
 from viewer.errors import (
     CompactionConflict,
     NotRedoable,
     NotUndoable,
     SessionBusy,
+    StoreError,
     StoreReadOnly,
     StoreUnavailable,
 )
 from viewer.stores.changes import Commit, Edit, Json, UndoPlan
 from viewer.stores.jsonl.append import appending
 
-from . import file_writing, places, planned, refusals, row_writing, session_index, turns, undoing
+from . import (
+    file_writing,
+    new_entries,
+    places,
+    planned,
+    refusals,
+    row_branching,
+    row_writing,
+    session_index,
+    turns,
+    undoing,
+)
 from .file_writing import TreeFile
 from .places import SessionPlace
 from .transaction import writing
@@ -33,7 +46,6 @@ from .tree_writer import TreeWriter
 class OpenClawWriter(TreeWriter):
     """The writes of a state directory."""
 
-    no_branch: ClassVar[str] = refusals.NO_FORK
     no_rename: ClassVar[str] = refusals.NO_TITLE
 
     def _place(self, session_id: str) -> SessionPlace:
@@ -99,6 +111,24 @@ class OpenClawWriter(TreeWriter):
         except CompactionConflict as conflict:
             raise NotRedoable(conflict.message) from conflict
         self._count(session_id, compactions=1)
+
+    def branch(self, session_id: str, message_ids: Sequence[int], *, now: float) -> str:
+        place = self._place(session_id)
+        if reason := refusals.of_place_to_branch(place):
+            raise StoreReadOnly(reason)
+        if place.row_id:
+            with writing(place.path) as con:
+                return row_branching.branch(con, place, self.store.path, message_ids, now=now)
+        made = str(uuid4())
+        path = place.path.with_name(f"{made}{places.ENDING}")
+        own = new_entries.header(made, str(place.path), now)
+        file_writing.branch(self._file(place.id), message_ids, self._file(made), path, own)
+        try:
+            session_index.add(path, place, made, now=now)
+        except StoreError:
+            path.unlink()
+            raise
+        return made
 
     # -- sessions in files
 

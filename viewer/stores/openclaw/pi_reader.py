@@ -32,8 +32,8 @@ class PiReader(CompactingReader):
         return StoreReadOnly(reason) if reason else None
 
     def branch_refusal(self, session_id: str) -> StoreReadOnly | SessionEnded | None:
-        self._place(session_id)
-        return StoreReadOnly(refusals.NO_BRANCH)
+        reason = refusals.of_branch(self._place(session_id))
+        return StoreReadOnly(reason) if reason else None
 
     def lock_of(self, session_id: str) -> Holder | None:
         place = self._place(session_id)

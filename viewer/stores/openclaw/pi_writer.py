@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
+from uuid import uuid4
 
 from viewer.errors import CompactionConflict, NotRedoable, NotUndoable, SessionBusy, StoreReadOnly
 from viewer.stores.changes import Commit, Edit, Json, UndoPlan
 from viewer.stores.jsonl.append import appending
 
-from . import clients, facts, file_writing, places, refusals, undoing
+from . import clients, facts, file_writing, new_entries, places, refusals, undoing
 from .file_writing import TreeFile
 from .places import SessionPlace
 from .tree_writer import TreeWriter
@@ -20,7 +21,6 @@ from .tree_writer import TreeWriter
 class PiWriter(TreeWriter):
     """The writes of a store of pi's."""
 
-    no_branch: ClassVar[str] = refusals.NO_BRANCH
     no_rename: ClassVar[str] = refusals.NO_RENAME
 
     def _place(self, session_id: str) -> SessionPlace:
@@ -46,6 +46,16 @@ class PiWriter(TreeWriter):
             raise StoreReadOnly(refusals.NO_SPLIT)
         with appending(self._writable(session_id).path) as opened:
             return file_writing.commit(self._file(session_id), opened, token, edits, now=now)
+
+    def branch(self, session_id: str, message_ids: Sequence[int], *, now: float) -> str:
+        place, made = self._place(session_id), str(uuid4())
+        if reason := refusals.of_branch(place):
+            raise StoreReadOnly(reason)
+        own = new_entries.header(made, str(place.path), now)
+        time = own["timestamp"].replace(":", "-").replace(".", "-")
+        path = place.path.with_name(f"{time}_{made}{places.ENDING}")
+        file_writing.branch(self._file(session_id), message_ids, self._file(made), path, own)
+        return made
 
     def _file(self, session_id: str) -> TreeFile:
         return TreeFile(lambda: self._place(session_id), is_strict=False)

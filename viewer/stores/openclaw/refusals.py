@@ -9,15 +9,18 @@ from . import database, sources
 from .places import SessionPlace
 
 NO_SPLIT = "These sessions are compacted in place; one session does not go on in another."
-NO_BRANCH = "A branch of this session is made by pi itself: /tree or /fork."
 NO_RENAME = "pi gives its sessions their names: /name."
 EMPTY = "There is nothing in this session yet."
 OLD_FORM = (
-    "This session's file has an older form, which its client rewrites when it opens the session. It can be compacted "
+    "This session's file has an older form, which its client rewrites when it opens the session. It can be changed "
     "once the client has gone on with it."
 )
 NOT_WRITABLE = "The session's file belongs to another user, or is read-only."
-NO_FORK = "A branch of this session is made by OpenClaw itself: fork it there."
+NO_FORK = (
+    "OpenClaw restricts this session in ways that only OpenClaw can pass on to a branch of it: fork it there. Nothing "
+    "was written."
+)
+NO_ROOM = "{path} cannot be written by this user."
 NO_TITLE = "OpenClaw gives its sessions their names."
 GOES_ON_ELSEWHERE = "This conversation goes on in another session since, by a reset or a rewind. Nothing was written."
 ENDED = "This conversation goes on in another session since, by a reset or a rewind."
@@ -41,14 +44,26 @@ FORM = 3  # of files of lines, in pi since November 2025
 
 def of_file(place: SessionPlace) -> str:
     """Why a session in a file can never be compacted here, "" where it can. Raises StoreUnavailable."""
+    if reason := _of_form(place):
+        return reason
+    return "" if os.access(place.path, os.R_OK | os.W_OK) else NOT_WRITABLE
+
+
+def of_branch(place: SessionPlace) -> str:
+    """Why no branch can be made of a session in a file, "" where one can. Raises StoreUnavailable."""
+    if reason := _of_form(place):
+        return reason
+    room = place.path.parent
+    return "" if os.access(room, os.W_OK | os.X_OK) else NO_ROOM.format(path=room)
+
+
+def _of_form(place: SessionPlace) -> str:
     with sources.opened(place, None) as source:
         entries, _ = sources.entries_of(place, None)
         header = source.value(entries[0]) if entries else None
     if header is None:
         return EMPTY
-    if header.get("type") != "session" or header.get("version") != FORM:
-        return OLD_FORM
-    return "" if os.access(place.path, os.R_OK | os.W_OK) else NOT_WRITABLE
+    return "" if header.get("type") == "session" and header.get("version") == FORM else OLD_FORM
 
 
 def of_place(place: SessionPlace) -> str:
@@ -58,6 +73,11 @@ def of_place(place: SessionPlace) -> str:
     if not place.is_current:
         return ENDED
     return of_database(place.path) if place.row_id else of_file(place)
+
+
+def of_place_to_branch(place: SessionPlace) -> str:
+    """Why no branch can be made of a session of OpenClaw, "" where one can. Raises StoreUnavailable."""
+    return of_place(place) if place.is_cold or not place.is_current or place.row_id else of_branch(place)
 
 
 def of_database(path: Path) -> str:

@@ -89,13 +89,12 @@ def require_leaf(session: SettledSession, found: EntryMessages) -> None:
 
 def append(con: sqlite3.Connection, session: SettledSession, entry: Json) -> None:
     """Write a compaction behind the other entries, as the leaf."""
-    text = new_entries.encoded(entry).decode()
     event: dict[str, Any] = {"session_id": session.id, "seq": session.following, "created_at": session.now}
-    _insert(con, "transcript_events", **event, **_body(con, text))
+    insert(con, "transcript_events", **event, **body(con, entry))
     identity = {"event_id": entry["id"], "event_type": entry["type"], "parent_id": entry["parentId"]}
-    _insert(con, "transcript_event_identities", **event, **identity)
+    insert(con, "transcript_event_identities", **event, **identity)
     row = {"session_id": session.id, "active_position": session.count, "event_seq": session.following}
-    _insert(con, "session_transcript_active_events", **row, context_eligible=1)
+    insert(con, "session_transcript_active_events", **row, context_eligible=1)
     con.execute(
         "UPDATE session_transcript_index_state SET indexed_seq = ?, leaf_event_id = ?, active_event_count = ?,"
         " updated_at = ? WHERE session_id = ?",
@@ -106,14 +105,7 @@ def append(con: sqlite3.Connection, session: SettledSession, entry: Json) -> Non
 
 def rewrite(con: sqlite3.Connection, session: SettledSession, number: int, entry: Json) -> None:
     """Write another entry of the same id and parent in place of the one with this number."""
-    body = _body(con, new_entries.encoded(entry).decode())
-    if "event_zstd" in database.columns(con, "transcript_events"):
-        body |= {"event_zstd": None, "navigation_json": None}
-    changed = ", ".join(f"{name} = ?" for name in body)
-    con.execute(
-        f"UPDATE transcript_events SET {changed} WHERE session_id = ? AND seq = ?",
-        (*body.values(), session.id, number),
-    )
+    replace(con, session.id, number, entry)
     con.execute(
         "UPDATE transcript_event_identities SET event_type = ? WHERE session_id = ? AND event_id = ?",
         (entry["type"], session.id, entry["id"]),
@@ -126,12 +118,26 @@ def rewrite(con: sqlite3.Connection, session: SettledSession, number: int, entry
     _touch(con, session)
 
 
-def _body(con: sqlite3.Connection, text: str) -> dict[str, Any]:
+def replace(con: sqlite3.Connection, session_id: str, number: int, entry: Json) -> None:
+    """Write another entry in place of the one with this number, and nothing beside."""
+    new = body(con, entry)
+    if "event_zstd" in database.columns(con, "transcript_events"):
+        new |= {"event_zstd": None, "navigation_json": None}
+    changed = ", ".join(f"{name} = ?" for name in new)
+    con.execute(
+        f"UPDATE transcript_events SET {changed} WHERE session_id = ? AND seq = ?", (*new.values(), session_id, number)
+    )
+
+
+def body(con: sqlite3.Connection, entry: Json) -> dict[str, Any]:
+    """The columns that hold an entry, as plain text: the client may compress it, and reads either."""
+    text = new_entries.encoded(entry).decode()
     has_size = "event_utf8_bytes" in database.columns(con, "transcript_events")
     return {"event_json": text} | ({"event_utf8_bytes": len(text.encode())} if has_size else {})
 
 
-def _insert(con: sqlite3.Connection, table: str, **values: Any) -> None:
+def insert(con: sqlite3.Connection, table: str, **values: Any) -> None:
+    """One row; columns that are not named get their defaults."""
     marks = ", ".join("?" * len(values))
     con.execute(f"INSERT INTO {table} ({', '.join(values)}) VALUES ({marks})", tuple(values.values()))
 
@@ -157,4 +163,9 @@ def count(con: sqlite3.Connection, session: SettledSession, *, tokens: int, comp
         '$.updatedAt', max(updated_at, :now)) WHERE session_key = :key""",
         {"now": session.now, "tokens": tokens, "more": compactions, "key": session.key},
     )
-    con.execute("UPDATE session_nodes SET entry_valid = 1 WHERE session_key = ?", (session.key,))  # a trigger took it
+    mark_valid(con, session.key)
+
+
+def mark_valid(con: sqlite3.Connection, key: str) -> None:
+    """Have the client take a conversation's entry for whole, which a trigger denies after each change of it."""
+    con.execute("UPDATE session_nodes SET entry_valid = 1 WHERE session_key = ?", (key,))

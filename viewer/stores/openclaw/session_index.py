@@ -1,17 +1,19 @@
-"""The counters of a session in the file in which an OpenClaw before 2026.8 notes its sessions beside their files."""
+"""The file in which an OpenClaw before 2026.8 notes its sessions beside their files: counters of one, and a new one."""
 
 from __future__ import annotations
 
 import json
 import os
 import tempfile
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from viewer.errors import StoreUnavailable
 
-from .places import INDEX, LARGEST_INDEX
+from . import inherited
+from .places import INDEX, LARGEST_INDEX, SessionPlace
 
 _OLD = ("contextBudgetStatus", "inputTokens", "outputTokens", "cacheRead", "cacheWrite", "estimatedCostUsd")
 
@@ -21,12 +23,35 @@ def count(directory: Path, key: str, *, tokens: int, compactions: int, now: floa
 
     `now` in epoch seconds. Raises StoreUnavailable.
     """
-    path = directory / INDEX
+    with _changing(directory / INDEX) as found:
+        _count(found[key], tokens, compactions, int(now * 1000))
+
+
+def add(path: Path, place: SessionPlace, session_id: str, *, now: float) -> None:
+    """Note a session in the file at `path` that is a branch of the one at a place, under a key of its own; `now` in
+    epoch seconds. Raises StoreUnavailable, and StoreReadOnly for a session that the client restricts.
+    """
+    with _changing(path.parent / INDEX) as found:
+        found[inherited.new_key(place)] = {
+            **inherited.choices(found[place.key]),
+            "sessionId": session_id,
+            "sessionFile": str(path),
+            "updatedAt": int(now * 1000),
+            "parentSessionKey": place.key,
+            "forkedFromParent": True,
+            "totalTokensFresh": False,
+            **inherited.title(place),
+        }
+
+
+@contextmanager
+def _changing(path: Path) -> Iterator[dict[str, Any]]:
+    """The sessions of an index by their key, which are written when this ends. Raises StoreUnavailable."""
     try:
         if os.stat(path).st_size > LARGEST_INDEX:
             raise StoreUnavailable(f"{path} is larger than any that is known.")
         found: dict[str, Any] = json.loads(path.read_bytes())
-        _count(found[key], tokens, compactions, int(now * 1000))
+        yield found
         _replace(path, json.dumps(found, indent=2).encode())
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as problem:
         raise StoreUnavailable(f"{path} could not be changed: {type(problem).__name__}.") from problem

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -20,8 +19,7 @@ class TreeWriter(Writer):
     """
 
     refresh_seconds: ClassVar[float] = 3_600.0
-    no_branch: ClassVar[str]  # why no branch is made, as a sentence
-    no_rename: ClassVar[str]
+    no_rename: ClassVar[str]  # why no name is given, as a sentence
 
     @abstractmethod
     def _place(self, session_id: str) -> SessionPlace:
@@ -43,7 +41,3 @@ class TreeWriter(Writer):
     def rename(self, session_id: str, title: str) -> None:
         self._place(session_id)
         raise StoreReadOnly(self.no_rename)
-
-    def branch(self, session_id: str, message_ids: Sequence[int], *, now: float) -> str:
-        self._place(session_id)
-        raise StoreReadOnly(self.no_branch)
