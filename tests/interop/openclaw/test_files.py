@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,7 @@ class Talk:
 
     client: OpenClawClient
     site: Site
+    key: str = KEY
 
     @property
     def index(self) -> Path:
@@ -48,7 +49,7 @@ class Talk:
     def noted(self, name: str) -> Any:
         """A field of the client's entry of the session, None before there is one."""
         found = json.loads(self.index.read_text()) if self.index.exists() else {}
-        return found.get(KEY, {}).get(name)
+        return found.get(self.key, {}).get(name)
 
     def read(self) -> list[ChatBlock]:
         with open_store(Store("work", self.site.agent.url, "configured")) as reader:
@@ -58,10 +59,19 @@ class Talk:
         """What the client sent of the session, which is what we read before."""
         before = self.read() if self.noted("sessionId") else []
         asked = len(self.client.service.requests)
-        self.client.turn(prompt, KEY)
+        self.client.turn(prompt, self.key)
         request = self.client.service.requests[asked]
         assert request.kind == "turn" and views.sent(views.of_session(request.body)) == before
         return before
+
+    def branch(self, before: int | None) -> Talk:
+        """A branch of the session, of now or of the moment before the compaction with this handoff."""
+        path = f"{self.site.at(self.noted('sessionId'))}/branches"
+        status, made = self.site.tool.call("POST", path, {"before": before})
+        assert status == 201, made
+        found = json.loads(self.index.read_text())
+        (key,) = (key for key, entry in found.items() if entry["sessionId"] == made["id"])
+        return replace(self, key=key)
 
     def run(self, run: int, what: str) -> None:
         status, answer = self.site.tool.call("POST", f"/runs/{run}/{what}")
@@ -112,5 +122,9 @@ def test_it_goes_on_and_has_all_of_it_again(talk: Talk) -> None:
     assert "written anew" in refused["error"]["message"], "this client writes its file anew now and then"
     again = talk.site.run(talk.noted("sessionId"), apply=True, keep_last=KEPT)
     assert again["status"] == "applied" and ours(talk.say("And now?")) == [0]
+    handoff = talk.site.compactions(talk.noted("sessionId"))[-1]["handoff_id"]
+    whole, short = talk.branch(handoff), talk.branch(None)
+    now = talk.read()
+    assert whole.say("Rather all of it.")[: len(before)] == before and short.say("In short.") == now == talk.read()
     talk.client.compact(KEY)
     assert not ours(talk.say("And then?")[1:])

@@ -8,6 +8,7 @@ import json
 import re
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -100,6 +101,27 @@ def test_a_rewind_takes_the_compaction_along(opened: Open) -> None:
     old = work.session
     work.stage.call("sessions.rewind", sessionKey=work.key, entryId=work.stage.entry_of(work.key, "And then?"))
     assert work.session != old and ours(work.say("Rather this.")) == [0]
+    work.undo(run)
+    assert work.say("All of it again.")[: len(before)] == before
+
+
+def test_a_branch_is_a_conversation_of_its_own(opened: Open) -> None:
+    """Of the moment before a compaction, and of now: the client goes on with it, compacts it, and forks it as well."""
+    work = opened("branched")
+    before = work.read()
+    run = work.compact()
+    (handoff,) = (each["handoff_id"] for each in work.site.compactions(work.session))
+    work.say("And now?")
+    after = work.read()
+    old, new = work.branch(handoff), work.branch()
+    assert old.say("Rather all of it.") == before and new.say("In short, then.") == after
+    assert len(old.read()) == len(before) + 2 and work.read() == after
+    fork = old.stage.call("sessions.fork", sessionKey=old.key, entryId=old.stage.entry_of(old.key, "Rather all of it."))
+    assert replace(old, key=fork["sessionKey"]).say("The client's own fork.") == before
+    old.compact()
+    assert ours(old.say("And the branch?")) == [0]
+    new.stage.compact(new.key)
+    assert "The summary so far." in new.say("And the other?")[0].said
     work.undo(run)
     assert work.say("All of it again.")[: len(before)] == before
 

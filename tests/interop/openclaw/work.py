@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tests.contract.site import Site
@@ -57,6 +57,18 @@ class Work:
         status, redone = self.site.tool.call("POST", f"/runs/{run}/redo")
         assert (status, redone.get("status")) == (200, "applied"), redone
         self.require_clean()
+
+    def branch(self, before: int | None = None) -> Work:
+        """A branch of the session, of now or of the moment before the compaction with this handoff."""
+        path = f"{self.site.at(self.session)}/branches"
+        status, made = self.site.tool.call("POST", path, {"before": before} if before is not None else {})
+        assert status == 201, made
+        query = "SELECT session_key FROM session_nodes WHERE current_session_id = ?"
+        ((key,),) = self.stage.sql(query, made["id"])
+        assert made["resume"].endswith(f"tui --session {key}")
+        branch = replace(self, key=key)
+        branch.require_clean()
+        return branch
 
     def require_clean(self) -> None:
         """The database is whole, and the client's row of the session counts as valid."""

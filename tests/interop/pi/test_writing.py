@@ -95,6 +95,24 @@ def test_undo_and_redo(work: Work, later: int) -> None:
     assert work.say("And then?") == [*short, *said, *more]
 
 
+def test_a_branch_is_a_session_of_its_own(work: Work) -> None:
+    before = work.read()
+    run = work.compact()
+    (handoff,) = (each["handoff_id"] for each in work.site.compactions(work.session))
+    with work.client.rpc() as process:
+        work.say("And now?", process)
+        stored, after = work.file.read_bytes(), work.read()
+        old, new = work.branch(handoff), work.branch()
+        assert old.say("Rather all of it.", process) == before and new.say("In short.", process) == after
+        assert len(old.read()) == len(before) + 2 and work.file.read_bytes() == stored
+        process.call("compact")
+        assert "The summary so far." in new.say("And on.", process)[0].said
+    old.compact()
+    assert ours(old.say("And the branch?")) == [0]
+    assert work.call(run, "undo")["status"] == "undone"
+    assert work.read()[: len(before)] == before
+
+
 def test_while_it_is_open_nothing_is_written(work: Work) -> None:
     path = f"{work.site.at(work.session)}/runs"
     with work.client.rpc(work.file):  # which has hardly begun

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +63,14 @@ class Work:
         assert status == 200, answer
         found: dict[str, Any] = answer
         return found
+
+    def branch(self, before: int | None = None) -> Work:
+        """A branch of the session, of now or of the moment before the compaction with this handoff."""
+        path = f"{self.site.at(self.session)}/branches"
+        status, made = self.site.tool.call("POST", path, {"before": before} if before is not None else {})
+        assert status == 201, made
+        (file,) = self.file.parent.glob(f"*_{made['id']}.jsonl")
+        return replace(self, file=file)
 
     def read(self) -> list[ChatBlock]:
         """What we say that the model sees."""
