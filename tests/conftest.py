@@ -65,12 +65,15 @@ def pytest_configure() -> None:
 
 # What takes long begins first, so that no process is left with it when the others are done.
 _LONG = (
-    "faults/", "interop/", "contract/test_writing.py", "test_up.py", "test_install.py", "e2e/",
+    "contract/test_writing.py", "interop/", "faults/", "test_up.py", "test_install.py", "e2e/",
     "pages/test_everywhere.py", "test_no_text_is_slow.py", "pages/test_browser", "runs/",
     "catalog/test_histories.py", "compaction/test_details.py",
 )  # fmt: skip
 # One process runs the whole directory: its tests share running sites, or running agents. The campaign has its own.
-_TOGETHER = ("tests/faults/test_campaign.py", "tests/faults/", "tests/interop/", "tests/e2e/")
+_TOGETHER = (
+    "tests/faults/test_campaign.py", "tests/faults/", "tests/interop/claude_code/", "tests/interop/codex/",
+    "tests/interop/openclaw/", "tests/interop/pi/", "tests/interop/", "tests/e2e/",
+)  # fmt: skip
 
 
 # `make test-all` sets it: the tests marked `thorough` as well, which are more cases of what others show.

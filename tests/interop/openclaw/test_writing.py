@@ -67,7 +67,7 @@ def test_it_goes_on_and_both_compact_on_top(opened: Open) -> None:
     assert len(work.site.compactions(work.session)) == 3
 
 
-@pytest.mark.parametrize("later", [0, pytest.param(2, marks=pytest.mark.thorough), 6])
+@pytest.mark.parametrize("later", [*(pytest.param(each, marks=pytest.mark.thorough) for each in (0, 2)), 6])
 def test_undo(opened: Open, later: int) -> None:
     work = opened(f"undo-{later}")
     before, tokens, count = work.read(), work.noted("totalTokens"), work.noted("compactionCount") or 0
@@ -81,6 +81,7 @@ def test_undo(opened: Open, later: int) -> None:
     assert work.say("And now?") == [*before, *said]
 
 
+@pytest.mark.thorough
 def test_redo(opened: Open) -> None:
     work = opened("redo")
     run = work.compact()
@@ -92,6 +93,7 @@ def test_redo(opened: Open) -> None:
     assert work.say("And now?") == [*short, *said]
 
 
+@pytest.mark.thorough
 def test_a_rewind_takes_the_compaction_along(opened: Open) -> None:
     work = opened("rewound")
     before = work.read()
@@ -105,6 +107,7 @@ def test_a_rewind_takes_the_compaction_along(opened: Open) -> None:
     assert work.say("All of it again.")[: len(before)] == before
 
 
+@pytest.mark.thorough
 def test_a_branch_is_a_conversation_of_its_own(opened: Open) -> None:
     """Of the moment before a compaction, and of now: the client goes on with it, compacts it, and forks it as well."""
     work = opened("branched")
@@ -152,6 +155,7 @@ def test_a_writer_that_is_killed(opened: Open, moment: str) -> None:
     assert (sent == before) == (moment == "inside") and bool(ours(sent)) == (moment == "behind")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("compacted", [False, True])
 def test_a_full_session_is_not_compacted_again_at_once(opened: Open, compacted: bool) -> None:
     work = opened("compacted-full" if compacted else "full")
@@ -168,6 +172,7 @@ def test_a_full_session_is_not_compacted_again_at_once(opened: Open, compacted: 
 RULES = "# Agents\n\n## Session Startup\nRead `SOUL.md`, then `MEMORY.md`.\n\n## Red Lines\nNever water at noon.\n"
 
 
+@pytest.mark.thorough
 def test_rules_are_carried_and_its_next_turn_is_audited(opened: Open, settings: Settings) -> None:
     """The client repeats none after a compaction of ours; what it read is found in its own rows."""
     work = opened("rules")
@@ -192,6 +197,7 @@ def test_rules_are_carried_and_its_next_turn_is_audited(opened: Open, settings: 
     assert audit.status == "passed"
 
 
+@pytest.mark.thorough
 def test_the_client_finds_nothing_wrong(gateway: OpenClawStage) -> None:
     """Of all that the tests above left in its database; what it says of its settings is no matter here."""
     with pytest.raises(ClientFailed) as told:
