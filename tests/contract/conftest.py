@@ -26,8 +26,8 @@ from .site import Site
 __all__ = ["at_once", "tool"]
 
 # What these are asked is asked of a newer schema, and of the same lines in pi's files, in each run.
-ALIKE = [pytest.param(kind, marks=pytest.mark.thorough) for kind in ("hermes21", "hermes22", "openclaw-files")]
-COMPACTED = ("hermes31", "postgres", "demo", "openclaw", "claude-code", "codex", "pi", *ALIKE)
+ALIKE = [pytest.param(kind, marks=pytest.mark.thorough) for kind in ("hermes21", "hermes22", "demo", "openclaw-files")]
+COMPACTED = ("hermes31", "postgres", "openclaw", "claude-code", "codex", "pi", *ALIKE)
 KINDS = ("hermes16", "json", *COMPACTED)
 
 

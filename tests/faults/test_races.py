@@ -8,6 +8,8 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
+
 from tests.faults import agent
 from tests.faults.conftest import KILLS, RUNS, Ground
 from tests.faults.ledger import live
@@ -44,6 +46,7 @@ def test_workers_race_for_runs_and_requests_for_sessions(ground: Ground) -> None
     ground.check()
 
 
+@pytest.mark.thorough
 def test_eight_writers_append_while_runs_commit(ground: Ground, tmp_path: Path) -> None:
     ground.workers(4 if ground.site.on_postgres else 2)
     sessions = [ground.take() for _ in range(WRITTEN_BESIDE)]

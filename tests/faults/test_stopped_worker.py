@@ -19,7 +19,7 @@ def impatient(ground: Ground) -> Ground:
     return ground
 
 
-@pytest.mark.parametrize("wants_to_write", [False, True])
+@pytest.mark.parametrize("wants_to_write", [pytest.param(False, marks=pytest.mark.thorough), True])
 def test_stopped_and_continued(impatient: Ground, wants_to_write: bool) -> None:
     ground, session_id = impatient, impatient.take()
     if wants_to_write:

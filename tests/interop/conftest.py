@@ -25,7 +25,9 @@ def hermes31() -> Path:
     return environment(REQUIREMENTS[31])
 
 
-@pytest.fixture(scope="session", params=sorted(REQUIREMENTS), ids=lambda version: f"schema{version}")
+@pytest.fixture(
+    scope="session", params=[22, pytest.param(31, marks=pytest.mark.thorough)], ids=lambda version: f"schema{version}"
+)
 def schema(request: pytest.FixtureRequest) -> int:
     """Each schema version a real Hermes is at hand for."""
     version: int = request.param

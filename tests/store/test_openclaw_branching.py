@@ -15,9 +15,8 @@ from tests.contract.agents import Agent
 from tests.contract.openclaw import OpenClawByHand, OpenClawFilesByHand
 from tests.contract.pi import PiByHand, said
 from tests.contract.talk import heard, talk
-from tests.store.test_openclaw_recorded import SCHEMAS, Kept
-from tests.store.test_openclaw_writing import compacted, tables
 from tests.support.tree_stores import opened, sent, store_of
+from tests.support.tree_writing import SCHEMAS, Kept, compacted, tables
 from viewer.errors import NotBranchable, StoreError, StoreReadOnly
 from viewer.runs import branching
 from viewer.stores.base import Store

@@ -4,11 +4,8 @@ reader says, and a compaction fits into their tables. `tests/interop/openclaw/re
 
 from __future__ import annotations
 
-import gzip
 import json
-import sqlite3
 import time
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -16,39 +13,17 @@ import pytest
 
 import compaction
 from tests.interop.openclaw import views
+from tests.support.tree_writing import DATA, SCHEMAS, Kept
 from viewer.holders import new_holder
 from viewer.runs import candidate, planning
-from viewer.stores.base import Store
 from viewer.stores.message import message_of
-from viewer.stores.openclaw.database import octet_length
 from viewer.stores.registry import open_store, writer_of
 
-DATA = Path(__file__).resolve().parent.parent / "data" / "openclaw"
-SCHEMAS = {"2026.9.4": 19, "2026.9.5": 21}
 LEAST = 30  # turns that are compared
 RECORDED = {version: json.loads((DATA / f"{version}.json").read_text()) for version in SCHEMAS}
 CASES = [
     pytest.param(version, each, id=f"{version}-{each['name']}") for version in SCHEMAS for each in RECORDED[version]
 ]
-
-
-class Kept:
-    """A copy of a database that is kept, in a state directory of its own."""
-
-    def __init__(self, place: Path, version: str) -> None:
-        self.store = Store("work", f"openclaw://{place}", "configured")
-        self.path = place / "agents" / "main" / "agent" / "openclaw-agent.sqlite"
-        self.path.parent.mkdir(parents=True)
-        self.path.write_bytes(gzip.decompress((DATA / f"{version}.sqlite.gz").read_bytes()))
-
-    def sql(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
-        with closing(sqlite3.connect(self.path, isolation_level=None)) as con:
-            con.create_function("octet_length", 1, octet_length, deterministic=True)
-            return con.execute(query, values).fetchall()
-
-    def read(self, session_id: str) -> list[Any]:
-        with open_store(self.store) as reader:
-            return views.read(reader.live(session_id))
 
 
 def test_enough_is_compared() -> None:

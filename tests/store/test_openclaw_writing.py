@@ -5,19 +5,17 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import compaction
-from tests.contract.agents import Agent
 from tests.contract.openclaw import SECRET, OpenClawByHand, OpenClawFilesByHand
 from tests.contract.pi import said
 from tests.contract.talk import heard, talk
 from tests.support.tree_stores import opened, sent, store_of
+from tests.support.tree_writing import compacted, tables, undo
 from viewer.errors import (
     CompactionConflict,
     NotRedoable,
@@ -28,13 +26,10 @@ from viewer.errors import (
     StoreUnavailable,
 )
 from viewer.holders import new_holder
-from viewer.runs import candidate, planning
 from viewer.stores.changes import Commit
-from viewer.stores.message import message_of
 from viewer.stores.openclaw import commits, database, transaction
 from viewer.stores.registry import writer_of
 
-SUMMARY = "## Goal\nFinish."
 ASKED = {"role": "user", "content": "And now?"}
 
 
@@ -43,25 +38,6 @@ def agent(tmp_path: Path) -> OpenClawByHand:
     made = OpenClawByHand(tmp_path / ".openclaw")
     made.write("s", talk(8))
     return made
-
-
-def compacted(agent: Agent, meanwhile: Callable[[], object] = str) -> Commit:
-    """A compaction of the session; `meanwhile` happens between its plan and its commit."""
-    session = agent.id_of("s")
-    with opened(agent) as reader:
-        basis = planning.read_basis(reader, session)
-    policy = compaction.Policy(keep_last=4, tail_only=basis.tail_only)
-    plan = compaction.plan(list(map(message_of, basis.sent)), policy, compaction.counter_for(""))
-    edits = candidate.edits_of(basis, compaction.apply(plan, SUMMARY))
-    meanwhile()
-    writer, holder = writer_of(store_of(agent)), new_holder()
-    return writer.apply(session, basis.token, edits, mode="in_place", holder=holder, now=time.time())
-
-
-def undo(agent: Agent, commit: Commit) -> None:
-    with opened(agent) as reader:
-        plan = reader.undo_plan(agent.id_of("s"), commit.receipt)
-    writer_of(store_of(agent)).undo(plan, holder=new_holder())
 
 
 def redo(agent: OpenClawByHand, commit: Commit) -> None:
@@ -76,11 +52,6 @@ def one(agent: OpenClawByHand, query: str, *values: Any) -> tuple[Any, ...]:
 def noted(agent: OpenClawByHand) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(one(agent, "SELECT entry_json FROM session_nodes")[0])
     return found
-
-
-def tables(agent: OpenClawByHand) -> dict[str, list[tuple[Any, ...]]]:
-    names = [row[0] for row in agent.sql("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")]
-    return {name: agent.sql(f"SELECT * FROM {name}") for name in names}
 
 
 # -- what is written ---------------------------------------------------------------------------------------------------

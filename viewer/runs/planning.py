@@ -24,10 +24,6 @@ from viewer.workspaces.rules import Rules, rules_of
 from .errors import UnknownChoice
 from .summarizers import get_summarizer
 
-NOT_SHORTENED = (
-    "The agent of this store keeps messages as they are, behind a summary: tool output cannot be shortened in its "
-    "sessions. Choose a summary."
-)
 SLOW_SECONDS, TOO_SLOW_SECONDS = 1.0, 10.0  # of a held write lock: worth a word; longer than the agent may wait
 
 
@@ -50,7 +46,8 @@ class Options:
 @dataclass(frozen=True, slots=True)
 class Basis:
     """What a plan is made on, read as one: the live messages that a model is `sent`, the bytes of all of them by id,
-    and the `token` by which a commit knows them again; `tail_only` as in a Policy.
+    and the `token` by which a commit knows them again; `tail_only` as in a Policy; `not_shortened` says why tool output
+    cannot be shortened, "" when it can.
     """
 
     session: Session
@@ -59,6 +56,7 @@ class Basis:
     token: Json
     window: int
     tail_only: bool = False
+    not_shortened: str = ""
 
     def ids(self, indices: tuple[int, ...]) -> list[int]:
         """Row ids of messages by their place in the plan."""
@@ -168,7 +166,8 @@ def read_basis(reader: Reader, session_id: str, mode: str = "in_place", planned:
     session, live_context = reader.session(session_id), reader.basis(session_id, planned)
     window = counting.context_window(session.model, session.window)
     sent = for_model(live_context.messages)
-    return Basis(session, sent, live_context.sizes, live_context.token, window, reader.tail_only)
+    sizes, token = live_context.sizes, live_context.token
+    return Basis(session, sent, sizes, token, window, reader.tail_only, reader.prune_refusal(session_id))
 
 
 def slow_sentence(seconds: float) -> str:
@@ -185,14 +184,14 @@ def plan_of(basis: Basis, options: Options, rules: str) -> compaction.Plan:
     Raises compaction.NothingToCompact or BadTranscript; StoreReadOnly where the strategy shortens what cannot be.
     """
     strategy = strategy_of(options.strategy)
-    if basis.tail_only and not strategy.asks_model:
-        raise StoreReadOnly(NOT_SHORTENED)
+    if basis.not_shortened and not strategy.asks_model:
+        raise StoreReadOnly(basis.not_shortened)
     policy = compaction.Policy(
         context_window=basis.window,
         focus=options.focus,
         keep_last=options.keep_last,
         rules=rules if options.carry else "",
-        tail_only=basis.tail_only,
+        tail_only=basis.tail_only and strategy.asks_model,  # what gets shorter stays where it is
     )
     messages, count = list(map(_dated, basis.sent)), counting.counter_for(basis.session.model)
     return strategy.plan(messages, policy, count)

@@ -22,6 +22,10 @@ from .recorded import Recorded
 from .searching import HitPage, PageRequest, SearchableText, SearchFilter
 from .transcript import IndexedBoundary, Item, TranscriptIndex
 
+NOT_SHORTENED = (
+    "The agent of this store keeps messages as they are, behind a summary: tool output cannot be shortened in its "
+    "sessions. Choose a summary."
+)
 NO_REDO = "A compaction that was undone is not applied again in this kind of store: compact again."
 
 
@@ -54,6 +58,10 @@ class Reader(ABC):
         self.session(session_id)
         reason = self.compact_reason()
         return StoreReadOnly(reason) if reason else None
+
+    def prune_refusal(self, session_id: str) -> str:
+        """Why old tool output cannot be shortened in this session, as one sentence; "" when it can."""
+        return NOT_SHORTENED if self.tail_only else ""
 
     def branch_refusal(self, session_id: str) -> StoreReadOnly | SessionEnded | None:
         """Why no branch of this session can be made, as the exception to raise; None when one can. Raises NotFound."""

@@ -15,7 +15,7 @@ from .client import FULL
 from .opened import Open, at_once, homes, opened, tool
 from .scenes import shell
 from .service import calls, says
-from .work import SORTS, Work, ours
+from .work import SORTS, Work, in_each_run, ours
 
 __all__ = ["at_once", "homes", "opened", "tool"]
 
@@ -45,7 +45,7 @@ def turns(work: Work, session: str) -> list[Any]:
     return found
 
 
-@pytest.mark.parametrize("sort", SORTS)
+@pytest.mark.parametrize("sort", in_each_run("legacy", SORTS))
 def test_a_branch_resumes_from_the_same_context(opened: Open, sort: str) -> None:
     work = opened(sort)
     work.say("And now?")
@@ -60,7 +60,7 @@ def test_a_branch_resumes_from_the_same_context(opened: Open, sort: str) -> None
     assert turns(work, branch.session)[:-2] == turns(work, work.session)[:-1]
 
 
-@pytest.mark.parametrize("sort", ["paginated", "legacy", "fork", "above local", "above encrypted"])
+@pytest.mark.parametrize("sort", in_each_run("paginated", ["legacy", "fork", "above local", "above encrypted"]))
 def test_a_branch_from_before_a_compaction(opened: Open, sort: str) -> None:
     """Of ours, and where the client made one before, of that one too."""
     work = opened(sort)
@@ -77,6 +77,7 @@ def test_a_branch_from_before_a_compaction(opened: Open, sort: str) -> None:
         assert "encrypted" not in kinds and not [block for block in first.read() if "so far." in block.said]
 
 
+@pytest.mark.thorough
 def test_a_branch_from_before_a_compaction_within_a_turn(opened: Open) -> None:
     """The client compacts before it sends what was asked, or between two calls: the turn is cut off there.
     Its context is full, so the client compacts the branch at once."""
@@ -117,6 +118,7 @@ def test_a_branch_stays_whatever_becomes_of_its_parent(opened: Open) -> None:
     assert boundary["undoable"]
 
 
+@pytest.mark.thorough
 def test_a_branch_of_what_nobody_goes_on_with(opened: Open) -> None:
     """In the archive and compressed, and in a home without the client's database."""
     work = opened("paginated")
@@ -165,6 +167,7 @@ def test_calls_that_are_not_answered_yet_are_left_out(opened: Open) -> None:
         assert ours(after.say("And now?"))
 
 
+@pytest.mark.thorough
 def test_a_branch_of_a_fork_of_an_older_form_of_session(opened: Open) -> None:
     work = opened("legacy")
     fork = replace(work, session=work.server.fork(work.session))

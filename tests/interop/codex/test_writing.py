@@ -13,7 +13,7 @@ from .opened import Open, at_once, homes, opened, tool
 from .scenarios_compacted import compact
 from .scenes import shell
 from .service import calls, says
-from .work import KEPT, SORTS, ours
+from .work import KEPT, SORTS, in_each_run, ours
 
 __all__ = ["at_once", "homes", "opened", "tool"]
 
@@ -34,7 +34,7 @@ def test_it_resumes_from_what_was_kept_and_the_summary(opened: Open) -> None:
     assert work.context() == context
 
 
-@pytest.mark.parametrize("sort", SORTS)
+@pytest.mark.parametrize("sort", in_each_run("fork", SORTS))
 def test_it_goes_on_and_has_all_of_it_again(opened: Open, sort: str) -> None:
     work = opened(sort)
     work.say("And now?")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import pytest
+from _pytest.mark.structures import ParameterSet
 
 from tests.contract.site import Site
 from viewer.stores.base import Store
@@ -155,6 +158,12 @@ class Sort:
 
     home: str
     make: Make
+
+
+def in_each_run(chosen: str, sorts: Iterable[str]) -> list[ParameterSet]:
+    """Parameters for these sorts of sessions, of which one is chosen and the others are `thorough`."""
+    every = dict.fromkeys([chosen, *sorts])
+    return [pytest.param(each, marks=[] if each == chosen else pytest.mark.thorough) for each in every]
 
 
 SORTS = {

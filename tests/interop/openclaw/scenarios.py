@@ -22,18 +22,17 @@ class OpenClawScenario:
     name: str
     play: Play
     turns: int
-    thorough: bool = False
 
 
 SCENARIOS: dict[str, OpenClawScenario] = {}
 
 
-def scenario(turns: int, *, thorough: bool = False) -> Callable[[Play], Play]:
+def scenario(turns: int) -> Callable[[Play], Play]:
     """Note a function as a scenario, named as it is."""
 
     def note(play: Play) -> Play:
         name = getattr(play, "__name__", "").replace("_", "-")
-        SCENARIOS[name] = OpenClawScenario(name, play, turns, thorough)
+        SCENARIOS[name] = OpenClawScenario(name, play, turns)
         return play
 
     return note
@@ -82,7 +81,7 @@ def compacted(stage: OpenClawStage, key: str) -> None:
     stage.turn("Go on.", key)
 
 
-@scenario(6, thorough=True)
+@scenario(6)
 def compacted_twice(stage: OpenClawStage, key: str) -> None:
     talk(stage, key)
     stage.compact(key)
@@ -104,7 +103,7 @@ def rewound(stage: OpenClawStage, key: str) -> None:
     stage.turn("A fork of what is left.", forked["sessionKey"])
 
 
-@scenario(6, thorough=True)
+@scenario(6)
 def rewound_behind_a_compaction(stage: OpenClawStage, key: str) -> None:
     talk(stage, key)
     stage.compact(key)

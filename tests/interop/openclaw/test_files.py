@@ -123,8 +123,8 @@ def test_it_goes_on_and_has_all_of_it_again(talk: Talk) -> None:
     again = talk.site.run(talk.noted("sessionId"), apply=True, keep_last=KEPT)
     assert again["status"] == "applied" and ours(talk.say("And now?")) == [0]
     handoff = talk.site.compactions(talk.noted("sessionId"))[-1]["handoff_id"]
-    whole, short = talk.branch(handoff), talk.branch(None)
+    whole, brief = talk.branch(handoff), talk.branch(None)
     now = talk.read()
-    assert whole.say("Rather all of it.")[: len(before)] == before and short.say("In short.") == now == talk.read()
+    assert whole.say("Rather all of it.")[: len(before)] == before and brief.say("In short.") == now == talk.read()
     talk.client.compact(KEY)
     assert not ours(talk.say("And then?")[1:])

@@ -12,13 +12,10 @@ from .conftest import OpenClawCases
 from .playing import OpenClawStage, key_of
 from .scenarios import SCENARIOS
 
-PLAYED = [
-    pytest.param(name, id=name, marks=[pytest.mark.thorough] if scenario.thorough else [])
-    for name, scenario in SCENARIOS.items()
-]
+pytestmark = pytest.mark.thorough  # what it sent of databases that are kept is read in each run (`tests/store`)
 
 
-@pytest.mark.parametrize("scenario", PLAYED)
+@pytest.mark.parametrize("scenario", SCENARIOS)
 def test_what_is_sent(openclaw_cases: OpenClawCases, scenario: str) -> None:
     found = openclaw_cases(scenario)
     assert len(found) == SCENARIOS[scenario].turns
@@ -30,7 +27,7 @@ def test_what_is_sent(openclaw_cases: OpenClawCases, scenario: str) -> None:
 
 def test_what_the_client_builds(openclaw_cases: OpenClawCases, gateway: OpenClawStage) -> None:
     """It does so without a turn: of the tree of entries, not of its index."""
-    for name in [name for name, scenario in SCENARIOS.items() if not scenario.thorough]:
+    for name in SCENARIOS:
         openclaw_cases(name)
     names = [
         name for name in SCENARIOS if gateway.sql("SELECT 1 FROM session_nodes WHERE session_key = ?", key_of(name))

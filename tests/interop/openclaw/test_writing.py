@@ -129,6 +129,7 @@ def test_a_branch_is_a_conversation_of_its_own(opened: Open) -> None:
     assert work.say("All of it again.")[: len(before)] == before
 
 
+@pytest.mark.thorough
 def test_nothing_is_written_while_a_turn_runs(opened: Open) -> None:
     work = opened("running")
     service, before = work.stage.service, work.read()
@@ -145,7 +146,8 @@ def test_nothing_is_written_while_a_turn_runs(opened: Open) -> None:
     assert ours(work.say("And now?")) == [0]
 
 
-@pytest.mark.parametrize("moment", ["inside", pytest.param("behind", marks=pytest.mark.thorough)])
+@pytest.mark.thorough
+@pytest.mark.parametrize("moment", ["inside", "behind"])
 def test_a_writer_that_is_killed(opened: Open, moment: str) -> None:
     work = opened(f"killed-{moment}")
     before = work.read()

@@ -17,7 +17,8 @@ LEAST = 30  # resumes that a run compares
 EACH_RUN = {
     OLDER: tuple(SCENARIOS)[::2]
 }  # of which it is asked in each run, and of the newest client those of OF_NEWEST
-OF_NEWEST = ("tools", "compactions")
+OF_NEWEST = ("compactions",)  # of which the newest client is asked in each run
+EACH_RUN = {OLDER: ("tools", "branches")}
 PLAYED = [
     pytest.param(version, name, marks=[] if name in EACH_RUN.get(version, OF_NEWEST) else [pytest.mark.thorough])
     for version in PACKAGES

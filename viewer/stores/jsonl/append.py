@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -44,14 +44,14 @@ class Appending:
         self._put_back(seen)
         return start, seen.size + len(data)
 
-    def append_blank_first(self, line: bytes, seen: FileState) -> None:
-        """Write one line behind the end, where the file is as it was `seen`: as blanks, then over them. Whoever is
-        killed in between leaves a line that is skipped, and not one that the agent's next line would become a part of.
+    def append_blank_first(self, lines: Sequence[bytes], seen: FileState) -> None:
+        """Write lines behind the end, where the file is as it was `seen`: as blanks, then over them. Whoever is killed
+        in between leaves lines that are skipped, and not one that the agent's next line would become a part of.
 
         Raises CompactionConflict, StoreUnavailable.
         """
-        start, _ = self.append(b" " * (len(line) - 1) + b"\n", seen)
-        self.overwrite({start: line}, self.state)
+        start, _ = self.append(b"".join(b" " * len(line) + b"\n" for line in lines), seen)
+        self.overwrite({start: b"\n".join(lines)}, self.state)
 
     def truncate(self, size: int, seen: FileState) -> None:
         """Take off what stands behind `size`, where the file is as it was `seen`. Raises CompactionConflict."""

@@ -54,7 +54,7 @@ def message_of(value: dict[str, Any] | None, unit: TreeEntry, session_id: str, s
         content=content,
         state=state,
         timestamp=unit.time,
-        flagged=unit.type == COMPACTION,
+        flagged=unit.type == COMPACTION or unit.is_note,
         extra={"display_kind": kind} if kind else {},
     )
 
@@ -68,6 +68,14 @@ def _edited(replacement: Any, unit: TreeEntry) -> dict[str, Any]:
     return {"content": replacement, "toolCallId": unit.answers}
 
 
+def stored_content(value: dict[str, Any], unit: TreeEntry) -> Any:
+    """The content of an entry as the client has it; of an edit, that which it puts in the place of a message's."""
+    if unit.type == EDIT:
+        return _edited(value.get("replacement"), unit).get("content")
+    found = value.get("message")
+    return found.get("content") if isinstance(found, dict) else value.get("content")
+
+
 def _said(value: dict[str, Any], message: dict[str, Any], unit: TreeEntry) -> tuple[Any, str]:
     """What is said in a user's role, and what it is, "" for what a person said."""
     if unit.type == COMPACTION:
@@ -75,6 +83,8 @@ def _said(value: dict[str, Any], message: dict[str, Any], unit: TreeEntry) -> tu
     if unit.type == RESET:
         reason = _text(value.get("reason"))
         return RESET_SAYS.format(why=f" ({reason})" if reason else ""), "reset"
+    if unit.is_note:
+        return _content(value.get("content")), ""
     if unit.type == CUSTOM_MESSAGE:
         return _content(value.get("content")), _text(value.get("customType")) or "custom"
     if unit.type == BRANCH_SUMMARY:
@@ -145,10 +155,11 @@ def _content(content: Any) -> Any:
         return ""
     if len(content) == 1 and _type(content[0]) == "text" and isinstance(content[0].get("text"), str):
         return content[0]["text"]
-    return [_part(part) for part in content if part is not None]
+    return [part_of(part) for part in content if part is not None]
 
 
-def _part(part: Any) -> Any:
+def part_of(part: Any) -> Any:
+    """A part of a content in a shape that is known here."""
     if _type(part) != "image" or not isinstance(part.get("data"), str):
         return part
     source = {"type": "base64", "media_type": part.get("mimeType"), "data": part["data"]}

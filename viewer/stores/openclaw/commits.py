@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from viewer.errors import CompactionConflict
 from viewer.stores.changes import Commit, Edit, Json
 
-from . import new_entries, planned
+from . import new_entries, planned, shortening, undoing
 from .codec import EntrySource
-from .entries import COMPACTION, TreeEntry
+from .entries import TreeEntry
 from .messages import CompactedEntries, EntryMessages
 
 NOT_AS_MEANT = (
@@ -20,10 +20,23 @@ NOT_AS_MEANT = (
 
 @dataclass(frozen=True, slots=True)
 class NewCompaction:
-    """An entry to be written, and the messages that it keeps."""
+    """An entry to be written, with the edits behind it, and the messages that it keeps."""
 
     value: Json
     kept: tuple[int, ...]
+    edits: tuple[Json, ...] = ()
+
+    @property
+    def values(self) -> tuple[Json, ...]:
+        """All entries, in order."""
+        return (self.value, *self.edits)
+
+    def live(self, found: EntryMessages, made: CompactedEntries) -> list[int]:
+        """What is to be in context once it is written: behind the summary what is kept, or before the note, edited."""
+        if not made.entry.is_note:
+            return [made.handoff, *self.kept]
+        edited = {each["targetId"]: found.tree.nodes[each["id"]].offset for each in self.edits if each["replacement"]}
+        return [*(edited.get(planned.entry_id(found, each), each) for each in self.kept), made.handoff]
 
 
 def compaction_of(
@@ -52,15 +65,30 @@ def compaction_of(
     return NewCompaction(value, end.kept)
 
 
+def shortening_of(
+    source: EntrySource,
+    found: EntryMessages,
+    token: Json,
+    edits: Sequence[Edit],
+    *,
+    new_id: Callable[[], str],
+    now: float,
+) -> NewCompaction:
+    """The note and the edits that these edits ask for. Raises CompactionConflict."""
+    asked = shortening.planned_shortening(source, found, planned.planned_ids(source, found, token), edits)
+    parent = found.tree.append_parent or None
+    note, *others = asked.entries(found, new_id, parent, planned.mark_of(token, edits), now)
+    left_out = {each for each, content in asked.contents.items() if content is None}
+    return NewCompaction(note, tuple(each for each in found.live if each not in left_out), tuple(others))
+
+
 def read_back(source: EntrySource, found: EntryMessages, entry: NewCompaction) -> Commit:
     """The commit, once the session reads as it was meant. Raises CompactionConflict."""
     newest = found.compactions[-1] if found.compactions else None
-    if (
-        newest is None
-        or newest.entry.id != entry.value["id"]
-        or source.value(newest.entry) != entry.value
-        or found.live != [newest.handoff, *entry.kept]
-    ):
+    if newest is None or newest.entry.id != entry.value["id"]:
+        raise CompactionConflict(NOT_AS_MEANT)
+    read = tuple(source.value(each) for each in (newest.entry, *newest.edits))
+    if read != entry.values or found.live != entry.live(found, newest):
         raise CompactionConflict(NOT_AS_MEANT)
     return commit_of(newest)
 
@@ -77,13 +105,13 @@ def newest_of(source: EntrySource, found: EntryMessages, mark: str) -> Compacted
 
 
 def _mark(source: EntrySource, made: CompactedEntries) -> str:
-    return new_entries.mark_in(source.value(made.entry)) if made.entry.type == COMPACTION else ""
+    return new_entries.mark_in(source.value(made.entry)) if undoing.is_written(made.entry) else ""
 
 
 def entry_of(found: EntryMessages, receipt: Json) -> TreeEntry | None:
     """The entry of a commit, wherever it stands in the tree; None where it is a compaction no more."""
     entry = found.tree.nodes.get(receipt["entry"])
-    return entry if entry is not None and entry.type == COMPACTION else None
+    return entry if undoing.is_written(entry) else None
 
 
 def is_in_effect(found: EntryMessages, receipt: Json) -> bool:

@@ -26,6 +26,7 @@ MESSAGE, CUSTOM_MESSAGE, BRANCH_SUMMARY, EDIT = "message", "custom_message", "br
 ROLES = {"toolResult": "tool", "bashExecution": "user", "custom": "user", "branchSummary": "user"}
 BROKEN_OFF = ("error", "aborted")  # why a reply stopped that no later request has
 CUSTOM, UNDONE = "custom", "palimpsest.undone"  # what a compaction that was taken back here becomes, and its name
+MARK, NOTE = "palimpsest", "palimpsest.pruned"  # a key of entries written here; the name of a note before edits
 UNKNOWN = "?"  # the call that a result answers, where it is not said
 SYSTEM = "system"  # the role in which pi notes what it tells a model about itself
 
@@ -52,8 +53,9 @@ class TreeEntry:
     where it does not say), `first_kept` the first one that a compaction or reset keeps. `form` is what OpenClaw takes
     it for (`forms`), `is_side` says that an entry does not move the leaf, `tells` that the client tells a model of
     itself in it, `is_broken_off` that a reply ended in an error or was stopped. Of an edit that has other words
-    (`has_words`) `copy_of` is the number of the message that it changes. `is_undone` says that it was a compaction
-    until it was taken back here.
+    (`has_words`) `copy_of` is the number of the message that it changes. `is_marked` says that it was written here,
+    `is_note` that it is the note before edits of ours, which shorten tool output, and `is_undone` that it was part of a
+    compaction until that was taken back here.
     """
 
     place: int
@@ -81,6 +83,8 @@ class TreeEntry:
     usage: ResponseUsage | None = None
     copy_of: int | None = None
     is_undone: bool = False
+    is_marked: bool = False
+    is_note: bool = False
 
     @property
     def sent_role(self) -> str:
@@ -132,7 +136,9 @@ def entry_of(value: dict[str, Any] | None, place: int, number: int, length: int)
         calls=tuple(_calls(content)) if role == "assistant" else (),
         answers=(_text(message.get("toolCallId")) or UNKNOWN) if role == "tool" else "",
         usage=_usage(message or value),
-        is_undone=kind == CUSTOM and value.get("customType") == UNDONE,
+        is_undone=kind == CUSTOM and value.get("customType") in (UNDONE, NOTE),
+        is_marked=MARK in value,
+        is_note=kind == CUSTOM_MESSAGE and MARK in value and value.get("customType") == NOTE,
     )
 
 

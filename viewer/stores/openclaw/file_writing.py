@@ -7,6 +7,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from viewer.errors import CompactionConflict, NotBranchable, NotRedoable, SessionBusy
@@ -14,8 +15,10 @@ from viewer.stores.changes import Commit, Edit, Json
 from viewer.stores.jsonl.append import Appending, create
 from viewer.stores.jsonl.files import line_at, plainly
 
-from . import branching, commits, new_entries, redoing, refusals, sources, undoing
+from . import branching, commits, new_entries, redoing, refusals, shortening, sources, undoing
 from .branching import Branch
+from .codec import EntrySource
+from .commits import NewCompaction
 from .messages import EntryMessages
 from .places import SessionPlace
 from .sources import LineSource
@@ -46,10 +49,8 @@ def commit(session: TreeFile, opened: Appending, token: Json, edits: Sequence[Ed
     if session.is_strict and found.tree.leaf != found.tree.append_parent:
         raise SessionBusy(refusals.ANOTHER_LEAF)
     with sources.opened(place, None) as source:
-        made = commits.compaction_of(
-            source, found, token, edits, entry_id=_new_id(found), noted=place.noted.tokens, now=now
-        )
-    opened.append_blank_first(new_entries.encoded(made.value) + b"\n", seen)
+        made = _compaction(session, source, found, place, token, edits, now)
+    opened.append_blank_first([new_entries.encoded(each) for each in made.values], seen)
     try:
         place, read = session.now()
         with sources.opened(place, None) as source:
@@ -59,10 +60,26 @@ def commit(session: TreeFile, opened: Appending, token: Json, edits: Sequence[Ed
         raise
 
 
-def _new_id(found: EntryMessages) -> str:
-    """An id that no entry of the session has, as the clients make it."""
-    while (made := secrets.token_hex(4)) in found.tree.nodes:
+def _compaction(
+    session: TreeFile,
+    source: EntrySource,
+    found: EntryMessages,
+    place: SessionPlace,
+    token: Json,
+    edits: Sequence[Edit],
+    now: float,
+) -> NewCompaction:
+    if not session.is_strict and shortening.is_asked_for(edits):
+        return commits.shortening_of(source, found, token, edits, new_id=partial(_new_id, found, set()), now=now)
+    made, tokens = _new_id(found, set()), place.noted.tokens
+    return commits.compaction_of(source, found, token, edits, entry_id=made, noted=tokens, now=now)
+
+
+def _new_id(found: EntryMessages, used: set[str]) -> str:
+    """An id that no entry of the session has, nor any of those `used`, as the clients make it."""
+    while (made := secrets.token_hex(4)) in found.tree.nodes or made in used:
         pass
+    used.add(made)
     return made
 
 

@@ -18,13 +18,14 @@ from .tree import EntryTree
 @dataclass(frozen=True, slots=True)
 class CompactedEntries:
     """A compaction or reset: ids of the messages in context before and after it, in order; the summary's is `handoff`,
-    which a reset has none of.
+    which a reset has none of. Where it shortened messages, `entry` is its note, and `edits` are what it did.
     """
 
     entry: TreeEntry
     handoff: int
     before: tuple[int, ...]
     after: tuple[int, ...]
+    edits: tuple[TreeEntry, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -96,14 +97,16 @@ class EntryMessages:
     def compactions(self) -> list[CompactedEntries]:
         """The compactions and resets of the active path, oldest first."""
         context = self.context
+        ends = {at: at + 1 for at in context.boundaries} | {at: context.behind_note(at) for at in context.notes}
         return [
             CompactedEntries(
                 context.path[at],
                 context.path[at].offset,
                 tuple(self.ids_of(context.at(at))),
-                tuple(self.ids_of(context.at(at + 1))),
+                tuple(self.ids_of(context.at(end))),
+                tuple(each for each in context.path[at:end] if each.type == EDIT),
             )
-            for at in context.boundaries
+            for at, end in sorted(ends.items())
         ]
 
     @cached_property
@@ -224,7 +227,7 @@ def grown(found: EntryMessages, entries: Sequence[TreeEntry], text: str) -> Entr
     boundaries = (found.tree.path[at] for at in found.context.boundaries)
     if any(made.is_link(unit) for unit in new.values()) or any(map(tree.keeps_by_link, boundaries)):
         return made
-    if goes_on and not any(entry.is_boundary or entry.type == EDIT for entry in tree.path[before:]):
+    if goes_on and not any(entry.is_boundary or entry.is_marked or entry.type == EDIT for entry in tree.path[before:]):
         _go_on(found, made, tree.path[before:], new)
     return made
 
@@ -236,8 +239,9 @@ def _go_on(found: EntryMessages, made: EntryMessages, path: Sequence[TreeEntry],
     said = [entry.offset for entry in path if entry.offset in new]
     states: dict[int, State] = dict.fromkeys(new, "out")
     context = PathContext(made.tree)
-    vars(context).update(boundaries=found.context.boundaries, edits=found.context.edits)
-    vars(context).update(now=[*found.context.now, *path])
+    earlier = found.context
+    vars(context).update(boundaries=earlier.boundaries, edits=earlier.edits, notes=earlier.notes)
+    vars(context).update(now=[*earlier.now, *path])
     vars(made).update(
         context=context,
         compactions=found.compactions,

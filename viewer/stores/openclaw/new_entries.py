@@ -9,10 +9,9 @@ from typing import Any
 
 from viewer.stores.changes import Json
 
-from .entries import COMPACTION, CUSTOM, UNDONE
+from .entries import COMPACTION, CUSTOM, CUSTOM_MESSAGE, EDIT, MARK, NOTE, UNDONE
 from .planned import PlannedEnd
 
-MARK = "palimpsest"  # a key that both clients leave alone
 _OWN = ("id", "parentId", "timestamp")
 
 
@@ -24,11 +23,7 @@ def compaction(
     `fromHook` keeps the client from taking over our details; with `customType` it is a whole entry of another type once
     its type alone is overwritten.
     """
-    return {
-        "type": COMPACTION,
-        "id": entry_id,
-        "parentId": parent,
-        "timestamp": timestamp(now),
+    return _base(COMPACTION, entry_id, parent, now) | {
         "summary": end.summary,
         "firstKeptEntryId": end.first_kept or entry_id,
         "tokensBefore": before,
@@ -38,6 +33,30 @@ def compaction(
         "customType": UNDONE,
         MARK: {"mark": mark},
     }
+
+
+def note(text: str, entry_id: str, parent: str | None, mark: str, now: float) -> Json:
+    """A message of the client's own with this text, which stands before edits."""
+    return _base(CUSTOM_MESSAGE, entry_id, parent, now) | {
+        "customType": NOTE,
+        "content": text,
+        "display": True,
+        MARK: {"mark": mark},
+    }
+
+
+def edit(target: str, content: Any, entry_id: str, parent: str | None, mark: str, now: float) -> Json:
+    """Another content for the message of an entry; None leaves the message out."""
+    return _base(EDIT, entry_id, parent, now) | {
+        "targetId": target,
+        "replacement": None if content is None else {"content": content},
+        "customType": UNDONE,
+        MARK: {"mark": mark},
+    }
+
+
+def _base(kind: str, entry_id: str, parent: str | None, now: float) -> Json:
+    return {"type": kind, "id": entry_id, "parentId": parent, "timestamp": timestamp(now)}
 
 
 def undone(value: Mapping[str, Any]) -> Json:

@@ -9,9 +9,11 @@ from typing import ClassVar
 from viewer.errors import SessionEnded, StoreReadOnly
 from viewer.holders import Holder
 
-from . import clients, places, refusals
+from . import client_settings, clients, places, refusals
 from .compacting import CompactingReader
 from .places import Places
+
+SHORTENS = (0, 87)  # the first version of pi that knows edits
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,11 @@ class PiReader(CompactingReader):
     def compact_refusal(self, session_id: str, mode: str = "in_place") -> StoreReadOnly | SessionEnded | None:
         reason = refusals.NO_SPLIT if mode != "in_place" else refusals.of_file(self._place(session_id))
         return StoreReadOnly(reason) if reason else None
+
+    def prune_refusal(self, session_id: str) -> str:
+        """A session has edits only once a client made some that knows them; an older one goes on without them."""
+        is_known = client_settings.pi_version(self.store.path) >= SHORTENS
+        return "" if is_known or self._messages(session_id).edits else refusals.NO_EDITS
 
     def branch_refusal(self, session_id: str) -> StoreReadOnly | SessionEnded | None:
         reason = refusals.of_branch(self._place(session_id))

@@ -75,20 +75,21 @@ def planned_end(found: EntryMessages, planned: Sequence[int], edits: Sequence[Ed
     start = found.live.index(kept[0]) if kept else len(planned)
     first = next(iter([*kept, *later]), None)
     return PlannedEnd(
-        _text(content),
-        "" if first is None else _entry_id(found, first),
+        text_of(content),
+        "" if first is None else entry_id(found, first),
         tuple(found.live[start:]),
         tuple(found.live[:start]),
     )
 
 
-def _entry_id(found: EntryMessages, message_id: int) -> str:
+def entry_id(found: EntryMessages, message_id: int) -> str:
     """The entry of a message on the path: of one with other words, the one that was edited."""
     unit = found.units[message_id]
     return unit.id if unit.copy_of is None else unit.target
 
 
-def _text(content: Any) -> str:
+def text_of(content: Any) -> str:
+    """The text of a handoff."""
     return content if isinstance(content, str) else "\n".join(part.get("text", "") for part in content)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from viewer.errors import CompactionConflict, NotRedoable
@@ -10,7 +11,7 @@ from viewer.stores.jsonl.append import Appending
 from viewer.stores.jsonl.files import FileState
 
 from . import undoing
-from .entries import COMPACTION, TreeEntry
+from .entries import TreeEntry
 from .messages import EntryMessages
 from .places import SessionPlace
 
@@ -18,19 +19,25 @@ IN_EFFECT = "This compaction is in effect."
 COVERED = "A later compaction was made since: this one would stand below it. Undo that one first."
 REWRITTEN = "The line of this compaction was written anew since, by its client or somebody else: compact again."
 LEFT = "The session went on from before this compaction: compact again."
+COMPACTION_LENGTH, EDIT_LENGTH = len(b'"compaction"'), len(b'"context_edit"')
 NOT_AS_MEANT = "The compaction did not read back as it was meant, and was undone again. Please report this session."
 
 
 @dataclass(frozen=True, slots=True)
 class RedoneEntry:
     """What a redo writes: the entry that becomes a compaction again. `seen` is how the file was when this was planned,
-    and `type_at` where the type of the entry stands in it; both None in a database.
+    None for a database, and `types` what is written into it, by offset.
     """
 
     entry: str
     tree_entry: TreeEntry
     seen: FileState | None
-    type_at: int | None
+    types: Mapping[int, bytes]
+
+    @property
+    def inert(self) -> dict[int, bytes]:
+        """What takes it back."""
+        return {at: undoing.INERT.ljust(len(each)) for at, each in self.types.items()}
 
 
 def planned(place: SessionPlace, found: EntryMessages, receipt: Json) -> RedoneEntry:
@@ -38,32 +45,48 @@ def planned(place: SessionPlace, found: EntryMessages, receipt: Json) -> RedoneE
     entry = found.tree.nodes.get(receipt["entry"])
     if entry is None:
         raise NotRedoable(undoing.GONE)
-    if entry.type == COMPACTION:
+    if undoing.is_written(entry):
         raise NotRedoable(IN_EFFECT)
     if not entry.is_undone:
         raise NotRedoable(undoing.CHANGED)
-    path = found.context.path
-    at = next((at for at, each in enumerate(path) if each is entry), None)
+    context = found.context
+    at = next((at for at, each in enumerate(context.path) if each is entry), None)
     if at is None:
         raise NotRedoable(LEFT)
-    if any(boundary > at for boundary in found.context.boundaries):
+    if any(each > at for each in (*context.boundaries, *context.notes)):
         raise NotRedoable(COVERED)
     if place.row_id:
-        return RedoneEntry(entry.id, entry, None, None)
-    type_at = undoing.place_of_type(place, entry, undoing.BECOMES)
-    if type_at is None:
+        return RedoneEntry(entry.id, entry, None, {})
+    types = _active_types(place, context.path[at : context.behind_note(at)])
+    if types is None:
         raise NotRedoable(REWRITTEN)
-    return RedoneEntry(entry.id, entry, place.state, type_at)
+    return RedoneEntry(entry.id, entry, place.state, types)
+
+
+def _active_types(place: SessionPlace, entries: Iterable[TreeEntry]) -> dict[int, bytes] | None:
+    """What makes these entries count again, by offset in their file; None where one of them was written anew since. Of
+    a note, these are the edits behind it as well.
+    """
+    found: dict[int, bytes] = {}
+    for entry in entries:
+        at = undoing.type_at(place, entry)
+        if at is None or not at[1].startswith(undoing.INERT):
+            return None
+        if found and len(at[1]) != EDIT_LENGTH:
+            break
+        found[at[0]] = undoing.ACTIVE[len(at[1])]
+        if len(at[1]) == COMPACTION_LENGTH:
+            break
+    return found
 
 
 def overwrite(opened: Appending, what: RedoneEntry) -> None:
-    """Write it into pi's file. Raises CompactionConflict where the file is another than was planned on."""
-    if what.type_at is None or what.seen is None or opened.state != what.seen:
+    """Write it into the file. Raises CompactionConflict where the file is another than was planned on."""
+    if what.seen is None or opened.state != what.seen:
         raise CompactionConflict(undoing.WRITTEN_TO)
-    opened.overwrite({what.type_at: undoing.WAS}, opened.state)
+    opened.overwrite(what.types, opened.state)
 
 
 def take_off(opened: Appending, what: RedoneEntry) -> None:
     """Make it inert again, where it did not read back as it was meant."""
-    if what.type_at is not None:
-        opened.overwrite({what.type_at: undoing.BECOMES}, opened.state)
+    opened.overwrite(what.inert, opened.state)

@@ -99,4 +99,4 @@ def _begun(
 def _read_again(source: rows.RowSource, found: EntryMessages, number: int) -> EntryMessages:
     """The messages with the entry of this number as it stands in its row now."""
     old = found.numbered(number)
-    return undoing.with_entry(found, old, entry_of(source.value(old), old.place, number, old.length))
+    return undoing.with_entries(found, {old: entry_of(source.value(old), old.place, number, old.length)})

@@ -19,7 +19,7 @@ from .messages import EntryMessages
 from .places import SessionPlace
 
 RECORDS: RecordCache[TreeEntry] = RecordCache(
-    record_of, watched=lambda entry: entry.type == COMPACTION or entry.is_undone
+    record_of, watched=lambda entry: entry.type == COMPACTION or entry.is_undone or entry.is_marked
 )
 
 

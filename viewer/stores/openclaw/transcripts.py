@@ -91,16 +91,17 @@ def _boundary(root: Mapping[int, int], handoffs: set[int], made: CompactedEntrie
     said = dict.fromkeys(root[each] for each in made.before if each not in handoffs)
     tail = [root[each] for each in made.after if each not in handoffs]
     kept = dict.fromkeys(tail)
+    edited = {each.offset for each in made.edits}
     return Boundary(
         handoff_id=made.handoff,
         time=made.entry.time or None,
         block_ids=made.after,
         before_ids=made.before,
-        cut_id=next(iter(tail), None),
+        cut_id=None if made.entry.is_note else next(iter(tail), None),
         copies=(),
         summarised_ids=tuple(each for each in said if each not in kept),
         kept_ids=tuple(kept),
-        shortened_ids=(),
+        shortened_ids=tuple(root[each] for each in made.after if each in edited),
         run=run,
     )
 

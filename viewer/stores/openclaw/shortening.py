@@ -1,0 +1,83 @@
+"""What shortens messages in pi's file: a note, and behind it an edit for each message. The client sends what an edit
+says in place of the message, which stays in the file as it was said.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from viewer.errors import CompactionConflict
+from viewer.stores.changes import ChangeMessage, Edit, InsertMessage, Json, around_handoff
+
+from . import codec, new_entries, planned
+from .codec import EntrySource
+from .entries import TreeEntry
+from .messages import EntryMessages
+
+GONE = "A message that was to be shortened cannot be read any more. Nothing was written. Plan again."
+
+
+def is_asked_for(edits: Sequence[Edit]) -> bool:
+    """Whether these edits shorten messages where they stand, and do not put a summary in front of them."""
+    return any(isinstance(edit, ChangeMessage) and edit.why == "shortened" for edit in edits)
+
+
+@dataclass(frozen=True, slots=True)
+class Shortening:
+    """The text of the note, and the new contents by message; one of None is left out, which is an earlier note."""
+
+    note: str
+    contents: Mapping[int, Any]
+
+    def entries(
+        self, found: EntryMessages, new_id: Callable[[], str], parent: str | None, mark: str, now: float
+    ) -> list[Json]:
+        """The note behind `parent`, and the edits behind it."""
+        made = [new_entries.note(self.note, new_id(), parent, mark, now)]
+        for each, content in self.contents.items():
+            target = planned.entry_id(found, each)
+            made.append(new_entries.edit(target, content, new_id(), made[-1]["id"], mark, now))
+        return made
+
+
+def planned_shortening(
+    source: EntrySource, found: EntryMessages, ids: Sequence[int], edits: Sequence[Edit]
+) -> Shortening:
+    """What the edits of a plan say about these messages. Raises CompactionConflict."""
+    _, note, _ = around_handoff(edits)
+    named = {edit.id for edit in edits if not isinstance(edit, InsertMessage)}
+    contents: dict[int, Any] = {each: None for each in ids if each not in named and found.units[each].is_note}
+    for edit in edits:
+        if isinstance(edit, ChangeMessage) and edit.why == "shortened":
+            contents[edit.id] = _content(source, found.units[edit.id], edit.changes)
+    return Shortening(planned.text_of(note), contents)
+
+
+def _content(source: EntrySource, unit: TreeEntry, changes: Mapping[str, Any]) -> Any:
+    """A message's content as it is stored, with these changes. Raises CompactionConflict."""
+    value = source.value(unit)
+    if value is None:
+        raise CompactionConflict(GONE)
+    stored = codec.stored_content(value, unit)
+    if "content" in changes:
+        stored = _said(changes["content"], stored)
+    calls = {call.get("id"): call["function"]["arguments"] for call in changes.get("tool_calls", ())}
+    return [_called(part, calls) for part in stored] if calls and isinstance(stored, list) else stored
+
+
+def _said(new: Any, stored: Any) -> list[Any]:
+    """A content in the client's form; of its parts those that say the same stay as they are stored."""
+    if isinstance(new, str):
+        return [{"type": "text", "text": new}]
+    same = stored if isinstance(stored, list) and len(stored) == len(new) else new
+    return [old if codec.part_of(old) == part else part for part, old in zip(new, same, strict=True)]
+
+
+def _called(part: Any, calls: Mapping[Any, str]) -> Any:
+    """A part of a reply, with the arguments of its call among these."""
+    if not isinstance(part, dict) or part.get("type") != "toolCall" or part.get("id") not in calls:
+        return part
+    return {**part, "arguments": json.loads(calls[part["id"]])}
