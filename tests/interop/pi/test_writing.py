@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -111,6 +112,34 @@ def test_a_branch_is_a_session_of_its_own(work: Work) -> None:
     assert ours(old.say("And the branch?")) == [0]
     assert work.call(run, "undo")["status"] == "undone"
     assert work.read()[: len(before)] == before
+
+
+def test_tool_output_is_shortened(work: Work) -> None:
+    """By a client that knows edits; of an older one it is refused."""
+    with work.client.rpc() as process:
+        for number in range(6):
+            work.say(f"And what in bed {number}?", process)
+    before, stored, path = work.read(), work.file.read_bytes(), f"{work.site.at(work.session)}/runs"
+    work.age()
+    status, refused = work.site.tool.call("POST", path, {"apply": True, "strategy": "prune"})
+    assert status == 409 and "from version 0.87 on" in refused["error"]["message"]
+    if OLDER in str(work.client.program):
+        return
+    settings = work.client.home / "settings.json"
+    settings.write_text(
+        json.dumps(json.loads(settings.read_text()) | {"lastChangelogVersion": NEWEST})
+    )  # in a terminal it does
+    run = work.site.run(work.session, apply=True, strategy="prune")
+    assert run["status"] == "applied", run
+    short = work.say("And now?")  # which it is sent as we read it
+    assert len(short) == len(before) + 1 and len(str(short)) < len(str(before)) - 5_000
+    said = work.read()[len(short) :]
+    assert work.call(run["id"], "undo")["status"] == "undone"
+    assert work.say("All of it again.") == [*before, *said]
+    assert work.call(run["id"], "redo")["status"] == "applied"
+    assert work.say("In short.")[: len(short)] == short and work.file.read_bytes().startswith(stored)
+    branch = work.branch()
+    assert branch.say("Elsewhere.") == branch.read()[:-2]
 
 
 def test_while_it_is_open_nothing_is_written(work: Work) -> None:

@@ -68,8 +68,7 @@ def _active_types(place: SessionPlace, entries: Iterable[TreeEntry]) -> dict[int
     a note, these are the edits behind it as well.
     """
     found: dict[int, bytes] = {}
-    for entry in entries:
-        at = undoing.type_at(place, entry)
+    for at in undoing.types_in(place, entries):
         if at is None or not at[1].startswith(undoing.INERT):
             return None
         if found and len(at[1]) != EDIT_LENGTH:

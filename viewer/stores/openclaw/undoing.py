@@ -8,7 +8,7 @@ output was shortened it is several entries, of which the note is last: as long a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -91,20 +91,20 @@ def is_written(entry: TreeEntry | None) -> bool:
     return entry is not None and (entry.type == COMPACTION or entry.is_note)
 
 
-def type_at(place: SessionPlace, entry: TreeEntry) -> tuple[int, bytes] | None:
-    """Where the type of an entry stands in its file, and the type with the blanks behind it; None where its line begins
-    otherwise. Raises OSError.
+def types_in(place: SessionPlace, entries: Iterable[TreeEntry]) -> Iterator[tuple[int, bytes] | None]:
+    """Of each entry, where its type stands in the file, and the type with the blanks behind it; None where its line
+    begins otherwise. Raises OSError.
     """
     with plainly(place.path) as file:
-        match = _TYPE.match(line_at(file, entry.offset, min(BEGINNING, entry.length)))
-    return None if match is None else (entry.offset + match.start(1), match[1])
+        for entry in entries:
+            match = _TYPE.match(line_at(file, entry.offset, min(BEGINNING, entry.length)))
+            yield None if match is None else (entry.offset + match.start(1), match[1])
 
 
 def inert_types(place: SessionPlace, entries: Iterable[TreeEntry]) -> dict[int, bytes] | None:
     """What makes these entries inert, by offset in their file; None where one is written otherwise than by clients."""
     found = {}
-    for entry in entries:
-        at = type_at(place, entry)
+    for at in types_in(place, entries):
         if at is None or at[1] not in ACTIVE.values():
             return None
         found[at[0]] = INERT.ljust(len(at[1]))
