@@ -196,11 +196,25 @@ def test_a_picture_in_what_was_said_stays_as_it_is_stored(agent: PiByHand) -> No
     assert texts[0] == edit["replacement"]["content"][0]["text"]
 
 
-def test_a_branch_has_the_edits(agent: PiByHand) -> None:
-    shortened(agent)
+@pytest.mark.django_db
+def test_a_branch_has_the_edits_and_one_of_before_has_none(agent: PiByHand) -> None:
+    before = now_sent(agent)
+    commit = shortened(agent)
     made = branching.branch(store_of(agent), agent.id_of("s"), None)
+    old = branching.branch(store_of(agent), agent.id_of("s"), commit.handoff_id)
     with opened(agent) as reader:
         assert sent(reader, made) == now_sent(agent) and len(history(reader, made).cuts) == 1
+        assert sent(reader, old) == before and not history(reader, old).cuts
+
+
+def test_edits_are_nothing_that_was_said_since(agent: PiByHand) -> None:
+    commit = shortened(agent)
+    with opened(agent) as reader:
+        assert reader.next_message(agent.id_of("s"), commit.handoff_id) is None
+    agent.say("s", {"role": "user", "content": "And now?"})
+    with opened(agent) as reader:
+        later = reader.next_message(agent.id_of("s"), commit.handoff_id)
+        assert later is not None and later.content == "And now?"
 
 
 def test_a_summary_on_top(agent: PiByHand) -> None:

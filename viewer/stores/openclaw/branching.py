@@ -61,7 +61,7 @@ class Branch:
 def branch_of(found: EntryMessages, ids: Sequence[int]) -> Branch:
     """The branch whose context is these messages. Raises NotBranchable where they are that of no moment."""
     context, wanted = found.context, frozenset(ids)
-    for stop in [len(context.path), *reversed(context.boundaries)]:
+    for stop in sorted([*context.boundaries, *context.notes, len(context.path)], reverse=True):
         entries = context.at(stop)
         said = [each for each in found.ids_of(entries) if each in wanted or found.is_sent(each)]
         if ids and said[: len(ids)] == list(ids):

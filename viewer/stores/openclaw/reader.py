@@ -31,7 +31,7 @@ from viewer.stores.transcript import Item, TranscriptIndex
 
 from . import additions, codec, database, facts, places, sources, texts, transcripts, usage
 from .codec import EntrySource
-from .entries import TreeEntry
+from .entries import EDIT, TreeEntry
 from .facts import TreeFacts
 from .listing import TreeListing, parent_of, source_name
 from .messages import EntryMessages
@@ -211,8 +211,7 @@ class TreeReader(FileReader):
 
     def next_message(self, session_id: str, after: int) -> StoredMessage | None:
         found = self._messages(session_id)
-        later = (each for each in found.ids if each > after and not found.units[each].is_boundary)
-        following = next(later, None)
+        following = next((each for each in found.ids if each > after and _is_said(found.units[each])), None)
         return None if following is None else self.messages(session_id, [following]).get(following)
 
     def searchable(self, session_id: str, after: str) -> SearchableText | None:
@@ -233,6 +232,11 @@ class TreeReader(FileReader):
         self, session_id: str, index: TranscriptIndex, before: ChangeToken, now: ChangeToken
     ) -> TranscriptIndex | None:
         return transcripts.extended_index(self._messages(session_id), index)
+
+
+def _is_said(unit: TreeEntry) -> bool:
+    """Whether a message is one of its own: no summary, and no other words for an earlier one."""
+    return not unit.is_boundary and unit.type != EDIT and not unit.is_note
 
 
 def _row_id(item: Item) -> int:
