@@ -237,6 +237,7 @@ def test_what_goes_over_to_a_branch(openclaw: OpenClawByHand) -> None:
     )
     entry = json.loads(text)
     assert {name: entry[name] for name in chosen} == chosen and not entry.keys() & noted.keys()
+    assert "parentSessionKey" not in entry, "the client wakes the parent of a session that goes on"
     assert entry["displayName"] == "s (branch)" and key.startswith("agent:main:dashboard:")
     note(openclaw, modelOverrideSource="auto")
     made = branched(openclaw, live(store_of(openclaw), openclaw.id_of("s")))

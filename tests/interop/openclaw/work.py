@@ -98,7 +98,9 @@ class Work:
         before = len(service.requests)
         OpenClawClient.turn(self.stage, prompt, self.key)
         request = service.requests[before]
-        assert request.kind == "turn" and prompt in str(request.body["messages"][-2:])
+        assert (request.kind, prompt in str(request.body["messages"][-2:])) == ("turn", True), request.body["messages"][
+            -2:
+        ]
         assert views.sent(views.of_session(request.body)) == read
         return read
 

@@ -71,6 +71,7 @@ def _choices(con: sqlite3.Connection, key: str) -> Json:
 
 
 def _write_conversation(con: sqlite3.Connection, made: _NewSession, choices: Json, place: SessionPlace) -> None:
+    """Unlike in a fork of the client's, the session is no parent: the client has one take a turn when a child goes on."""
     source = made.source
     title = inherited.title(place)
     entry = {
@@ -81,7 +82,6 @@ def _write_conversation(con: sqlite3.Connection, made: _NewSession, choices: Jso
         "systemSent": False,
         "abortedLastRun": False,
         "forkSource": {"sessionKey": source.key, "sessionId": source.id},
-        "parentSessionKey": source.key,
         "createdVia": "operator",
         "createdAt": made.now,
         "delivery": {"kind": "none"},
@@ -96,15 +96,13 @@ def _write_conversation(con: sqlite3.Connection, made: _NewSession, choices: Jso
         updated_at=made.now,
         created_at=made.now,
         created_via="operator",
-        parent_session_key=source.key,
         fork_source_session_key=source.key,
         fork_source_session_id=source.id,
         display_name=title.get("displayName"),
     )
     row_changes.mark_valid(con, made.key)
     times: dict[str, Any] = dict.fromkeys(("created_at", "updated_at", "transcript_updated_at"), made.now)
-    window = {"session_id": made.id, "session_key": made.key, "parent_session_key": source.key}
-    insert(con, "session_windows", **window, **times, transcript_observed_at=made.now)
+    insert(con, "session_windows", session_id=made.id, session_key=made.key, **times, transcript_observed_at=made.now)
     insert(con, "transcript_rewrite_watermarks", session_id=made.id, generation=uuid4().hex, updated_at=made.now)
 
 
