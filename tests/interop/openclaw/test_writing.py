@@ -95,7 +95,7 @@ def test_redo(opened: Open) -> None:
 
 @pytest.mark.thorough
 def test_a_rewind_takes_the_compaction_along(opened: Open) -> None:
-    work = opened("rewound")
+    work = opened("taken-back")
     before = work.read()
     run = work.compact()
     work.say("And now?")

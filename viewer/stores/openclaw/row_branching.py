@@ -71,7 +71,7 @@ def _choices(con: sqlite3.Connection, key: str) -> Json:
 
 
 def _write_conversation(con: sqlite3.Connection, made: _NewSession, choices: Json, place: SessionPlace) -> None:
-    """Unlike in a fork of the client's, the session is no parent: the client has one take a turn when a child goes on."""
+    """Unlike in the client's forks, the session is no parent: the client has one take a turn when its child goes on."""
     source = made.source
     title = inherited.title(place)
     entry = {
