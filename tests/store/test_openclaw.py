@@ -126,6 +126,22 @@ def test_what_a_reset_began_anew_is_another_conversation(agent: OpenClawByHand) 
         assert reader.session(old).title == "", "the name is that of the newer one"
 
 
+def test_a_rewind_and_then_a_reset(agent: OpenClawByHand) -> None:
+    """What was rewound leads to its copy, and not to what its key went on with after that."""
+    agent.write("s", talk(2))
+    old = agent.id_of("s")
+    agent.take_back("s")
+    copy, new = agent.id_of("s"), "7b2f0d64-0000-4000-8000-000000000001"
+    agent.window(agent.key("s"), new, previous_session_id=copy, reason="reset")
+    agent.sql("UPDATE session_nodes SET current_session_id = ?, updated_at = updated_at + 1", new)
+    ask(agent, "anew")
+    with opened(agent) as reader:
+        assert {each.id for each in reader.listing.files()} == {copy, new}  # type: ignore[attr-defined]
+        assert reader.newest_part(old) == copy and reader.newest_part(copy) == copy
+        refused = reader.compact_refusal(old)
+        assert refused and "goes on in another session" in refused.message
+
+
 def test_forks_and_sub_agents_are_linked(agent: OpenClawByHand) -> None:
     agent.write("s", talk(1))
     parent = agent.id_of("s")

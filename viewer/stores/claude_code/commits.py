@@ -52,11 +52,11 @@ def commit(
         MARK: {"id": mark, "copies": [value["uuid"] for value in copies]},
     }
     written = [*copies, *lines.compaction(layout, last, facts=facts, now=now)]
-    opened.append(lines.encoded(written), seen)
+    _, end = opened.append(lines.encoded(written), seen)
     try:
         return _read_back(places.find(store, file.id), layout, mark, seen)
     except CompactionConflict:
-        opened.truncate(seen.size, opened.state)
+        opened.take_off(seen, end)
         raise
 
 

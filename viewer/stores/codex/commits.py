@@ -51,12 +51,12 @@ def commit(
     own = lines.OwnTurn(session_id, lines.new_id(now), lines.new_id(now), mark, _ordinal(found.lineage), now)
     data = lines.encoded(lines.compaction(context, told, own))
     waiting, letters = switching.switched_off(data)
-    start, _ = opened.append(waiting, seen)
+    start, end = opened.append(waiting, seen)
     try:
         opened.overwrite({start + at: letter for at, letter in switching.on(letters).items()}, opened.state)
         return _read_back(messages_now(store, session_id), context, data)
     except Exception:
-        opened.truncate(seen.size, opened.state)
+        opened.take_off(seen, end)
         raise
 
 

@@ -14,6 +14,12 @@ from viewer.errors import CompactionConflict, StoreReadOnly, StoreUnavailable
 
 from .files import FileState, state_of
 
+WRITTEN_TO = "The session's file was written to just now. Nothing was changed. Try again."
+LEFT_THERE = (
+    "The agent wrote to the session just as it was compacted, so that what was written could not be taken off again. "
+    "Look at the session, and undo the compaction if it is in effect."
+)
+
 
 class Appending:
     """A file that is held open for writing; other processes of this site wait meanwhile."""
@@ -36,22 +42,40 @@ class Appending:
         if start and os.pread(self._descriptor, 1, start - 1) != b"\n":
             data, start = b"\n" + data, start + 1
         written = os.write(self._descriptor, data)
-        if written != len(data):  # a full disk
-            os.ftruncate(self._descriptor, seen.size)
+        end = os.lseek(self._descriptor, 0, os.SEEK_CUR)
+        if written != len(data) or end - written != seen.size:
+            self._take_back(end - written, end)
+            if end - written != seen.size:  # another program appended since it was looked at
+                raise CompactionConflict(WRITTEN_TO)
             self._put_back(seen)
             raise StoreUnavailable(f"{self.path} could not be written: the disk is full. Nothing was written.")
         os.fsync(self._descriptor)
         self._put_back(seen)
-        return start, seen.size + len(data)
+        return start, end
 
-    def append_blank_first(self, lines: Sequence[bytes], seen: FileState) -> None:
+    def _take_back(self, start: int, end: int) -> None:
+        """Take off what was written between these places, unless another program wrote behind it."""
+        if os.fstat(self._descriptor).st_size == end:
+            os.ftruncate(self._descriptor, start)
+
+    def append_blank_first(self, lines: Sequence[bytes], seen: FileState) -> int:
         """Write lines behind the end, where the file is as it was `seen`: as blanks, then over them. Whoever is killed
         in between leaves lines that are skipped, and not one that the agent's next line would become a part of.
 
-        Raises CompactionConflict, StoreUnavailable.
+        Where they begin. Raises CompactionConflict, StoreUnavailable.
         """
         start, _ = self.append(b"".join(b" " * len(line) + b"\n" for line in lines), seen)
         self.overwrite({start: b"\n".join(lines)}, self.state)
+        return start
+
+    def take_off(self, seen: FileState, end: int) -> None:
+        """Have the file as it was `seen` again, where it still ends at `end`. Raises CompactionConflict where another
+        program wrote behind that; then all of it stays.
+        """
+        now = self.state
+        if now.size != end:
+            raise CompactionConflict(LEFT_THERE)
+        self.truncate(seen.size, now)
 
     def truncate(self, size: int, seen: FileState) -> None:
         """Take off what stands behind `size`, where the file is as it was `seen`. Raises CompactionConflict."""
@@ -69,6 +93,9 @@ class Appending:
         self._require(seen)
         descriptor = os.open(self.path, os.O_WRONLY | os.O_CLOEXEC)  # not one that always writes at the end
         try:
+            found = os.fstat(descriptor)
+            if (found.st_dev, found.st_ino) != (seen.device, seen.inode):
+                raise CompactionConflict(WRITTEN_TO)
             for offset, data in changes.items():
                 os.pwrite(descriptor, data, offset)
             os.fsync(descriptor)
@@ -83,7 +110,7 @@ class Appending:
     def _require(self, seen: FileState) -> None:
         now = self.state
         if now != seen or state_of(self.path) != now:
-            raise CompactionConflict("The session's file was written to just now. Nothing was changed. Try again.")
+            raise CompactionConflict(WRITTEN_TO)
 
     def _put_back(self, seen: FileState) -> None:
         os.utime(self._descriptor, ns=(seen.changed, seen.changed))

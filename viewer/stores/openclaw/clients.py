@@ -34,8 +34,8 @@ def holder_of(place: SessionPlace, cwd: str) -> Holder | None:
         return Holder(f"pid={process}:agent=pi:", 0.0, 0.0, OPEN.format(process=process))
     changed = place.state.changed / 1e9
     ago = time.time() - changed
-    if 0 <= ago < QUIET_SECONDS:
-        said = JUST_WRITTEN.format(seconds=ago, left=QUIET_SECONDS - ago + 1)
+    if abs(ago) < QUIET_SECONDS:  # a clock may be ahead
+        said = JUST_WRITTEN.format(seconds=max(ago, 0), left=QUIET_SECONDS - ago + 1)
         return Holder("agent=pi:", changed, changed + QUIET_SECONDS, said)
     return None
 

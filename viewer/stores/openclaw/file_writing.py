@@ -12,8 +12,8 @@ from pathlib import Path
 
 from viewer.errors import CompactionConflict, NotBranchable, NotRedoable, SessionBusy
 from viewer.stores.changes import Commit, Edit, Json
-from viewer.stores.jsonl.append import Appending, create
-from viewer.stores.jsonl.files import line_at, plainly
+from viewer.stores.jsonl.append import WRITTEN_TO, Appending, create
+from viewer.stores.jsonl.files import FileState, line_at, plainly
 
 from . import branching, commits, new_entries, redoing, refusals, shortening, sources, undoing
 from .branching import Branch
@@ -24,14 +24,17 @@ from .places import SessionPlace
 from .sources import LineSource
 from .undoing import InertEntry
 
-WRITTEN_TO = "The session's file was written to just now. Nothing was changed. Try again."
+TYPE = b'{"type":'  # how each line that is written here begins
 
 
 @dataclass(frozen=True, slots=True)
 class TreeFile:
-    """A session that is written: `find` says where it is now, `is_strict` whether OpenClaw's rules hold for it."""
+    """A session that is written: `find` says where it is now, `require_idle` raises SessionBusy where a client works on
+    it, `is_strict` says whether OpenClaw's rules hold for it.
+    """
 
     find: Callable[[], SessionPlace]
+    require_idle: Callable[[], object]
     is_strict: bool
 
     def now(self) -> tuple[SessionPlace, EntryMessages]:
@@ -46,18 +49,32 @@ def commit(session: TreeFile, opened: Appending, token: Json, edits: Sequence[Ed
     place, found = session.now()
     if place.path != opened.path or place.state != seen:
         raise CompactionConflict(WRITTEN_TO)
-    if session.is_strict and found.tree.leaf != found.tree.append_parent:
+    if session.is_strict and found.tree.leaf != found.tree.known_before(found.tree.append_parent):
         raise SessionBusy(refusals.ANOTHER_LEAF)
     with sources.opened(place, None) as source:
         made = _compaction(session, source, found, place, token, edits, now)
-    opened.append_blank_first([new_entries.encoded(each) for each in made.values], seen)
+    lines = [new_entries.encoded(each) for each in made.values]
+    session.require_idle()
+    start = opened.append_blank_first(lines, seen)
     try:
         place, read = session.now()
         with sources.opened(place, None) as source:
             return commits.read_back(source, read, made)
     except Exception:
-        opened.truncate(seen.size, opened.state)
+        _take_off(opened, seen, start, lines)
         raise
+
+
+def _take_off(opened: Appending, seen: FileState, start: int, lines: Sequence[bytes]) -> None:
+    """Take these lines off, or make them inert where a client wrote behind them meanwhile."""
+    try:
+        opened.take_off(seen, start + sum(len(line) + 1 for line in lines))
+    except CompactionConflict:
+        types = {}
+        for line in lines:
+            types[start + len(TYPE)] = undoing.INERT.ljust(line.index(b",") - len(TYPE))
+            start += len(line) + 1
+        opened.overwrite(types, opened.state)
 
 
 def _compaction(
@@ -86,6 +103,7 @@ def _new_id(found: EntryMessages, used: set[str]) -> str:
 def undo(session: TreeFile, opened: Appending, what: InertEntry) -> Json:
     """Make a compaction inert; the receipt. Raises CompactionConflict."""
     place, found = session.now()
+    session.require_idle()
     return undoing.overwrite(found, place, opened, what)
 
 
@@ -93,6 +111,7 @@ def redo(session: TreeFile, opened: Appending, receipt: Json) -> None:
     """Make a compaction that `undo` made inert count again. Raises NotRedoable, CompactionConflict."""
     place, found = session.now()
     what = redoing.planned(place, found, receipt)
+    session.require_idle()
     redoing.overwrite(opened, what)
     _, read = session.now()
     if not read.compactions or read.compactions[-1].entry.id != what.entry:
@@ -108,10 +127,22 @@ def branch(session: TreeFile, ids: Sequence[int], made: TreeFile, path: Path, ow
     meant = branching.branch_of(found, ids)
     with plainly(place.path) as file:
         create(path, _lines(LineSource(file), found, meant, own))
-    _, read = made.now()
-    if not meant.is_read_as_meant(read):
+    try:
+        _, read = made.now()
+        if not meant.is_read_as_meant(read):
+            raise NotBranchable(branching.NOT_AS_MEANT)
+    except BaseException:
         path.unlink()
-        raise NotBranchable(branching.NOT_AS_MEANT)
+        raise
+
+
+def tokens_before(session: TreeFile, entry_id: str) -> int:
+    """What a compaction notes of the tokens before it, 0 for nothing."""
+    place, found = session.now()
+    with sources.opened(place, None) as source:
+        entry = found.tree.nodes.get(entry_id)
+        noted = (source.value(entry) or {}).get("tokensBefore") if entry is not None else 0
+    return noted if isinstance(noted, int) else 0
 
 
 def _lines(source: LineSource, found: EntryMessages, meant: Branch, own: Json) -> Iterator[bytes]:

@@ -135,11 +135,6 @@ class EntryMessages:
         """The calls in context."""
         return frozenset(call for each in self.live for call in self.units[each].calls)
 
-    @cached_property
-    def answered(self) -> frozenset[str]:
-        """The calls whose results are in context."""
-        return frozenset(self.units[each].answers for each in self.live if self.units[each].answers)
-
     def numbered(self, number: int) -> TreeEntry:
         """The entry with this number. Raises KeyError."""
         at = bisect_left(self.entries, number, key=lambda entry: entry.offset)

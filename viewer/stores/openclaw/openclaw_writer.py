@@ -19,7 +19,6 @@ from viewer.errors import (
     SessionBusy,
     StoreError,
     StoreReadOnly,
-    StoreUnavailable,
 )
 from viewer.stores.changes import Commit, Edit, Json, UndoPlan
 from viewer.stores.jsonl.append import appending
@@ -94,10 +93,11 @@ class OpenClawWriter(TreeWriter):
                 with writing(place.path) as con:
                     return row_writing.undo(con, place, self.store.path, what, now=time.time())
             with appending(place.path) as opened:
+                before = file_writing.tokens_before(self._file(what.session_id), what.entry)
                 done = file_writing.undo(self._file(what.session_id), opened, what)
         except CompactionConflict as conflict:
             raise NotUndoable(conflict.message) from conflict
-        self._count(what.session_id, compactions=-1)
+        self._count(what.session_id, compactions=-1, least=before)
         return done
 
     def redo(self, session_id: str, receipt: Json, *, holder: str) -> None:
@@ -119,6 +119,7 @@ class OpenClawWriter(TreeWriter):
         if place.row_id:
             with writing(place.path) as con:
                 return row_branching.branch(con, place, self.store.path, message_ids, now=now)
+        self._require_idle(session_id)
         made = str(uuid4())
         path = place.path.with_name(f"{made}{places.ENDING}")
         own = new_entries.header(made, str(place.path), now)
@@ -133,11 +134,11 @@ class OpenClawWriter(TreeWriter):
     # -- sessions in files
 
     def _file(self, session_id: str) -> TreeFile:
-        return TreeFile(lambda: self._place(session_id), is_strict=True)
+        return TreeFile(lambda: self._place(session_id), lambda: self._require_idle(session_id), is_strict=True)
 
-    def _count(self, session_id: str, *, compactions: int) -> None:
-        """Note what is in context now. What was written to the session's file counts either way."""
-        place, found = self._file(session_id).now()
-        tokens = planned.tokens_of(found, found.live)
-        with suppress(StoreUnavailable):
+    def _count(self, session_id: str, *, compactions: int, least: int = 0) -> None:
+        """Note the tokens in context now, so many at `least`. What stands in the session's file counts either way."""
+        with suppress(StoreError):
+            place, found = self._file(session_id).now()
+            tokens = max(least, planned.tokens_of(found, found.live))
             session_index.count(place.path.parent, place.key, tokens=tokens, compactions=compactions, now=time.time())

@@ -45,9 +45,10 @@ def owner_of(home: Path) -> Owner | None:
 def _owner(room: Path) -> Owner | None:
     said = _noted(room / LOCK)
     process = living(room / LOCK, "startTime")
-    if process is None and isinstance(said.get("pid"), int) and _is_locked(room / LOCKED):
-        process = said["pid"]
-    return None if process is None else Owner(process, not said.get("role"))
+    if process is None and _is_locked(room / LOCKED):
+        noted = said.get("pid")
+        process = noted if isinstance(noted, int) else 0
+    return None if process is None else Owner(process, bool(said) and not said.get("role"))
 
 
 def living(path: Path, start: str) -> int | None:

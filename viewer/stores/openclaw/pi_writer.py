@@ -58,7 +58,7 @@ class PiWriter(TreeWriter):
         return made
 
     def _file(self, session_id: str) -> TreeFile:
-        return TreeFile(lambda: self._place(session_id), is_strict=False)
+        return TreeFile(lambda: self._place(session_id), lambda: self._require_idle(session_id), is_strict=False)
 
     def undo(self, plan: UndoPlan, *, holder: str) -> Json:
         if not isinstance(plan.what, undoing.InertEntry):

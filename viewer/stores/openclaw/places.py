@@ -38,7 +38,7 @@ class SessionPlace:
     OpenClaw calls a conversation by, "" in pi. `parent` is the session that this one follows or began from,
     `branched_from` the one that it is a fork of, `delegated_from` the one whose sub-agent speaks in it, "" for none.
     `is_current` says that its key goes on with it. One of which a rewind made a copy has `is_listed` False, and in
-    `newest` the session that its key goes on with. `is_cold` says that its entries are in an archive.
+    `newest` the session that the newest of its copies is. `is_cold` says that its entries are in an archive.
     """
 
     id: str
@@ -180,6 +180,7 @@ def _linked(found: Mapping[str, SessionPlace]) -> Places:
     """The sessions with the links that keys and earlier ids say."""
     current = {place.key: place.id for place in found.values() if place.is_current and place.key}
     copied = {place.id: place for place in found.values() if not place.is_listed}
+    next_of = {place.parent: place for place in found.values() if place.parent}
     made = {}
     for name, place in found.items():
         parent = place.parent
@@ -190,9 +191,18 @@ def _linked(found: Mapping[str, SessionPlace]) -> Places:
             place,
             parent=spawned or place.branched_from or parent or current.get(place.noted.parent_key, ""),
             delegated_from=spawned,
-            newest=current.get(place.key, "") if not place.is_listed else "",
+            newest=_listed(place, next_of) if not place.is_listed else "",
         )
     return made
+
+
+def _listed(place: SessionPlace, next_of: Mapping[str, SessionPlace]) -> str:
+    """The session that the copies of one lead to, of which no rewind made another; "" where they lead nowhere."""
+    seen = set[str]()
+    while not place.is_listed and place.id not in seen and place.id in next_of:
+        seen.add(place.id)
+        place = next_of[place.id]
+    return place.id if place.is_listed else ""
 
 
 # -- pi ----------------------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -33,7 +34,7 @@ class SettledSession:
     now: int
 
 
-def settled(con: sqlite3.Connection, place: SessionPlace, home: Any, now: float) -> SettledSession:
+def settled(con: sqlite3.Connection, place: SessionPlace, home: Path, now: float) -> SettledSession:
     """The session at a place in the state directory `home`, once nothing speaks against writing it at `now` (epoch
     seconds). Raises StoreReadOnly, NotFound, CompactionConflict, SessionBusy.
     """

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from viewer.errors import StoreUnavailable
+from viewer.stores.jsonl.files import FileState, state_of
 
 from . import inherited
 from .places import INDEX, LARGEST_INDEX, SessionPlace
 
+TRIES = 5  # while the client writes it, too
 _OLD = ("contextBudgetStatus", "inputTokens", "outputTokens", "cacheRead", "cacheWrite", "estimatedCostUsd")
 
 
@@ -23,15 +26,15 @@ def count(directory: Path, key: str, *, tokens: int, compactions: int, now: floa
 
     `now` in epoch seconds. Raises StoreUnavailable.
     """
-    with _changing(directory / INDEX) as found:
-        _count(found[key], tokens, compactions, int(now * 1000))
+    _change(directory, lambda found: _count(found[key], tokens, compactions, int(now * 1000)))
 
 
 def add(path: Path, place: SessionPlace, session_id: str, *, now: float) -> None:
     """Note a session in the file at `path` that is a branch of the one at a place, under a key of its own; `now` in
     epoch seconds. Raises StoreUnavailable, and StoreReadOnly for a session that the client restricts.
     """
-    with _changing(path.parent / INDEX) as found:
+
+    def added(found: dict[str, Any]) -> None:
         found[inherited.new_key(place)] = {
             **inherited.choices(found[place.key]),
             "sessionId": session_id,
@@ -43,18 +46,37 @@ def add(path: Path, place: SessionPlace, session_id: str, *, now: float) -> None
             **inherited.title(place),
         }
 
+    _change(path.parent, added)
 
-@contextmanager
-def _changing(path: Path) -> Iterator[dict[str, Any]]:
-    """The sessions of an index by their key, which are written when this ends. Raises StoreUnavailable."""
+
+def _change(directory: Path, change: Callable[[dict[str, Any]], None]) -> None:
+    """Change the sessions of the index in a directory, in one process of this site at a time. What the client wrote
+    meanwhile is not lost: the index is read again then. Raises StoreUnavailable.
+    """
+    path = directory / INDEX
     try:
-        if os.stat(path).st_size > LARGEST_INDEX:
-            raise StoreUnavailable(f"{path} is larger than any that is known.")
-        found: dict[str, Any] = json.loads(path.read_bytes())
-        yield found
-        _replace(path, json.dumps(found, indent=2).encode())
+        with _alone(directory):
+            for _ in range(TRIES):
+                seen = state_of(path)
+                if seen.size > LARGEST_INDEX:
+                    raise StoreUnavailable(f"{path} is larger than any that is known.")
+                found: dict[str, Any] = json.loads(path.read_bytes())
+                change(found)
+                if _replace(path, json.dumps(found, indent=2).encode(), seen):
+                    return
+        raise StoreUnavailable(f"{path} is written to by OpenClaw all the time. Try again in a moment.")
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as problem:
         raise StoreUnavailable(f"{path} could not be changed: {type(problem).__name__}.") from problem
+
+
+@contextmanager
+def _alone(directory: Path) -> Iterator[None]:
+    descriptor = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _count(entry: dict[str, Any], tokens: int, compactions: int, now: int) -> None:
@@ -66,17 +88,26 @@ def _count(entry: dict[str, Any], tokens: int, compactions: int, now: int) -> No
     entry["updatedAt"] = max(now, entry["updatedAt"] if isinstance(entry.get("updatedAt"), int) else 0)
 
 
-def _replace(path: Path, data: bytes) -> None:
-    """Put a file whole in the place of another one, with its rights."""
+def _replace(path: Path, data: bytes, seen: FileState) -> bool:
+    """Put a file whole in the place of another one, with its rights, unless that is not as it was `seen` any more;
+    whether it was done.
+    """
     descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(draft, os.stat(path).st_mode & 0o777)
+        old = os.stat(path)
+        os.chmod(draft, old.st_mode & 0o777)
+        with suppress(PermissionError):
+            os.chown(draft, old.st_uid, old.st_gid)
+        if state_of(path) != seen:
+            os.unlink(draft)
+            return False
         os.replace(draft, path)
     except BaseException:
         with suppress(OSError):
             os.unlink(draft)
         raise
+    return True
