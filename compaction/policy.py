@@ -15,8 +15,8 @@ class Policy:
     0.10..0.80) the share of that threshold the tail may take; `protect_first_n` counts the system prompt;
     `keep_last` is a person's "keep at least the last N messages"; `rules` the workspace's rules that stand behind the
     summary, as `rules.carried` made them. `tail_only` is for agents that put a summary in front of an unbroken end of
-    the conversation: nothing stays before the handoff, and what stays is word for word. Raises ValueError for values
-    that mean nothing.
+    the conversation: nothing stays before the handoff, and what stays is word for word; `can_prune` says that its agent
+    lets tool output be shortened. Raises ValueError for values that mean nothing.
     """
 
     context_window: int = 200_000
@@ -29,6 +29,7 @@ class Policy:
     keep_last: int | None = None
     rules: str = ""
     tail_only: bool = False
+    can_prune: bool = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "target_ratio", min(max(self.target_ratio, 0.10), 0.80))

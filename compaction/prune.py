@@ -88,7 +88,8 @@ def plan(messages: Iterable[Message], policy: Policy, count: Counter) -> PrunePl
     Raises NothingToCompact when that would win less than the note costs, BadTranscript when the input is not a list of
     messages. Counts what can get shorter, and the tail.
     """
-    policy = replace(policy, rules="")  # an earlier handoff, which stays, carries them already
+    # An earlier handoff, which stays, carries the rules already; and every message stays where it is.
+    policy = replace(policy, rules="", tail_only=False)
     rows = checked(messages)
     sizes = Sizes(rows, count)
     start = system_rows(rows)

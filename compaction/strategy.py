@@ -51,7 +51,7 @@ class Summary(Strategy):
         try:
             return plan(messages, policy, count)
         except NothingToCompact as refusal:
-            won = 0 if policy.tail_only else prune.would_win(messages, policy, count)
+            won = prune.would_win(messages, policy, count) if policy.can_prune else 0
             if not won:
                 raise
             reason = f"{refusal.reason} Shortening old tool output would win {won:,} tokens."

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 import compaction
@@ -188,6 +190,9 @@ def test_a_refusal_names_the_strategy_that_helps() -> None:
     assert caught.value.code == "too_small" and caught.value.instead == "prune"
     won = chat_tokens(chat) - prune.compact(chat, WINDOW, TOKENS).tokens_after
     assert f"Shortening old tool output would win {won:,} tokens." in caught.value.reason
+    with pytest.raises(NothingToCompact) as caught:
+        strategy.STRATEGIES["summary"].plan(chat, replace(WINDOW, can_prune=False), TOKENS)
+    assert caught.value.instead == "" and "Shortening" not in caught.value.reason
 
 
 def chat_tokens(messages: list[Message]) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from tests.contract.pi import PiByHand
 from tests.contract.talk import heard, talk
 from tests.support.tree_stores import opened, sent, store_of
 from tests.support.tree_writing import compacted, undo
-from viewer.errors import CompactionConflict, StoreError
+from viewer.errors import CompactionConflict, SessionBusy
 from viewer.runs import branching
 from viewer.stores.jsonl.append import appending
 from viewer.stores.openclaw import commits, session_index
@@ -91,19 +92,18 @@ def test_a_file_that_is_replaced_is_not_written_into(tmp_path: Path, monkeypatch
     assert path.read_bytes() == b"bbbb\n"
 
 
-def test_a_turn_that_begins_after_the_plan_is_waited_for(agent: Any) -> None:
-    before = agent.rows()
-
-    def began() -> object:
-        turn = agent.compacting("s")
-        turn.__enter__()
-        return turn
-
-    turns: list[Any] = []
-    with pytest.raises(StoreError):
-        compacted(agent, meanwhile=lambda: turns.append(began()))
-    turns[0].__exit__(None, None, None)
-    assert [row[1] for row in agent.rows()] == [row[1] for row in before]
+def test_a_turn_that_begins_while_it_is_read_is_not_written_into(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last look is just before the write: a line in a file of OpenClaw's ends the turn that runs."""
+    agent = OpenClawFilesByHand(tmp_path / "home")
+    agent.write("s", talk(8))
+    stored, turns = agent.path("s").read_bytes(), ExitStack()
+    with turns:
+        beside(monkeypatch, commits, "compaction_of", lambda: turns.enter_context(agent.compacting("s")))
+        with pytest.raises(SessionBusy):
+            compacted(agent)
+    assert agent.path("s").read_bytes() == stored
 
 
 def test_the_index_is_read_again_where_the_client_wrote_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -112,12 +112,18 @@ def test_a_rewind_is_one_conversation(agent: OpenClawByHand) -> None:
     assert agent_of(store_of(agent)).resume_command(new) == "openclaw tui --session agent:main:s"
 
 
-def test_what_a_reset_began_anew_is_another_conversation(agent: OpenClawByHand) -> None:
-    agent.write("s", talk(1))
-    old, new = agent.id_of("s"), "7b2f0d64-0000-4000-8000-000000000001"
-    agent.window(agent.key("s"), new, previous_session_id=old, reason="reset")
+def begun_anew(agent: OpenClawByHand) -> str:
+    """The session that the key goes on with after a reset."""
+    new = "7b2f0d64-0000-4000-8000-000000000001"
+    agent.window(agent.key("s"), new, previous_session_id=agent.id_of("s"), reason="reset")
     agent.sql("UPDATE session_nodes SET current_session_id = ?, updated_at = updated_at + 1", new)
     ask(agent, "anew")
+    return new
+
+
+def test_what_a_reset_began_anew_is_another_conversation(agent: OpenClawByHand) -> None:
+    agent.write("s", talk(1))
+    old, new = agent.id_of("s"), begun_anew(agent)
     with opened(agent) as reader:
         assert {each.id for each in reader.listing.files()} == {old, new}  # type: ignore[attr-defined]
         assert reader.newest_part(old) == old
@@ -131,10 +137,7 @@ def test_a_rewind_and_then_a_reset(agent: OpenClawByHand) -> None:
     agent.write("s", talk(2))
     old = agent.id_of("s")
     agent.take_back("s")
-    copy, new = agent.id_of("s"), "7b2f0d64-0000-4000-8000-000000000001"
-    agent.window(agent.key("s"), new, previous_session_id=copy, reason="reset")
-    agent.sql("UPDATE session_nodes SET current_session_id = ?, updated_at = updated_at + 1", new)
-    ask(agent, "anew")
+    copy, new = agent.id_of("s"), begun_anew(agent)
     with opened(agent) as reader:
         assert {each.id for each in reader.listing.files()} == {copy, new}  # type: ignore[attr-defined]
         assert reader.newest_part(old) == copy and reader.newest_part(copy) == copy

@@ -175,15 +175,20 @@ def test_a_turn_that_runs(agent: OpenClawByHand) -> None:
             assert reader.lock_of(agent.id_of("s")) is None
 
 
-def test_an_owner_that_cannot_be_seen_from_here(agent: OpenClawByHand) -> None:
-    """As one in another container: it keeps a database locked."""
+@pytest.mark.parametrize("said", [None, "", '{"pid":'])
+def test_an_owner_that_cannot_be_seen_from_here(agent: OpenClawByHand, said: str | None) -> None:
+    """As one in another container, or one that has not said yet who it is: it keeps a database locked."""
     with agent.owned(role="agent-embedded", pid=2**22 + 1):
+        if said is not None:
+            (agent.root / "tmp" / f"openclaw-{os.getuid()}" / "gateway.state.lock").write_text(said)
         path = agent.root / "tmp" / f"openclaw-{os.getuid()}" / "gateway.state.lock.sqlite"
         held = sqlite3.connect(path, isolation_level=None)
         held.execute("PRAGMA locking_mode = EXCLUSIVE")
         held.execute("CREATE TABLE held (a)")
         with opened(agent) as reader:
-            assert reader.lock_of(agent.id_of("s")) is not None
+            lock = reader.lock_of(agent.id_of("s"))
+        assert lock is not None and ("does not name itself" in lock.says) == (said is not None)
+        refused(agent, SessionBusy, "works on these sessions by itself")
         held.close()
 
 

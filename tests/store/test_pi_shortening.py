@@ -184,8 +184,8 @@ def test_arguments_that_are_long(agent: PiByHand) -> None:
     assert len(made["arguments"]["content"]) < len(LONG) / 10 and {**made, "arguments": 0} == {**call, "arguments": 0}
 
 
-def test_a_picture_in_what_was_said_stays_as_it_is_stored(agent: PiByHand) -> None:
-    """Of a message with an edit, the edit is shortened: the newest one counts."""
+def test_of_a_message_with_an_edit_that_is_shortened(agent: PiByHand) -> None:
+    """The newest edit counts."""
     entries = agent.entries("s")
     target = next(each for each in entries if each["type"] == "message" and each["message"]["role"] == "toolResult")
     agent.append("s", "context_edit", targetId=target["id"], replacement={"content": f"other words {LONG}"})
@@ -243,6 +243,22 @@ def test_a_killed_writer_leaves_a_note_and_fewer_edits(agent: PiByHand) -> None:
         assert reader.wrote(agent.id_of("s"), commit.receipt)
     undo(agent, commit)
     assert now_sent(agent) == before
+
+
+@pytest.mark.parametrize(
+    "content", [None, 7, "<script>alert(1)</script>", [{"type": "text", "text": "\x00"}], {"a": []}]
+)
+def test_a_note_that_says_something_else(agent: PiByHand, content: Any) -> None:
+    """Anybody may write a line with our mark: it is shown as it is, and what cannot be is left out."""
+    shortened(agent)
+    lines = agent.path("s").read_text().splitlines()
+    at = next(at for at, line in enumerate(lines) if '"palimpsest.pruned"' in line)
+    lines[at] = json.dumps(json.loads(lines[at]) | {"content": content})
+    agent.path("s").write_text("\n".join(lines) + "\n")
+    with opened(agent) as reader:
+        index = history(reader, agent.id_of("s"))
+        assert len(index.cuts) == 1 and len(reader.shown(agent.id_of("s"), index.stretch(0, index.messages).items)) > 1
+        reader.live(agent.id_of("s"))
 
 
 # -- refusals ----------------------------------------------------------------------------------------------------------

@@ -191,7 +191,8 @@ def plan_of(basis: Basis, options: Options, rules: str) -> compaction.Plan:
         focus=options.focus,
         keep_last=options.keep_last,
         rules=rules if options.carry else "",
-        tail_only=basis.tail_only and strategy.asks_model,  # what gets shorter stays where it is
+        tail_only=basis.tail_only,
+        can_prune=not basis.not_shortened,
     )
     messages, count = list(map(_dated, basis.sent)), counting.counter_for(basis.session.model)
     return strategy.plan(messages, policy, count)

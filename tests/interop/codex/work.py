@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from _pytest.mark.structures import ParameterSet
 
 from tests.contract.site import Site
 from viewer.stores.base import Store
@@ -160,7 +159,7 @@ class Sort:
     make: Make
 
 
-def in_each_run(chosen: str, sorts: Iterable[str]) -> list[ParameterSet]:
+def in_each_run(chosen: str, sorts: Iterable[str]) -> list[Any]:
     """Parameters for these sorts of sessions, of which one is chosen and the others are `thorough`."""
     every = dict.fromkeys([chosen, *sorts])
     return [pytest.param(each, marks=[] if each == chosen else pytest.mark.thorough) for each in every]

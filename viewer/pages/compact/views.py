@@ -198,7 +198,7 @@ def _planned(reader: Reader, session: Session, options: Options, redacting: bool
     try:
         return _with_sending(planning.draft_of(reader, session.id, options), options, redacting), "", ""
     except compaction.NothingToCompact as problem:
-        return None, problem.reason, "" if reader.prune_refusal(session.id) else problem.instead
+        return None, problem.reason, problem.instead
     except compaction.CompactionError as problem:
         return None, problem.reason, ""
     except StoreError as problem:

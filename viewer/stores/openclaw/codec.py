@@ -54,7 +54,7 @@ def message_of(value: dict[str, Any] | None, unit: TreeEntry, session_id: str, s
         content=content,
         state=state,
         timestamp=unit.time,
-        flagged=unit.type == COMPACTION or unit.is_note,
+        flagged=unit.is_compaction,
         extra={"display_kind": kind} if kind else {},
     )
 
@@ -99,7 +99,7 @@ def _said(value: dict[str, Any], message: dict[str, Any], unit: TreeEntry) -> tu
 
 
 def command_text(message: dict[str, Any]) -> str:
-    """A command that a person ran in the client, in the words in which a model is told of it."""
+    """A command that a person ran in the client, in the words in which a model is sent it."""
     output = _text(message.get("output"))
     said = f"Ran `{_text(message.get('command'))}`\n" + (f"```\n{output}\n```" if output else "(no output)")
     code = message.get("exitCode")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from viewer.errors import CompactionConflict
 from viewer.stores.changes import Commit, Edit, Json
 
-from . import new_entries, planned, shortening, undoing
+from . import new_entries, planned, shortening
 from .codec import EntrySource
 from .entries import TreeEntry
 from .messages import CompactedEntries, EntryMessages
@@ -71,13 +71,13 @@ def shortening_of(
     token: Json,
     edits: Sequence[Edit],
     *,
-    new_id: Callable[[], str],
+    ids: Iterator[str],
     now: float,
 ) -> NewCompaction:
     """The note and the edits that these edits ask for. Raises CompactionConflict."""
     asked = shortening.planned_shortening(source, found, planned.planned_ids(source, found, token), edits)
     parent = found.tree.append_parent or None
-    note, *others = asked.entries(found, new_id, parent, planned.mark_of(token, edits), now)
+    note, *others = asked.entries(found, ids, parent, planned.mark_of(token, edits), now)
     left_out = {each for each, content in asked.contents.items() if content is None}
     return NewCompaction(note, tuple(each for each in found.live if each not in left_out), tuple(others))
 
@@ -105,13 +105,13 @@ def newest_of(source: EntrySource, found: EntryMessages, mark: str) -> Compacted
 
 
 def _mark(source: EntrySource, made: CompactedEntries) -> str:
-    return new_entries.mark_in(source.value(made.entry)) if undoing.is_written(made.entry) else ""
+    return new_entries.mark_in(source.value(made.entry)) if made.entry.is_compaction else ""
 
 
 def entry_of(found: EntryMessages, receipt: Json) -> TreeEntry | None:
     """The entry of a commit, wherever it stands in the tree; None where it is a compaction no more."""
     entry = found.tree.nodes.get(receipt["entry"])
-    return entry if undoing.is_written(entry) else None
+    return entry if entry is not None and entry.is_compaction else None
 
 
 def is_in_effect(found: EntryMessages, receipt: Json) -> bool:

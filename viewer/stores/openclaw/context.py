@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from .entries import COMPACTION, EDIT, MESSAGE, RESET, TreeEntry
+from .entries import EDIT, MESSAGE, RESET, TreeEntry
 from .forms import KNOWN
 from .tree import EntryTree
 
@@ -45,19 +45,14 @@ class PathContext:
     @cached_property
     def notes(self) -> list[int]:
         """The places of the notes on the path that stand before edits of ours."""
-        return [at for at, entry in enumerate(self.path) if entry.is_note]
+        return [at for at, entry in enumerate(self.path) if entry.is_note and entry.is_compaction]
 
     def behind_note(self, note: int) -> int:
-        """The place behind the edits that a note at this place stands before."""
+        """The place behind the edits that a note at this place stands before, those that were undone included."""
         end = note + 1
-        while end < len(self.path) and self._is_of_note(self.path[end]):
+        while end < len(self.path) and self.path[end].is_marked and self.path[end].target:
             end += 1
         return end
-
-    @staticmethod
-    def _is_of_note(entry: TreeEntry) -> bool:
-        """Whether an entry behind a note is an edit of ours, or was one before that was taken back."""
-        return entry.is_marked and not entry.is_note and entry.type != COMPACTION
 
     def kept(self, boundary: int) -> list[TreeEntry]:
         """The entries before a boundary at this place that it keeps, in order: none where it names itself, or an entry

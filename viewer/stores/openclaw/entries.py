@@ -55,7 +55,7 @@ class TreeEntry:
     itself in it, `is_broken_off` that a reply ended in an error or was stopped. Of an edit that has other words
     (`has_words`) `copy_of` is the number of the message that it changes. `is_marked` says that it was written here,
     `is_note` that it is the note before edits of ours, which shorten tool output, and `is_undone` that it was part of a
-    compaction until that was taken back here.
+    compaction until that was undone here.
     """
 
     place: int
@@ -90,6 +90,11 @@ class TreeEntry:
     def sent_role(self) -> str:
         """The role that it is sent in; OWN_RECORD for what is in context and not sent, as a reply that broke off."""
         return OWN_RECORD if self.is_broken_off else self.role
+
+    @property
+    def is_compaction(self) -> bool:
+        """Whether it is a compaction that was not undone: by a summary, or by edits of which this is the note."""
+        return self.type == COMPACTION or (self.is_note and not self.is_undone)
 
     @property
     def is_boundary(self) -> bool:
@@ -138,7 +143,7 @@ def entry_of(value: dict[str, Any] | None, place: int, number: int, length: int)
         usage=_usage(message or value),
         is_undone=kind == CUSTOM and value.get("customType") in (UNDONE, NOTE),
         is_marked=MARK in value,
-        is_note=kind == CUSTOM_MESSAGE and MARK in value and value.get("customType") == NOTE,
+        is_note=kind in (CUSTOM_MESSAGE, CUSTOM) and MARK in value and value.get("customType") == NOTE,
     )
 
 

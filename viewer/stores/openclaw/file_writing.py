@@ -1,5 +1,5 @@
 """Compactions of sessions in files of lines: one is appended, taken back, and applied again; and branches, in files of
-their own. What was written is read back, and taken off again where it is not what was meant.
+their own. What is new is read back, and taken off again where it is not what was meant.
 """
 
 from __future__ import annotations
@@ -7,7 +7,6 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from viewer.errors import CompactionConflict, NotBranchable, NotRedoable, SessionBusy
@@ -23,8 +22,6 @@ from .messages import EntryMessages
 from .places import SessionPlace
 from .sources import LineSource
 from .undoing import InertEntry
-
-TYPE = b'{"type":'  # how each line that is written here begins
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +69,8 @@ def _take_off(opened: Appending, seen: FileState, start: int, lines: Sequence[by
     except CompactionConflict:
         types = {}
         for line in lines:
-            types[start + len(TYPE)] = undoing.INERT.ljust(line.index(b",") - len(TYPE))
+            if (at := undoing.type_in(line)) is not None:
+                types[start + at[0]] = undoing.INERT.ljust(len(at[1]))
             start += len(line) + 1
         opened.overwrite(types, opened.state)
 
@@ -86,18 +84,21 @@ def _compaction(
     edits: Sequence[Edit],
     now: float,
 ) -> NewCompaction:
+    ids = _new_ids(found)
     if not session.is_strict and shortening.is_asked_for(edits):
-        return commits.shortening_of(source, found, token, edits, new_id=partial(_new_id, found, set()), now=now)
-    made, tokens = _new_id(found, set()), place.noted.tokens
-    return commits.compaction_of(source, found, token, edits, entry_id=made, noted=tokens, now=now)
+        return commits.shortening_of(source, found, token, edits, ids=ids, now=now)
+    tokens = place.noted.tokens
+    return commits.compaction_of(source, found, token, edits, entry_id=next(ids), noted=tokens, now=now)
 
 
-def _new_id(found: EntryMessages, used: set[str]) -> str:
-    """An id that no entry of the session has, nor any of those `used`, as the clients make it."""
-    while (made := secrets.token_hex(4)) in found.tree.nodes or made in used:
-        pass
-    used.add(made)
-    return made
+def _new_ids(found: EntryMessages) -> Iterator[str]:
+    """Ids that no entry of the session has, each once, as the clients make them."""
+    used = set(found.tree.nodes)
+    while True:
+        made = secrets.token_hex(4)
+        if made not in used:
+            used.add(made)
+            yield made
 
 
 def undo(session: TreeFile, opened: Appending, what: InertEntry) -> Json:
@@ -141,8 +142,7 @@ def tokens_before(session: TreeFile, entry_id: str) -> int:
     place, found = session.now()
     with sources.opened(place, None) as source:
         entry = found.tree.nodes.get(entry_id)
-        noted = (source.value(entry) or {}).get("tokensBefore") if entry is not None else 0
-    return noted if isinstance(noted, int) else 0
+        return new_entries.tokens_before(source.value(entry) if entry is not None else None)
 
 
 def _lines(source: LineSource, found: EntryMessages, meant: Branch, own: Json) -> Iterator[bytes]:

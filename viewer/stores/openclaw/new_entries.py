@@ -75,9 +75,15 @@ def _own(value: Mapping[str, Any]) -> Json:
     return {name: value.get(name) for name in _OWN}
 
 
-def header(session_id: str, source: str, now: float) -> Json:
-    """What the first entry of a session says of itself that began from another one, `source`."""
-    return {"id": session_id, "timestamp": timestamp(now), "parentSession": source}
+def header(session_id: str, now: float) -> Json:
+    """What the first entry of a new session says of itself."""
+    return {"id": session_id, "timestamp": timestamp(now)}
+
+
+def tokens_before(value: Mapping[str, Any] | None) -> int:
+    """What a compaction notes of the tokens before it, 0 for nothing."""
+    noted = (value or {}).get("tokensBefore")
+    return noted if isinstance(noted, int) else 0
 
 
 def mark_in(value: Mapping[str, Any] | None) -> str:

@@ -122,7 +122,7 @@ class OpenClawWriter(TreeWriter):
         self._require_idle(session_id)
         made = str(uuid4())
         path = place.path.with_name(f"{made}{places.ENDING}")
-        own = new_entries.header(made, str(place.path), now)
+        own = new_entries.header(made, now) | {"parentSession": str(place.path)}
         file_writing.branch(self._file(place.id), message_ids, self._file(made), path, own)
         try:
             session_index.add(path, place, made, now=now)

@@ -20,13 +20,13 @@ LOCK, LOCKED = "gateway.state.lock", "gateway.state.lock.sqlite"
 LARGEST = 100_000  # bytes of such a note
 STARTED = 19  # the place of a process's start in /proc/<pid>/stat, behind its name
 RUNNING = "running"
-TURN = "OpenClaw (process {process}) runs a turn of this session. Wait until it has answered, and try again."
-BY_ITSELF = "OpenClaw (process {process}) works on these sessions by itself just now. Try again once it is done."
+TURN = "OpenClaw ({process}) runs a turn of this session. Wait until it has answered, and try again."
+BY_ITSELF = "OpenClaw ({process}) works on these sessions by itself just now. Try again once it is done."
 
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """The process that owns a state directory, which is a gateway where it `is_gateway`."""
+    """The process that owns a state directory, 0 where that is not known, which is a gateway where it `is_gateway`."""
 
     process: int
     is_gateway: bool
@@ -109,4 +109,6 @@ def holder_of(home: Path, status: str) -> Holder | None:
     if owner is None or (owner.is_gateway and status != RUNNING):
         return None
     said = TURN if owner.is_gateway else BY_ITSELF
-    return Holder(f"pid={owner.process}:agent=openclaw:", 0.0, 0.0, said.format(process=owner.process))
+    known = f"pid={owner.process}:" if owner.process else ""
+    who = f"process {owner.process}" if owner.process else "a process that does not name itself"
+    return Holder(f"{known}agent=openclaw:", 0.0, 0.0, said.format(process=who))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 from uuid import uuid4
 
-from viewer.errors import CompactionConflict, NotRedoable, NotUndoable, SessionBusy, StoreReadOnly
+from viewer.errors import CompactionConflict, NotRedoable, NotUndoable, SessionBusy, StoreReadOnly, StoreUnavailable
 from viewer.stores.changes import Commit, Edit, Json, UndoPlan
 from viewer.stores.jsonl.append import appending
 
@@ -28,7 +28,11 @@ class PiWriter(TreeWriter):
 
     def _require_idle(self, session_id: str) -> SessionPlace:
         place = self._place(session_id)
-        held = clients.holder_of(place, facts.facts_of(place, None).cwd)
+        try:
+            cwd = facts.facts_of(place, None).cwd
+        except OSError as problem:
+            raise StoreUnavailable(f"{place.path} cannot be read: {problem.strerror or problem}.") from problem
+        held = clients.holder_of(place, cwd)
         if held is not None:
             raise SessionBusy(held.says)
         return place
@@ -51,7 +55,7 @@ class PiWriter(TreeWriter):
         place, made = self._place(session_id), str(uuid4())
         if reason := refusals.of_branch(place):
             raise StoreReadOnly(reason)
-        own = new_entries.header(made, str(place.path), now)
+        own = new_entries.header(made, now) | {"parentSession": str(place.path)}
         time = own["timestamp"].replace(":", "-").replace(".", "-")
         path = place.path.with_name(f"{time}_{made}{places.ENDING}")
         file_writing.branch(self._file(session_id), message_ids, self._file(made), path, own)

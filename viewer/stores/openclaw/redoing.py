@@ -19,7 +19,6 @@ IN_EFFECT = "This compaction is in effect."
 COVERED = "A later compaction was made since: this one would stand below it. Undo that one first."
 REWRITTEN = "The line of this compaction was written anew since, by its client or somebody else: compact again."
 LEFT = "The session went on from before this compaction: compact again."
-COMPACTION_LENGTH, EDIT_LENGTH = len(b'"compaction"'), len(b'"context_edit"')
 NOT_AS_MEANT = "The compaction did not read back as it was meant, and was undone again. Please report this session."
 
 
@@ -45,7 +44,7 @@ def planned(place: SessionPlace, found: EntryMessages, receipt: Json) -> RedoneE
     entry = found.tree.nodes.get(receipt["entry"])
     if entry is None:
         raise NotRedoable(undoing.GONE)
-    if undoing.is_written(entry):
+    if entry.is_compaction:
         raise NotRedoable(IN_EFFECT)
     if not entry.is_undone:
         raise NotRedoable(undoing.CHANGED)
@@ -57,25 +56,19 @@ def planned(place: SessionPlace, found: EntryMessages, receipt: Json) -> RedoneE
         raise NotRedoable(COVERED)
     if place.row_id:
         return RedoneEntry(entry.id, entry, None, {})
-    types = _active_types(place, context.path[at : context.behind_note(at)])
+    types = _active_types(place, context.path[at : context.behind_note(at) if entry.is_note else at + 1])
     if types is None:
         raise NotRedoable(REWRITTEN)
     return RedoneEntry(entry.id, entry, place.state, types)
 
 
 def _active_types(place: SessionPlace, entries: Iterable[TreeEntry]) -> dict[int, bytes] | None:
-    """What makes these entries count again, by offset in their file; None where one of them was written anew since. Of
-    a note, these are the edits behind it as well.
-    """
-    found: dict[int, bytes] = {}
+    """What makes these entries count again, by offset in their file; None where one of them was written anew since."""
+    found = {}
     for at in undoing.types_in(place, entries):
         if at is None or not at[1].startswith(undoing.INERT):
             return None
-        if found and len(at[1]) != EDIT_LENGTH:
-            break
         found[at[0]] = undoing.ACTIVE[len(at[1])]
-        if len(at[1]) == COMPACTION_LENGTH:
-            break
     return found
 
 

@@ -11,8 +11,8 @@ from .places import SessionPlace
 NO_SPLIT = "These sessions are compacted in place; one session does not go on in another."
 NO_RENAME = "pi gives its sessions their names: /name."
 NO_EDITS = (
-    "Tool output can be shortened in sessions of pi from version 0.87 on, which sends other words in place of a "
-    "message where it is told to. Its settings name no such version as the one that was used last. Choose a summary."
+    "Tool output can be shortened in sessions of pi from version 0.87 on: an older one sends it whole all the same. "
+    "Its settings name no such version as the one that was used last. Choose a summary."
 )
 EMPTY = "There is nothing in this session yet."
 OLD_FORM = (

@@ -107,8 +107,7 @@ def _write_conversation(con: sqlite3.Connection, made: _NewSession, choices: Jso
 
 
 def _write_header(con: sqlite3.Connection, made: _NewSession, old: Json, now: float) -> None:
-    header = {**old, **new_entries.header(made.id, "", now)}
-    header.pop("parentSession")  # a path, which a database has none of
+    header = {**old, **new_entries.header(made.id, now)}
     row: dict[str, Any] = {"session_id": made.id, "seq": 0, "created_at": made.now}
     insert(con, "transcript_events", **row, **row_changes.body(con, header))
     insert(con, "transcript_event_identities", **row, event_id=made.id, event_type="session")

@@ -67,8 +67,7 @@ def undo(con: sqlite3.Connection, place: SessionPlace, home: Path, what: InertEn
     value = source.value(made.entry) or {}
     after = undoing.without(found, made)
     row_changes.rewrite(con, session, made.entry.offset, new_entries.undone(value))
-    before = value.get("tokensBefore")
-    most = max(planned.tokens_of(after, after.live), before if isinstance(before, int) else 0)
+    most = max(planned.tokens_of(after, after.live), new_entries.tokens_before(value))
     row_changes.count(con, session, tokens=most, compactions=-1)
     if _read_again(source, found, made.entry.offset).live != after.live:
         raise CompactionConflict(commits.NOT_AS_MEANT)

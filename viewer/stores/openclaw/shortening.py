@@ -5,7 +5,7 @@ says in place of the message, which stays in the file as it was said.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,13 +33,13 @@ class Shortening:
     contents: Mapping[int, Any]
 
     def entries(
-        self, found: EntryMessages, new_id: Callable[[], str], parent: str | None, mark: str, now: float
+        self, found: EntryMessages, ids: Iterator[str], parent: str | None, mark: str, now: float
     ) -> list[Json]:
-        """The note behind `parent`, and the edits behind it."""
-        made = [new_entries.note(self.note, new_id(), parent, mark, now)]
+        """The note behind `parent`, and the edits behind it, under the first of these ids."""
+        made = [new_entries.note(self.note, next(ids), parent, mark, now)]
         for each, content in self.contents.items():
             target = planned.entry_id(found, each)
-            made.append(new_entries.edit(target, content, new_id(), made[-1]["id"], mark, now))
+            made.append(new_entries.edit(target, content, next(ids), made[-1]["id"], mark, now))
         return made
 
 

@@ -1,5 +1,5 @@
-"""Taking a compaction back: its entry becomes one that no model is told of. Its id and place stay, and with them what
-hangs on it.
+"""Undoing a compaction: its entry becomes one that no model is sent. Its id and place stay, and with them what hangs on
+it.
 
 In a file the type is overwritten where it stands, `"compaction"` by `"custom"` and blanks: no byte moves. Where tool
 output was shortened it is several entries, of which the note is last: as long as it counts, the rest can be taken back.
@@ -18,7 +18,7 @@ from viewer.stores.jsonl.append import Appending
 from viewer.stores.jsonl.files import FileState, line_at, plainly
 from viewer.stores.transcript import IndexedBoundary
 
-from .entries import COMPACTION, CUSTOM, RESET, TreeEntry
+from .entries import CUSTOM, RESET, TreeEntry
 from .forms import KNOWN
 from .messages import CompactedEntries, EntryMessages
 from .places import SessionPlace
@@ -65,8 +65,8 @@ def plan(place: SessionPlace, found: EntryMessages, compaction: Json | IndexedBo
     """What taking a compaction back would do now, or why it cannot be done. Raises OSError for a file that is away."""
     standing = taken(found, compaction)
     if standing is None:
-        is_there = isinstance(compaction, dict) and is_written(found.tree.nodes.get(compaction["entry"]))
-        return refused(LEFT if is_there else GONE)
+        entry = found.tree.nodes.get(compaction["entry"]) if isinstance(compaction, dict) else None
+        return refused(LEFT if entry is not None and entry.is_compaction else GONE)
     if standing.entry.type == RESET:
         return refused(RESET_HERE)
     if standing is not found.compactions[-1]:
@@ -86,19 +86,20 @@ def plan(place: SessionPlace, found: EntryMessages, compaction: Json | IndexedBo
     )
 
 
-def is_written(entry: TreeEntry | None) -> bool:
-    """Whether an entry is a compaction, wherever it stands in the tree."""
-    return entry is not None and (entry.type == COMPACTION or entry.is_note)
+def type_in(line: bytes) -> tuple[int, bytes] | None:
+    """Where the type of an entry stands in its line, and the type with the blanks behind it; None where the line begins
+    otherwise than clients write it.
+    """
+    match = _TYPE.match(line)
+    return None if match is None else (match.start(1), match[1])
 
 
 def types_in(place: SessionPlace, entries: Iterable[TreeEntry]) -> Iterator[tuple[int, bytes] | None]:
-    """Of each entry, where its type stands in the file, and the type with the blanks behind it; None where its line
-    begins otherwise. Raises OSError.
-    """
+    """What `type_in` finds for these entries, by place in their file. Raises OSError."""
     with plainly(place.path) as file:
         for entry in entries:
-            match = _TYPE.match(line_at(file, entry.offset, min(BEGINNING, entry.length)))
-            yield None if match is None else (entry.offset + match.start(1), match[1])
+            found = type_in(line_at(file, entry.offset, min(BEGINNING, entry.length)))
+            yield None if found is None else (entry.offset + found[0], found[1])
 
 
 def inert_types(place: SessionPlace, entries: Iterable[TreeEntry]) -> dict[int, bytes] | None:
@@ -114,7 +115,6 @@ def inert_types(place: SessionPlace, entries: Iterable[TreeEntry]) -> dict[int, 
 def without(found: EntryMessages, standing: CompactedEntries) -> EntryMessages:
     """The messages as if this compaction were none."""
     inert: dict[str, Any] = {"type": CUSTOM, "role": "", "first_kept": "", "form": KNOWN, "is_undone": True}
-    inert |= {"is_note": False, "has_words": False}
     return with_entries(found, {each: replace(each, **inert) for each in (standing.entry, *standing.edits)})
 
 
