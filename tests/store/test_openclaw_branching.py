@@ -17,10 +17,11 @@ from tests.contract.pi import PiByHand, said
 from tests.contract.talk import heard, talk
 from tests.support.tree_stores import opened, sent, store_of
 from tests.support.tree_writing import SCHEMAS, Kept, compacted, tables
-from viewer.errors import NotBranchable, StoreError, StoreReadOnly
+from viewer.errors import NotBranchable, SessionBusy, StoreError, StoreReadOnly
 from viewer.runs import branching
 from viewer.stores.base import Store
 from viewer.stores.openclaw import database, session_index
+from viewer.stores.openclaw.branching import Branch
 from viewer.stores.registry import open_store, writer_of
 
 KINDS = {"openclaw": OpenClawByHand, "files": OpenClawFilesByHand, "pi": PiByHand}
@@ -285,11 +286,24 @@ def test_an_index_that_is_behind_is_not_copied(openclaw: OpenClawByHand) -> None
     assert tables(openclaw) | {"session_transcript_index_state": 0} == before | {"session_transcript_index_state": 0}
 
 
-def test_none_while_a_turn_runs(openclaw: OpenClawByHand) -> None:
-    before = openclaw.rows()
-    with openclaw.compacting("s"), pytest.raises(StoreError, match="by itself just now"):
-        branched(openclaw, live(store_of(openclaw), openclaw.id_of("s")))
-    assert openclaw.rows() == before
+@pytest.mark.parametrize("kind", ["openclaw", "files"])
+def test_none_while_a_turn_runs(tmp_path: Path, kind: str) -> None:
+    """Which writes what a branch is noted in."""
+    agent: Any = KINDS[kind](tmp_path / "home")
+    agent.write("s", talk(3))
+    before = agent.rows()
+    with agent.compacting("s"), pytest.raises(SessionBusy):
+        branched(agent, live(store_of(agent), agent.id_of("s")))
+    assert agent.rows() == before
+
+
+def test_what_reads_back_otherwise_is_removed(agent: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    agent.write("s", talk(3))
+    before = agent.rows()
+    monkeypatch.setattr(Branch, "is_read_as_meant", lambda self, found: False)
+    with pytest.raises(NotBranchable, match="did not read back"):
+        branched(agent, live(store_of(agent), agent.id_of("s")))
+    assert agent.rows() == before
 
 
 def test_a_reset_session_has_no_branch(openclaw: OpenClawByHand) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from compaction import protocol
 from tests.contract.pi import PiByHand, said
-from tests.contract.talk import talk
+from tests.contract.talk import heard, talk
 from tests.support.tree_stores import history, opened, sent, store_of
 from tests.support.tree_writing import undo
 from viewer.errors import CompactionConflict, NotUndoable, StoreReadOnly
@@ -138,6 +138,24 @@ def test_undo_and_redo_move_no_byte(agent: PiByHand) -> None:
     age(agent)
     undo(agent, commit)
     assert now_sent(agent) == [*before, ("user", "And now?")]
+
+
+def test_what_another_process_takes_back_is_seen_in_a_file_that_grew(agent: PiByHand) -> None:
+    """Lines that were read before are not read again, but for those of which the beginning may be another one."""
+    before = now_sent(agent)
+    commit = shortened(agent)
+    later = [{"role": "user", "content": LONG}] * 10
+    for message in later:
+        agent.say("s", message)
+    assert now_sent(agent)[: len(before)] != before
+    with opened(agent) as reader:
+        what = reader.undo_plan(agent.id_of("s"), commit.receipt).what
+    with agent.path("s").open("r+b") as file:
+        for at, data in what.types.items():
+            file.seek(at)
+            file.write(data)
+    agent.say("s", {"role": "user", "content": "And now?"})
+    assert now_sent(agent) == [*before, *heard(later), ("user", "And now?")]
 
 
 def test_a_second_time_takes_the_first_note_away(agent: PiByHand) -> None:

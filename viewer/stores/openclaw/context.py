@@ -48,7 +48,9 @@ class PathContext:
         return [at for at, entry in enumerate(self.path) if entry.is_note and entry.is_compaction]
 
     def behind_note(self, note: int) -> int:
-        """The place behind the edits that a note at this place stands before, those that were undone included."""
+        """The place behind the edits that a note at this place stands before, those that were undone included. Behind
+        any other entry there are none.
+        """
         end = note + 1
         while end < len(self.path) and self.path[end].is_marked and self.path[end].target:
             end += 1

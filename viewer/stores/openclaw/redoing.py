@@ -56,7 +56,7 @@ def planned(place: SessionPlace, found: EntryMessages, receipt: Json) -> RedoneE
         raise NotRedoable(COVERED)
     if place.row_id:
         return RedoneEntry(entry.id, entry, None, {})
-    types = _active_types(place, context.path[at : context.behind_note(at) if entry.is_note else at + 1])
+    types = _active_types(place, context.path[at : context.behind_note(at)])
     if types is None:
         raise NotRedoable(REWRITTEN)
     return RedoneEntry(entry.id, entry, place.state, types)
