@@ -76,13 +76,13 @@ class ModelServer(ThreadingHTTPServer, Generic[R]):
         self._may_reply[kind].wait(WAIT)
         return reply
 
-    def wait_for(self, kind: str, count: int) -> None:
-        """Return once there were so many requests of a kind."""
-        deadline = time.monotonic() + WAIT
+    def wait_for(self, kind: str, count: int, within: float = WAIT) -> None:
+        """Return once there were so many requests of a kind, for so many seconds at most."""
+        deadline = time.monotonic() + within
         with self._asked:
             while sum(request.kind == kind for request in self.requests) < count:
                 if not self._asked.wait(deadline - time.monotonic()):
-                    raise TimeoutError(f"no {kind} request {count} within {WAIT} s")
+                    raise TimeoutError(f"no {kind} request {count} within {within} s")
 
     @contextmanager
     def held(self, kind: str = "turn") -> Iterator[None]:

@@ -33,6 +33,7 @@ from .work import KEPT, Work, ours, talk
 __all__ = ["at_once", "tool"]
 
 Open = Callable[[str], Work]
+COALESCED = 60.0  # seconds in which the client has a session take its turn; it waits 20 for more
 NEARLY_FULL = 179_900  # tokens, of a window of 200,000: one long request more, and the client compacts before it
 
 
@@ -109,7 +110,7 @@ def test_a_rewind_takes_the_compaction_along(opened: Open) -> None:
 
 @pytest.mark.thorough
 def test_a_branch_is_a_conversation_of_its_own(opened: Open) -> None:
-    """Of the moment before a compaction, and of now: the client goes on with it, compacts it, and forks it as well."""
+    """Of the moment before a compaction, and of now: the client goes on with it, and compacts it."""
     work = opened("branched")
     before = work.read()
     run = work.compact()
@@ -119,14 +120,29 @@ def test_a_branch_is_a_conversation_of_its_own(opened: Open) -> None:
     old, new = work.branch(handoff), work.branch()
     assert old.say("Rather all of it.") == before and new.say("In short, then.") == after
     assert len(old.read()) == len(before) + 2 and work.read() == after
-    fork = old.stage.call("sessions.fork", sessionKey=old.key, entryId=old.stage.entry_of(old.key, "Rather all of it."))
-    assert replace(old, key=fork["sessionKey"]).say("The client's own fork.") == before
     old.compact()
     assert ours(old.say("And the branch?")) == [0]
     new.stage.compact(new.key)
     assert "The summary so far." in new.say("And the other?")[0].said
     work.undo(run)
     assert work.say("All of it again.")[: len(before)] == before
+
+
+@pytest.mark.thorough
+def test_a_branch_wakes_nobody_and_the_clients_own_fork_does(opened: Open) -> None:
+    """The client has a session take a turn when its child went on, and takes its forks for children."""
+    work = opened("awake")
+    service, branch, before = work.stage.service, work.branch(), work.read()
+    assert branch.say("Rather this.") == before
+    fork = work.stage.call(
+        "sessions.fork", sessionKey=branch.key, entryId=work.stage.entry_of(branch.key, "Rather this.")
+    )["sessionKey"]
+    asked = len(service.of("turn"))
+    assert replace(branch, key=fork).say("The client's own fork.") == before
+    service.wait_for("turn", asked + 2, within=COALESCED)
+    told = [str(body["messages"][-2:]) for body in service.of("turn")]
+    assert "changed (other actor)" in told[-1] and fork in told[-1]
+    assert not any(branch.key in each for each in told)
 
 
 @pytest.mark.thorough
