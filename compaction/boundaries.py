@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import islice
 
+from . import limits, protocol
 from . import messages as m
-from . import protocol
 from .messages import Message
 from .pairs import Ids, OpenCalls, goes_on, stray_results
 from .policy import Policy
@@ -175,8 +175,8 @@ def by_tokens(length: int, head_end: int, policy: Policy, sizes: Sizes, lifted: 
         return (i for i in range(length - 1, head_end - 1, -1) if i not in lifted)
 
     budget = policy.tail_budget_of(sizes.up_to(own(), policy.full_tail_from))
-    most = sum(1 for _ in islice(own(), 2 * protocol.MOST_TAIL_FLOOR)) // 2
-    fewest = max(protocol.FEWEST_TAIL, min(policy.fewest_tail, most))
+    most = sum(1 for _ in islice(own(), 2 * limits.MOST_TAIL_FLOOR)) // 2
+    fewest = max(limits.FEWEST_TAIL, min(policy.fewest_tail, most))
     start, kept, used = walk_back(own(), policy, sizes, budget, fewest)
     start = length if start is None else start
     tail = f"The last {plural(kept, 'message')} ({used:,} tokens)"
@@ -202,7 +202,7 @@ def walk_back(
         left = budget - used
         if kept < fewest:
             left = max(policy.soft_ceiling - used, policy.small_message)
-        if kept >= max(policy.keep_last or 0, protocol.FEWEST_TAIL) and sizes.reach([i], left + 1):
+        if kept >= max(policy.keep_last or 0, limits.FEWEST_TAIL) and sizes.reach([i], left + 1):
             break
         used += sizes[i]
         kept += 1

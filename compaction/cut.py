@@ -18,8 +18,8 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import chain
 from typing import Literal
 
+from . import limits, protocol
 from . import messages as m
-from . import protocol
 from .boundaries import align_end, align_start, by_tokens, last_reply, last_user, plural
 from .messages import Message, patched
 from .pairs import Ids
@@ -83,7 +83,7 @@ class Cut:
         middle = list(self._between(self.head_end, index))
         if not middle:
             return False
-        body = min(protocol.SHORT_SUMMARY_TOKENS, self.policy.most_summary)
+        body = min(limits.SHORT_SUMMARY_TOKENS, self.policy.most_summary)
         wanted = replaced_for(body, kept, self.around)
         return self.sizes.reach(chain(reversed(middle), self.lifted), wanted)
 
@@ -295,7 +295,7 @@ def earlier_cuts(
 
 def overhead(messages: Sequence[Message], count: Counter, rules: str) -> int:
     """Tokens of a handoff around an empty body, and of the note if the system message still lacks it."""
-    tokens = count(protocol.handoff_text(with_rules("", rules))) + protocol.MESSAGE_TOKENS
+    tokens = count(protocol.handoff_text(with_rules("", rules))) + limits.MESSAGE_TOKENS
     return tokens + (count(protocol.NOTE) if needs_note(messages) else 0)
 
 
@@ -310,13 +310,13 @@ def growth(head: list[Message], tail: list[Message], count: Counter) -> int:
 
 def replaced_for(body: int, kept: int, around: int) -> int:
     """Tokens that must be replaced so that a summary of `body` tokens wins the smallest share of the context."""
-    share = protocol.SMALLEST_WIN
+    share = limits.SMALLEST_WIN
     return math.ceil((share * kept + around + SLACK + body) / (1 - share))
 
 
 def room_in(replaced: int, kept: int, around: int) -> int:
     """Tokens a summary may take that replaces so many and wins the smallest share of the context."""
-    return int(replaced - around - SLACK - protocol.SMALLEST_WIN * (kept + replaced))
+    return int(replaced - around - SLACK - limits.SMALLEST_WIN * (kept + replaced))
 
 
 def needs_note(messages: Sequence[Message]) -> bool:

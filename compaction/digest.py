@@ -16,8 +16,8 @@ from functools import cached_property
 from itertools import islice
 from typing import Any
 
+from . import limits, protocol
 from . import messages as m
-from . import protocol
 from .answer import checked
 from .bounds import start_of
 from .cancelling import takes_back
@@ -46,7 +46,7 @@ class SummaryRequest:
     sources: tuple[Message, ...] = field(repr=False)
     previous_summary: str = ""
     focus: str = ""
-    budget_tokens: int = protocol.MIN_SUMMARY_TOKENS
+    budget_tokens: int = limits.MIN_SUMMARY_TOKENS
     today: date | None = None
     count: Counter = field(kw_only=True, repr=False)
     chunk: int = 1
@@ -197,16 +197,16 @@ def too_long(tokens: int, budget: int) -> SummaryRejected:
 def _fitted(whole: SummaryRequest, window: int) -> Fold:
     """The whole request if the window can hold it, else one for each chunk of its digest."""
     count = whole.count
-    budget = max(min(whole.budget_tokens, int(window * protocol.BUDGET_SHARE)), 1)
-    longest = int(budget * protocol.LONGEST_SUMMARY)
-    room = window - protocol.PROMPT_TOKENS - count(whole.focus) - longest
+    budget = max(min(whole.budget_tokens, int(window * limits.BUDGET_SHARE)), 1)
+    longest = int(budget * limits.LONGEST_SUMMARY)
+    room = window - limits.PROMPT_TOKENS - count(whole.focus) - longest
     earlier = count(whole.previous_summary)
     shown = entries(whole.sources)
     sizes = [count(entry.text) for entry in shown]
     if sum(sizes) + earlier <= room:
         text = "".join(entry.text for entry in shown)
         return Fold([replace(whole, budget_tokens=budget, excerpt=text)], longest)
-    if room - longest < protocol.SMALLEST_CHUNK_TOKENS:
+    if room - longest < limits.SMALLEST_CHUNK_TOKENS:
         reason = f"A window of {window:,} tokens is too small to summarise in."
         raise SummaryRejected("window_too_small", reason)
     before = 0

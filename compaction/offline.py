@@ -8,7 +8,7 @@ earlier summary is read back by its headings: its lines stand before the new one
 
 from __future__ import annotations
 
-from . import protocol
+from . import limits
 from .answer import OPEN_ENDS
 from .digest import SummaryRequest
 from .draft import SummaryDraft
@@ -49,7 +49,7 @@ def _filled(draft: SummaryDraft) -> str:
 def _brief(draft: SummaryDraft) -> str:
     """The task and the constraints alone, for a budget that holds little more than headings."""
     count, budget = draft.material.request.count, draft.material.request.budget_tokens
-    heading = f"## {TASK}\n" if budget >= protocol.SMALLEST_BODY_TOKENS else ""
+    heading = f"## {TASK}\n" if budget >= limits.SMALLEST_BODY_TOKENS else ""
     first = next((line.text for line in draft.lines[TASK].offered), f"> {NOTHING}")
     text = fitting(f"{heading}{first}", budget, count)
     for n, line in enumerate(draft.lines["Constraints"].offered):

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from . import limits, protocol
 from . import messages as m
-from . import protocol
 from .boundaries import align_start, head_of, is_prune_note, is_recompaction, plural, system_rows
 from .cut import Cut, Role, replaced_for, room_in
 from .errors import BadTranscript, NothingToCompact
@@ -159,7 +159,7 @@ def _require_enough(after_head: int, policy: Policy) -> None:
             f"You asked to keep the last {policy.keep_last:,} messages, and after the start there are only"
             f" {max(after_head, 0):,}.",
         )
-    if after_head <= protocol.FEWEST_TAIL + 1:
+    if after_head <= limits.FEWEST_TAIL + 1:
         raise NothingToCompact(
             "too_few",
             f"There are too few messages to compact: {plural(max(after_head, 0), 'message')} after the start.",

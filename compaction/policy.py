@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from . import protocol
+from . import limits
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +48,12 @@ class Policy:
     @property
     def soft_ceiling(self) -> int:
         """Tokens the tail may grow to when a rule asks for more than the budget."""
-        return int(self.tail_budget * protocol.SOFT_CEILING)
+        return int(self.tail_budget * limits.SOFT_CEILING)
 
     @property
     def small_message(self) -> int:
         """Tokens up to which a recent message is small: eight of them take no more than half of the tail budget."""
-        return self.tail_budget // (2 * protocol.MOST_TAIL_FLOOR)
+        return self.tail_budget // (2 * limits.MOST_TAIL_FLOOR)
 
     @property
     def enough(self) -> int:
@@ -76,13 +76,13 @@ class Policy:
     @property
     def fewest_tail(self) -> int:
         """Messages the tail keeps even beyond its budget, inside the soft ceiling or small: max(3, min(n, 8))."""
-        return max(protocol.FEWEST_TAIL, min(self.protect_last_n, protocol.MOST_TAIL_FLOOR))
+        return max(limits.FEWEST_TAIL, min(self.protect_last_n, limits.MOST_TAIL_FLOOR))
 
     @property
     def most_summary(self) -> int:
         """Tokens no summary exceeds."""
-        return min(int(self.context_window * protocol.MAX_SUMMARY_SHARE), protocol.MAX_SUMMARY_TOKENS)
+        return min(int(self.context_window * limits.MAX_SUMMARY_SHARE), limits.MAX_SUMMARY_TOKENS)
 
     def summary_limit(self, middle_tokens: int) -> int:
         """Tokens a summary of `middle_tokens` may take: the ratio, within 2,000..min(5 % of the window, 12,000)."""
-        return min(max(int(middle_tokens * self.summary_ratio), protocol.MIN_SUMMARY_TOKENS), self.most_summary)
+        return min(max(int(middle_tokens * self.summary_ratio), limits.MIN_SUMMARY_TOKENS), self.most_summary)

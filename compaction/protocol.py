@@ -1,4 +1,4 @@
-"""Every marker, header, tag and limit the engine reads or writes, each with its source, and `split()`.
+"""Every marker, header and tag the engine reads or writes, each with its source, and `split()`.
 
 Theory: a handoff is one stored row. It is either *standalone* (nothing but the summary) or *merged* with live text of
 the row's own role, in one of two layouts:
@@ -128,29 +128,7 @@ LEGACY_RULE_SECTIONS = ("Every Session", "Safety")  # what OpenClaw's template c
 STARTUP_SECTIONS = (RULE_SECTIONS[0], LEGACY_RULE_SECTIONS[0])  # those that name the files to read
 MOST_REQUIRED = 20  # files that one context file can name
 
-# --- limits ----------------------------------------------------------------------------------------------------------
-IMAGE_TOKENS = 1_600  # flat price of one image: what Hermes and Anthropic's documentation assume for a large one
-MESSAGE_TOKENS = 4  # role and separators of one chat message (OpenAI cookbook: 3, and 1 for the role)
-MIN_SUMMARY_TOKENS = 2_000
-MAX_SUMMARY_TOKENS = 12_000
-MAX_SUMMARY_SHARE = 0.05  # of the context window
-SMALLEST_BODY_TOKENS = 16  # less room than this is not worth a heading
-SHORT_SUMMARY_TOKENS = 64  # a middle that leaves less than this for a summary is not worth a handoff
-SMALLEST_WIN = 0.1  # of a context: a compaction that wins less is not offered
 MOST_DELIMITERS = 64  # merge delimiters looked at in one row; a text with more of them is about something else
-SOFT_CEILING = 1.5  # x tail budget
-CHARACTERS_A_TOKEN = 8  # that text rarely exceeds; so much of a long one is counted to see whether it has n tokens
-FEWEST_TAIL = 3
-MOST_TAIL_FLOOR = 8
-OUTPUT_CHARS, ARGUMENTS_CHARS = 4_000, 2_000  # of a tool's output and arguments in a digest; a longer middle is cut out
-REPEATED_CHARS = 200  # from this length on, output that was shown already is named by its message
-PRUNED_CHARS = 240  # output and arguments up to this length stay as they are
-ARGUMENT_CHARS = 120  # that stay of a longer argument
-PROMPT_TOKENS = 1_500  # of a summariser's window, for everything in a request but material, focus and earlier summary
-LONGEST_SUMMARY = 1.5  # x the budget asked for: a longer answer is refused
-BUDGET_SHARE = 0.2  # of a summariser's window: a summary is asked for, carried and answered within it
-SMALLEST_CHUNK_TOKENS = 64  # a window that leaves less for each part of the transcript is refused
-
 TEXT_TYPES = ("text", "input_text", "output_text")
 
 

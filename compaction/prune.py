@@ -15,8 +15,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from . import limits, protocol
 from . import messages as m
-from . import protocol
 from .apply import Result, Rewrites
 from .boundaries import align_end, is_prune_note, is_recompaction, plural, system_rows, walk_back
 from .cut import Role, earlier_cuts, fitting_role, growth
@@ -135,7 +135,7 @@ def would_win(messages: Sequence[Message], policy: Policy, count: Counter) -> in
     except NothingToCompact:
         return 0
     won = made.tokens_before - made.tokens_after_estimate
-    return won if won >= protocol.SMALLEST_WIN * made.tokens_before else 0
+    return won if won >= limits.SMALLEST_WIN * made.tokens_before else 0
 
 
 def compact(messages: Iterable[Message], policy: Policy, count: Counter) -> Result:
@@ -192,7 +192,7 @@ def _cut(rows: list[Message], start: int, policy: Policy, sizes: Sizes) -> tuple
     What stands before the cut does not matter for it.
     """
     spoken = [i for i in range(start, len(rows)) if not m.answers(rows[i])]
-    fewest = max(protocol.FEWEST_TAIL, min(policy.fewest_tail, len(spoken) // 2))
+    fewest = max(limits.FEWEST_TAIL, min(policy.fewest_tail, len(spoken) // 2))
     most = max(fewest, int(len(spoken) * policy.target_ratio), policy.keep_last or 0)
     lowest = spoken[-most] if most <= len(spoken) else start
     recent = range(len(rows) - 1, lowest - 1, -1)
@@ -210,7 +210,7 @@ def _around(role: Role | None, count: Counter) -> int:
     text = protocol.handoff_text("")
     if role is None:
         text += f"{protocol.PRIOR_HEADER}\n\n\n{protocol.MERGE_DELIMITER}\n\n"
-    return count(text) + protocol.MESSAGE_TOKENS
+    return count(text) + limits.MESSAGE_TOKENS
 
 
 def _require_gain(made: PrunePlan) -> None:

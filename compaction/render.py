@@ -16,8 +16,8 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from . import limits, protocol
 from . import messages as m
-from . import protocol
 from .messages import Call, Message
 from .secrets import redact, redact_value
 
@@ -86,7 +86,7 @@ class _State:
             sections += [_call(i, call) for i, call in enumerate(calls, 1)]
             sections += self._results(number, content if answers else None)
         if rest := m.unread(message):
-            sections.append(_set_off(cut(redact(m.as_json(rest)), protocol.OUTPUT_CHARS)))
+            sections.append(_set_off(cut(redact(m.as_json(rest)), limits.OUTPUT_CHARS)))
         body = "\n".join(filter(None, sections)) or "(empty)"
         label += _when(message)
         self.texts.append((f"[{label}]\n{body}\n\n", label))
@@ -102,9 +102,9 @@ class _State:
 
     def _output(self, number: int, text: str) -> str:
         first = self.outputs.setdefault(text, number)
-        if first != number and len(text) >= protocol.REPEATED_CHARS:
+        if first != number and len(text) >= limits.REPEATED_CHARS:
             return f"[same output as message {first}]"
-        return _set_off(cut(redact_value(text), protocol.OUTPUT_CHARS)) or "(no output)"
+        return _set_off(cut(redact_value(text), limits.OUTPUT_CHARS)) or "(no output)"
 
     def _called(self, number: int, calls: list[Call], results: bool) -> None:
         if not results:
@@ -169,7 +169,7 @@ def _result_of(place: _CallPlace | None, tool: str) -> str:
 
 
 def _call(position: int, call: Call) -> str:
-    arguments = _set_off(cut(redact_value(call.arguments), protocol.ARGUMENTS_CHARS))
+    arguments = _set_off(cut(redact_value(call.arguments), limits.ARGUMENTS_CHARS))
     return f"[call {position}: {_name(call.name) or 'a tool'}] {arguments}".rstrip()
 
 
@@ -203,7 +203,7 @@ def _piece(block: Any, own: Sequence[str], depth: int) -> str:
         return _text(block.get("content"), depth=depth - 1)
     if kind in (*own, *_THINKING) or (kind in protocol.TEXT_TYPES and block.get("text") == ""):
         return ""
-    return cut(redact(m.as_json(block)), protocol.ARGUMENTS_CHARS)
+    return cut(redact(m.as_json(block)), limits.ARGUMENTS_CHARS)
 
 
 def _set_off(text: str) -> str:

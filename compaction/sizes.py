@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from . import limits
 from . import messages as m
-from . import protocol
 from .messages import Message
 from .tokens import Counter, message_tokens
 
@@ -57,5 +57,5 @@ class Sizes:
 
 def shows_tokens(text: str, tokens: int, count: Counter) -> bool:
     """Whether the start of a long text shows already that it has this many tokens."""
-    start = text[: tokens * protocol.CHARACTERS_A_TOKEN]
+    start = text[: tokens * limits.CHARACTERS_A_TOKEN]
     return len(start) < len(text) and count(start) >= tokens + SLACK

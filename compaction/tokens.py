@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import tiktoken
 
-from . import messages, protocol
+from . import limits, messages
 
 Counter = Callable[[str], int]
 
@@ -143,6 +143,6 @@ def message_tokens(message: messages.Message, count: Counter) -> int:
 
     Reasoning kept beside the message counts: Codex' and DeepSeek's interfaces, among others, take it back.
     """
-    images = messages.image_count(messages.body(message)) * protocol.IMAGE_TOKENS
+    images = messages.image_count(messages.body(message)) * limits.IMAGE_TOKENS
     words = messages.countable(message)
-    return protocol.MESSAGE_TOKENS + images + (count(words) if words else 0)
+    return limits.MESSAGE_TOKENS + images + (count(words) if words else 0)

@@ -6,6 +6,8 @@ import ast
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -37,14 +39,29 @@ def test_no_line_of_a_template_is_long() -> None:
     assert not long
 
 
+def modules() -> Iterator[tuple[Path, str]]:
+    """The code of the site and the engine, without what Django generates."""
+    for path in chain((ROOT / "viewer").rglob("*.py"), (ROOT / "compaction").rglob("*.py")):
+        if "migrations" not in path.parts:
+            yield path, path.read_text()
+
+
+def test_no_file_or_function_is_long() -> None:
+    """A file has 400 lines at most, a function 40."""
+    long = {path.name for path, code in modules() if len(code.splitlines()) > 400}
+    for path, code in modules():
+        for node in ast.walk(ast.parse(code)):
+            if isinstance(node, ast.FunctionDef) and 1 + (node.end_lineno or 0) - node.lineno > 40:
+                long.add(f"{path.name}: {node.name}")
+    assert not long
+
+
 def test_no_two_classes_share_a_name() -> None:
     """But for those that Django looks up by name."""
-    modules = [path for room in ("viewer", "compaction") for path in (ROOT / room).rglob("*.py")]
     classes = Counter(
         node.name
-        for path in modules
-        if "migrations" not in path.parts
-        for node in ast.walk(ast.parse(path.read_text()))
+        for _, code in modules()
+        for node in ast.walk(ast.parse(code))
         if isinstance(node, ast.ClassDef) and node.name not in ("Command", "Meta")
     )
     assert not [name for name, count in classes.items() if count > 1]

@@ -16,7 +16,7 @@ from viewer.catalog import search
 from viewer.stores.passages import PassagePart
 from viewer.stores.query import parse
 from viewer.stores.registry import get_store, open_store
-from viewer.stores.searching import Hit, Key, PageRequest, SearchFilter, Stage
+from viewer.stores.searching import Hit, HitPage, Key, PageRequest, SearchFilter, Stage
 
 from . import cursors, shapes
 from .answers import answers
@@ -106,6 +106,10 @@ def find(
             indexed=indexed,
         )
         hit_page = search.search(reader, parse(q), wanted, PageRequest(limit, after, stage))
+    return _hits_out(hit_page, store, kind)
+
+
+def _hits_out(hit_page: HitPage, store: str, kind: str) -> HitsOut:
     items, broken = lines_of(hit_page.hits, partial(hit_out, store), lambda hit: (hit.id, store))
     return HitsOut(
         items=list(items),

@@ -92,8 +92,6 @@ class RunCard:
     report: SummaryReport
     error: str
     stalled: bool
-    boundary: str
-    undo: str
     handoff_id: int | None
     moved: bool
     pick_up: str
@@ -101,8 +99,8 @@ class RunCard:
     usage: str
     facts: tuple[tuple[str, str | SafeString], ...]
     again: Again | None
-    earlier: str
     model: str
+    earlier: str = ""
     redoable: bool = False
     just_applied: bool = False
     kept: str = ""
@@ -118,9 +116,22 @@ class RunCard:
         return f"{self.href}?seen={self.status}&mark={self.mark}"
 
     @property
+    def boundary(self) -> str:
+        """Where the compaction is in History, "" before it is applied."""
+        return "" if self.handoff_id is None else self.place.boundary(self.handoff_id)
+
+    @property
     def before_after(self) -> str:
         """Where what the model was sent before stands beside what it is sent after it, "" before it is applied."""
-        return "" if self.handoff_id is None else self.place.listed(self.handoff_id, "before-after")
+        return self._listed("before-after")
+
+    @property
+    def undo(self) -> str:
+        """Where it can be undone, "" before it is applied."""
+        return self._listed("undo")
+
+    def _listed(self, name: str) -> str:
+        return "" if self.handoff_id is None else self.place.listed(self.handoff_id, name)
 
     @property
     def leads_to_undo(self) -> bool:
@@ -159,8 +170,6 @@ def run_card(run: Run, *, redacting: bool = False) -> RunCard:
         report=report_of(run, Place(run.store, run.session_id)),
         error=clean(run.error_message),
         stalled=_is_stalled(run),
-        boundary=place.boundary(run.handoff_id) if run.handoff_id else "",
-        undo=place.listed(run.handoff_id, "undo") if run.handoff_id else "",
         handoff_id=run.handoff_id,
         moved=bool(run.new_session_id),
         pick_up=waiting,
@@ -170,12 +179,19 @@ def run_card(run: Run, *, redacting: bool = False) -> RunCard:
         facts=_facts(run),
         again=_again(run),
         redoable=service.is_redoable(run),
-        earlier=_earlier(run) if run.status == "ready" else "",
-        summary_tokens=counting.counter_for("")(run.summary) if run.status == "ready" else 0,
-        typed=clean(run.draft) if run.status == "ready" and run.draft else None,
         after_tokens=run.tokens_after or 0,
         before_tokens=run.tokens_before or 0,
+        **(_of_a_candidate(run) if run.status == "ready" else {}),
     )
+
+
+def _of_a_candidate(run: Run) -> dict[str, Any]:
+    """What the card of a summary that can be looked at has beside the others."""
+    return {
+        "earlier": _earlier(run),
+        "summary_tokens": counting.counter_for("")(run.summary),
+        "typed": clean(run.draft) if run.draft else None,
+    }
 
 
 def after_tokens(run: Run) -> SafeString:

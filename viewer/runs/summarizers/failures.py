@@ -141,40 +141,40 @@ def refused(status: int, error: dict[str, Any], headers: Any, connection: ModelA
     codes = [error.get("code"), error.get("type")]
     if status < 300:
         status = next((found for code in codes if (found := _status_in(code)) is not None), 500 if error else 200)
-    words = " ".join(str(word) for word in [*codes, error.get("message") or error.get("detail") or ""])
-    host, model = connection.host, connection.model
-    quoted = _quoted(error, connection)
+    words = " ".join(str(word) for word in [*codes, error.get("message") or error.get("detail") or ""]).casefold()
+    quoted, after = _quoted(error, connection), _retry_after(headers)
     if status in (401, 403):
         return _unauthorized(status, quoted, connection)
-    if status == 402 or _NO_CREDIT.search(words.casefold()):
-        return ModelFailed(
-            "model_no_credit", f"The account at {host} has no credit left: top it up there, or choose another model."
-        )
-    if status == 429 and _QUOTA.search(words.casefold()) and _retry_after(headers) is None:
-        return ModelFailed(
-            "model_no_credit",
-            f"The account at {host} has used up its quota{quoted}: check its plan there, or choose another model.",
-        )
+    if status == 402 or _NO_CREDIT.search(words):
+        return _unpaid("has no credit left: top it up there", connection)
+    if status == 429 and after is None and _QUOTA.search(words):
+        return _unpaid(f"has used up its quota{quoted}: check its plan there", connection)
     if status == 413 or (status != 429 and is_too_long(words)):
         return ModelFailed(
             "model_window",
-            f"The request is longer than {model} at {host} takes{quoted}: set its context window"
+            f"The request is longer than {connection.model} at {connection.host} takes{quoted}: set its context window"
             f"{where(connection, 'WINDOW')} to what it really is, and start again.",
         )
+    if status in (408, 409, 429) or status >= 500:
+        return _busy(status, quoted, after, connection)
+    return _misdirected(status, quoted, headers, connection)
+
+
+def _unpaid(what: str, connection: ModelAccess) -> ModelFailed:
+    return ModelFailed("model_no_credit", f"The account at {connection.host} {what}, or choose another model.")
+
+
+def _busy(status: int, quoted: str, after: float | None, connection: ModelAccess) -> ModelFailed:
     if status == 429:
-        after = _retry_after(headers)
-        return ModelFailed(
-            "model_rate_limited",
-            f"{host} is asked too often{quoted}: start again {_when(after)}.",
-            passing=True, after=after,
-        )  # fmt: skip
-    if status in (408, 409) or status >= 500:
-        after = _retry_after(headers)
-        return ModelFailed(
-            "model_unavailable",
-            f"{host} cannot answer now ({status}{quoted}): start again {_when(after)}.",
-            passing=True, after=after,
-        )  # fmt: skip
+        code, what = "model_rate_limited", f"is asked too often{quoted}"
+    else:
+        code, what = "model_unavailable", f"cannot answer now ({status}{quoted})"
+    return ModelFailed(code, f"{connection.host} {what}: start again {_when(after)}.", passing=True, after=after)
+
+
+def _misdirected(status: int, quoted: str, headers: Any, connection: ModelAccess) -> ModelFailed:
+    """The refusal of a request that nothing at this address takes: model, address or interface are others."""
+    host, model = connection.host, connection.model
     if status in (404, 405, 410):
         return ModelFailed(
             "model_not_found",

@@ -27,9 +27,8 @@ def openers(rows: Sequence[LightRow], ours: Container[int]) -> tuple[list[int], 
     newest: dict[str, int] = {}  # where the newest block with this text opens
     lost: dict[Stamp, Stamp] = {}  # those that an agent carried along without their times
     carried: set[Stamp] = set()
-    first: dict[Told, int] = {}  # where a message stands first
+    first = {_told(row): index for index, row in reversed([*enumerate(rows)])}  # where a message stands first
     for index, row in enumerate(rows):
-        first.setdefault(_told(row), index)
         if not row.handoff:
             continue
         own = (row.handoff_key, row.time)
@@ -43,11 +42,7 @@ def openers(rows: Sequence[LightRow], ours: Container[int]) -> tuple[list[int], 
         again = again or (merged and stamp in seen and _stands_alone(rows, index, indices, first))
         again = again and stamp not in standing
         before = newest.get(row.handoff_key)
-        if (
-            before is not None
-            and first[_told(row)] == index
-            and _is_inside_a_block(rows, index, before, indices, first)
-        ):
+        if before is not None and _is_inside_a_block(rows, index, before, indices, first):
             stamp = lost[own] = (row.handoff_key, rows[before].time)
         if stamp in seen and row.id not in ours and not again:
             if row.state != "out":  # the block that carried it may have been undone since
@@ -87,10 +82,12 @@ def one_a_write(
 def _is_inside_a_block(
     rows: Sequence[LightRow], index: int, before: int, found: Sequence[int], first: Mapping[Told, int]
 ) -> bool:
-    """Whether another handoff was written with this one, which says what the one at `before` says: at the same moment,
-    or ahead of it with nothing in between but copies of what stood ahead of that one too, in order.
+    """Whether another handoff was written with this one, which is no copy and says what the one at `before` says: at
+    the same moment, or ahead of it with nothing in between but copies of what stood ahead of that one too, in order.
     """
     row = rows[index]
+    if first[_told(row)] != index:
+        return False
     for distance, beside in enumerate(rows[index + 1 :], 1):
         if not 0 < (beside.time - row.time) / distance < STEP:
             break
@@ -117,9 +114,7 @@ def _stands_alone(rows: Sequence[LightRow], index: int, found: Sequence[int], fi
     A block is in one state when it is written, and holds nothing that has no older row.
     """
     row = rows[index]
-    behind = takewhile(
-        lambda each: first.get(_told(each), index) < index or each.handoff == "standalone", rows[index + 1 :]
-    )
+    behind = takewhile(lambda each: first[_told(each)] < index or each.handoff == "standalone", rows[index + 1 :])
     if any(each.handoff for each in behind):
         return False
     before = rows[found[-1]]
