@@ -93,38 +93,36 @@ def test_wrong_value_is_named(environment: pytest.MonkeyPatch, name: str, value:
     assert "\n" not in str(caught.value)
 
 
-def test_wrong_value_ends_a_command_with_one_line() -> None:
-    done = subprocess.run(
-        [sys.executable, "manage.py", "up"],
-        cwd=ROOT,
-        env={**os.environ, "PORT": "eight"},
-        capture_output=True,
-        text=True,
-        timeout=30,
-    )
-    assert done.returncode == 1
-    assert done.stderr == "PORT must be a whole number from 1 to 65535, not 'eight'.\n"
-    assert done.stdout == ""
-
-
-@pytest.mark.parametrize("command", [["signin"], ["token", "create", "a tool"]], ids="".join)
-def test_an_own_database_that_is_away_ends_a_command_with_one_line(tmp_path: Path, command: list[str]) -> None:
+def refusal_of(*command: str, **environment: str) -> str:
+    """The one line that a command ends with instead of doing something."""
     done = subprocess.run(
         [sys.executable, "manage.py", *command],
         cwd=ROOT,
-        env={
-            **os.environ,
-            "PALIMPSEST_DATA_DIR": str(tmp_path),
-            "PALIMPSEST_DATABASE_URL": "postgres://127.0.0.1:1/away",
-        },
+        env={**os.environ, **environment},
         capture_output=True,
         text=True,
         timeout=60,
     )
     assert done.returncode == 1
-    assert done.stderr.startswith("Palimpsest's own database cannot be used just now: its server cannot be reached.")
-    assert done.stderr.count("\n") == 1
     assert done.stdout == ""
+    assert done.stderr.count("\n") == 1
+    return done.stderr.strip()
+
+
+def test_wrong_value_ends_a_command_with_one_line() -> None:
+    assert refusal_of("up", PORT="eight") == "PORT must be a whole number from 1 to 65535, not 'eight'."
+
+
+def test_an_own_database_that_is_away_ends_a_command_with_one_line(tmp_path: Path) -> None:
+    away = {"PALIMPSEST_DATA_DIR": str(tmp_path), "PALIMPSEST_DATABASE_URL": "postgres://127.0.0.1:1/away"}
+    assert refusal_of("token", "create", "a tool", **away).startswith(
+        "Palimpsest's own database cannot be used just now: its server cannot be reached."
+    )
+
+
+def test_an_own_database_without_tables_ends_a_command_with_one_line(tmp_path: Path) -> None:
+    refused = refusal_of("signin", PALIMPSEST_DATA_DIR=str(tmp_path))
+    assert refused.startswith("Palimpsest's own database has no tables of this version")
 
 
 def test_defaults(environment: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -30,6 +30,8 @@ def main() -> None:
     except Error as problem:
         from viewer import own_database  # with Django set up: the database was asked
 
-        if (refusal := own_database.refusal(problem)) is None:
+        if (refusal := own_database.refusal(problem)) is not None:
+            sys.exit(refusal.message)
+        if not own_database.is_behind():
             raise
-        sys.exit(refusal.message)
+        sys.exit("Palimpsest's own database has no tables of this version: start the site, or run `manage.py migrate`.")

@@ -17,6 +17,7 @@ from django.core.signals import request_finished, request_started
 from django.db import Error, connection, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
+from django.db.migrations.executor import MigrationExecutor
 
 from viewer.errors import StoreError
 
@@ -65,6 +66,12 @@ def _sentence(reason: str) -> str:
     return (
         f"Palimpsest's own database cannot be used just now: {reason}. Reading goes on where it can; try again later."
     )
+
+
+def is_behind() -> bool:
+    """Whether migrations wait to be applied: nobody started the site with this version yet."""
+    executor = MigrationExecutor(connection)
+    return bool(executor.migration_plan(executor.loader.graph.leaf_nodes()))
 
 
 def trouble() -> str:
