@@ -155,8 +155,8 @@ def test_a_page_costs_the_same_among_few_sessions_and_many(
     state = StoreState.objects.get()
     FacetGroup.objects.all().delete()
     SessionIndex.objects.all().delete()
-    shelve(state, 16_000)
-    many = measured(16_000)
+    shelve(state, 10_000)
+    many = measured(10_000)
     for which, (queries, work) in many.items():
         assert queries <= 6, which
         assert work <= 1.3 * some[which][1] + 60, (which, some[which], many[which])

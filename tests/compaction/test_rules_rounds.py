@@ -21,6 +21,7 @@ from compaction import messages as m
 from compaction.sections import TASK
 from tests.compaction.transcripts import call, image, policies, reply, result, system, transcripts, user
 from tests.support.properties import unpaired
+from tests.support.thorough import thorough
 from tests.work import calls
 
 POLICY = Policy(context_window=16_000)  # tail budget 1,600 tokens, soft ceiling 2,400, summaries up to 800
@@ -117,7 +118,7 @@ def live_users(messages: list[Message]) -> str:
 
 
 @pytest.mark.parametrize("ask", ASKS, ids=["plain", "offline"])
-@pytest.mark.parametrize("prompt", [True, False])
+@pytest.mark.parametrize("prompt", [True, *thorough(False)])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_ten_compactions_carry_the_newest_task_and_never_the_first(
     shape: Callable[[str, int], list[Message]],

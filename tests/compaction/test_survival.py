@@ -9,6 +9,7 @@ import pytest
 import compaction
 from compaction import Message, counter_for
 from tests.compaction.survival import BUDGET, CUTS, DATA, WINDOWS, Measured, long_transcripts, measure, visible_text
+from tests.conftest import EVERYTHING
 
 pytestmark = pytest.mark.skipif(not DATA.exists(), reason="the shared databases are not here")
 
@@ -16,15 +17,14 @@ pytestmark = pytest.mark.skipif(not DATA.exists(), reason="the shared databases 
 @pytest.fixture(scope="module")
 def measured() -> list[Measured]:
     count = counter_for("gpt-5")
-    places = [
-        (title, rows, cut, window) for title, rows in long_transcripts() for cut in CUTS[::2] for window in WINDOWS
-    ]
+    cuts = CUTS[:: 1 if EVERYTHING else 4]
+    places = [(title, rows, cut, window) for title, rows in long_transcripts() for cut in cuts for window in WINDOWS]
     found = [measure(title, rows, cut, window, count) for title, rows, cut, window in places]
     return [one for one in found if one is not None]
 
 
 def test_the_summaries_are_of_long_middles_and_within_the_budget(measured: list[Measured]) -> None:
-    assert len(measured) >= 40 and max(one.messages for one in measured) > 1_000
+    assert len(measured) >= (80 if EVERYTHING else 20) and max(one.messages for one in measured) > 1_000
     assert all(one.tokens <= BUDGET for one in measured)
 
 

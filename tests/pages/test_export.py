@@ -344,7 +344,7 @@ def test_no_connection_is_open_while_somebody_downloads(book: Book, monkeypatch:
 
 def test_memory_does_not_grow_with_the_session(book: Book) -> None:
     peaks = []
-    for name, count in (("small", 300), ("large", 2_000)):
+    for name, count in (("small", 300), ("large", 1_200)):
         book.session(name)
         with closing(sqlite3.connect(book.path)) as con, con:
             con.executemany(

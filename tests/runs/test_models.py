@@ -27,6 +27,7 @@ from tests.runs import misbehaving
 from tests.runs.desk import Desk
 from tests.runs.misbehaving import KEY, NOTES, READ, WRITTEN, Behaviour, Service, answers, refuses, sends, streams
 from tests.support.model_services import KINDS, Use, require_no_key, started
+from tests.support.thorough import thorough
 from viewer.runs import job
 from viewer.runs.errors import ModelFailed
 from viewer.runs.models import Run
@@ -262,8 +263,12 @@ FAILURES: dict[str, tuple[list[Behaviour], str, int, str]] = {
 TIMES = {"stalled": (0.3, 20), "silent": (0.3, 20), "slow": (5, 0.7)}  # silence, whole answer
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("name", list(FAILURES))
+# Each failure of one of both interfaces, in turn; of the other one too in `make test-all`.
+CASES = [(name, KINDS[at % 2]) for at, name in enumerate(FAILURES)]
+OTHER_CASES = [(name, KINDS[(at + 1) % 2]) for at, name in enumerate(FAILURES)]
+
+
+@pytest.mark.parametrize(("name", "kind"), [*CASES, *thorough(*OTHER_CASES)])
 def test_a_failure_is_named_and_touches_nothing(
     name: str, kind: str, desk: Desk, service: Service, use: Use, settings: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from tests.runs.desk import Desk
 from tests.support.histories import history_of
+from tests.support.thorough import thorough
 from viewer.runs import service
 from viewer.runs.errors import NothingToDo
 from viewer.runs.models import Run
@@ -65,7 +66,7 @@ def compact(desk: Desk) -> Run:
     return run
 
 
-@pytest.mark.parametrize("version", [21, 31])
+@pytest.mark.parametrize("version", [*thorough(21), 31])
 def test_the_request_is_alive_and_everything_comes_back(open_desk: Callable[[int], Desk], version: int) -> None:
     desk = worker(open_desk(version), [*CHAT, ("user", REQUEST), *steps(220)])
     before, shown = desk.live(), [entry.id for entry in history(desk).entries]
@@ -88,16 +89,16 @@ def test_the_request_is_alive_and_everything_comes_back(open_desk: Callable[[int
     assert desk.live() == before and [entry.id for entry in history(desk).entries] == shown
 
 
-def test_ten_in_a_row_while_the_turn_runs(desk: Desk) -> None:
+def test_four_in_a_row_while_the_turn_runs(desk: Desk) -> None:
     desk = worker(desk, [*CHAT, ("user", REQUEST), *steps(220)])
-    for n in range(10):
+    for n in range(4):
         compact(desk)
         live = desk.live()
         requests = [i for i, row in enumerate(live) if row[1] == REQUEST]
         assert len(requests) == 1 and live[requests[0] + 1][1].startswith("[CONTEXT SUMMARY]")
         say(desk, steps(60, first=1_000 * (n + 1)))
     now = history(desk)
-    assert len(now.boundaries) == 10 and len(now.entries) == len(CHAT) + 1 + 2 * (220 + 600)
+    assert len(now.boundaries) == 4 and len(now.entries) == len(CHAT) + 1 + 2 * (220 + 240)
 
 
 def test_a_session_without_a_user_compacts_again_and_again(desk: Desk) -> None:

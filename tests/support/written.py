@@ -13,6 +13,7 @@ import pytest
 
 from tests.store.leases import turn_lease
 from tests.support.stored_rows import WEEK_29, add_row, add_session, reader_of, store_at
+from tests.support.thorough import thorough
 from viewer import holders
 from viewer.stores.hermes import (
     guards,
@@ -23,7 +24,7 @@ from viewer.stores.hermes import (
 
 HANDOFF = {"role": "user", "content": "[CONTEXT SUMMARY]: zebrafinch", "_compressed_summary": True}
 
-VERSIONS = [21, 31]
+VERSIONS = [*thorough(21), 31]
 
 
 @pytest.fixture(params=VERSIONS)
