@@ -9,6 +9,7 @@ are recognised by phrases. Precision and recall are measured on the marked sente
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 LONGEST = 1_000  # characters of a sentence that are looked at: longer ones are pasted text, and patterns cost
 
@@ -183,6 +184,7 @@ _WORDS = re.compile(r"[a-z]+")
 _ORDER = re.compile(f"(?i){_OPENING}(?:{'|'.join(_ORDERS)})")
 
 
+@lru_cache(maxsize=1 << 14)  # a compaction asks of the same sentences for the summary and for what it loses
 def is_binding(sentence: str) -> bool:
     """Whether a sentence lays something down: a rule, a prohibition, a limit, a preference.
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +13,7 @@ from tests.api.tool import Tool
 from viewer.stores.registry import get_store, open_store
 
 from .agents import Agent
+from .writer_process import WriterProcess
 
 LIMIT = 500  # messages in an answer, at most
 LONGEST_NAME = 10  # characters of a name that the contract gives a session
@@ -107,11 +106,9 @@ class Site:
 
         `moment` is when it is killed: "inside" the commit, "behind" it, "never". The code of what refused it, or "".
         """
-        command = [sys.executable, "-m", "tests.contract.writer", self.store, url, self._id(session_id), moment]
-        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-            assert process.stdin and process.stdout
-            assert process.stdout.readline() == "planned\n"
+        with WriterProcess(self.store, url, self._id(session_id), moment) as process:
             meanwhile()
-            refused = process.communicate("go\n")[0].strip()
-        assert process.returncode == (0 if moment == "never" else -signal.SIGKILL)
+            process.commit()
+            code, refused = process.ended()
+        assert code == (0 if moment == "never" else -signal.SIGKILL)
         return refused

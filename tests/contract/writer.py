@@ -1,17 +1,16 @@
-"""A writer in a process of its own: `python -m tests.contract.writer STORE URL SESSION MOMENT`.
+"""What a writer in a process of its own does (`writer_process`): it plans, and commits when it is let.
 
-It plans, and commits when it has read a line; MOMENT says when it is killed: "inside" the commit's transaction,
-"behind" it, or "never". Of a file of lines also while they are appended: "torn 3 0.5" is half of the fourth line; and
-of bytes that are overwritten then: "letters 2" is behind two of them, "overwritten 0.5" behind half of the first ones.
-Then it prints what refused it, or nothing.
+MOMENT says when it is killed: "inside" the commit's transaction, "behind" it, or "never". Of a file of lines also while
+they are appended: "torn 3 0.5" is half of the fourth line; and of bytes that are overwritten then: "letters 2" is
+behind two of them, "overwritten 0.5" behind half of the first ones. Then it says what refused it, or nothing.
 """
 
 from __future__ import annotations
 
 import os
 import signal
-import sys
 import time
+from multiprocessing.connection import Connection
 from typing import Any
 
 import django
@@ -91,7 +90,8 @@ def _stop_in(share: float) -> None:
     vars(os)["pwrite"] = pwrite
 
 
-def main(name: str, url: str, session_id: str, moment: str) -> None:
+def main(asking: Connection, name: str, url: str, session_id: str, moment: str) -> None:
+    """Plan; commit when asked to; answer with the code of what refused it, or ""."""
     store, holder = Store(name, url, "configured"), holders.new_holder()
     writer = writer_of(store)
     writer.take_lock(session_id, holder)
@@ -107,8 +107,8 @@ def main(name: str, url: str, session_id: str, moment: str) -> None:
     if moment == "inside":
         for module, name in INSIDE:
             vars(module)[name] = _killing(vars(module)[name])
-    print("planned", flush=True)
-    sys.stdin.readline()
+    asking.send("planned")
+    asking.recv()
     match moment.split():
         case ["torn", line, share]:
             _tear(int(line), float(share))
@@ -118,12 +118,10 @@ def main(name: str, url: str, session_id: str, moment: str) -> None:
             _stop_in(float(share))
     try:
         writer.apply(session_id, basis.token, edits, mode="in_place", holder=holder, now=time.time())
-    except StoreError as refused:
-        print(refused.code)
+        refused = ""
+    except StoreError as problem:
+        refused = problem.code
     if moment == "behind":
         os.kill(os.getpid(), signal.SIGKILL)
     writer.release_quietly(session_id, holder)
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])
+    asking.send(refused)

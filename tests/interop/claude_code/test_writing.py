@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,6 +15,7 @@ from tests.api.conftest import tool
 from tests.api.tool import Tool
 from tests.contract.claude_code import ClaudeByHand
 from tests.contract.site import Site
+from tests.contract.writer_process import WriterProcess
 from tests.interop.fetched import NotInstalled
 from tests.runs.desk import at_once
 from viewer.stores.base import Store
@@ -236,20 +235,10 @@ def test_a_writer_that_is_killed(work: Work, moment: str) -> None:
 
 def test_two_writers_at_once(work: Work) -> None:
     """Both planned on what they read; one writes, the other is refused, and nothing of it is in the file."""
-    command = [sys.executable, "-m", "tests.contract.writer", "work", f"claude-code:///{work.client.config}"]
-
-    def start() -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            [*command, work.session, "never"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-
-    with start() as first, start() as second:
+    work_of = ("work", f"claude-code:///{work.client.config}", work.session)
+    with WriterProcess(*work_of) as first, WriterProcess(*work_of) as second:
         for each in (first, second):
-            assert each.stdout and each.stdout.readline() == "planned\n"
-        for each in (first, second):
-            assert each.stdin
-            each.stdin.write("go\n")
-            each.stdin.flush()
-        refused = [each.communicate()[0].strip() for each in (first, second)]
+            each.commit()
+        refused = [each.ended()[1] for each in (first, second)]
     assert sorted(refused) == ["", "compaction_conflict"]
     assert [is_summary(block) for block in work.sent()].count(True) == 1
