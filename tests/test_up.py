@@ -86,6 +86,10 @@ def test_busy_port() -> None:
 
 def test_host_of_another_machine() -> None:
     assert refusal(HOST="192.0.2.1", PORT=str(free_port())).startswith("HOST 192.0.2.1 is not an address of this")
+
+
+@pytest.mark.thorough
+def test_host_that_is_not_known() -> None:
     assert refusal(HOST="no.such.invalid", PORT=str(free_port())).startswith("HOST no.such.invalid is not known")
 
 
@@ -124,6 +128,7 @@ def test_a_second_start_changes_nothing_and_the_link_signs_in(start: Callable[..
     assert site.is_gone()
 
 
+@pytest.mark.thorough
 def test_a_start_may_print_no_link_and_be_behind_a_proxy(start: Callable[..., Site]) -> None:
     proxied = {"PALIMPSEST_BASE_PATH": "/below", "PALIMPSEST_TRUSTED_PROXIES": "127.0.0.1"}
     site = start(PALIMPSEST_START_LINK="0", **proxied).ready()

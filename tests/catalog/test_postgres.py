@@ -15,6 +15,8 @@ from typing import Any
 import psycopg
 import pytest
 
+from tests.support.thorough import thorough
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
@@ -40,7 +42,7 @@ def lengthened(store: Path) -> None:
         con.execute("UPDATE sessions SET model = model || printf('%0300d', 0)")
 
 
-@pytest.mark.parametrize("version", [pytest.param(16, marks=pytest.mark.thorough), 31])
+@pytest.mark.parametrize("version", [*thorough(16), 31])
 def test_lists_are_the_same_on_postgresql(
     postgres: str, hermes_copy: Callable[[int], Path], tmp_path: Path, version: int
 ) -> None:

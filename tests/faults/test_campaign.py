@@ -8,6 +8,8 @@ from typing import cast
 
 import pytest
 
+from tests.support.thorough import thorough
+
 from .campaign import campaign
 from .conftest import fresh_database
 from .raced import Live, Raced
@@ -20,7 +22,7 @@ SITES = [
     (22, "wal", "postgres", (105, 71)),
     (21, "wal", "sqlite", (27, 20)),
 ]
-CASES = [SITES[0], *(pytest.param(*site, marks=pytest.mark.thorough) for site in SITES[1:])]
+CASES = [SITES[0], *thorough(*SITES[1:])]
 
 
 @pytest.mark.parametrize(("schema", "journal", "own", "seeds"), CASES)

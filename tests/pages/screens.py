@@ -13,6 +13,8 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator
 from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
+from tests.support.thorough import thorough
+
 WIDE, PHONE = (1500, 900, "light"), (360, 760, "dark")
 _AXE = Axe().axe_script
 _LEVELS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
@@ -109,9 +111,9 @@ def visit(browser: Browser, live_server: LiveServer, signed_in: Client, settings
     assert not complaints, complaints
 
 
-@pytest.fixture(params=[WIDE, PHONE], ids=["wide-light", "phone-dark"])
+@pytest.fixture(params=[WIDE, *thorough((PHONE,))], ids=["wide-light", "phone-dark"])
 def screen(request: pytest.FixtureRequest, visit: Visit) -> Page:
-    """One page on a desk in light, and one on a phone in dark."""
+    """One page on a desk in light, and (in `make test-all`) one on a phone in dark."""
     return visit(*request.param)
 
 

@@ -18,6 +18,7 @@ from tests.contract.site import Site
 from tests.contract.writer_process import WriterProcess
 from tests.interop.fetched import NotInstalled
 from tests.runs.desk import at_once
+from tests.support.thorough import thorough
 from viewer.stores.base import Store
 from viewer.stores.registry import get_store, open_store
 
@@ -152,7 +153,7 @@ def test_it_goes_on_and_both_compact_on_top(work: Work) -> None:
 
 
 @pytest.mark.parametrize("strategy", ["summary", "prune"])
-@pytest.mark.parametrize("later", [*(pytest.param(each, marks=pytest.mark.thorough) for each in (0, 2)), 6])
+@pytest.mark.parametrize("later", [*thorough(0, 2), 6])
 def test_undo(work: Work, strategy: str, later: int) -> None:
     before, stored = work.read(), work.file.read_bytes()
     run = work.compact(strategy=strategy)
@@ -185,7 +186,7 @@ def test_what_prune_shortens_is_sent_shortened(work: Work) -> None:
     assert all(len(new.said) < len(old.said) / 2 for old, new in changed)
 
 
-@pytest.mark.parametrize("later", [pytest.param(0, marks=pytest.mark.thorough), 2])
+@pytest.mark.parametrize("later", [*thorough(0), 2])
 def test_its_own_compaction_is_undone(work: Work, later: int) -> None:
     from viewer.runs.undoing import undo  # models can be imported only once Django is set up
 
@@ -222,7 +223,7 @@ def test_while_it_is_open_nothing_is_written(work: Work) -> None:
     work.compact()
 
 
-@pytest.mark.parametrize("moment", ["inside", pytest.param("behind", marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("moment", ["inside", *thorough("behind")])
 def test_a_writer_that_is_killed(work: Work, moment: str) -> None:
     before = work.read()
     work.site.written(f"claude-code:///{work.client.config}", work.session, moment)

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.thorough import thorough
+
 from .opened import Open, at_once, homes, opened, tool
 from .work import ours
 
@@ -15,12 +17,10 @@ __all__ = ["at_once", "homes", "opened", "tool"]
 CUTS = ("torn 0 0.5", "torn 1 0", "torn 1 0.5", "torn 2 0", "torn 4 0.5", "torn 6 0.5", "letters 0", "letters 4")
 SORTS = ("paginated", "legacy", "segment", "above encrypted")
 CASES = [(sort, moment) for sort in SORTS for moment in CUTS]
-QUICK = {("paginated", CUTS[0]), ("paginated", CUTS[-1]), ("legacy", CUTS[2])}
+QUICK = [("paginated", CUTS[0]), ("legacy", CUTS[2])]
 
 
-@pytest.mark.parametrize(
-    ("sort", "moment"), [pytest.param(*case, marks=[] if case in QUICK else pytest.mark.thorough) for case in CASES]
-)
+@pytest.mark.parametrize(("sort", "moment"), [*QUICK, *thorough(*(case for case in CASES if case not in QUICK))])
 def test_a_writer_that_is_killed_while_it_writes(opened: Open, sort: str, moment: str) -> None:
     work = opened(sort)
     work.say("And now?")
@@ -39,7 +39,7 @@ def test_a_writer_that_is_killed_while_it_writes(opened: Open, sort: str, moment
     assert work.say("And at last?")[: len(said)] == said
 
 
-@pytest.mark.parametrize("sort", ["paginated", pytest.param("legacy", marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("sort", ["paginated", *thorough("legacy")])
 def test_a_writer_that_is_killed_when_all_is_written(opened: Open, sort: str) -> None:
     work = opened(sort)
     before = work.read()

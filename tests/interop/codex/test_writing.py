@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.interop.processes import ClientFailed
+from tests.support.thorough import thorough
 from viewer.holders import new_holder
 from viewer.stores.registry import get_store, writer_of
 
@@ -73,7 +74,7 @@ def test_both_compact_on_top(opened: Open, sort: str) -> None:
 
 @pytest.mark.parametrize(
     ("strategy", "later"),
-    [("prune", 0), ("summary", 6), *(pytest.param(*each, marks=pytest.mark.thorough) for each in MORE)],
+    [("prune", 0), ("summary", 6), *thorough(*MORE)],
 )
 def test_undo(opened: Open, strategy: str, later: int) -> None:
     work = opened("paginated")
@@ -95,7 +96,7 @@ def test_undo(opened: Open, strategy: str, later: int) -> None:
     assert more
 
 
-@pytest.mark.parametrize("sort", ["legacy", pytest.param("paginated", marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("sort", ["legacy", *thorough("paginated")])
 def test_a_full_session_is_not_compacted_again_by_the_client(opened: Open, sort: str) -> None:
     """It goes by the newest count of tokens that it finds, of a legacy session in all of it."""
     work = opened(sort)
@@ -128,7 +129,7 @@ def test_while_we_write_it_is_not_resumed(opened: Open) -> None:
     work.say("And now?")
 
 
-@pytest.mark.parametrize("moment", ["inside", pytest.param("behind", marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("moment", ["inside", *thorough("behind")])
 def test_a_writer_that_is_killed(opened: Open, moment: str) -> None:
     work = opened("paginated")
     before = work.read()
@@ -140,7 +141,7 @@ def test_a_writer_that_is_killed(opened: Open, moment: str) -> None:
     assert ours(work.say("And on.")) and work.read()[-2:] != said[-2:]
 
 
-@pytest.mark.parametrize("sort", ["paginated", "legacy", pytest.param("segment", marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("sort", ["paginated", *thorough("legacy", "segment")])
 def test_an_undone_compaction_is_applied_again(opened: Open, sort: str) -> None:
     work = opened(sort)
     work.say("And now?")

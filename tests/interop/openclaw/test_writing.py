@@ -22,6 +22,7 @@ from tests.interop.chat_service import tool as called
 from tests.interop.processes import ClientFailed
 from tests.interop.real_agent import RealAgent
 from tests.runs.desk import at_once
+from tests.support.thorough import thorough
 from viewer.enforcement import auditing
 from viewer.history import indexes
 from viewer.stores.registry import get_store, open_store
@@ -68,7 +69,7 @@ def test_it_goes_on_and_both_compact_on_top(opened: Open) -> None:
     assert len(work.site.compactions(work.session)) == 3
 
 
-@pytest.mark.parametrize("later", [*(pytest.param(each, marks=pytest.mark.thorough) for each in (0, 2)), 6])
+@pytest.mark.parametrize("later", [*thorough(0, 2), 6])
 def test_undo(opened: Open, later: int) -> None:
     work = opened(f"undo-{later}")
     before, tokens, count = work.read(), work.noted("totalTokens"), work.noted("compactionCount") or 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.interop import chat_views
+from tests.support.thorough import thorough
 from viewer.stores.base import Store
 from viewer.stores.registry import open_store
 
@@ -14,16 +15,9 @@ from .scenarios import SCENARIOS
 
 LEAST = 30  # resumes that a run compares
 
-EACH_RUN = {
-    OLDER: tuple(SCENARIOS)[::2]
-}  # of which it is asked in each run, and of the newest client those of OF_NEWEST
-OF_NEWEST = ("compactions",)  # of which the newest client is asked in each run
-EACH_RUN = {OLDER: ("tools", "branches")}
-PLAYED = [
-    pytest.param(version, name, marks=[] if name in EACH_RUN.get(version, OF_NEWEST) else [pytest.mark.thorough])
-    for version in PACKAGES
-    for name in SCENARIOS
-]
+EACH_RUN = [(version, "branches" if version == OLDER else "compactions") for version in PACKAGES]
+OTHERS = [(version, name) for version in PACKAGES for name in SCENARIOS if (version, name) not in EACH_RUN]
+PLAYED = [*EACH_RUN, *thorough(*OTHERS)]
 
 
 def test_enough_is_compared() -> None:
