@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,6 +13,7 @@ from playwright.sync_api import Page, expect
 
 from tests.support.main_job import PATIENCE, WEEK_29, compact_now, live, query, sign_in
 from tests.support.site_process import Site
+from tests.support.workspace_files import today, write_workspace
 
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestRemovedIn10Warning")
 SESSION = f"/stores/hermes/sessions/{WEEK_29}"
@@ -27,16 +27,7 @@ Never book without the customer's word.
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Path:
-    place = tmp_path / "airline"
-    (place / "memory").mkdir(parents=True)
-    (place / "AGENTS.md").write_text(RULES)
-    (place / "SOUL.md").write_text("Be kind.")
-    (place / today()).write_text("Booked QX7.")
-    return place
-
-
-def today() -> str:
-    return f"memory/{time.strftime('%Y-%m-%d')}.md"
+    return write_workspace(tmp_path / "airline", RULES, of_today="Booked QX7.")
 
 
 @pytest.fixture

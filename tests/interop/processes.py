@@ -21,14 +21,14 @@ class ClientFailed(Exception):
     """A run that did not end as asked, with what it wrote."""
 
 
-def run(command: Command, work: Path, environment: Mapping[str, str]) -> str:
-    """What one run prints. Raises ClientFailed."""
+def run(command: Command, work: Path, environment: Mapping[str, str], wait: float = WAIT) -> str:
+    """What one run prints, which may take so many seconds. Raises ClientFailed."""
     with subprocess.Popen(
         [*WITH_PARENT, *command], cwd=work, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         stderr=subprocess.PIPE, text=True, start_new_session=True,
     ) as process:  # fmt: skip
         try:
-            printed, complained = process.communicate(timeout=WAIT)
+            printed, complained = process.communicate(timeout=wait)
         except BaseException:
             end(process, patience=0)
             raise

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sqlite3
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -12,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.db import connection
 from pytest_django import Settings
 
 from tests.runs.desk import IMMEDIATE, QUEUED
 from tests.support.hermes_views import as_loaded, live, loaded, only, states
+from tests.support.run_threads import in_thread
 from viewer.errors import CompactionConflict, SessionBusy, SessionEnded, StoreError
-from viewer.runs import job, service
+from viewer.runs import service
 from viewer.runs.models import Run
 from viewer.runs.planning import Options
 from viewer.stores.hermes import agent_config, guards
@@ -296,20 +295,6 @@ def test_we_append_nothing_to_a_session_it_split(hermes: Hermes, database: Path)
 # -- a run -------------------------------------------------------------------------------------------------------------
 
 
-def in_worker(run: Run) -> threading.Thread:
-    """The run's job beside the test, as in a worker."""
-
-    def work() -> None:
-        try:
-            job.compact.call(run.pk)
-        finally:
-            connection.close()
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    return thread
-
-
 @only(31)
 @pytest.mark.django_db(transaction=True)
 def test_a_run_waits_for_its_turn_to_end_and_says_so(
@@ -323,7 +308,7 @@ def test_a_run_waits_for_its_turn_to_end_and_says_so(
         hermes.send("turn", text="A long one.")
         model.wait_for(1)
         ((holder,),) = query(database, "SELECT holder FROM session_turn_leases")
-        worker = in_worker(run)
+        worker = in_thread(run)
         until(lambda: _shown(run).get("holder") == holder)
         assert query(database, "SELECT holder FROM session_turn_leases") == [(holder,)]
     hermes.receive()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.hermes_branching import branch
-from tests.support.hermes_splitting import PROMPT, split
+from tests.support.hermes_splitting import PROMPT, compact_on_top, split
 from tests.support.hermes_views import as_loaded
 from viewer.stores.hermes.opening import compact_reason
 from viewer.stores.hermes.reader import open_store
@@ -60,13 +60,7 @@ def test_it_follows_a_split_and_goes_on(hermes: Hermes, model: Model, database: 
 
 def test_its_next_compaction_splits_on(hermes: Hermes, model: Model, database: Path) -> None:
     done = split(database, "old")
-    hermes.resume(done.part)
-    for number in range(3):
-        hermes.turn(f"Question {number}: {'more to say ' * 60}")
-    model.reply = "## Goal\nAll of it, by the second summary."
-    hermes.compact()
-    asked = model.requests[-1]["messages"][-1]["content"]
-    assert ours.SUMMARY in asked[asked.index("PREVIOUS SUMMARY:") :]
+    compact_on_top(hermes, model, done)
     tip = hermes.db("get_compression_tip", "old")
     assert tip not in ("old", done.part)
     assert hermes.session(tip)["title"] == "old #3"

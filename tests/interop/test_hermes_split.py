@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.hermes_splitting import PROMPT, split
+from tests.support.hermes_splitting import PROMPT, compact_on_top, split
 from tests.support.hermes_views import as_loaded, handoffs, live, loaded, only
 
 from . import ours
@@ -61,13 +61,7 @@ def test_it_resumes_exactly_our_context_and_goes_on(hermes: Hermes, model: Model
 def test_it_compacts_on_top_and_carries_our_summary(hermes: Hermes, model: Model, database: Path) -> None:
     written(hermes, "on top")
     done = split(database, "on top")
-    hermes.resume(done.part)
-    for number in range(3):
-        hermes.turn(f"Question {number}: {'more to say ' * 60}")
-    model.reply = "## Goal\nAll of it, by the second summary."
-    hermes.compact()
-    asked = model.requests[-1]["messages"][-1]["content"]
-    assert ours.SUMMARY in asked[asked.index("PREVIOUS SUMMARY:") :]
+    compact_on_top(hermes, model, done)
     assert hermes.db("get_compression_tip", "on top") == done.part, "its own compactions are made in place"
 
 

@@ -20,6 +20,7 @@ from tests.catalog.shelves import settle
 from tests.pages.conftest import Book
 from tests.pages.html import Element, read
 from tests.runs.desk import Desk
+from tests.support.workspace_files import today, write_workspace
 from viewer.enforcement import auditing, events
 from viewer.enforcement.models import Audit, Event
 from viewer.history import indexes
@@ -44,17 +45,8 @@ Never push `<script>alert(2)</script>` to main.
 
 @pytest.fixture
 def workspace(tmp_path: Path, settings: Settings) -> Path:
-    place = tmp_path / "workspace"
-    (place / "memory").mkdir(parents=True)
-    (place / "AGENTS.md").write_text(RULES)
-    (place / "SOUL.md").write_text("Be kind.")
-    (place / today()).write_text("Today.")
     settings.WORKSPACES = [tmp_path]
-    return place
-
-
-def today() -> str:
-    return f"memory/{time.strftime('%Y-%m-%d')}.md"
+    return write_workspace(tmp_path / "workspace", RULES)
 
 
 def compacted(book: Book, cwd: Path | str = "", body: str = "## Goal\nTo go on.") -> int:

@@ -18,6 +18,7 @@ from compaction import protocol
 from tests.catalog.shelves import settle
 from tests.runs.desk import Desk
 from tests.store.agent_sql import Agent
+from tests.support.workspace_files import today, write_workspace
 from viewer.catalog import sync_worker
 from viewer.enforcement import auditing, events
 from viewer.enforcement.models import Audit, Event
@@ -47,18 +48,10 @@ Never push to main.
 @pytest.fixture
 def workspace(tmp_path: Path, settings: Settings) -> Path:
     """A workspace with rules that ask for two files that exist and for one that does not."""
-    place = tmp_path / "workspace"
-    (place / "memory").mkdir(parents=True)
-    (place / "AGENTS.md").write_text(RULES)
-    (place / "SOUL.md").write_text("Be kind.")
-    (place / "memory" / f"{time.strftime('%Y-%m-%d')}.md").write_text("Today.")
+    place = write_workspace(tmp_path / "workspace", RULES)
     settings.WORKSPACES = [tmp_path]
     StoreRules.objects.create(store="hermes", workspace=str(place))
     return place
-
-
-def today() -> str:
-    return f"memory/{time.strftime('%Y-%m-%d')}.md"
 
 
 def compacted(desk: Desk, *, carry: bool = True) -> Run:

@@ -16,6 +16,7 @@ from pytest_django import Settings
 import compaction
 from tests.runs.desk import QUEUED, Desk, until
 from tests.support.histories import receipt_of
+from tests.support.run_threads import in_thread
 from viewer.errors import (
     CompactionConflict,
     NotFound,
@@ -49,15 +50,7 @@ def ready(desk: Desk, **options: str) -> Run:
 @contextmanager
 def in_worker(run: Run) -> Iterator[threading.Thread]:
     """The run's job in another thread, as in another process."""
-
-    def work() -> None:
-        try:
-            job.compact.call(run.pk)
-        finally:
-            connection.close()
-
-    thread = threading.Thread(target=work)
-    thread.start()
+    thread = in_thread(run)
     yield thread
     thread.join(60)
     assert not thread.is_alive()

@@ -195,8 +195,8 @@ def test_sdks_are_imported_only_to_talk_to_a_model() -> None:
         "import django, sys; django.setup()\n"
         "from viewer.runs import job, summarizers\n"
         "from viewer.runs.summarizers.connections import ModelAccess\n"
-        "found = [make(ModelAccess(kind, 'm', 'http://h/v1', 'k', None, 'environment')) "
-        "for kind, make in summarizers.MAKERS.items()]\n"
+        "found = [summarizers.summarizer_of(ModelAccess(kind, 'm', 'http://h/v1', 'k', None, 'environment')) "
+        "for kind in summarizers.PIECES]\n"
         "assert [made.name for made in found] == ['openai', 'anthropic']\n"
         "print([name for name in ('openai', 'anthropic') if name in sys.modules])"
     )

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.branched import SESSIONS, columns, path, query, rows, session, stored, version
-from tests.support.stored_rows import add_row, add_session, reader_of, store_at
+from tests.support.stored_rows import add_row, add_session, reader_of, small_talk, store_at
 from viewer.errors import NotBranchable, NotFound, StoreError, StoreReadOnly
-from viewer.stores.hermes import branching, schema, sessions
+from viewer.stores.hermes import branching, sessions
 
 from .listed import tips
 
@@ -23,12 +23,7 @@ NOW = 1_800_000_000.5
 @pytest.fixture
 def small(tmp_path: Path) -> Path:
     """A store of our own with one session of four messages."""
-    path = tmp_path / "small.db"
-    schema.create(path)
-    add_session(path, title="Small talk", model="gpt-5", message_count=4)
-    for number in range(4):
-        add_row(path, role=("user", "assistant")[number % 2], content=f"message {number}", timestamp=10.0 + number)
-    return path
+    return small_talk(tmp_path / "small.db", 4, model="gpt-5")
 
 
 def branch(path: Path, session_id: str = "s1", ids: list[int] | None = None) -> str:

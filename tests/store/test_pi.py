@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.contract.pi import CWD, PiByHand, said
 from tests.contract.talk import talk
+from tests.support.pi_session import agent, ask, session_id
 from tests.support.strange_trees import strange_entries
 from tests.support.tree_stores import history, opened, sent, shown, store_of, wrapped
 from viewer.stores.message import ReportedCompaction
@@ -19,22 +18,7 @@ from viewer.stores.openclaw.messages import EntryMessages, grown
 from viewer.stores.openclaw.tree import tree_of
 from viewer.stores.registry import agent_of
 
-
-@pytest.fixture
-def agent(tmp_path: Path) -> PiByHand:
-    made = PiByHand(tmp_path / "pi")
-    made.write("s", [])
-    return made
-
-
-@pytest.fixture
-def session_id(agent: PiByHand) -> str:
-    return agent.id_of("s")
-
-
-def ask(agent: PiByHand, text: str, **more: Any) -> str:
-    """A request; the id of its entry."""
-    return str(agent.append("s", "message", message=said({"role": "user", "content": text}), **more)["id"])
+__all__ = ["agent", "session_id"]  # fixtures
 
 
 def answer(agent: PiByHand, text: str) -> str:

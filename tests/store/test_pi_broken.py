@@ -4,34 +4,19 @@ from __future__ import annotations
 
 import json
 import os
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.contract.pi import PiByHand, said
 from tests.contract.talk import talk
+from tests.support.pi_session import agent, ask, session_id
 from tests.support.tree_stores import history, opened, sent, store_of
 from viewer.errors import NotFound
 from viewer.stores.jsonl.lines import LONGEST
 from viewer.stores.registry import session_version, store_version
 
-
-@pytest.fixture
-def agent(tmp_path: Path) -> PiByHand:
-    made = PiByHand(tmp_path / "pi")
-    made.write("s", [])
-    return made
-
-
-@pytest.fixture
-def session_id(agent: PiByHand) -> str:
-    return agent.id_of("s")
-
-
-def ask(agent: PiByHand, text: str, **more: Any) -> str:
-    """A request; the id of its entry."""
-    return str(agent.append("s", "message", message=said({"role": "user", "content": text}), **more)["id"])
+__all__ = ["agent", "session_id"]  # fixtures
 
 
 def test_lines_that_are_none(agent: PiByHand, session_id: str) -> None:

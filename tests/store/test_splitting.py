@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from tests.support.branched import COPIED, SESSIONS, path, query, rows, session, stored, version
-from tests.support.stored_rows import add_row, add_session, reader_of, store_at
+from tests.support.stored_rows import add_row, add_session, reader_of, small_talk, store_at
 from tests.support.written import HANDOFF, planned, steps_for
 from viewer import holders
 from viewer.errors import CompactionConflict, SessionBusy, StoreError, StoreReadOnly
-from viewer.stores.hermes import branching, guards, schema, sessions, writing
+from viewer.stores.hermes import branching, guards, sessions, writing
 from viewer.stores.hermes.reader import HermesReader as Reader
 from viewer.stores.hermes.reading import history_messages, read_history
 from viewer.stores.message import HistoryMessage
@@ -31,12 +31,7 @@ NOW = 1_800_000_000.5
 @pytest.fixture
 def small(tmp_path: Path) -> Path:
     """A store of our own with one session of eight messages."""
-    path = tmp_path / "small.db"
-    schema.create(path)
-    add_session(path, title="Small talk", message_count=8)
-    for number in range(8):
-        add_row(path, role=("user", "assistant")[number % 2], content=f"message {number}", timestamp=10.0 + number)
-    return path
+    return small_talk(tmp_path / "small.db", 8)
 
 
 def split(path: Path, snapshot: writing.Snapshot, steps: list[writing.Step], lease: bool = True) -> writing.BlockCommit:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import compaction
 from tests.interop import ours
+from tests.interop.hermes import Hermes
+from tests.interop.model import Model
 from tests.store.leases import turn_lease
 from viewer.stores.hermes import branching, guards, writing
 
@@ -38,3 +40,14 @@ def split(database: Path, session_id: str, planned: ours.Planned | None = None) 
     finally:
         guards.release_lock(planned.store, session_id, planned.holder)
     return Split(result.messages, commit)
+
+
+def compact_on_top(hermes: Hermes, model: Model, done: Split) -> None:
+    """Have the agent go on in the new session and compact it: it carries our summary on."""
+    hermes.resume(done.part)
+    for number in range(3):
+        hermes.turn(f"Question {number}: {'more to say ' * 60}")
+    model.reply = "## Goal\nAll of it, by the second summary."
+    hermes.compact()
+    asked = model.requests[-1]["messages"][-1]["content"]
+    assert ours.SUMMARY in asked[asked.index("PREVIOUS SUMMARY:") :]

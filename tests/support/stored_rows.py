@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from viewer.stores.base import Store
+from viewer.stores.hermes import schema
 from viewer.stores.hermes.reader import HermesReader as Reader
 from viewer.stores.hermes.reader import open_store
 
@@ -43,3 +44,12 @@ def add_row(path: Path, session_id: str = "s1", **columns: Any) -> int:
     con.close()
     assert cursor.lastrowid is not None
     return cursor.lastrowid
+
+
+def small_talk(path: Path, messages: int, **columns: Any) -> Path:
+    """A store of our own with one session of so many messages, user and assistant in turn."""
+    schema.create(path)
+    add_session(path, title="Small talk", message_count=messages, **columns)
+    for number in range(messages):
+        add_row(path, role=("user", "assistant")[number % 2], content=f"message {number}", timestamp=10.0 + number)
+    return path

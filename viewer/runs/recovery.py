@@ -120,13 +120,18 @@ def tidy() -> None:
     orphaned_tasks.forget_tasks()
 
 
+def _release(run: Run) -> None:
+    """Release what the worker of a run held in the store. Raises StoreError."""
+    writer = writer_of(get_store(run.store))
+    writer.release_lock(run.session_id, run.holder)
+    writer.release_lease(run.session_id, run.holder)
+
+
 def recover(run: Run) -> bool:
     """Take up, finish or end one run whose worker is gone; whether anything was changed."""
     try:
         if run.holder:
-            store = get_store(run.store)
-            writer_of(store).release_lock(run.session_id, run.holder)
-            writer_of(store).release_lease(run.session_id, run.holder)
+            _release(run)
         if run.status == "applying" and outcomes.finish_if_committed(run):
             logger.warning("Run %s was written although its worker died.", run.pk)
             run.refresh_from_db()
@@ -218,9 +223,7 @@ def _end_without_store(run: Run, problem: StoreError) -> bool:
 def _look_up(run: Run) -> bool:
     """Whether a run of unknown outcome was written, once that can be told."""
     try:
-        store = get_store(run.store)
-        writer_of(store).release_lock(run.session_id, run.holder)
-        writer_of(store).release_lease(run.session_id, run.holder)
+        _release(run)
         found = outcomes.find_commit(run)
     except StoreError:
         return False
@@ -233,11 +236,9 @@ def _look_up(run: Run) -> bool:
 def _note_undone(run: Run) -> bool:
     """End what an undo left that died between the store and our row: it was done, or it was not."""
     try:
-        store = get_store(run.store)
-        writer_of(store).release_lock(run.session_id, run.holder)
-        writer_of(store).release_lease(run.session_id, run.holder)
+        _release(run)
         written = Compaction.objects.filter(run=run.pk).first()
-        with open_store(store) as reader:
+        with open_store(get_store(run.store)) as reader:
             receipt = reader.find_undo(run.session_id, written.receipt) if written else None
     except StoreError:
         return False
@@ -251,11 +252,9 @@ def _note_undone(run: Run) -> bool:
 def _note_redone(run: Run) -> bool:
     """End what a redo left that died between the store and our row: it was done, or it was not."""
     try:
-        store = get_store(run.store)
-        writer_of(store).release_lock(run.session_id, run.holder)
-        writer_of(store).release_lease(run.session_id, run.holder)
+        _release(run)
         written = Compaction.objects.filter(run=run.pk).first()
-        with open_store(store) as reader:
+        with open_store(get_store(run.store)) as reader:
             is_in_effect = written is not None and reader.wrote(run.session_id, written.receipt)
     except StoreError:
         return False

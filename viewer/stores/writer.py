@@ -6,11 +6,12 @@ as it was. Times are in epoch seconds; a holder is a name as `holders.new_holder
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from viewer.errors import StoreReadOnly
+from viewer.errors import CompactionConflict, NotRedoable, NotUndoable, StoreReadOnly
 
 from .base import Store
 from .changes import Commit, Edit, Json, UndoPlan
@@ -109,3 +110,12 @@ class Writer:
         with the reason.
         """
         raise self._refusal()
+
+
+@contextmanager
+def conflict_as(refusal: Callable[[str], NotUndoable | NotRedoable]) -> Iterator[None]:
+    """Raise this refusal, with the message, where an undo or a redo finds a CompactionConflict."""
+    try:
+        yield
+    except CompactionConflict as conflict:
+        raise refusal(conflict.message) from conflict

@@ -17,7 +17,7 @@ from typing import Any
 from tests.interop.chat_service import MODEL, ChatService
 from tests.interop.fetched import fetched, npm
 from tests.interop.model_server import Json
-from tests.interop.processes import WITH_PARENT, ClientFailed, Command, end
+from tests.interop.processes import WITH_PARENT, ClientFailed, Command, end, run
 
 NODE = "26.10.0"  # 2026.9.6 asks for 24.16 or 26.1
 NEWEST, OLDER, OLDEST = "2026.9.6", "2026.9.5", "2026.9.4"  # schemas 23, 21 and 19
@@ -128,7 +128,7 @@ class OpenClawClient:
 
     def run(self, *arguments: str | Path) -> str:
         """One process; what it prints. Raises ClientFailed."""
-        return _run([self.program, *arguments], self.work, self.environment())
+        return run([self.program, *arguments], self.work, self.environment(), TURNS)
 
     def call(self, method: str, **given: Any) -> Json:
         """What the gateway answers to a call."""
@@ -178,7 +178,7 @@ class OpenClawClient:
     def contexts(self, state: Path, sessions: Mapping[str, str]) -> list[Json]:
         """What the client itself makes of sessions (by their keys) in a state directory: leaf and messages of each."""
         given = (self.program.parent, state, AGENT, json.dumps(list(sessions.items())))
-        found: list[Json] = json.loads(_run([node(), CONTEXT, *given], self.work, self.environment()))
+        found: list[Json] = json.loads(run([node(), CONTEXT, *given], self.work, self.environment(), TURNS))
         return found
 
 
@@ -187,21 +187,6 @@ def free_port() -> int:
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         return int(found.getsockname()[1])
-
-
-def _run(command: Command, work: Path, environment: dict[str, str]) -> str:
-    with subprocess.Popen(
-        [*WITH_PARENT, *command], cwd=work, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, text=True, start_new_session=True,
-    ) as process:  # fmt: skip
-        try:
-            printed, complained = process.communicate(timeout=TURNS)
-        except BaseException:
-            end(process, patience=0)
-            raise
-    if process.returncode:
-        raise ClientFailed(f"{' '.join(map(str, command))}: exit {process.returncode}\n{printed}{complained}")
-    return printed
 
 
 def _wait_until_ready(process: subprocess.Popen[bytes], log: Path) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from compaction import offline
 from viewer.runs.errors import ModelNotSetUp, UnknownChoice
 
-from . import anthropic, connections, openai
+from . import anthropic, calling, connections, openai
 from .base import ProgressCallback, Summarizer, Usage
-from .connections import KINDS
+from .connections import KINDS, ModelAccess
 
 __all__ = ["KINDS", "OFFLINE", "ProgressCallback", "Summarizer", "Usage", "get_summarizer", "summarizers"]
 
-MAKERS = {"openai": openai.summarizer, "anthropic": anthropic.summarizer}
+PIECES = {"openai": openai.pieces, "anthropic": anthropic.pieces}  # how each kind of model is asked
 OFFLINE = Summarizer(
     "offline",
     "Extract, no model (nothing leaves this machine)",
@@ -20,9 +20,14 @@ OFFLINE = Summarizer(
 )
 
 
+def summarizer_of(connection: ModelAccess) -> Summarizer:
+    """The summariser that asks this model."""
+    return calling.summarizer(connection, PIECES[connection.kind])
+
+
 def summarizers() -> dict[str, Summarizer]:
     """Those that can be used now, by name: the one without a model, and each model that is set up."""
-    found = [MAKERS[connection.kind](connection) for connection in connections.all_connections()]
+    found = map(summarizer_of, connections.all_connections())
     return {summarizer.name: summarizer for summarizer in [OFFLINE, *found]}
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import compaction
 from viewer.errors import StoreError
 
-from . import MAKERS
+from . import summarizer_of
 from .base import Usage
 from .connections import ModelAccess
 
@@ -58,7 +58,7 @@ def try_out(connection: ModelAccess) -> ConnectionTest:
     listener, began = _Listener(), time.monotonic()
     who = f"{connection.model} at {connection.host}"
     try:
-        MAKERS[connection.kind](_beside_its_form(connection)).ask(_request(connection), listener)
+        summarizer_of(_beside_its_form(connection)).ask(_request(connection), listener)
     except compaction.SummaryRejected as problem:
         took = _took(listener.usage, time.monotonic() - began)
         return ConnectionTest(

@@ -9,8 +9,7 @@ import httpx2
 
 import compaction
 
-from . import calling, failures
-from .base import Summarizer
+from . import failures
 from .connections import ModelAccess, sdk_options
 from .exchange import AnswerPart, number, words
 from .model_quirks import ModelQuirks, asked
@@ -18,11 +17,6 @@ from .model_quirks import ModelQuirks, asked
 if TYPE_CHECKING:  # the SDK takes a second to import: only who talks to a model pays
     import openai
     from openai.types.chat import ChatCompletionChunk
-
-
-def summarizer(connection: ModelAccess) -> Summarizer:
-    """The summariser that asks this model."""
-    return calling.summarizer(connection, pieces)
 
 
 def pieces(

@@ -9,11 +9,12 @@ from typing import Any, BinaryIO
 
 from viewer.stores.jsonl.files import line_at
 from viewer.stores.jsonl.lines import LONGEST, decoded
+from viewer.stores.jsonl.values import seconds
 from viewer.stores.message import State, StoredMessage
 
 from .injected import KIND, is_injected
 from .places import parent_of
-from .records import OWN_RECORD, Record, queued_of, seconds
+from .records import OWN_RECORD, Record, queued_of
 from .transcript import SessionMessages, Unit
 
 SHOWN_BROKEN = 20_000  # bytes of a line that is no object which are shown

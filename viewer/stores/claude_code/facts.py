@@ -15,9 +15,10 @@ from compaction import messages as chat
 from viewer.stores.base import LONGEST_FIRST_WORDS
 from viewer.stores.jsonl.files import FileState
 from viewer.stores.jsonl.lines import decoded
+from viewer.stores.jsonl.values import seconds
 
 from .injected import is_injected
-from .records import SAID, SYNTHETIC_MODEL, seconds
+from .records import SAID, SYNTHETIC_MODEL
 
 EDGE = 65_536  # bytes that are read at either end
 REMEMBERED = 5_000  # files

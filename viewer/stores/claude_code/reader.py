@@ -11,13 +11,13 @@ from typing import BinaryIO
 
 from cachetools import LRUCache, cached
 
-from viewer.errors import NotBranchable, SessionEnded, StoreReadOnly, StoreUnavailable
+from viewer.errors import NotBranchable, SessionEnded, StoreReadOnly
 from viewer.holders import Holder
 from viewer.stores.base import ChangeToken, ChildSession, ReportedUsage, Session, Store
 from viewer.stores.changes import Commit, Edit, Json, LiveContext, UndoPlan
 from viewer.stores.history_types import HistoryEntry
-from viewer.stores.jsonl.files import FileState, ReadFile
-from viewer.stores.jsonl.reader import FileReader
+from viewer.stores.jsonl.files import FileState, ReadFile, readable
+from viewer.stores.jsonl.reader import FileReader, row_id_of
 from viewer.stores.message import (
     AbandonedBranch,
     Addition,
@@ -152,12 +152,12 @@ class ClaudeReader(FileReader):
 
     def shown(self, session_id: str, items: Iterable[Item]) -> list[HistoryMessage | Handoff]:
         listed = list(items)
-        rows = self.messages(session_id, [_row_id(item) for item in listed])
+        rows = self.messages(session_id, [row_id_of(item) for item in listed])
         directory = self._file(session_id).path.with_suffix("")
         noted = self._reported(session_id, [item.handoff_id for item in listed if not isinstance(item, HistoryEntry)])
         shown: list[HistoryMessage | Handoff] = []
         for item in listed:
-            row = rows.get(_row_id(item))
+            row = rows.get(row_id_of(item))
             if row is None:
                 continue
             if isinstance(item, HistoryEntry):
@@ -280,10 +280,6 @@ def _abandoned(file: SessionFile) -> list[AbandonedBranch]:
     return abandoned.branches(conversations.of(file))
 
 
-def _row_id(item: Item) -> int:
-    return item.full_id if isinstance(item, HistoryEntry) else item.handoff_id
-
-
 def _unit_id(found: SessionMessages, row_id: int) -> int | None:
     """The message of this id, or of which this is a further line."""
     if row_id in found.units:
@@ -299,10 +295,8 @@ def _state(found: SessionMessages, record: Record, live: set[int]) -> State:
 
 
 def _facts(file: SessionFile) -> Facts:
-    try:
+    with readable(file.path):
         return facts_of(file.path, file.state)
-    except OSError as problem:
-        raise StoreUnavailable(f"{file.path} cannot be read: {problem.strerror}.") from problem
 
 
 def _name(file: SessionFile) -> str:
@@ -316,8 +310,5 @@ def _began(file: SessionFile) -> tuple[float, str]:
 
 @contextmanager
 def _opened(file: SessionFile) -> Iterator[BinaryIO]:
-    try:
-        with file.path.open("rb") as opened:
-            yield opened
-    except OSError as problem:
-        raise StoreUnavailable(f"{file.path} cannot be read: {problem.strerror}.") from problem
+    with readable(file.path), file.path.open("rb") as opened:
+        yield opened

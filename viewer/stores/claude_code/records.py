@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
 from viewer.stores.jsonl.files import ReadFile, RecordCache
 from viewer.stores.jsonl.lines import Line
+from viewer.stores.jsonl.values import interned, seconds
 from viewer.stores.message import BOOKKEEPING_ROLES, State
 from viewer.stores.pricing import TokenUsage
 
@@ -110,13 +109,13 @@ def record_of(line: Line, place: int) -> Record:
     value = line.value()
     if value is None:
         return Record(place, line.offset, line.length, "")
-    kind = _text(value.get("type"))
+    kind = interned(value.get("type"))
     message = value.get("message") if isinstance(value.get("message"), dict) else {}
     assert isinstance(message, dict)
     queued = queued_of(value) if kind == "attachment" else None
     pieces = tuple(pieces_of(kind, value, message)) if kind in SAID else ()
     pieces = (Piece(0, "user", _size(queued), is_prompt=True),) if queued else pieces
-    subtype = _text(value.get("subtype"))
+    subtype = interned(value.get("subtype"))
     if kind == "system" and subtype == MICROCOMPACTED:
         pieces = (Piece(0, OWN_RECORD, 0),)
     return Record(
@@ -125,20 +124,20 @@ def record_of(line: Line, place: int) -> Record:
         length=line.length,
         type=kind,
         subtype=subtype,
-        uuid=_text(value.get("uuid")),
-        parent=_text(value.get("parentUuid")),
+        uuid=interned(value.get("uuid")),
+        parent=interned(value.get("parentUuid")),
         time=seconds(value.get("timestamp")),
-        group=_text(message.get("id")) if kind == "assistant" else "",
+        group=interned(message.get("id")) if kind == "assistant" else "",
         pieces=pieces,
         calls=tuple(_calls(message)) if kind == "assistant" else (),
         is_sidechain=bool(value.get("isSidechain")),
         is_summary=bool(value.get("isCompactSummary")),
         boundary=_boundary(value) if kind == "system" and subtype == "compact_boundary" else None,
-        leaf=_text(value.get("leafUuid")) if kind == "last-prompt" else "",
-        model=_text(message.get("model")) if kind == "assistant" else "",
+        leaf=interned(value.get("leafUuid")) if kind == "last-prompt" else "",
+        model=interned(message.get("model")) if kind == "assistant" else "",
         usage=_usage(message) if kind == "assistant" else None,
         is_end=isinstance(message.get("stop_reason"), str),
-        copy_of=_text(value.get(COPY)),
+        copy_of=interned(value.get(COPY)),
     )
 
 
@@ -146,14 +145,14 @@ def pieces_of(kind: str, value: dict[str, Any], message: dict[str, Any]) -> Iter
     """The messages of a user's or assistant's line: each tool result is one, and the rest together is one."""
     content = message.get("content")
     if kind == "assistant" or not isinstance(content, list):
-        kind = _text(message.get("role")) or kind
+        kind = interned(message.get("role")) or kind
         typed = kind == "user" and not value.get("isCompactSummary") and not is_injected(value)
         yield Piece(0, kind, _size(content), is_prompt=typed and _size(content) > 0)
         return
     rest: list[tuple[int, Any]] = []
     for at, block in enumerate(content):
         if isinstance(block, dict) and block.get("type") == "tool_result":
-            yield Piece(at, "tool", _size(block.get("content")), answers=_text(block.get("tool_use_id")) or "?")
+            yield Piece(at, "tool", _size(block.get("content")), answers=interned(block.get("tool_use_id")) or "?")
         else:
             rest.append((at, block))
     if rest:
@@ -182,7 +181,7 @@ def _boundary(value: dict[str, Any]) -> BoundaryFacts:
         kept=_kept(metadata),
         segment=_segment(metadata),
         keeps_nothing="preservedMessages" not in metadata and "preservedSegment" not in metadata,
-        logical_parent=_text(value.get("logicalParentUuid")),
+        logical_parent=interned(value.get("logicalParentUuid")),
         mark=_mark(metadata),
     )
 
@@ -192,19 +191,19 @@ def _kept(metadata: dict[str, Any]) -> Kept | None:
     if not isinstance(found, dict) or not isinstance(found.get("uuids"), list):
         return None
     uuids = [uuid for uuid in found["uuids"] if isinstance(uuid, str)]
-    return Kept(_text(found.get("anchorUuid")), tuple(uuids)) if len(uuids) == len(found["uuids"]) else None
+    return Kept(interned(found.get("anchorUuid")), tuple(uuids)) if len(uuids) == len(found["uuids"]) else None
 
 
 def _segment(metadata: dict[str, Any]) -> tuple[str, str, str] | None:
     found = metadata.get("preservedSegment")
     if not isinstance(found, dict):
         return None
-    return _text(found.get("headUuid")), _text(found.get("anchorUuid")), _text(found.get("tailUuid"))
+    return interned(found.get("headUuid")), interned(found.get("anchorUuid")), interned(found.get("tailUuid"))
 
 
 def _mark(metadata: dict[str, Any]) -> str:
     found = metadata.get(MARK)
-    return _text(found.get("id")) if isinstance(found, dict) else ""
+    return interned(found.get("id")) if isinstance(found, dict) else ""
 
 
 def _usage(message: dict[str, Any]) -> TokenUsage | None:
@@ -240,19 +239,6 @@ def _size(value: Any) -> int:
     return 0
 
 
-def _text(value: Any) -> str:
-    """A short text that many lines have, as one object."""
-    return sys.intern(value) if isinstance(value, str) else ""
-
-
-def seconds(stamp: Any) -> float:
-    """Epoch seconds of an ISO time, 0.0 for what is none."""
-    try:
-        return datetime.fromisoformat(stamp).timestamp() if isinstance(stamp, str) else 0.0
-    except (ValueError, OverflowError):
-        return 0.0
-
-
 RECORDS: RecordCache[Record] = RecordCache(record_of)
 
-__all__ = ["RECORDS", "Kept", "Piece", "Record", "SessionRecords", "State", "TokenUsage", "record_of", "seconds"]
+__all__ = ["RECORDS", "Kept", "Piece", "Record", "SessionRecords", "State", "TokenUsage", "record_of"]

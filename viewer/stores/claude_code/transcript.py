@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,7 +9,7 @@ from functools import cached_property
 from itertools import chain
 
 from viewer.stores.history_types import Boundary, History, HistoryEntry
-from viewer.stores.jsonl.outline import MessageRow, in_order
+from viewer.stores.jsonl.outline import MessageRow, copies_of, in_order, in_sent_order
 from viewer.stores.message import State
 from viewer.stores.packing import extended, pack
 from viewer.stores.recorded import Recorded
@@ -261,7 +260,7 @@ def extended_index(found: SessionMessages, index: TranscriptIndex) -> Transcript
 def index_of(found: SessionMessages, recorded: Recorded) -> TranscriptIndex:
     """The once-only History of a session."""
     handoffs = {each.handoff for each in found.boundaries}
-    copies = copies_of(found)
+    copies = copies_of(found.units.values())
     shown = [unit for unit in found.units.values() if unit.id not in handoffs and unit.copy_of is None]
     entries = [
         entry
@@ -273,9 +272,7 @@ def index_of(found: SessionMessages, recorded: Recorded) -> TranscriptIndex:
     message_of = {row: entry.id for entry in entries for row in entry.rows}
     history = History(in_order(entries, boundaries), boundaries, message_of, settled=True)
     rows = sorted([*_rows(found), *_further_lines(found)], key=lambda row: row.id)
-    index = pack(history, rows)
-    order = array("i", [number for each in found.live if (number := index.number(each)) is not None])
-    return index if list(order) == sorted(order) else replace(index, sent_order=order)
+    return in_sent_order(pack(history, rows), found.live)
 
 
 def _rows(found: SessionMessages) -> Iterable[MessageRow]:
@@ -286,15 +283,6 @@ def _rows(found: SessionMessages) -> Iterable[MessageRow]:
 def _further_lines(found: SessionMessages) -> Iterable[MessageRow]:
     for offset, unit_id in found.further_lines.items():
         yield MessageRow(offset, found.units[unit_id].role, "out", found.units[unit_id].time, 0)
-
-
-def copies_of(found: SessionMessages) -> dict[int, list[Unit]]:
-    """The shortened copies of messages, oldest first."""
-    copies: dict[int, list[Unit]] = {}
-    for unit in found.units.values():
-        if unit.copy_of is not None:
-            copies.setdefault(unit.copy_of, []).append(unit)
-    return copies
 
 
 def _entry(found: SessionMessages, unit: Unit, copies: Sequence[Unit]) -> HistoryEntry | None:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from viewer.errors import CompactionConflict, NotUndoable, SessionBusy, StoreReadOnly
+from viewer.errors import NotUndoable, SessionBusy, StoreReadOnly
 from viewer.stores.changes import Commit, Edit, Json, UndoPlan
 from viewer.stores.jsonl.append import appending
-from viewer.stores.writer import Writer
+from viewer.stores.writer import Writer, conflict_as
 
 from . import branching, commits, lines, places, undoing
 from .clients import clients_of
@@ -66,8 +66,5 @@ class ClaudeWriter(Writer):
             raise NotUndoable(plan.refusal)
         file = self._writable(plan.what.session_id)
         self._require_closed(file.id)
-        with appending(file.path) as opened:
-            try:
-                return undoing.undo(file, opened, plan.what)
-            except CompactionConflict as conflict:
-                raise NotUndoable(conflict.message) from conflict
+        with appending(file.path) as opened, conflict_as(NotUndoable):
+            return undoing.undo(file, opened, plan.what)

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any, BinaryIO
 
-from viewer.errors import StoreUnavailable
 from viewer.stores.jsonl.compressed import opened
-from viewer.stores.jsonl.files import line_at
+from viewer.stores.jsonl.files import line_at, readable
 from viewer.stores.jsonl.lines import LONGEST, decoded
 from viewer.stores.message import State, StoredMessage, Withheld
 
@@ -37,10 +36,8 @@ class ItemReader(ExitStack):
         """Raises StoreUnavailable."""
         path = part.rollout.path
         if path not in self._files:
-            try:
+            with readable(path):
                 self._files[path] = self.enter_context(opened(part.path))
-            except OSError as problem:
-                raise StoreUnavailable(f"{path} cannot be read: {problem.strerror or problem}.") from problem
         return self._files[path]
 
     def value(self, part: RolloutPart, record: RolloutRecord) -> dict[str, Any] | None:

@@ -12,10 +12,11 @@ from viewer.stores.base import LONGEST_FIRST_WORDS
 from viewer.stores.jsonl.compressed import opened
 from viewer.stores.jsonl.files import FileState, state_of
 from viewer.stores.jsonl.lines import decoded
+from viewer.stores.jsonl.values import seconds
 
 from . import items
 from .places import ThreadFile, Threads, by_file_id
-from .records import base_of, seconds
+from .records import base_of
 
 START, END = 1 << 18, 1 << 16  # bytes that are read of a file; its first lines hold tools and instructions
 LONGEST_META = 1 << 22  # bytes of a first line

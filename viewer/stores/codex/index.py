@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from array import array
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from threading import Lock
 
 from cachetools import LRUCache
 
 from viewer.stores.history_types import Boundary, History, HistoryEntry
-from viewer.stores.jsonl.outline import MessageRow, in_order
+from viewer.stores.jsonl.outline import MessageRow, copies_of, in_order, in_sent_order
 from viewer.stores.packing import extended, pack
 from viewer.stores.recorded import Recorded
 from viewer.stores.transcript import TranscriptIndex
@@ -68,10 +66,7 @@ def grown(found: RolloutMessages, lineage: Lineage) -> RolloutMessages | None:
 def index_of(found: RolloutMessages, recorded: Recorded) -> TranscriptIndex:
     """The once-only History of a session."""
     handoffs = {each.handoff for each in found.compactions}
-    copies: dict[int, list[RolloutMessage]] = {}
-    for unit in found.units.values():
-        if unit.copy_of is not None:
-            copies.setdefault(unit.copy_of, []).append(unit)
+    copies = copies_of(found.units.values())
     shown = [unit for unit in found.units.values() if unit.id not in handoffs and unit.copy_of is None]
     entries = [
         entry
@@ -83,9 +78,7 @@ def index_of(found: RolloutMessages, recorded: Recorded) -> TranscriptIndex:
     boundaries = tuple(_boundary(roots, handoffs, each, runs.get(each.handoff)) for each in found.compactions)
     message_of = {row: entry.id for entry in entries for row in entry.rows}
     history = History(in_order(entries, boundaries), boundaries, message_of, settled=True)
-    index = pack(history, [_row(found, each) for each in found.ids])
-    order = array("i", [number for each in found.live if (number := index.number(each)) is not None])
-    return index if list(order) == sorted(order) else replace(index, sent_order=order)
+    return in_sent_order(pack(history, [_row(found, each) for each in found.ids]), found.live)
 
 
 def _row(found: RolloutMessages, unit_id: int, *, is_plain: bool = False) -> MessageRow:

@@ -7,12 +7,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 
-from viewer.errors import NotBranchable, NotRedoable, SessionEnded, StoreReadOnly, StoreUnavailable
+from viewer.errors import NotBranchable, NotRedoable, SessionEnded, StoreReadOnly
 from viewer.holders import Holder
 from viewer.stores.base import ChangeToken, ChildSession, ReportedUsage, Session, Store
 from viewer.stores.changes import Commit, Edit, Json, LiveContext, UndoPlan
 from viewer.stores.history_types import HistoryEntry
-from viewer.stores.jsonl.reader import FileReader
+from viewer.stores.jsonl.files import readable
+from viewer.stores.jsonl.reader import FileReader, row_id_of
 from viewer.stores.message import (
     AbandonedBranch,
     Addition,
@@ -116,10 +117,8 @@ class CodexReader(FileReader):
         )
 
     def _facts(self, file: ThreadFile) -> ThreadFacts:
-        try:
+        with readable(file.path):
             return facts_of(file, self._threads)
-        except OSError as problem:
-            raise StoreUnavailable(f"{file.path} cannot be read: {problem.strerror or problem}.") from problem
 
     def usage(self, session_id: str) -> ReportedUsage:
         return usage.reported(self._lineage(session_id))
@@ -187,11 +186,11 @@ class CodexReader(FileReader):
 
     def shown(self, session_id: str, items: Iterable[Item]) -> list[HistoryMessage | Handoff]:
         listed = list(items)
-        rows = self.messages(session_id, [_row_id(item) for item in listed])
+        rows = self.messages(session_id, [row_id_of(item) for item in listed])
         noted = {each.handoff: each.replayed for each in self._messages(session_id).compactions}
         shown: list[HistoryMessage | Handoff] = []
         for item in listed:
-            row = rows.get(_row_id(item))
+            row = rows.get(row_id_of(item))
             if row is None:
                 continue
             if isinstance(item, HistoryEntry):
@@ -296,10 +295,6 @@ def _newest_first(lineage: Lineage) -> Iterator[tuple[RolloutPart, RolloutRecord
     for part in reversed(lineage.parts):
         records = part.records if part.is_own else list(part.sent())
         yield from ((part, record) for record in reversed(records))
-
-
-def _row_id(item: Item) -> int:
-    return item.full_id if isinstance(item, HistoryEntry) else item.handoff_id
 
 
 def _state(found: RolloutMessages, row_id: int, live: set[int]) -> State:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, NamedTuple
 
 from viewer.stores.jsonl import compressed
 from viewer.stores.jsonl.files import ReadFile, RecordCache
 from viewer.stores.jsonl.lines import Line
+from viewer.stores.jsonl.values import interned, seconds
 
 from . import items
 from .items import ItemFacts
@@ -99,14 +99,14 @@ def record_of(line: Line, place: int) -> RolloutRecord:
     if kind == "event_msg":
         return _of_event(around, payload)
     if kind == "turn_context":
-        return RolloutRecord(**around, model=_text(payload.get("model")), turn=_text(payload.get("turn_id")))
+        return RolloutRecord(**around, model=interned(payload.get("model")), turn=interned(payload.get("turn_id")))
     if kind == "session_meta":
         return RolloutRecord(**around, base=base_of(payload))
     return RolloutRecord(**around)
 
 
 def _of_item(around: dict[str, Any], item: dict[str, Any], metadata: Any) -> RolloutRecord:
-    kind = _text(item.get("type"))
+    kind = interned(item.get("type"))
     if kind in items.NOT_SENT:
         return RolloutRecord(**around, subtype=kind)
     output = isinstance(metadata, dict) and bool(metadata.get("compaction_output"))
@@ -114,13 +114,13 @@ def _of_item(around: dict[str, Any], item: dict[str, Any], metadata: Any) -> Rol
 
 
 def _of_event(around: dict[str, Any], event: dict[str, Any]) -> RolloutRecord:
-    kind = _text(event.get("type"))
+    kind = interned(event.get("type"))
     found = event.get("info")
     info: dict[str, Any] = found if kind == "token_count" and isinstance(found, dict) else {}
     return RolloutRecord(
         **around,
         subtype=kind,
-        turn=_text(event.get("turn_id")),
+        turn=interned(event.get("turn_id")),
         is_asked_for=isinstance(event.get("turn_attribution"), dict),
         rolled_back=_count(event, "num_turns") if kind == "thread_rolled_back" else 0,
         total=_tokens(info.get("total_token_usage")),
@@ -137,7 +137,7 @@ def _spawned(kind: str, event: dict[str, Any]) -> tuple[str, str] | None:
         return None
     if kind == "item_completed" and found.get("type") != "SubAgentActivity":
         return None
-    call, session = _text(found.get(name)), _text(found.get("agent_thread_id"))
+    call, session = interned(found.get(name)), interned(found.get("agent_thread_id"))
     return (call, session) if call and session else None
 
 
@@ -145,8 +145,8 @@ def _compacted(payload: dict[str, Any]) -> CompactedFacts | None:
     """None for a line that the client leaves out."""
     history, message = payload.get("replacement_history"), payload.get("message")
     found = payload.get(MARK)
-    mark = _text(found.get("id")) if isinstance(found, dict) else ""
-    size, window = len(message) if isinstance(message, str) else 0, _text(payload.get("window_id"))
+    mark = interned(found.get("id")) if isinstance(found, dict) else ""
+    size, window = len(message) if isinstance(message, str) else 0, interned(payload.get("window_id"))
     if history is None:
         return CompactedFacts(None, None, size, window, mark)
     if not items.are_sound(history, payload.get("replacement_history_metadata")):
@@ -163,7 +163,7 @@ def base_of(meta: dict[str, Any]) -> HistoryBase | None:
     found = meta.get("history_base")
     if not isinstance(found, dict):
         return None
-    file_id, end = _text(found.get("thread_id")), _number(found.get("end_byte_offset"))
+    file_id, end = interned(found.get("thread_id")), _number(found.get("end_byte_offset"))
     return HistoryBase(file_id, end) if file_id and end is not None else None
 
 
@@ -181,18 +181,6 @@ def _count(value: dict[str, Any], name: str) -> int:
 
 def _number(value: Any) -> int | None:
     return value if isinstance(value, int) and 0 <= value < 2**53 else None
-
-
-def _text(value: Any) -> str:
-    return sys.intern(value) if isinstance(value, str) else ""
-
-
-def seconds(stamp: Any) -> float:
-    """Epoch seconds of an ISO time, 0.0 for what is none."""
-    try:
-        return datetime.fromisoformat(stamp).timestamp() if isinstance(stamp, str) else 0.0
-    except (ValueError, OverflowError):
-        return 0.0
 
 
 RolloutRecords = ReadFile[RolloutRecord]

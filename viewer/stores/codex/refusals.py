@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import sys
 
-from viewer.errors import StoreUnavailable
 from viewer.stores.base import Store
 from viewer.stores.jsonl.compressed import ENDING
+from viewer.stores.jsonl.files import readable
 
 from . import clients, places
 from .codec import ItemReader
@@ -68,10 +68,8 @@ def _of_file(file: ThreadFile) -> str:
 
 
 def _of_head(file: ThreadFile) -> str:
-    try:
+    with readable(file.path):
         head = head_of(file.rollout.path)
-    except OSError as problem:
-        raise StoreUnavailable(f"{file.path} cannot be read: {problem.strerror or problem}.") from problem
     if head.spawned_by or head.source == "subagent":
         return SUB_AGENT
     return ""

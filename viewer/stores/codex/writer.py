@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from viewer.errors import CompactionConflict, NotRedoable, NotUndoable, SessionBusy, StoreReadOnly
+from viewer.errors import NotRedoable, NotUndoable, SessionBusy, StoreReadOnly
 from viewer.stores.changes import Commit, Edit, Json, UndoPlan
 from viewer.stores.jsonl.append import appending
-from viewer.stores.writer import Writer
+from viewer.stores.writer import Writer, conflict_as
 
 from . import branching, commits, locks, places, redoing, undoing
 from .places import ThreadFile
@@ -76,22 +76,16 @@ class CodexWriter(Writer):
         if not isinstance(plan.what, undoing.OverwrittenUndo):
             raise NotUndoable(plan.refusal)
         file, what = self._writable(plan.what.session_id, holder), plan.what
-        with appending(Path(what.path)) as opened:
-            try:
-                done = undoing.undo(commits.messages_now(self.store, what.session_id), opened, what)
-            except CompactionConflict as conflict:
-                raise NotUndoable(conflict.message) from conflict
+        with appending(Path(what.path)) as opened, conflict_as(NotUndoable):
+            done = undoing.undo(commits.messages_now(self.store, what.session_id), opened, what)
         self._show_change(what.path, file)
         return done
 
     def redo(self, session_id: str, receipt: Json, *, holder: str) -> None:
         file = self._writable(session_id, holder)
         what = redoing.plan(commits.messages_now(self.store, session_id), receipt)
-        with appending(Path(what.path)) as opened:
-            try:
-                redoing.redo(self.store, session_id, opened, what)
-            except CompactionConflict as conflict:
-                raise NotRedoable(conflict.message) from conflict
+        with appending(Path(what.path)) as opened, conflict_as(NotRedoable):
+            redoing.redo(self.store, session_id, opened, what)
         self._show_change(what.path, file)
 
     def _show_change(self, path: str, current: ThreadFile) -> None:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
@@ -77,6 +78,15 @@ def plainly(path: Path) -> BinaryIO:
     return path.open("rb", buffering=BUFFER)
 
 
+@contextmanager
+def readable(path: str | Path) -> Iterator[None]:
+    """Raise StoreUnavailable where this file cannot be read."""
+    try:
+        yield
+    except OSError as problem:
+        raise StoreUnavailable(f"{path} cannot be read: {problem.strerror or problem}.") from problem
+
+
 class RecordCache(Generic[R]):
     """Records of files by path, those used longest ago forgotten first. Safe between threads."""
 
@@ -100,15 +110,13 @@ class RecordCache(Generic[R]):
         """The file as it is now. Raises StoreUnavailable."""
         with self._lock:
             known = self._files.get(str(path))
-        try:
+        with readable(path):
             now = state_of(path)
             if known is not None and known.state == now:
                 return known
             with self._opened(path) as file:
                 found = self._read_on(file, known, now) if known is not None and _goes_on(file, known, now) else None
                 found = found or self._read_on(file, None, now)
-        except OSError as problem:
-            raise StoreUnavailable(f"{path} cannot be read: {problem.strerror or problem}.") from problem
         with self._lock:
             self._files[str(path)] = found
         return found

@@ -6,7 +6,9 @@ from abc import abstractmethod
 from typing import Any, ClassVar
 
 from viewer.stores.base import Capabilities
+from viewer.stores.history_types import HistoryEntry
 from viewer.stores.reader import Reader
+from viewer.stores.transcript import Item
 
 from .listing import FileListing
 
@@ -34,3 +36,8 @@ class FileReader(Reader):
             summary_flag=True,
             turn_leases=True,
         )
+
+
+def row_id_of(item: Item) -> int:
+    """The row that an item of History is shown by."""
+    return item.full_id if isinstance(item, HistoryEntry) else item.handoff_id

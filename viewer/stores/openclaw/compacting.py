@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from viewer.errors import CompactionConflict, NotBranchable, NotRedoable, StoreUnavailable
+from viewer.errors import CompactionConflict, NotBranchable, NotRedoable
 from viewer.stores.changes import Commit, Edit, Json, LiveContext, UndoPlan
+from viewer.stores.jsonl.files import readable
 from viewer.stores.recorded import Recorded
 from viewer.stores.transcript import IndexedBoundary
 
@@ -62,10 +63,8 @@ class CompactingReader(TreeReader):
     def undo_plan(self, session_id: str, compaction: Json | IndexedBoundary) -> UndoPlan:
         now = self._following(session_id)
         place, found = self._place(now), self._messages(now)
-        try:
+        with readable(place.path):
             return undoing.plan(place, found, compaction)
-        except OSError as problem:
-            raise StoreUnavailable(f"{place.path} cannot be read: {problem.strerror or problem}.") from problem
 
     def redo_refusal(self, session_id: str, receipt: Json) -> str:
         now = self._following(session_id)

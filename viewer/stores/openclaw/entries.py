@@ -6,13 +6,12 @@ begins, or the row's `seq`, and is the id of its message.
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
-from datetime import datetime
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 from viewer.stores.jsonl.lines import Line
+from viewer.stores.jsonl.values import interned, seconds
 from viewer.stores.message import BOOKKEEPING_ROLES
 from viewer.stores.pricing import TokenUsage
 
@@ -111,7 +110,7 @@ def entry_of(value: dict[str, Any] | None, place: int, number: int, length: int)
     """The entry that an object says; one of no type for None."""
     if value is None:
         return TreeEntry(place, number, length, "")
-    kind = _text(value.get("type"))
+    kind = interned(value.get("type"))
     found = value.get("message")
     message: dict[str, Any] = found if kind == MESSAGE and isinstance(found, dict) else {}
     about = value.get("targetId")
@@ -122,24 +121,24 @@ def entry_of(value: dict[str, Any] | None, place: int, number: int, length: int)
         offset=number,
         length=length,
         type=kind,
-        id=_text(value.get("id")),
-        parent=_text(value.get("parentId")),
-        is_in_tree=kind != HEADER and bool(_text(value.get("id"))),
+        id=interned(value.get("id")),
+        parent=interned(value.get("parentId")),
+        is_in_tree=kind != HEADER and bool(interned(value.get("id"))),
         time=seconds(value.get("timestamp")) or _milliseconds(message.get("timestamp")),
         role=role,
         size=_size(content),
         is_prompt=message.get("role") == "user" and role == "user" and _size(content) > 0,
         is_side=value.get("appendMode") == "side",
         tells=kind == MESSAGE and message.get("role") == SYSTEM,
-        target=_text(about),
-        append_parent=_text(value["appendParentId"]) if "appendParentId" in value else None,
+        target=interned(about),
+        append_parent=interned(value["appendParentId"]) if "appendParentId" in value else None,
         form=form_of(value),
         has_parent="parentId" in value,
-        first_kept=_text(value.get("firstKeptEntryId")),
+        first_kept=interned(value.get("firstKeptEntryId")),
         has_words=kind == EDIT and value.get("replacement") is not None,
         is_broken_off=role == "assistant" and message.get("stopReason") in BROKEN_OFF,
         calls=tuple(_calls(content)) if role == "assistant" else (),
-        answers=(_text(message.get("toolCallId")) or UNKNOWN) if role == "tool" else "",
+        answers=(interned(message.get("toolCallId")) or UNKNOWN) if role == "tool" else "",
         usage=_usage(message or value),
         is_undone=kind == CUSTOM and value.get("customType") in (UNDONE, NOTE),
         is_marked=MARK in value,
@@ -149,7 +148,7 @@ def entry_of(value: dict[str, Any] | None, place: int, number: int, length: int)
 
 def _role(kind: str, value: dict[str, Any], message: dict[str, Any]) -> str:
     if kind == MESSAGE:
-        role = _text(message.get("role"))
+        role = interned(message.get("role"))
         if role == SYSTEM or not message:
             return ""
         return OWN_RECORD if message.get("excludeFromContext") is True else ROLES.get(role, role or "user")
@@ -194,8 +193,8 @@ def _usage(message: dict[str, Any]) -> ResponseUsage | None:
         _one(*numbers),
         context,
         float(dollars) if is_number else None,  # type: ignore[arg-type]
-        _text(message.get("provider")),
-        _text(message.get("model")),
+        interned(message.get("provider")),
+        interned(message.get("model")),
     )
 
 
@@ -238,19 +237,6 @@ def _characters(value: Any) -> int:
 
 def _object(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
-
-
-def _text(value: Any) -> str:
-    """A short text that many entries have, as one object."""
-    return sys.intern(value) if isinstance(value, str) else ""
-
-
-def seconds(stamp: Any) -> float:
-    """Epoch seconds of an ISO time, 0.0 for what is none."""
-    try:
-        return datetime.fromisoformat(stamp).timestamp() if isinstance(stamp, str) else 0.0
-    except (ValueError, OverflowError):
-        return 0.0
 
 
 def _milliseconds(stamp: Any) -> float:

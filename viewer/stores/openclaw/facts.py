@@ -16,9 +16,10 @@ from compaction import messages as chat
 from viewer.stores.base import LONGEST_FIRST_WORDS
 from viewer.stores.jsonl.files import plainly
 from viewer.stores.jsonl.lines import decoded
+from viewer.stores.jsonl.values import seconds
 
 from . import rows
-from .entries import HEADER, seconds
+from .entries import HEADER
 from .noted import LONGEST_TITLE
 from .places import SessionPlace, pi_id
 

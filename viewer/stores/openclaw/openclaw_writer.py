@@ -22,6 +22,7 @@ from viewer.errors import (
 )
 from viewer.stores.changes import Commit, Edit, Json, UndoPlan
 from viewer.stores.jsonl.append import appending
+from viewer.stores.writer import conflict_as
 
 from . import (
     file_writing,
@@ -88,28 +89,24 @@ class OpenClawWriter(TreeWriter):
         if not isinstance(what, undoing.InertEntry):
             raise NotUndoable(plan.refusal)
         place = self._writable(what.session_id)
-        try:
+        with conflict_as(NotUndoable):
             if place.row_id:
                 with writing(place.path) as con:
                     return row_writing.undo(con, place, self.store.path, what, now=time.time())
             with appending(place.path) as opened:
                 before = file_writing.tokens_before(self._file(what.session_id), what.entry)
                 done = file_writing.undo(self._file(what.session_id), opened, what)
-        except CompactionConflict as conflict:
-            raise NotUndoable(conflict.message) from conflict
         self._count(what.session_id, compactions=-1, least=before)
         return done
 
     def redo(self, session_id: str, receipt: Json, *, holder: str) -> None:
         place = self._writable(session_id)
-        try:
+        with conflict_as(NotRedoable):
             if place.row_id:
                 with writing(place.path) as con:
                     return row_writing.redo(con, place, self.store.path, receipt, now=time.time())
             with appending(place.path) as opened:
                 file_writing.redo(self._file(session_id), opened, receipt)
-        except CompactionConflict as conflict:
-            raise NotRedoable(conflict.message) from conflict
         self._count(session_id, compactions=1)
 
     def branch(self, session_id: str, message_ids: Sequence[int], *, now: float) -> str:

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 from uuid import uuid4
 
-from viewer.errors import CompactionConflict, NotRedoable, NotUndoable, SessionBusy, StoreReadOnly, StoreUnavailable
+from viewer.errors import NotRedoable, NotUndoable, SessionBusy, StoreReadOnly
 from viewer.stores.changes import Commit, Edit, Json, UndoPlan
 from viewer.stores.jsonl.append import appending
+from viewer.stores.jsonl.files import readable
+from viewer.stores.writer import conflict_as
 
 from . import clients, facts, file_writing, new_entries, places, refusals, undoing
 from .file_writing import TreeFile
@@ -28,10 +30,8 @@ class PiWriter(TreeWriter):
 
     def _require_idle(self, session_id: str) -> SessionPlace:
         place = self._place(session_id)
-        try:
+        with readable(place.path):
             cwd = facts.facts_of(place, None).cwd
-        except OSError as problem:
-            raise StoreUnavailable(f"{place.path} cannot be read: {problem.strerror or problem}.") from problem
         held = clients.holder_of(place, cwd)
         if held is not None:
             raise SessionBusy(held.says)
@@ -68,15 +68,9 @@ class PiWriter(TreeWriter):
         if not isinstance(plan.what, undoing.InertEntry):
             raise NotUndoable(plan.refusal)
         session_id = plan.what.session_id
-        try:
-            with appending(self._writable(session_id).path) as opened:
-                return file_writing.undo(self._file(session_id), opened, plan.what)
-        except CompactionConflict as conflict:
-            raise NotUndoable(conflict.message) from conflict
+        with conflict_as(NotUndoable), appending(self._writable(session_id).path) as opened:
+            return file_writing.undo(self._file(session_id), opened, plan.what)
 
     def redo(self, session_id: str, receipt: Json, *, holder: str) -> None:
-        try:
-            with appending(self._writable(session_id).path) as opened:
-                file_writing.redo(self._file(session_id), opened, receipt)
-        except CompactionConflict as conflict:
-            raise NotRedoable(conflict.message) from conflict
+        with conflict_as(NotRedoable), appending(self._writable(session_id).path) as opened:
+            file_writing.redo(self._file(session_id), opened, receipt)

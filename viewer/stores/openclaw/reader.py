@@ -14,8 +14,8 @@ from typing import ClassVar
 from viewer.errors import NotFound, StoreUnavailable
 from viewer.stores.base import ChangeToken, ChildSession, ReportedUsage, Session, Store
 from viewer.stores.history_types import HistoryEntry
-from viewer.stores.jsonl.files import state_of
-from viewer.stores.jsonl.reader import FileReader
+from viewer.stores.jsonl.files import readable, state_of
+from viewer.stores.jsonl.reader import FileReader, row_id_of
 from viewer.stores.message import (
     AbandonedBranch,
     Addition,
@@ -98,10 +98,8 @@ class TreeReader(FileReader):
 
     def _known_facts(self, place: SessionPlace) -> TreeFacts:
         """Raises StoreUnavailable."""
-        try:
+        with readable(place.path):
             return self._facts(place)
-        except OSError as problem:
-            raise StoreUnavailable(f"{place.path} cannot be read: {problem.strerror or problem}.") from problem
 
     def session(self, session_id: str) -> Session:
         place = self._place(session_id)
@@ -185,12 +183,12 @@ class TreeReader(FileReader):
 
     def shown(self, session_id: str, items: Iterable[Item]) -> list[HistoryMessage | Handoff]:
         listed = list(items)
-        rows = self.messages(session_id, [_row_id(item) for item in listed])
+        rows = self.messages(session_id, [row_id_of(item) for item in listed])
         found = self._messages(session_id)
         shown: list[HistoryMessage | Handoff] = []
         with self._source(session_id) as source:
             for item in listed:
-                row = rows.get(_row_id(item))
+                row = rows.get(row_id_of(item))
                 if row is None:
                     continue
                 if isinstance(item, HistoryEntry):
@@ -237,7 +235,3 @@ class TreeReader(FileReader):
 def _is_said(unit: TreeEntry) -> bool:
     """Whether a message is one of its own: no summary, and no other words for an earlier one."""
     return not unit.is_boundary and unit.type != EDIT and not unit.is_note
-
-
-def _row_id(item: Item) -> int:
-    return item.full_id if isinstance(item, HistoryEntry) else item.handoff_id

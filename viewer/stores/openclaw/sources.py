@@ -8,8 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
-from viewer.errors import StoreUnavailable
-from viewer.stores.jsonl.files import RecordCache, line_at, plainly
+from viewer.stores.jsonl.files import RecordCache, line_at, plainly, readable
 from viewer.stores.jsonl.lines import LONGEST, decoded
 
 from . import rows, transcripts
@@ -42,11 +41,8 @@ def opened(place: SessionPlace, con: sqlite3.Connection | None) -> Iterator[Entr
     if con is not None:
         yield rows.RowSource(con, place.row_id)
         return
-    try:
-        with plainly(place.path) as file:
-            yield LineSource(file)
-    except OSError as problem:
-        raise StoreUnavailable(f"{place.path} cannot be read: {problem.strerror or problem}.") from problem
+    with readable(place.path), plainly(place.path) as file:
+        yield LineSource(file)
 
 
 def entries_of(place: SessionPlace, con: sqlite3.Connection | None) -> tuple[Sequence[TreeEntry], str]:

@@ -11,7 +11,7 @@ from threading import Lock
 from cachetools import LRUCache
 
 from viewer.stores.history_types import Boundary, History, HistoryEntry
-from viewer.stores.jsonl.outline import MessageRow, in_order
+from viewer.stores.jsonl.outline import MessageRow, copies_of, in_order
 from viewer.stores.packing import extended, pack
 from viewer.stores.recorded import Recorded
 from viewer.stores.transcript import SENT, TranscriptIndex
@@ -45,10 +45,7 @@ def messages_of(key: str, entries: Sequence[TreeEntry], text: str, *, is_strict:
 def index_of(found: EntryMessages, recorded: Recorded) -> TranscriptIndex:
     """The once-only History of a session."""
     handoffs = {each.handoff for each in found.compactions}
-    copies: dict[int, list[TreeEntry]] = {}
-    for unit in found.units.values():
-        if unit.copy_of is not None:
-            copies.setdefault(unit.copy_of, []).append(unit)
+    copies = copies_of(found.units.values())
     entries = [
         entry
         for each in found.ids

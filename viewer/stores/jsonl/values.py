@@ -1,0 +1,20 @@
+"""Values of the object that a line says, which may be of any type."""
+
+from __future__ import annotations
+
+import sys
+from datetime import datetime
+from typing import Any
+
+
+def interned(value: Any) -> str:
+    """A short text that many lines have, as one object; "" for what is none."""
+    return sys.intern(value) if isinstance(value, str) else ""
+
+
+def seconds(stamp: Any) -> float:
+    """Epoch seconds of an ISO time, 0.0 for what is none."""
+    try:
+        return datetime.fromisoformat(stamp).timestamp() if isinstance(stamp, str) else 0.0
+    except (ValueError, OverflowError):
+        return 0.0
